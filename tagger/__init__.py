@@ -1,0 +1,14 @@
+"""Sequence tagging on AllenNLP, with a linear-chain CRF whose classes can be weighted.
+
+Importing this package registers its components with AllenNLP, so that configs can name them.
+"""
+
+import importlib.util
+
+__version__ = "0.1.0"
+
+if importlib.util.find_spec("allennlp") is None:
+    raise ImportError(
+        "tagger needs AllenNLP, whose own pins refuse today's libraries; install it without them: "
+        "pip install --no-deps allennlp==2.10.1"
+    )
