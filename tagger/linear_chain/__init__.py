@@ -1,0 +1,32 @@
+"""Linear-chain conditional random fields as pure functions of their scores.
+
+Letters: `B` batch, `T` tokens, `K` tags. All scores and `log_` quantities are in nats.
+"""
+
+from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.functions import (
+    backward_scores,
+    forward_scores,
+    k_best_decode,
+    log_partition,
+    sequence_score,
+    step_log_normalizers,
+    step_scores,
+    tag_marginals,
+    transition_marginals,
+    viterbi_decode,
+)
+
+__all__ = [
+    "ChainScores",
+    "backward_scores",
+    "forward_scores",
+    "k_best_decode",
+    "log_partition",
+    "sequence_score",
+    "step_log_normalizers",
+    "step_scores",
+    "tag_marginals",
+    "transition_marginals",
+    "viterbi_decode",
+]

@@ -1,0 +1,149 @@
+"""The front door: checks its arguments once, then calls an implementation.
+
+Every function takes the chain's `scores` and a `mask`: (B, T) bool, right-padded, or (B,) int64
+lengths, or `None` where every token is real. What lies in the padding changes nothing, NaN
+included, and gets no gradient. float16 and bfloat16 are computed in float32. A row without a token
+has score, log partition and log-likelihood 0. All functions raise `ValueError` for shapes that do
+not fit, a mask with a hole, or tags out of range, and `TypeError` for scores that are not
+floating-point numbers.
+"""
+
+from typing import Optional, Tuple
+
+import torch
+
+from tagger.linear_chain import reference
+from tagger.linear_chain.chain_scores import (
+    ChainScores,
+    checked_mask,
+    checked_scores,
+    checked_tags,
+)
+
+
+def sequence_score(
+    scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """The score of each sequence's path `tags`.
+
+    Args:
+        scores: of B sequences of up to T tokens over K tags.
+        tags: (B, T) int64, in [0, K) at real tokens.
+        mask: see the module's docstring.
+
+    Returns:
+        (B,), differentiable with respect to the scores; -inf where the path is impossible.
+    """
+    return step_scores(scores, tags, mask).sum(1)
+
+
+def step_scores(
+    scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """The score that each token adds to the path `tags`; their sum is the sequence score.
+
+    Token t adds `emissions[t, y_t] + transitions[y_{t-1}, y_t]`; the first adds `start[y_1]` instead
+    of a transition, the last `end[y_T]` besides.
+
+    Returns:
+        (B, T), 0 in the padding, differentiable with respect to the scores.
+    """
+    scores, mask = _checked(scores, mask)
+    return reference.step_scores(scores, checked_tags(tags, mask, scores.emissions.size(2)), mask)
+
+
+def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+    """log Z, the logarithm of the sum over all paths of the exponential of their scores.
+
+    Returns:
+        (B,), differentiable; its gradients are the marginals. -inf where no path is possible.
+    """
+    return step_log_normalizers(scores, mask).sum(1)
+
+
+def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+    """log z_t = log Z_t - log Z_{t-1}, with Z_t the partition function of the prefix up to token t.
+
+    The end scores go into the last one, so that the sum over t is log Z. These are the scaling
+    factors of the forward algorithm (Rabiner 1989, section V.A), in log space.
+
+    Returns:
+        (B, T), 0 in the padding, each entry differentiable; -inf from the token on where no prefix
+        is possible.
+    """
+    return reference.step_log_normalizers(*_checked(scores, mask))
+
+
+def forward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+    """The log-sum of all prefixes that end in each tag, that token's emission included.
+
+    Returns:
+        (B, T, K), differentiable; undefined in the padding.
+    """
+    return reference.forward_scores(*_checked(scores, mask))
+
+
+def backward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+    """The log-sum of all suffixes that follow each tag, that token's own emission left out.
+
+    Returns:
+        (B, T, K), differentiable; undefined in the padding.
+    """
+    return reference.backward_scores(*_checked(scores, mask))
+
+
+def tag_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+    """p(y_t = k | x), the probability of each tag at each token.
+
+    Returns:
+        (B, T, K), differentiable; sums to 1 over K at real tokens, and is 0 in the padding and where
+        no path is possible.
+    """
+    return reference.tag_marginals(*_checked(scores, mask))
+
+
+def transition_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+    """p(y_t = i, y_{t+1} = j | x), the probability of each transition between neighbouring tokens.
+
+    Returns:
+        (B, T - 1, K, K), differentiable; sums to 1 over the last two dimensions where token t + 1 is
+        real, and is 0 elsewhere.
+    """
+    return reference.transition_marginals(*_checked(scores, mask))
+
+
+def viterbi_decode(
+    scores: ChainScores, mask: Optional[torch.Tensor] = None
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The path of the highest score.
+
+    Returns:
+        The path, (B, T) int64, 0 in the padding; and its score, (B,), -inf where no path is possible
+        (the path is then meaningless). Not differentiable. Ties go to any of the best.
+    """
+    paths, path_scores = k_best_decode(scores, mask, k=1)
+    return paths[:, 0], path_scores[:, 0]
+
+
+def k_best_decode(
+    scores: ChainScores, mask: Optional[torch.Tensor] = None, k: int = 1
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The k paths of the highest scores, best first.
+
+    Returns:
+        The paths, (B, k, T) int64, 0 in the padding; and their scores, (B, k), -inf where there are
+        fewer than k possible paths (such a path is meaningless). Not differentiable.
+
+    Raises:
+        ValueError: also if `k` is not positive.
+    """
+    if k < 1:
+        raise ValueError(f"`k` must be at least 1; got {k}")
+    scores, mask = _checked(scores, mask)
+    with torch.no_grad():
+        return reference.k_best_decode(scores, mask, k)
+
+
+def _checked(scores: ChainScores, mask: Optional[torch.Tensor]) -> Tuple[ChainScores, torch.Tensor]:
+    scores = checked_scores(scores)
+    return scores, checked_mask(mask, scores.emissions)

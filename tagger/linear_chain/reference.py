@@ -1,0 +1,190 @@
+"""The specification: linear-chain recurrences in plain PyTorch, in log space.
+
+Arguments come checked from the front door, `functions.py`, whose docstrings say what each function
+returns. Messages are normalised at every token (Rabiner 1989, section V.A), so that no chain is too
+long for float32.
+"""
+
+from typing import List, Tuple
+
+import torch
+
+from tagger.linear_chain.chain_scores import ChainScores
+
+
+def step_scores(scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """What each token adds to the score of the path `tags`, (B, T)."""
+    emissions, transitions, start, end = scores
+    # (B, T)
+    steps = emissions.gather(2, tags.unsqueeze(2)).squeeze(2)
+    # (B, T): the start scores open the row, a transition leads to every other token
+    arrivals = torch.cat([start[tags[:, :1]], transitions[tags[:, :-1], tags[:, 1:]]], dim=1)
+    steps = steps + arrivals
+    steps = torch.where(_last_tokens(mask), steps + end[tags], steps)
+    return torch.where(mask, steps, torch.zeros_like(steps))
+
+
+def step_log_normalizers(scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
+    """log z_t of each token, (B, T)."""
+    messages, log_normalizers = _forward_messages(scores, mask)
+    # (B, T): how much the end scores change the last normaliser
+    closing = _logsumexp(messages + scores.end, dim=2)
+    log_normalizers = torch.where(_last_tokens(mask), log_normalizers + closing, log_normalizers)
+    return torch.where(mask, log_normalizers, torch.zeros_like(log_normalizers))
+
+
+def forward_scores(scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
+    """Log-sums of prefixes, (B, T, K)."""
+    messages, log_normalizers = _forward_messages(scores, mask)
+    return messages + log_normalizers.cumsum(1).unsqueeze(2)
+
+
+def backward_scores(scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
+    """Log-sums of suffixes, (B, T, K)."""
+    messages, log_normalizers = _backward_messages(scores, mask)
+    return messages + log_normalizers.flip(1).cumsum(1).flip(1).unsqueeze(2)
+
+
+def tag_marginals(scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
+    """p(y_t = k | x), (B, T, K)."""
+    # (B, T, K)
+    joint = _forward_messages(scores, mask)[0] + _backward_messages(scores, mask)[0]
+    probabilities = _normalized_exp(joint, dim=2)
+    return torch.where(mask.unsqueeze(2), probabilities, torch.zeros_like(probabilities))
+
+
+def transition_marginals(scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
+    """p(y_t = i, y_{t+1} = j | x), (B, T - 1, K, K)."""
+    forward, _ = _forward_messages(scores, mask)
+    backward, _ = _backward_messages(scores, mask)
+    # (B, T - 1, 1, K): the emission at t + 1 and everything after it
+    arriving = (_without_padding(scores.emissions, mask) + backward)[:, 1:].unsqueeze(2)
+    # (B, T - 1, K, K)
+    joint = forward[:, :-1].unsqueeze(3) + scores.transitions + arriving
+    probabilities = _normalized_exp(joint.flatten(2), dim=2).view_as(joint)
+    return torch.where(mask[:, 1:, None, None], probabilities, torch.zeros_like(probabilities))
+
+
+def k_best_decode(
+    scores: ChainScores, mask: torch.Tensor, k: int
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The k best paths, (B, k, T), and their scores, (B, k)."""
+    emissions, transitions, start, end = scores
+    batch_size, num_tokens, num_tags = emissions.shape
+    if num_tokens == 0:
+        return mask.new_zeros(batch_size, k, 0, dtype=torch.long), emissions.new_zeros(
+            batch_size, k
+        )
+    emissions = _without_padding(emissions, mask)
+    # (B, k, K): the k best prefixes that end in each tag; there is one prefix of a single token
+    best = emissions.new_full((batch_size, k, num_tags), -torch.inf)
+    best[:, 0] = start + emissions[:, 0]
+    # each (B, k, K): where in the flattened (k, K) the best prefixes came from
+    stay = torch.arange(k * num_tags, device=mask.device).view(1, k, num_tags)
+    pointers: List[torch.Tensor] = []
+    for t in range(1, num_tokens):
+        # (B, k * K, K)
+        candidates = (best.unsqueeze(3) + transitions).flatten(1, 2)
+        extended, pointer = candidates.topk(k, dim=1)
+        is_real = mask[:, t, None, None]
+        best = torch.where(is_real, extended + emissions[:, t].unsqueeze(1), best)
+        pointers.append(torch.where(is_real, pointer, stay))
+    # (B, k)
+    path_scores, state = (best + end).flatten(1).topk(k, dim=1)
+    states = [state]
+    for pointer in reversed(pointers):
+        state = pointer.flatten(1).gather(1, state)
+        states.append(state)
+    # (B, k, T)
+    paths = torch.stack(states[::-1], dim=2) % num_tags
+    paths = torch.where(mask.unsqueeze(1), paths, torch.zeros_like(paths))
+    is_empty = ~mask[:, :1]
+    return paths, torch.where(is_empty, torch.zeros_like(path_scores), path_scores)
+
+
+def _forward_messages(scores: ChainScores, mask: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Forward messages normalised over tags, (B, T, K), and log normalisers, no end scores, (B, T)."""
+    emissions, transitions, start, _ = scores
+    if emissions.size(1) == 0:
+        return emissions, emissions.sum(2)
+    emissions = _without_padding(emissions, mask)
+    messages: List[torch.Tensor] = []
+    log_normalizers: List[torch.Tensor] = []
+    for t in range(emissions.size(1)):
+        # (B, K)
+        if t == 0:
+            arriving = start.expand_as(emissions[:, 0])
+        else:
+            arriving = _logsumexp(messages[-1].unsqueeze(2) + transitions, dim=1)
+        message, log_normalizer = _normalized(arriving + emissions[:, t])
+        messages.append(message)
+        log_normalizers.append(log_normalizer)
+    return torch.stack(messages, dim=1), torch.stack(log_normalizers, dim=1)
+
+
+def _backward_messages(
+    scores: ChainScores, mask: torch.Tensor
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Backward messages normalised over tags, (B, T, K), and their log normalisers, (B, T)."""
+    emissions, transitions, _, end = scores
+    if emissions.size(1) == 0:
+        return emissions, emissions.sum(2)
+    emissions = _without_padding(emissions, mask)
+    is_last = _last_tokens(mask)
+    messages: List[torch.Tensor] = []
+    log_normalizers: List[torch.Tensor] = []
+    for t in reversed(range(emissions.size(1))):
+        # (B, K)
+        leaving = end.expand_as(emissions[:, t])
+        if messages:
+            following = (emissions[:, t + 1] + messages[-1]).unsqueeze(1)
+            leaving = torch.where(
+                is_last[:, t : t + 1], leaving, _logsumexp(transitions + following, dim=2)
+            )
+        message, log_normalizer = _normalized(leaving)
+        messages.append(message)
+        log_normalizers.append(log_normalizer)
+    log_normalizer_rows = torch.stack(log_normalizers[::-1], dim=1)
+    # What follows the last token belongs to no suffix.
+    log_normalizer_rows = torch.where(
+        mask, log_normalizer_rows, torch.zeros_like(log_normalizer_rows)
+    )
+    return torch.stack(messages[::-1], dim=1), log_normalizer_rows
+
+
+def _normalized(scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    """`scores` less their log-sum over the last dimension, and that log-sum; all -inf stays so."""
+    log_sum = _logsumexp(scores, dim=-1)
+    is_possible = log_sum > -torch.inf
+    shift = torch.where(is_possible, log_sum, torch.zeros_like(log_sum))
+    return scores - shift.unsqueeze(-1), log_sum
+
+
+def _normalized_exp(scores: torch.Tensor, dim: int) -> torch.Tensor:
+    """The softmax of `scores`, with zeros instead of NaN where all are -inf."""
+    log_sum = _logsumexp(scores, dim).unsqueeze(dim)
+    is_possible = log_sum > -torch.inf
+    return (scores - torch.where(is_possible, log_sum, torch.zeros_like(log_sum))).exp()
+
+
+def _logsumexp(scores: torch.Tensor, dim: int) -> torch.Tensor:
+    """`torch.logsumexp` whose gradient is 0, not NaN, where all scores are -inf."""
+    maximum = scores.detach().amax(dim, keepdim=True)
+    maximum = torch.where(maximum > -torch.inf, maximum, torch.zeros_like(maximum))
+    total = (scores - maximum).exp().sum(dim)
+    is_possible = total > 0
+    # The inner selection keeps log(0), and its infinite slope, out of the graph.
+    log_total = torch.where(is_possible, total, torch.ones_like(total)).log()
+    impossible = torch.full_like(log_total, -torch.inf)
+    return torch.where(is_possible, log_total + maximum.squeeze(dim), impossible)
+
+
+def _last_tokens(mask: torch.Tensor) -> torch.Tensor:
+    """(B, T), true at the last real token of each row."""
+    following = torch.cat([mask[:, 1:], torch.zeros_like(mask[:, :1])], dim=1)
+    return mask & ~following
+
+
+def _without_padding(emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """`emissions` with zeros in the padding: nothing there reaches a result or a gradient."""
+    return torch.where(mask.unsqueeze(2), emissions, torch.zeros_like(emissions))

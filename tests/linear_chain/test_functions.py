@@ -1,0 +1,294 @@
+import pytest
+import torch
+
+from tagger.linear_chain import (
+    ChainScores,
+    backward_scores,
+    forward_scores,
+    k_best_decode,
+    log_partition,
+    sequence_score,
+    step_log_normalizers,
+    step_scores,
+    tag_marginals,
+    transition_marginals,
+    viterbi_decode,
+)
+from tests.linear_chain.chains import mask_of, random_chains, random_tags
+from tests.oracles.linear_chain import EnumeratedChain
+
+# lengths of the rows, number of tags
+SHAPES = [([4, 1, 3], 3), ([1], 1), ([5, 5], 2), ([3, 1], 1), ([2, 3, 1, 3], 4)]
+DIFFERENTIABLE = [
+    log_partition,
+    step_log_normalizers,
+    forward_scores,
+    backward_scores,
+    tag_marginals,
+    transition_marginals,
+]
+
+
+def close(actual, expected) -> None:
+    # float64 against float64: only the order of summation differs.
+    expected = torch.as_tensor(expected, dtype=torch.float64)
+    torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-9)
+
+
+def forbid(scores: ChainScores) -> ChainScores:
+    """`scores` with some transitions, a start and an emission impossible."""
+    transitions, start = scores.transitions.clone(), scores.start.clone()
+    emissions = scores.emissions.clone()
+    if len(start) > 1:
+        transitions[0, 1] = transitions[1, 1] = start[1] = emissions[0, 0, -1] = -torch.inf
+    return ChainScores(emissions, transitions, start, scores.end)
+
+
+@pytest.fixture(params=SHAPES, ids=str)
+def lengths_and_num_tags(request):
+    return request.param
+
+
+@pytest.fixture(params=["finite", "some impossible"])
+def chains(request, lengths_and_num_tags):
+    lengths, num_tags = lengths_and_num_tags
+    scores = random_chains(len(lengths), max(lengths), num_tags, seed=3)
+    if request.param == "some impossible":
+        scores = forbid(scores)
+    enumerated = [EnumeratedChain(scores, row, length) for row, length in enumerate(lengths)]
+    return scores, mask_of(lengths), lengths, enumerated
+
+
+def test_sequence_and_step_scores_match_enumeration(chains):
+    scores, mask, lengths, enumerated = chains
+    tags = random_tags(*mask.shape, scores.emissions.size(2))
+    steps, totals = step_scores(scores, tags, mask), sequence_score(scores, tags, mask)
+    for row, (length, chain) in enumerate(zip(lengths, enumerated)):
+        path = tuple(tags[row, :length].tolist())
+        close(steps[row, :length], chain.step_scores[path])
+        close(totals[row], sum(chain.step_scores[path]))
+        assert steps[row, length:].eq(0).all()
+
+
+def test_step_log_normalizers_and_log_partition_match_enumeration(chains):
+    scores, mask, lengths, enumerated = chains
+    steps, totals = step_log_normalizers(scores, mask), log_partition(scores, mask)
+    for row, (length, chain) in enumerate(zip(lengths, enumerated)):
+        close(steps[row, :length], chain.step_log_normalizers())
+        close(totals[row], chain.log_partition())
+        assert steps[row, length:].eq(0).all()
+
+
+def test_forward_and_backward_scores_match_enumeration(chains):
+    scores, mask, lengths, enumerated = chains
+    forward, backward = forward_scores(scores, mask), backward_scores(scores, mask)
+    for row, (length, chain) in enumerate(zip(lengths, enumerated)):
+        close(forward[row, :length], chain.forward_scores(scores, row))
+        # prefix and suffix meet at every token in the same partition function
+        meeting = (forward + backward)[row, :length].logsumexp(1)
+        close(meeting, chain.log_partition().expand(length))
+
+
+def test_marginals_match_enumeration(chains):
+    scores, mask, lengths, enumerated = chains
+    tags, transitions = tag_marginals(scores, mask), transition_marginals(scores, mask)
+    for row, (length, chain) in enumerate(zip(lengths, enumerated)):
+        close(tags[row, :length], chain.tag_marginals())
+        close(transitions[row, : length - 1], chain.transition_marginals())
+        assert tags[row, length:].eq(0).all()
+        assert transitions[row, length - 1 :].eq(0).all()
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_k_best_paths_match_enumeration(chains, k):
+    scores, mask, lengths, enumerated = chains
+    paths, path_scores = k_best_decode(scores, mask, k)
+    assert paths.shape == (len(lengths), k, mask.size(1))
+    for row, (length, chain) in enumerate(zip(lengths, enumerated)):
+        expected = [(score, path) for score, path in chain.k_best(k) if score > -torch.inf]
+        for rank, (score, path) in enumerate(expected):
+            close(path_scores[row, rank], score)
+            assert tuple(paths[row, rank, :length].tolist()) == path
+            assert paths[row, rank, length:].eq(0).all()
+        assert path_scores[row, len(expected) :].eq(-torch.inf).all()
+
+
+def test_gradient_of_log_partition_is_the_marginals():
+    lengths = [6, 2, 4]
+    scores = random_chains(3, 6, 5, requires_grad=True)
+    mask = mask_of(lengths)
+    log_partition(scores, mask).sum().backward()
+    marginals = tag_marginals(scores, mask)
+    close(scores.emissions.grad, marginals)
+    close(scores.transitions.grad, transition_marginals(scores, mask).sum((0, 1)))
+    close(scores.start.grad, marginals[:, 0].sum(0))
+    last = torch.stack([marginals[row, length - 1] for row, length in enumerate(lengths)])
+    close(scores.end.grad, last.sum(0))
+
+
+def test_best_path_scores_the_viterbi_score_and_less_than_log_partition():
+    scores, mask = random_chains(4, 30, 7), mask_of([30, 1, 17, 2])
+    paths, path_scores = viterbi_decode(scores, mask)
+    close(path_scores, sequence_score(scores, paths, mask))
+    assert (path_scores <= log_partition(scores, mask)).all()
+
+
+def test_step_log_normalizers_sum_to_log_partition_with_a_gradient_to_each():
+    scores, mask = random_chains(2, 5, 3, requires_grad=True), mask_of([5, 3])
+    steps = step_log_normalizers(scores, mask)
+    close(steps.sum(1), log_partition(scores, mask))
+    for t in range(5):
+        (gradient,) = torch.autograd.grad(steps[0, t], scores.emissions, retain_graph=True)
+        assert gradient[0, t].abs().sum() > 0
+        assert gradient[0, t + 1 :].eq(0).all()
+
+
+@pytest.mark.parametrize("function", DIFFERENTIABLE, ids=lambda f: f.__name__)
+def test_gradients_agree_with_finite_differences(function):
+    scores = random_chains(2, 4, 3, requires_grad=True)
+    mask = mask_of([4, 2])
+
+    def of_real_tokens(*tensors):
+        result = function(ChainScores(*tensors), mask)
+        if result.dim() == 3:
+            result = torch.where(mask.unsqueeze(2), result, torch.zeros_like(result))
+        return result
+
+    assert torch.autograd.gradcheck(of_real_tokens, tuple(scores))
+
+
+@pytest.mark.parametrize("garbage", [1e6, torch.nan, torch.inf])
+@pytest.mark.parametrize("function", [*DIFFERENTIABLE, viterbi_decode], ids=lambda f: f.__name__)
+def test_padding_changes_nothing(function, garbage):
+    clean = random_chains(2, 5, 3)
+    mask = mask_of([5, 2])
+    dirty_emissions = clean.emissions.masked_fill(~mask.unsqueeze(2), garbage).requires_grad_()
+    dirty = clean._replace(emissions=dirty_emissions, transitions=clean.transitions.clone())
+    dirty.transitions.requires_grad_()
+    results, expected = function(dirty, mask), function(clean, mask)
+    if not isinstance(results, tuple):
+        results, expected = (results,), (expected,)
+    for result, target in zip(results, expected):
+        if function in (forward_scores, backward_scores):
+            result, target = result[mask], target[mask]
+        assert torch.equal(result, target)
+    if function is not viterbi_decode:
+        real = torch.where(mask.unsqueeze(2), result, 0) if result.dim() == 3 else result
+        real.sum().backward()
+        assert dirty.transitions.grad.isfinite().all()
+        assert dirty.emissions.grad[1, 2:].eq(0).all()
+
+
+def test_a_batch_gives_what_its_rows_give():
+    lengths = [7, 3, 5]
+    scores = random_chains(3, 7, 4)
+    tags = random_tags(3, 7, 4)
+    for function in (log_partition, lambda s, m: viterbi_decode(s, m)[1]):
+        together = function(scores, mask_of(lengths))
+        for row, length in enumerate(lengths):
+            alone = scores._replace(emissions=scores.emissions[row : row + 1, :length])
+            close(together[row : row + 1], function(alone, None))
+    close(
+        sequence_score(scores, tags, torch.tensor(lengths)),
+        sequence_score(scores, tags, mask_of(lengths)),
+    )
+
+
+def test_row_without_a_token_scores_zero_and_has_an_empty_path():
+    scores, mask = random_chains(2, 3, 4, requires_grad=True), mask_of([0, 2], 3)
+    tags = random_tags(2, 3, 4)
+    assert sequence_score(scores, tags, mask)[0] == 0
+    assert log_partition(scores, mask)[0] == 0
+    assert viterbi_decode(scores, mask)[1][0] == 0
+    log_partition(scores, mask).sum().backward()
+    assert scores.emissions.grad[0].eq(0).all()
+    assert log_partition(scores._replace(emissions=scores.emissions[:, :0])).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("impossible", ["emissions", "transitions", "start", "end"])
+def test_chain_without_a_possible_path_gives_minus_infinity_and_no_nan(impossible):
+    scores = random_chains(2, 4, 3)
+    blocked = torch.full_like(getattr(scores, impossible), -torch.inf)
+    scores = ChainScores(
+        *(tensor.requires_grad_() for tensor in scores._replace(**{impossible: blocked}))
+    )
+    assert log_partition(scores).tolist() == [-torch.inf, -torch.inf]
+    assert viterbi_decode(scores)[1].tolist() == [-torch.inf, -torch.inf]
+    assert tag_marginals(scores).eq(0).all() or impossible == "end"
+    log_partition(scores).sum().backward()
+    for tensor in scores:
+        assert tensor.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_long_chains_of_large_scores_agree_with_float64(scale):
+    scores = random_chains(2, 2_000, 5, scale=scale, dtype=torch.float32)
+    exact = ChainScores(*(tensor.double() for tensor in scores))
+    single, double = log_partition(scores), log_partition(exact)
+    assert single.isfinite().all()
+    # float32 carries 24 bits, and 2,000 rounding errors partly cancel.
+    torch.testing.assert_close(single.double(), double, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_in_float32(dtype):
+    scores = random_chains(2, 50, 5, dtype=dtype)
+    single = ChainScores(*(tensor.float() for tensor in scores))
+    assert torch.equal(log_partition(scores), log_partition(single))
+    assert log_partition(scores).dtype == torch.float32
+
+
+def test_callers_tensors_stay_as_they_were():
+    scores, tags, mask = random_chains(2, 4, 3), random_tags(2, 4, 3), mask_of([4, 2])
+    before = [tensor.clone() for tensor in (*scores, tags, mask)]
+    for function in (*DIFFERENTIABLE, viterbi_decode):
+        function(scores, mask)
+    sequence_score(scores, tags, mask)
+    for tensor, copy in zip((*scores, tags, mask), before):
+        assert torch.equal(tensor, copy)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"emissions": torch.zeros(3, 4)}, ValueError, r"`emissions` must be \(B, T, K\)"),
+        ({"transitions": torch.zeros(3, 4)}, ValueError, r"`transitions` must have shape \(3, 3\)"),
+        ({"start": torch.zeros(2)}, ValueError, r"`start` must have shape \(3,\)"),
+        ({"end": torch.zeros(3, 1)}, ValueError, r"`end` must have shape \(3,\)"),
+        ({"end": torch.zeros(3).long()}, TypeError, "`end` must hold floating-point scores"),
+    ],
+)
+def test_scores_that_do_not_fit_are_refused(changes, error, message):
+    with pytest.raises(error, match=message):
+        log_partition(random_chains(2, 4, 3)._replace(**changes))
+
+
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        (torch.tensor([[1, 1, 0, 0], [1, 0, 1, 0]]).bool(), "row 1 has a real token after"),
+        (torch.ones(2, 3).bool(), r"`mask` must be \(2, 4\)"),
+        (torch.tensor([4, 5]), "lengths outside 0 to 4"),
+    ],
+)
+def test_masks_that_do_not_fit_are_refused(mask, message):
+    with pytest.raises(ValueError, match=message):
+        log_partition(random_chains(2, 4, 3), mask)
+
+
+@pytest.mark.parametrize(
+    ("tags", "message"),
+    [
+        (torch.zeros(2, 3).long(), r"`tags` must have shape \(2, 4\)"),
+        (torch.tensor([[0, 1, 2, 3], [0, 0, 0, 0]]), "row 0 has 3 at token 3"),
+        (torch.tensor([[0, 1, 2, 0], [-1, 0, 0, 0]]), "row 1 has -1 at token 0"),
+    ],
+)
+def test_tags_that_do_not_fit_are_refused(tags, message):
+    with pytest.raises(ValueError, match=message):
+        sequence_score(random_chains(2, 4, 3), tags)
+
+
+def test_k_must_be_positive():
+    with pytest.raises(ValueError, match="`k` must be at least 1; got 0"):
+        k_best_decode(random_chains(1, 2, 2), k=0)
