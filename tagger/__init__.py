@@ -5,6 +5,8 @@ Importing this package registers its components with AllenNLP, so that configs c
 
 import importlib.util
 
+import tagger_compat
+
 __version__ = "0.1.0"
 
 if importlib.util.find_spec("allennlp") is None:
@@ -12,3 +14,6 @@ if importlib.util.find_spec("allennlp") is None:
         "tagger needs AllenNLP, whose own pins refuse today's libraries; install it without them: "
         "pip install --no-deps allennlp==2.10.1"
     )
+
+# In an environment it is installed at interpreter start; a checkout on PYTHONPATH gets it here.
+tagger_compat.install()
