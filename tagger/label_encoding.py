@@ -156,8 +156,8 @@ def convert_tags(
     """Spells the spans of `tags` in another encoding.
 
     From an encoding to itself, illegal sequences become legal ones of the same spans. A token of
-    unknown tag stays unknown, and its neighbours become unknown where their new tag depends on what
-    it is: `B-PER ?` in BIO may be a whole name, `U-PER` in BIOUL, or the start of one, `B-PER`.
+    unknown tag stays unknown, and a neighbour becomes unknown if its new tag depends on what the
+    unknown one is: `B-PER ?` in BIO may be a whole name, `U-PER` in BIOUL, or open one, `B-PER`.
 
     Args:
         tags: The tags of one sentence.

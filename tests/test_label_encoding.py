@@ -1,0 +1,212 @@
+import random
+from itertools import product
+
+import pytest
+from allennlp.modules import conditional_random_field
+from seqeval.metrics.sequence_labeling import get_entities
+
+from tagger.label_encoding import (
+    ENCODINGS,
+    IllegalTagError,
+    allowed_transitions,
+    check_tags,
+    convert_tags,
+    spans_to_tags,
+    split_tag,
+    tags_to_spans,
+)
+
+PREFIXES = {"BIO": "BI", "IOB1": "BI", "BIOUL": "BIUL", "BMES": "BMES"}
+
+
+PAIRS = list(product(ENCODINGS, repeat=2))
+
+
+def tag_set(encoding, labels=("PER", "LOC")):
+    return ["O"] + [f"{prefix}-{label}" for prefix in PREFIXES[encoding] for label in labels]
+
+
+def all_sequences(encoding, max_length=4, **kwargs):
+    for length in range(max_length + 1):
+        yield from product(tag_set(encoding, **kwargs), repeat=length)
+
+
+def is_legal(tags, encoding):
+    """Says by `allowed_transitions` whether `tags` are legal."""
+    names = dict(enumerate(tag_set(encoding)))
+    indices = {tag: index for index, tag in names.items()}
+    path = [len(names), *(indices[tag] for tag in tags), len(names) + 1]
+    allowed = {*allowed_transitions(encoding, names), (len(names), len(names) + 1)}
+    return all(pair in allowed for pair in zip(path, path[1:], strict=False))
+
+
+@pytest.mark.parametrize("tag", ["", "-", "B-", "-PER", "PER", "NN", "X-PER", "o"])
+def test_split_tag_refuses_what_is_no_tag(tag):
+    with pytest.raises(ValueError, match="expected `O`, or a prefix of BIO, IOB1, BIOUL, BMES"):
+        split_tag(tag)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_legal_tags_and_spans_map_one_to_one(encoding):
+    legal = [tags for tags in all_sequences(encoding) if is_legal(tags, encoding)]
+    for tags in legal:
+        assert spans_to_tags(tags_to_spans(tags, encoding), len(tags), encoding) == list(tags)
+    spans = {tuple(tags_to_spans(tags, encoding)) for tags in legal if len(tags) == 4}
+    assert len(spans) == sum(len(tags) == 4 for tags in legal)
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "IOB1"])
+def test_spans_of_any_sequence_are_those_of_seqeval(encoding):
+    for tags in all_sequences(encoding, max_length=5):
+        expected = [(label, (start, end)) for label, start, end in get_entities(list(tags))]
+        assert tags_to_spans(tags, encoding) == expected
+
+
+@pytest.mark.parametrize("encoding", ["BIOUL", "BMES"])
+def test_spans_of_any_sequence_are_those_of_seqeval_after_renaming(encoding):
+    renamed = {"BIOUL": {"L": "E", "U": "S"}, "BMES": {"M": "I"}}[encoding]
+    for tags in all_sequences(encoding):
+        iobes = [renamed.get(tag[0], tag[0]) + tag[1:] for tag in tags]
+        expected = [(label, (start, end)) for label, start, end in get_entities(iobes)]
+        assert tags_to_spans(tags, encoding) == expected
+
+
+def test_spans_may_come_in_any_order():
+    spans = [("LOC", (4, 5)), ("PER", (0, 1)), ("LOC", (3, 3))]
+    tags = spans_to_tags(spans, 7, "IOB1")
+    assert tags == ["I-PER", "I-PER", "O", "I-LOC", "B-LOC", "I-LOC", "O"]
+    assert tags_to_spans(tags, "IOB1") == sorted(spans, key=lambda span: span[1])
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_labels_may_hold_hyphens_or_be_missing(encoding):
+    spans = [("GPE-B-I", (0, 2)), ("", (3, 4)), ("", (5, 5))]
+    assert tags_to_spans(spans_to_tags(spans, 6, encoding), encoding) == spans
+
+
+def test_overlapping_spans_are_refused():
+    with pytest.raises(ValueError, match=r"'LOC' at \(1, 2\), which overlaps 'PER' before it"):
+        spans_to_tags([("LOC", (1, 2)), ("PER", (0, 1))], 3, "BIO")
+
+
+@pytest.mark.parametrize("reach", [(-1, 0), (2, 3), (1, 0)])
+def test_spans_outside_the_sentence_are_refused(reach):
+    with pytest.raises(ValueError, match="expected an inclusive range within 3 tokens"):
+        spans_to_tags([("PER", reach)], 3, "BIO")
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_conversion_keeps_the_spans_and_gives_legal_tags(source, target):
+    for tags in all_sequences(source):
+        converted = convert_tags(tags, source, target)
+        assert tags_to_spans(converted, target) == tags_to_spans(tags, source)
+        assert is_legal(converted, target)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_no_tag_beside_an_unknown_one_contradicts_a_legal_reading(source, target):
+    legal = [tags for tags in product(tag_set(source), repeat=4) if is_legal(tags, source)]
+    rng = random.Random(1)
+    for tags in rng.sample(legal, 60):
+        partial = [tag if rng.random() < 0.6 else "?" for tag in tags]
+        converted = convert_tags(partial, source, target, unknown_tag="?")
+        for reading in legal:
+            if all(tag in ("?", other) for tag, other in zip(partial, reading, strict=True)):
+                expected = convert_tags(reading, source, target)
+                pairs = zip(converted, expected, strict=True)
+                assert all(tag in ("?", other) for tag, other in pairs)
+        assert all(
+            tag == "?" for tag, known in zip(converted, partial, strict=True) if known == "?"
+        )
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "tags", "converted"),
+    [
+        ("BIO", "BIOUL", "? I-PER O B-PER I-PER ?", "? L-PER O B-PER ? ?"),
+        ("BIO", "BIOUL", "B-PER ? B-PER O ?", "? ? U-PER O ?"),
+        ("BIO", "IOB1", "? B-PER I-PER ?", "? ? I-PER ?"),
+        ("IOB1", "BIO", "? I-PER I-PER ? B-PER", "? ? I-PER ? B-PER"),
+        ("BIOUL", "BIO", "? L-PER ? U-LOC ? O", "? I-PER ? B-LOC ? O"),
+        ("BIOUL", "BMES", "B-PER ? L-PER U-LOC ?", "B-PER ? E-PER S-LOC ?"),
+        ("BIO", "BIO", "? I-PER ? B-PER ?", "? I-PER ? B-PER ?"),
+        ("IOB1", "IOB1", "? I-PER ? B-PER ?", "? I-PER ? B-PER ?"),
+        ("BIOUL", "BIOUL", "? I-PER ? B-PER ?", "? I-PER ? B-PER ?"),
+        ("BMES", "BMES", "? E-PER ? S-PER ?", "? E-PER ? S-PER ?"),
+    ],
+)
+def test_tags_beside_an_unknown_one_stay_known_where_they_do_not_depend_on_it(
+    source, target, tags, converted
+):
+    assert convert_tags(tags.split(), source, target, unknown_tag="?") == converted.split()
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_check_accepts_the_sequences_of_allowed_transitions(encoding):
+    for tags in all_sequences(encoding, max_length=3):
+        if is_legal(tags, encoding) or encoding == "IOB1":
+            check_tags(tags, encoding)
+        else:
+            with pytest.raises(IllegalTagError):
+                check_tags(tags, encoding)
+
+
+@pytest.mark.parametrize(
+    ("tags", "encoding", "position", "message"),
+    [
+        ("O I-PER", "BIO", 1, "`I-PER` at position 1 is no legal BIO tag after `O`; these tags are "
+         "legal IOB1; set `source_encoding` to 'IOB1'"),
+        ("I-PER O", "BIO", 0, "`I-PER` at position 0 is no legal BIO tag at the start; .* IOB1"),
+        ("B-PER I-LOC", "BIO", 1, "position 1 is no legal BIO tag after `B-PER`; .* IOB1"),
+        ("O U-PER B-LOC L-LOC", "BIO", 1, "legal BIOUL; set `source_encoding` to 'BIOUL'"),
+        ("S-PER O", "IOB1", 0, "legal BMES; set `source_encoding` to 'BMES'"),
+        ("O B-PER", "BIOUL", 1, "position 1 is no legal BIOUL tag at the end; .* legal BIO;"),
+        ("B-PER O", "BMES", 1, "`O` at position 1 is no legal BMES tag after `B-PER`; .* BIO;"),
+        ("DT NN", "BIO", 0, "fit none of BIO, .*`source_encoding` to null if they are plain"),
+        ("B-PER I-PER E-PER", "BIO", 2, "these tags fit none of"),
+    ],
+)  # fmt: skip
+def test_check_names_the_tag_and_the_encoding_that_fits(tags, encoding, position, message):
+    with pytest.raises(IllegalTagError, match=message) as error:
+        check_tags(tags.split(), encoding)
+    assert error.value.position == position
+
+
+def test_an_unknown_tag_is_legal_anywhere():
+    check_tags(["?", "I-PER", "?", "?", "L-LOC", "O", "?"], "BIOUL", unknown_tag="?")
+    with pytest.raises(
+        IllegalTagError, match="`NN` at position 1 is no legal BIOUL tag after `\\?`"
+    ):
+        check_tags(["?", "NN", "?"], "BIOUL", unknown_tag="?")
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_allowed_transitions_are_those_of_allennlp(encoding):
+    tags = tag_set(encoding, labels=("PER", "LOC", "GPE-X"))
+    if encoding == "BMES":  # AllenNLP's BMES knows no `O`.
+        tags.remove("O")
+    tags = dict(enumerate(tags))
+    assert allowed_transitions(encoding, tags) == conditional_random_field.allowed_transitions(
+        encoding, tags
+    )
+
+
+def test_bmes_allows_o_between_spans():
+    tags = dict(enumerate(tag_set("BMES", labels=("PER",))))
+    allowed = allowed_transitions("BMES", tags)
+    names = {**tags, len(tags): "start", len(tags) + 1: "end"}
+    pairs = {(names[i], names[j]) for i, j in allowed}
+    assert {before for before, after in pairs if after == "O"} == {"O", "E-PER", "S-PER", "start"}
+    assert {after for before, after in pairs if before == "O"} == {"O", "B-PER", "S-PER", "end"}
+
+
+def test_allowed_transitions_refuse_tags_of_another_encoding():
+    with pytest.raises(
+        ValueError, match="`tags` holds 'U-PER', which is no BIO tag; name the encoding"
+    ):
+        allowed_transitions("BIO", {0: "O", 1: "U-PER"})
+
+
+def test_an_unknown_encoding_is_refused():
+    with pytest.raises(ValueError, match="`encoding` is 'IOB2', expected one of BIO, IOB1"):
+        tags_to_spans(["O"], "IOB2")
