@@ -1,0 +1,171 @@
+"""A reader of column files, such as those of CoNLL-2003."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
+from allennlp.data.fields import MetadataField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from tagger.data.column_file import Row, read_sentences
+from tagger.data.fields import TagField
+from tagger.label_encoding import ENCODINGS, IllegalTagError, check_tags, convert_tags
+
+# Corpora that are not distributed with this project, by the name of their folder.
+_PREPARED_BY = {
+    "conll2003": "python scripts/prepare_conll2003.py SOURCE",
+    "us_addresses": "python scripts/prepare_us_addresses.py",
+}
+
+
+@DatasetReader.register("column")
+class ColumnDatasetReader(DatasetReader):
+    """Reads sentences from files that hold a token and its tag on each line.
+
+    Columns are separated by blanks or tabs, sentences by lines of white space; `-DOCSTART-` lines
+    are skipped. So it reads CoNLL-2003 as distributed (`source_encoding` IOB1), WNUT-17, and
+    two-column files.
+
+    An instance has the fields `tokens` (`TextField`), `tags` (`TagField`, absent without a tag column)
+    and `metadata` (`{"words": [...]}`).
+
+    Args:
+        token_column: The column of the tokens, from 0; negative ones count from the end.
+        tag_column: The column of the tags; None reads text without tags, as for prediction:
+            `allennlp predict --use-dataset-reader -o '{"dataset_reader": {"tag_column": null}}' ...`.
+        source_encoding: The encoding of the tags in the file: "BIO", "IOB1", "BIOUL" or "BMES", or None
+            for plain labels that mark no spans. Each sentence is checked against it. IOB1 allows
+            `B-` anywhere, so it reads BIO and mixtures of the two as well, and finds the spans that
+            conlleval finds.
+        tag_encoding: The encoding of the tags in the instances; None for that of the file.
+        unknown_tag: The string that stands for an unknown tag in the file; None where there is none.
+            See `convert_tags` for what becomes of the tags beside it.
+        token_indexers: How tokens are indexed; None for a single id of namespace `tokens`.
+        label_namespace: The namespace of the tags in the vocabulary.
+        delimiter: The string between two columns; None for any run of blanks and tabs. A tab where
+            tokens hold blanks.
+        **kwargs: Those of AllenNLP's `DatasetReader`, such as `max_instances`.
+
+    Raises:
+        ConfigurationError: If an encoding is unknown, or plain labels are to be converted.
+
+    Example:
+        >>> reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIO")
+        >>> instance = reader.text_to_instance(["Ada", "Lovelace", "left"], ["I-PER", "I-PER", "O"])
+        >>> instance["tags"].labels
+        ['B-PER', 'I-PER', 'O']
+    """
+
+    def __init__(
+        self,
+        token_column: int = 0,
+        tag_column: Optional[int] = -1,
+        source_encoding: Optional[str] = "BIO",
+        tag_encoding: Optional[str] = None,
+        unknown_tag: Optional[str] = None,
+        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        label_namespace: str = "labels",
+        delimiter: Optional[str] = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
+        )
+        encodings = {"source_encoding": source_encoding, "tag_encoding": tag_encoding}
+        for name, encoding in encodings.items():
+            if encoding not in (None, *ENCODINGS):
+                raise ConfigurationError(
+                    f"`{name}` is {encoding!r}, expected one of {', '.join(ENCODINGS)}, or null"
+                )
+        if tag_encoding and not source_encoding:
+            raise ConfigurationError(
+                f"`tag_encoding` is {tag_encoding!r}, but `source_encoding` is null, and plain labels "
+                "mark no spans to convert; set `source_encoding` or leave `tag_encoding` out"
+            )
+        self._token_column = token_column
+        self._tag_column = tag_column
+        self._source_encoding = source_encoding
+        self._tag_encoding = tag_encoding or source_encoding
+        self._unknown_tag = unknown_tag
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._label_namespace = label_namespace
+        self._delimiter = delimiter
+
+    def text_to_instance(
+        self, tokens: Sequence[Union[str, Token]], tags: Optional[Sequence[str]] = None
+    ) -> Instance:
+        """Makes an instance of a sentence.
+
+        Args:
+            tokens: The tokens; those that are `Token`s keep their character offsets.
+            tags: Their tags in `source_encoding`, where they are known.
+
+        Raises:
+            IllegalTagError: A `ValueError`, if the tags are not a legal sequence of that encoding.
+        """
+        text = TextField([Token(token) if isinstance(token, str) else token for token in tokens])
+        fields: Dict[str, Field] = {
+            "tokens": text,
+            "metadata": MetadataField({"words": [token.text for token in text]}),
+        }
+        if tags is not None:
+            fields["tags"] = TagField(
+                self._convert_tags(tags), text, self._label_namespace, self._unknown_tag
+            )
+        return Instance(fields)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        """Sets the indexers late, so that instances stay small when they move between processes."""
+        instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
+
+    def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
+        with open(_find(file_path), "rb") as lines:
+            for sentence in self.shard_iterable(read_sentences(lines, file_path, self._delimiter)):
+                yield self._sentence_to_instance(sentence, file_path)
+
+    def _sentence_to_instance(
+        self, sentence: Sequence[Row], file_path: Union[str, PathLike]
+    ) -> Instance:
+        self._check_columns(sentence[0], file_path)
+        tokens = [row.columns[self._token_column] for row in sentence]
+        if self._tag_column is None:
+            return self.text_to_instance(tokens)
+        try:
+            return self.text_to_instance(
+                tokens, [row.columns[self._tag_column] for row in sentence]
+            )
+        except IllegalTagError as error:
+            row = sentence[error.position]
+            raise ValueError(f"{file_path}:{row.number}: in {row.text!r}, {error}") from None
+
+    def _check_columns(self, row: Row, file_path: Union[str, PathLike]) -> None:
+        num_columns = len(row.columns)
+        wanted = [index for index in (self._token_column, self._tag_column) if index is not None]
+        # Beyond the line, `index % num_columns` would name another column.
+        found = {index % num_columns for index in wanted if -num_columns <= index < num_columns}
+        if len(found) < len(wanted):
+            raise ValueError(
+                f"{file_path}:{row.number}: expected tokens in column {self._token_column} and tags in "
+                f"column {self._tag_column}, got {row.columns}; correct `token_column` and "
+                "`tag_column`, or set `tag_column` to null if there are no tags"
+            )
+
+    def _convert_tags(self, tags: Sequence[str]) -> List[str]:
+        if self._source_encoding is None or self._tag_encoding is None:
+            return list(tags)
+        check_tags(tags, self._source_encoding, self._unknown_tag)
+        return convert_tags(tags, self._source_encoding, self._tag_encoding, self._unknown_tag)
+
+
+def _find(file_path: Union[str, PathLike]) -> str:
+    try:
+        return cached_path(file_path)
+    except FileNotFoundError:
+        command = _PREPARED_BY.get(Path(file_path).parent.name)
+        remedy = f"`{command}` puts it there" if command else "correct the path"
+        raise FileNotFoundError(
+            f"{file_path}: expected a file, got none (the current folder is {Path.cwd()}); {remedy}"
+        ) from None

@@ -1,0 +1,3 @@
+"""Fields that AllenNLP lacks."""
+
+from tagger.data.fields.tag_field import TagField as TagField

@@ -1,0 +1,58 @@
+"""The tags of a sentence, some of which may be unknown."""
+
+from typing import Dict, List, Optional
+
+from allennlp.data import Vocabulary
+from allennlp.data.fields import SequenceField, SequenceLabelField
+
+
+class TagField(SequenceLabelField):
+    """AllenNLP's `SequenceLabelField`, with a string that stands for an unknown tag.
+
+    That string is no entry of the vocabulary; its index is -1. Padding is 0 as in AllenNLP: the mask
+    of the tokens says where it is.
+
+    Args:
+        tags: One string for each element of `sequence_field`.
+        sequence_field: What the tags belong to.
+        label_namespace: The namespace of the vocabulary that holds the tags.
+        unknown_tag: The string that stands for an unknown tag; None where there is none.
+
+    Raises:
+        ConfigurationError: If there are not as many tags as elements.
+
+    Example:
+        >>> from allennlp.data import Token, Vocabulary
+        >>> from allennlp.data.fields import TextField
+        >>> tokens = TextField([Token("Ada"), Token("left")])
+        >>> field = TagField(["U-PER", "?"], tokens, unknown_tag="?")
+        >>> field.index(Vocabulary({"labels": {"U-PER": 1}}))
+        >>> field.as_tensor({"num_tokens": 3})
+        tensor([ 0, -1,  0])
+    """
+
+    __slots__ = ["_unknown_tag"]
+    labels: List[str]
+
+    def __init__(
+        self,
+        tags: List[str],
+        sequence_field: SequenceField,
+        label_namespace: str = "labels",
+        unknown_tag: Optional[str] = None,
+    ) -> None:
+        super().__init__(tags, sequence_field, label_namespace)
+        self._unknown_tag = unknown_tag
+
+    def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
+        """Counts the known tags."""
+        for tag in self.labels:
+            if tag != self._unknown_tag:
+                counter[self._label_namespace][tag] += 1
+
+    def index(self, vocab: Vocabulary) -> None:
+        """Looks the known tags up; the index of an unknown one is -1."""
+        self._indexed_labels = [
+            -1 if tag == self._unknown_tag else vocab.get_token_index(tag, self._label_namespace)
+            for tag in self.labels
+        ]
