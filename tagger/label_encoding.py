@@ -15,7 +15,7 @@ AllenNLP.
 
 from functools import lru_cache
 from itertools import product
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 Span = Tuple[str, Tuple[int, int]]
 
@@ -82,6 +82,26 @@ def split_tag(tag: str) -> Tuple[str, Optional[str]]:
             "(`B-PER`); plain labels, which mark no spans, cannot be split"
         )
     return prefix, label
+
+
+def infer_encoding(tags: Iterable[str]) -> Optional[str]:
+    """Returns the encoding that a set of tags belongs to, `None` if they are plain labels.
+
+    Never IOB1, whose tags are BIO's too.
+
+    Example:
+        >>> infer_encoding(["O", "B-PER", "L-PER"]), infer_encoding(["NOUN", "VERB"])
+        ('BIOUL', None)
+    """
+    tags = list(tags)
+    for encoding in ENCODINGS:
+        try:
+            for tag in tags:
+                _split_tag_of(encoding, tag)
+        except ValueError:
+            continue
+        return encoding
+    return None
 
 
 def tags_to_spans(tags: Sequence[str], encoding: str) -> List[Span]:

@@ -61,6 +61,22 @@ def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
     return step_log_normalizers(scores, mask).sum(1)
 
 
+def log_likelihood(
+    scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """log p(tags | x), the score of each sequence's path `tags` less log Z.
+
+    Args:
+        scores: of B sequences of up to T tokens over K tags.
+        tags: (B, T) int64, in [0, K) at real tokens.
+        mask: see the module's docstring.
+
+    Returns:
+        (B,), differentiable with respect to the scores; -inf where the path is impossible.
+    """
+    return sequence_score(scores, tags, mask) - log_partition(scores, mask)
+
+
 def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """log z_t = log Z_t - log Z_{t-1}, with Z_t the partition function of the prefix up to token t.
 

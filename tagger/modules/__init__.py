@@ -1,0 +1,22 @@
+"""Modules: encoders, the CRF, its weightings, and tagging heads."""
+
+from tagger.modules.conditional_random_field import ConditionalRandomField
+from tagger.modules.encoders import BiLstmEncoder
+from tagger.modules.heads import CrfHead, TaggingHead
+from tagger.modules.tag_weighting import (
+    EmissionTransitionWeighting,
+    EmissionWeighting,
+    LannoyWeighting,
+    TagWeighting,
+)
+
+__all__ = [
+    "BiLstmEncoder",
+    "ConditionalRandomField",
+    "CrfHead",
+    "EmissionTransitionWeighting",
+    "EmissionWeighting",
+    "LannoyWeighting",
+    "TagWeighting",
+    "TaggingHead",
+]

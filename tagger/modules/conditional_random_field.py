@@ -1,0 +1,223 @@
+"""The linear-chain CRF as a module: parameters, constraints and class weighting."""
+
+from typing import List, Optional, Tuple, Union
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from tagger.linear_chain import (
+    ChainScores,
+    k_best_decode,
+    log_likelihood,
+    log_partition,
+    tag_marginals,
+    viterbi_decode,
+)
+from tagger.modules.tag_weighting import TagWeighting
+
+#: A path, as tag indices, and its score.
+ScoredPath = Tuple[List[int], float]
+
+
+class ConditionalRandomField(torch.nn.Module):
+    """A linear-chain CRF, a drop-in for `allennlp.modules.ConditionalRandomField`.
+
+    With default arguments the signatures, the parameters' names and the numbers are AllenNLP's, so
+    that trained weights move both ways. Deviations: a mask with a hole is refused instead of
+    mis-scored, and so is a tag out of range; a path that the constraints forbid scores -inf.
+
+    Args:
+        num_tags: K, the number of tags.
+        constraints: the allowed transitions `(from, to)`, with K for the start and K + 1 for the end
+            of a sequence, as `tagger.label_encoding.allowed_transitions` lists them. They act on
+            decoding. `None` allows all.
+        include_start_end_transitions: whether starting and ending with a tag have scores of their own.
+        weighting: weights the tags in training; `None` for the plain likelihood.
+        constrain_training: whether the constraints also act on the likelihood and the marginals.
+
+    Raises:
+        ConfigurationError: if an argument does not fit `num_tags`.
+    """
+
+    def __init__(
+        self,
+        num_tags: int,
+        constraints: Optional[List[Tuple[int, int]]] = None,
+        include_start_end_transitions: bool = True,
+        weighting: Optional[TagWeighting] = None,
+        constrain_training: bool = False,
+    ) -> None:
+        super().__init__()
+        if num_tags < 1:
+            raise ConfigurationError(f"`num_tags` must be at least 1; got {num_tags}")
+        if weighting is not None and len(weighting.tag_weights) != num_tags:
+            raise ConfigurationError(
+                f"`weighting` must have one weight for each of the {num_tags} tags; "
+                f"got {len(weighting.tag_weights)}"
+            )
+        self.num_tags = num_tags
+        self.include_start_end_transitions = include_start_end_transitions
+        self.weighting = weighting
+        self.constrain_training = constrain_training
+        self.transitions = torch.nn.Parameter(torch.empty(num_tags, num_tags))
+        # A parameter in this place, not a buffer, because AllenNLP's checkpoints have it so.
+        self._constraint_mask = torch.nn.Parameter(
+            _constraint_mask(num_tags, constraints), requires_grad=False
+        )
+        if include_start_end_transitions:
+            self.start_transitions = torch.nn.Parameter(torch.empty(num_tags))
+            self.end_transitions = torch.nn.Parameter(torch.empty(num_tags))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws new transition scores, in AllenNLP's order."""
+        torch.nn.init.xavier_normal_(self.transitions)
+        if self.include_start_end_transitions:
+            torch.nn.init.normal_(self.start_transitions)
+            torch.nn.init.normal_(self.end_transitions)
+
+    def forward(
+        self, inputs: torch.Tensor, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        """The (weighted) log-likelihood, summed over the batch.
+
+        Args:
+            inputs: (B, T, K), emission scores.
+            tags: (B, T) int64, the gold tags.
+            mask: (B, T) bool, right-padded; `None` where every token is real.
+
+        Returns:
+            A scalar, to be maximised.
+
+        Raises:
+            ValueError: if shapes do not fit, `mask` has a hole, a tag is out of range, or
+                `constrain_training` forbids a gold path.
+        """
+        return self.log_likelihood(inputs, tags, mask).sum()
+
+    def log_likelihood(
+        self, inputs: torch.Tensor, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        """The (weighted) log-likelihood of each sequence, (B,); arguments as for `forward`."""
+        mask = self._mask(inputs, mask)
+        scores = self._training_scores(inputs)
+        if self.weighting is None:
+            log_likelihoods = log_likelihood(scores, tags, mask)
+        else:
+            log_likelihoods = self.weighting.weighted_log_likelihood(scores, tags, mask)
+        if self.constrain_training:
+            self._check_gold_is_allowed(log_likelihoods)
+        return log_likelihoods
+
+    def log_partition(
+        self, inputs: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        """Log Z of each sequence, (B,), without weighting; arguments as for `forward`."""
+        return log_partition(self._training_scores(inputs), self._mask(inputs, mask))
+
+    def marginals(self, inputs: torch.Tensor, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """p(y_t = k | x), (B, T, K), without weighting; arguments as for `forward`."""
+        return tag_marginals(self._training_scores(inputs), self._mask(inputs, mask))
+
+    def viterbi_decode(
+        self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        """The best path that the constraints allow.
+
+        Args:
+            logits: (B, T, K), emission scores.
+            mask: (B, T) bool, right-padded; `None` where every token is real.
+
+        Returns:
+            The paths, (B, T) int64, 0 in the padding, and their scores, (B,), -inf where the
+            constraints allow no path. Both stay on the device of `logits`.
+        """
+        return viterbi_decode(self._decoding_scores(logits), self._mask(logits, mask))
+
+    def viterbi_tags(
+        self,
+        logits: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+        top_k: Optional[int] = None,
+    ) -> Union[List[ScoredPath], List[List[ScoredPath]]]:
+        """The best path, or the `top_k` best, as lists.
+
+        Args:
+            logits: (B, T, K), emission scores.
+            mask: (B, T) bool, right-padded; `None` where every token is real.
+            top_k: how many paths; `None` for the best one alone.
+
+        Returns:
+            For each sequence its `(path, score)` or, with `top_k`, a list of at most `top_k` of them,
+            best first. Paths end where the mask ends. Where the constraints allow no path, the score
+            is -inf and the path meaningless.
+        """
+        mask = self._mask(logits, mask)
+        paths, path_scores = k_best_decode(self._decoding_scores(logits), mask, k=top_k or 1)
+        lengths = mask.sum(1).tolist()
+        k_best = [
+            [(path[:length], score) for path, score in zip(row_paths, row_scores)]
+            for length, row_paths, row_scores in zip(lengths, paths.tolist(), path_scores.tolist())
+        ]
+        if top_k is None:
+            return [row[0] for row in k_best]
+        return [row[:1] + [best for best in row[1:] if best[1] > -torch.inf] for row in k_best]
+
+    def _training_scores(self, emissions: torch.Tensor) -> ChainScores:
+        scores = self._scores(emissions)
+        return self._constrained(scores) if self.constrain_training else scores
+
+    def _decoding_scores(self, emissions: torch.Tensor) -> ChainScores:
+        scores = self._scores(emissions)
+        if self.weighting is not None:
+            scores = self.weighting.decoding_scores(scores)
+        return self._constrained(scores)
+
+    def _scores(self, emissions: torch.Tensor) -> ChainScores:
+        if self.include_start_end_transitions:
+            return ChainScores(
+                emissions, self.transitions, self.start_transitions, self.end_transitions
+            )
+        zeros = self.transitions.new_zeros(self.num_tags)
+        return ChainScores(emissions, self.transitions, zeros, zeros)
+
+    def _constrained(self, scores: ChainScores) -> ChainScores:
+        """`scores` with -inf where the constraints forbid."""
+        start_tag, end_tag = self.num_tags, self.num_tags + 1
+        is_forbidden = self._constraint_mask == 0
+        return scores._replace(
+            transitions=scores.transitions.masked_fill(
+                is_forbidden[: self.num_tags, : self.num_tags], -torch.inf
+            ),
+            start=scores.start.masked_fill(is_forbidden[start_tag, : self.num_tags], -torch.inf),
+            end=scores.end.masked_fill(is_forbidden[: self.num_tags, end_tag], -torch.inf),
+        )
+
+    def _check_gold_is_allowed(self, log_likelihoods: torch.Tensor) -> None:
+        forbidden = (log_likelihoods == -torch.inf).nonzero()
+        if len(forbidden):
+            raise ValueError(
+                f"`constraints` forbid the gold tags of row {int(forbidden[0])}, so that they cannot "
+                f"be learnt; correct the tags, or set `constrain_training` to false"
+            )
+
+    @staticmethod
+    def _mask(emissions: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
+        if mask is None:
+            return torch.ones(emissions.shape[:2], dtype=torch.bool, device=emissions.device)
+        return mask.bool()
+
+
+def _constraint_mask(num_tags: int, constraints: Optional[List[Tuple[int, int]]]) -> torch.Tensor:
+    """(K + 2, K + 2): 1 where a transition is allowed, 0 elsewhere."""
+    if constraints is None:
+        return torch.ones(num_tags + 2, num_tags + 2)
+    mask = torch.zeros(num_tags + 2, num_tags + 2)
+    for i, j in constraints:
+        if not (0 <= i < num_tags + 2 and 0 <= j < num_tags + 2):
+            raise ConfigurationError(
+                f"`constraints` names the transition ({i}, {j}); with {num_tags} tags, indices end at "
+                f"{num_tags} for the start and {num_tags + 1} for the end of a sequence"
+            )
+        mask[i, j] = 1
+    return mask

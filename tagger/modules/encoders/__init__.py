@@ -1,0 +1,5 @@
+"""Encoders of token sequences."""
+
+from tagger.modules.encoders.bilstm import BiLstmEncoder
+
+__all__ = ["BiLstmEncoder"]

@@ -1,0 +1,6 @@
+"""Tagging heads: what turns emissions into a loss and into tags."""
+
+from tagger.modules.heads.crf import CrfHead
+from tagger.modules.heads.tagging_head import TaggingHead
+
+__all__ = ["CrfHead", "TaggingHead"]

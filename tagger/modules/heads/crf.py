@@ -1,0 +1,66 @@
+"""The CRF as a tagging head."""
+
+from typing import Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+from tagger.label_encoding import allowed_transitions
+from tagger.modules.conditional_random_field import ConditionalRandomField
+from tagger.modules.heads.tagging_head import TaggingHead
+from tagger.modules.tag_weighting import TagWeighting
+
+
+@TaggingHead.register("crf")
+class CrfHead(TaggingHead):
+    """A linear-chain CRF over the emissions, its classes weighted if so asked.
+
+    Args:
+        vocab: holds the tags; supplied by the model in a config.
+        label_namespace: the vocabulary's namespace of the tags; supplied by the model in a config.
+        tag_encoding: the encoding of the tags, `None` if they spell no spans; supplied by the model in
+            a config.
+        weighting: how to weight the classes in training; `None` for the plain likelihood.
+        constrain_decoding: whether decoding keeps to sequences that `tag_encoding` allows.
+        constrain_training: whether the likelihood does so too.
+        include_start_end_transitions: whether starting and ending with a tag have scores of their own.
+
+    Raises:
+        ConfigurationError: if training is to be constrained without an encoding that says how.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        label_namespace: str = "labels",
+        tag_encoding: Optional[str] = None,
+        weighting: Optional[TagWeighting] = None,
+        constrain_decoding: bool = True,
+        constrain_training: bool = False,
+        include_start_end_transitions: bool = True,
+    ) -> None:
+        super().__init__()
+        constraints = None
+        tags = vocab.get_index_to_token_vocabulary(label_namespace)
+        if tag_encoding is not None and constrain_decoding:
+            try:
+                constraints = allowed_transitions(tag_encoding, tags)
+            except ValueError as error:
+                raise ConfigurationError(str(error)) from error
+        if constrain_training and constraints is None:
+            raise ConfigurationError(
+                "`constrain_training` needs tags that spell spans, and `constrain_decoding`; set it to "
+                "false, or give `tag_encoding`"
+            )
+        self.crf = ConditionalRandomField(
+            len(tags), constraints, include_start_end_transitions, weighting, constrain_training
+        )
+
+    def sequence_loss(
+        self, emissions: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        return -self.crf.log_likelihood(emissions, tags, mask)
+
+    def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self.crf.viterbi_decode(emissions, mask)[0]

@@ -1,0 +1,48 @@
+"""Weighting by scaling emissions."""
+
+from typing import Dict, List, Optional
+
+import torch
+from allennlp.data import Vocabulary
+
+from tagger.linear_chain import ChainScores, log_likelihood
+from tagger.modules.tag_weighting.tag_weighting import TagWeighting
+
+
+@TagWeighting.register("emission")
+class EmissionWeighting(TagWeighting):
+    """Training with emissions scaled by tag: `e'[t, k] = c[k] e[t, k]` in the score and in log Z.
+
+    Raising a label's weight raises its precision and lowers its recall, the reverse of what most
+    people expect: training sees the label's emissions enlarged, so that smaller ones suffice, and
+    decoding then works with those as they are. The path that decoding prefers need not be the one
+    that training ranks first, unless `weighted_decoding` is set.
+
+    The objective is the log-likelihood of a distribution, that of the scaled scores.
+
+    Args:
+        weighted_decoding: whether to scale the emissions in decoding too.
+    """
+
+    def __init__(
+        self,
+        tag_weights: Optional[List[float]] = None,
+        label_weights: Optional[Dict[str, float]] = None,
+        weighted_decoding: bool = False,
+        vocab: Optional[Vocabulary] = None,
+        label_namespace: str = "labels",
+    ) -> None:
+        super().__init__(tag_weights, label_weights, vocab, label_namespace)
+        self.weighted_decoding = weighted_decoding
+
+    def scaled(self, scores: ChainScores) -> ChainScores:
+        """The scores of the distribution that training maximises."""
+        return scores._replace(emissions=scores.emissions * self.tag_weights)
+
+    def weighted_log_likelihood(
+        self, scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        return log_likelihood(self.scaled(scores), tags, mask)
+
+    def decoding_scores(self, scores: ChainScores) -> ChainScores:
+        return self.scaled(scores) if self.weighted_decoding else scores

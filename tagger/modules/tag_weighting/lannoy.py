@@ -1,0 +1,50 @@
+"""Weighting of the steps of the forward algorithm, after De Lannoy et al. (2012)."""
+
+import logging
+from typing import Dict, List, Optional
+
+import torch
+from allennlp.data import Vocabulary
+
+from tagger.linear_chain import ChainScores, step_log_normalizers, step_scores
+from tagger.modules.tag_weighting.tag_weighting import TagWeighting
+
+logger = logging.getLogger(__name__)
+
+
+@TagWeighting.register("lannoy")
+class LannoyWeighting(TagWeighting):
+    """Each token's score and log-normaliser weighted by its gold tag.
+
+    The objective is `sum_t c[y_t] (e[t, y_t] + A[y_{t-1}, y_t] - log z_t)`, with `s[y_1]` in the first
+    term, `q[y_T]` in the last, and `log z_t` the step log-normalisers, whose sum is log Z (De Lannoy
+    et al. 2012, "Weighted conditional random fields for supervised interpatient heartbeat
+    classification", section II). At equal weights it is the log-likelihood, times the weight.
+
+    Not a distribution, and for unequal weights not bounded above: scores can grow without end while
+    the loss falls, so judge by metrics and stop early. Published curves of precision and recall over
+    the weight are erratic. AllenNLP's version weights a transition by the tag moved from, and its
+    normaliser by the tag moved to; here one weight, that of the tag moved to, goes with both.
+    """
+
+    def __init__(
+        self,
+        tag_weights: Optional[List[float]] = None,
+        label_weights: Optional[Dict[str, float]] = None,
+        vocab: Optional[Vocabulary] = None,
+        label_namespace: str = "labels",
+    ) -> None:
+        super().__init__(tag_weights, label_weights, vocab, label_namespace)
+        if len(set(self.tag_weights.tolist())) > 1:
+            logger.warning(
+                "weighting 'lannoy' with unequal weights has no upper bound: the loss may fall below "
+                "zero and without end; judge the model by its metrics, and stop early"
+            )
+
+    def weighted_log_likelihood(
+        self, scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        # (B, T)
+        log_probabilities = step_scores(scores, tags, mask) - step_log_normalizers(scores, mask)
+        weights = self.tag_weights[torch.where(mask, tags, torch.zeros_like(tags))]
+        return (weights * log_probabilities).sum(1)

@@ -1,0 +1,152 @@
+import allennlp.modules as allennlp_modules
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from tagger.label_encoding import allowed_transitions
+from tagger.linear_chain import ChainScores, log_likelihood
+from tagger.modules import ConditionalRandomField, TagWeighting
+from tests.linear_chain.chains import mask_of, random_chains, random_tags
+
+BIO = allowed_transitions("BIO", {0: "O", 1: "B-X", 2: "I-X", 3: "B-Y", 4: "I-Y"})
+
+
+def twins(**arguments):
+    """Our CRF and AllenNLP's, of the same weights."""
+    ours = ConditionalRandomField(5, **arguments)
+    theirs = allennlp_modules.ConditionalRandomField(5, **arguments)
+    theirs.load_state_dict(ours.state_dict())
+    return ours, theirs
+
+
+def batch():
+    emissions = random_chains(3, 6, 5, dtype=torch.float32).emissions
+    return emissions, random_tags(3, 6, 5), mask_of([6, 1, 4])
+
+
+@pytest.mark.parametrize("include_start_end_transitions", [True, False])
+def test_log_likelihood_and_gradients_equal_allennlps(include_start_end_transitions):
+    crfs = twins(include_start_end_transitions=include_start_end_transitions)
+    emissions, tags, mask = batch()
+    gradients = []
+    for crf in crfs:
+        inputs = emissions.clone().requires_grad_()
+        value = crf(inputs, tags, mask)
+        value.backward()
+        learnt = {name: p.grad for name, p in crf.named_parameters() if p.requires_grad}
+        gradients.append((value.detach(), inputs.grad, learnt))
+    torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("constraints", [None, BIO])
+@pytest.mark.parametrize("include_start_end_transitions", [True, False])
+@pytest.mark.parametrize("top_k", [None, 3])
+def test_viterbi_tags_equal_allennlps(constraints, include_start_end_transitions, top_k):
+    ours, theirs = twins(
+        constraints=constraints, include_start_end_transitions=include_start_end_transitions
+    )
+    emissions, _, mask = batch()
+    actual = ours.viterbi_tags(emissions, mask, top_k)
+    expected = theirs.viterbi_tags(emissions, mask, top_k)
+    if top_k is None:
+        actual, expected = [[best] for best in actual], [[best] for best in expected]
+    for row, row_expected in zip(actual, expected):
+        # AllenNLP fills up with paths that the constraints forbid, at -10,000 a step.
+        row_expected = [(path, score) for path, score in row_expected if score > -1_000]
+        assert [path for path, _ in row] == [path for path, _ in row_expected]
+        assert [score for _, score in row] == pytest.approx([score for _, score in row_expected])
+
+
+def test_without_a_mask_every_token_is_real():
+    crf, allennlp_crf = twins()
+    emissions, tags, _ = batch()
+    torch.testing.assert_close(crf(emissions, tags), allennlp_crf(emissions, tags))
+    assert crf.viterbi_tags(emissions)[1][0] == allennlp_crf.viterbi_tags(emissions)[1][0]
+
+
+def test_the_same_seed_draws_allennlps_transitions():
+    drawn = []
+    for crf_class in (ConditionalRandomField, allennlp_modules.ConditionalRandomField):
+        torch.manual_seed(5)
+        drawn.append(crf_class(5, BIO).state_dict())
+    assert list(drawn[0]) == list(drawn[1])
+    torch.testing.assert_close(*drawn)
+
+
+def test_decoding_keeps_to_the_constraints():
+    crf = ConditionalRandomField(5, BIO)
+    emissions, _, mask = batch()
+    paths, _ = crf.viterbi_decode(emissions, mask)
+    for path, length in zip(paths.tolist(), mask.sum(1).tolist()):
+        steps = [5, *path[:length], 6]
+        assert set(zip(steps, steps[1:])) <= set(BIO)
+
+
+def test_constrained_training_gives_all_probability_to_allowed_paths():
+    crf = ConditionalRandomField(5, BIO, constrain_training=True).double()
+    emissions = random_chains(1, 3, 5).emissions
+    total = 0.0
+    for path in torch.cartesian_prod(*[torch.arange(5)] * 3):
+        steps = [5, *path.tolist(), 6]
+        if set(zip(steps, steps[1:])) <= set(BIO):
+            total += crf(emissions, path.unsqueeze(0)).exp().item()
+    assert total == pytest.approx(1)
+
+
+def test_constrained_training_refuses_gold_tags_that_are_forbidden():
+    crf = ConditionalRandomField(5, BIO, constrain_training=True)
+    with pytest.raises(ValueError, match="`constraints` forbid the gold tags of row 1"):
+        crf(torch.zeros(2, 2, 5), torch.tensor([[0, 1], [0, 2]]))
+
+
+def test_marginals_are_the_gradient_of_log_partition():
+    crf = ConditionalRandomField(5)
+    emissions, _, mask = batch()
+    emissions.requires_grad_()
+    crf.log_partition(emissions, mask).sum().backward()
+    torch.testing.assert_close(emissions.grad, crf.marginals(emissions, mask))
+
+
+def test_mask_with_a_hole_is_refused():
+    emissions, tags, mask = batch()
+    mask[0, 2] = False
+    crf = ConditionalRandomField(5)
+    for call in (lambda: crf(emissions, tags, mask), lambda: crf.viterbi_tags(emissions, mask)):
+        with pytest.raises(ValueError, match="row 0 has a real token after a masked one"):
+            call()
+
+
+def test_weighting_is_saved_with_the_crf():
+    weighted = ConditionalRandomField(
+        3, weighting=TagWeighting.by_name("emission")(tag_weights=[0.5, 2.0, 3.0])
+    )
+    other = ConditionalRandomField(
+        3, weighting=TagWeighting.by_name("emission")(tag_weights=[1.0, 1.0, 1.0])
+    )
+    other.load_state_dict(weighted.state_dict())
+    assert other.weighting.tag_weights.tolist() == [0.5, 2.0, 3.0]
+
+
+def test_log_likelihood_of_each_sequence_sums_to_forward():
+    crf = ConditionalRandomField(5)
+    emissions, tags, mask = batch()
+    each = crf.log_likelihood(emissions, tags, mask)
+    scores = ChainScores(emissions, crf.transitions, crf.start_transitions, crf.end_transitions)
+    torch.testing.assert_close(each, log_likelihood(scores, tags, mask))
+    torch.testing.assert_close(each.sum(), crf(emissions, tags, mask))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_tags": 0}, "`num_tags` must be at least 1; got 0"),
+        ({"num_tags": 2, "constraints": [(0, 4)]}, r"names the transition \(0, 4\)"),
+        (
+            {"num_tags": 2, "weighting": TagWeighting.by_name("lannoy")(tag_weights=[1.0])},
+            "one weight for each of the 2 tags; got 1",
+        ),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(arguments, message):
+    with pytest.raises(ConfigurationError, match=message):
+        ConditionalRandomField(**arguments)

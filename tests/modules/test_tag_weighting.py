@@ -1,0 +1,196 @@
+import allennlp.modules as allennlp_modules
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.modules.conditional_random_field import (
+    ConditionalRandomFieldWeightEmission,
+    ConditionalRandomFieldWeightTrans,
+)
+
+from tagger.linear_chain import ChainScores, log_likelihood
+from tagger.modules import ConditionalRandomField, TagWeighting
+from tests.linear_chain.chains import mask_of, random_chains, random_tags
+from tests.oracles.linear_chain import EnumeratedChain
+
+STRATEGIES = ["emission", "emission_transition", "lannoy"]
+WEIGHTS = [0.5, 2.0, 3.0]
+LENGTHS = [4, 1, 3]
+
+
+def weighting(name, weights=WEIGHTS, **arguments):
+    return TagWeighting.by_name(name)(tag_weights=list(weights), **arguments).double()
+
+
+@pytest.fixture
+def chains():
+    return random_chains(3, 4, 3, requires_grad=True), random_tags(3, 4, 3), mask_of(LENGTHS)
+
+
+@pytest.fixture
+def vocab():
+    vocab = Vocabulary()
+    for tag in ("O", "B-PER", "I-PER", "B-LOC", "I-LOC"):
+        vocab.add_token_to_namespace(tag, "labels")
+    return vocab
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_unit_weights_give_the_plain_log_likelihood(name, chains):
+    scores, tags, mask = chains
+    actual = weighting(name, [1.0, 1.0, 1.0]).weighted_log_likelihood(scores, tags, mask)
+    torch.testing.assert_close(actual, log_likelihood(scores, tags, mask))
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_gradients_agree_with_finite_differences(name, chains):
+    scores, tags, mask = chains
+
+    def function(*tensors):
+        return weighting(name).weighted_log_likelihood(ChainScores(*tensors), tags, mask)
+
+    assert torch.autograd.gradcheck(function, tuple(scores))
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("garbage", [1e6, torch.nan])
+def test_padding_changes_nothing(name, garbage, chains):
+    scores, tags, mask = chains
+    dirty = scores._replace(emissions=scores.emissions.masked_fill(~mask.unsqueeze(2), garbage))
+    dirty_tags = tags.masked_fill(~mask, -7)
+    strategy = weighting(name)
+    actual = strategy.weighted_log_likelihood(dirty, dirty_tags, mask)
+    torch.testing.assert_close(actual, strategy.weighted_log_likelihood(scores, tags, mask))
+    actual.sum().backward()
+    assert all(tensor.grad.isfinite().all() for tensor in scores)
+
+
+def enumerated_log_likelihoods(scores, tags):
+    """log p(tags | x) of each row by enumeration."""
+    rows = []
+    for row, length in enumerate(LENGTHS):
+        chain = EnumeratedChain(scores, row, length)
+        path = tuple(tags[row, :length].tolist())
+        rows.append(sum(chain.step_scores[path]) - float(chain.log_partition()))
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def test_emission_scales_emissions_by_tag(chains):
+    scores, tags, mask = chains
+    scaled = scores._replace(emissions=scores.emissions * torch.tensor(WEIGHTS))
+    actual = weighting("emission").weighted_log_likelihood(scores, tags, mask)
+    torch.testing.assert_close(actual, enumerated_log_likelihoods(scaled, tags))
+
+
+@pytest.mark.parametrize("end", ["to", "from"])
+def test_emission_transition_scales_transitions_by_the_tag_at_one_end(end, chains):
+    scores, tags, mask = chains
+    transitions = torch.tensor(
+        [
+            [scores.transitions[i, j].item() * WEIGHTS[j if end == "to" else i] for j in range(3)]
+            for i in range(3)
+        ],
+        dtype=torch.float64,
+    )
+    scaled = scores._replace(
+        emissions=scores.emissions * torch.tensor(WEIGHTS), transitions=transitions
+    )
+    strategy = weighting("emission_transition", transition_weight=end)
+    actual = strategy.weighted_log_likelihood(scores, tags, mask)
+    torch.testing.assert_close(actual, enumerated_log_likelihoods(scaled, tags))
+
+
+def test_lannoy_weights_each_step_by_its_gold_tag(chains):
+    scores, tags, mask = chains
+    actual = weighting("lannoy").weighted_log_likelihood(scores, tags, mask)
+    for row, length in enumerate(LENGTHS):
+        chain = EnumeratedChain(scores, row, length)
+        path = tuple(tags[row, :length].tolist())
+        steps = zip(path, chain.step_scores[path], chain.step_log_normalizers().tolist())
+        expected = sum(WEIGHTS[k] * (score - log_z) for k, score, log_z in steps)
+        assert float(actual[row]) == pytest.approx(expected)
+
+
+def test_lannoy_is_blind_to_a_constant_in_the_start_or_end_scores(chains):
+    scores, tags, mask = chains
+    moved = scores._replace(start=scores.start + 3, end=scores.end - 5)
+    strategy = weighting("lannoy")
+    torch.testing.assert_close(
+        strategy.weighted_log_likelihood(moved, tags, mask),
+        strategy.weighted_log_likelihood(scores, tags, mask),
+    )
+
+
+def test_lannoy_warns_that_unequal_weights_have_no_bound(caplog):
+    weighting("lannoy", [2.0, 2.0])
+    assert not caplog.records
+    weighting("lannoy")
+    assert "no upper bound" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["emission", "emission_transition"])
+def test_scaled_scores_define_a_distribution(name):
+    scores = random_chains(1, 3, 3)
+    strategy = weighting(name)
+    total = 0.0
+    for path in torch.cartesian_prod(*[torch.arange(3)] * 3):
+        log_probability = strategy.weighted_log_likelihood(
+            scores, path.unsqueeze(0), torch.ones(1, 3, dtype=torch.bool)
+        )
+        total += float(log_probability.exp())
+    assert total == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "allennlp_class"),
+    [
+        ("emission", {}, ConditionalRandomFieldWeightEmission),
+        ("emission_transition", {"transition_weight": "from"}, ConditionalRandomFieldWeightTrans),
+    ],
+)
+def test_sound_strategies_equal_allennlps_weighted_classes(name, arguments, allennlp_class):
+    ours = ConditionalRandomField(3, weighting=weighting(name, **arguments)).double()
+    theirs = allennlp_class(3, WEIGHTS).double()
+    assert isinstance(theirs, allennlp_modules.ConditionalRandomField)
+    plain = {key: value for key, value in ours.state_dict().items() if "weighting" not in key}
+    theirs.load_state_dict({**plain, "label_weights": ours.weighting.tag_weights})
+    emissions, tags, mask = random_chains(3, 4, 3).emissions, random_tags(3, 4, 3), mask_of(LENGTHS)
+    torch.testing.assert_close(ours(emissions, tags, mask), theirs(emissions, tags, mask))
+
+
+@pytest.mark.parametrize("name", ["emission", "emission_transition"])
+def test_decoding_uses_plain_scores_unless_asked_otherwise(name):
+    scores = random_chains(1, 3, 3)
+    assert weighting(name).decoding_scores(scores) is scores
+    scaled = weighting(name, weighted_decoding=True).decoding_scores(scores)
+    torch.testing.assert_close(scaled.emissions, scores.emissions * torch.tensor(WEIGHTS))
+
+
+def test_a_tags_weight_wins_over_its_labels_and_the_unnamed_weigh_one(vocab):
+    params = Params({"type": "emission", "label_weights": {"LOC": 2, "B-LOC": 3, "O": 0.5}})
+    strategy = TagWeighting.from_params(params, vocab=vocab)
+    assert strategy.tag_weights.tolist() == [0.5, 1, 1, 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"label_weights": {"PRE": 2.0}}, r"names `PRE`, .*\(PER, LOC\).*; did you mean `PER`\?"),
+        ({"label_weights": {"PER": 0}}, "gives `PER` the weight 0; a weight must be a positive"),
+        ({"label_weights": {"PER": -1.5}}, "gives `PER` the weight -1.5"),
+        ({"label_weights": {"B-PER": float("nan")}}, "gives `B-PER` the weight nan"),
+        ({"tag_weights": [1.0, float("inf")]}, "`tag_weights` gives `1` the weight inf"),
+        ({}, "exactly one of `tag_weights`"),
+        ({"tag_weights": [1.0], "label_weights": {"PER": 1.0}}, "exactly one of `tag_weights`"),
+        ({"label_weights": {"PER": 1.0}, "vocab": None}, "`label_weights` needs a vocabulary"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(arguments, message, vocab):
+    with pytest.raises(ConfigurationError, match=message):
+        TagWeighting.by_name("emission")(**{"vocab": vocab, **arguments})
+
+
+def test_an_unknown_end_of_a_transition_is_refused():
+    with pytest.raises(ConfigurationError, match="`transition_weight` must be 'to' or 'from'"):
+        weighting("emission_transition", transition_weight="both")
