@@ -37,7 +37,7 @@ def is_legal(tags, encoding):
     indices = {tag: index for index, tag in names.items()}
     path = [len(names), *(indices[tag] for tag in tags), len(names) + 1]
     allowed = {*allowed_transitions(encoding, names), (len(names), len(names) + 1)}
-    return all(pair in allowed for pair in zip(path, path[1:], strict=False))
+    return all(pair in allowed for pair in zip(path, path[1:]))
 
 
 @pytest.mark.parametrize("tag", ["", "-", "B-", "-PER", "PER", "NN", "X-PER", "o"])
@@ -111,13 +111,11 @@ def test_no_tag_beside_an_unknown_one_contradicts_a_legal_reading(source, target
         partial = [tag if rng.random() < 0.6 else "?" for tag in tags]
         converted = convert_tags(partial, source, target, unknown_tag="?")
         for reading in legal:
-            if all(tag in ("?", other) for tag, other in zip(partial, reading, strict=True)):
+            if all(tag in ("?", other) for tag, other in zip(partial, reading)):
                 expected = convert_tags(reading, source, target)
-                pairs = zip(converted, expected, strict=True)
+                pairs = zip(converted, expected)
                 assert all(tag in ("?", other) for tag, other in pairs)
-        assert all(
-            tag == "?" for tag, known in zip(converted, partial, strict=True) if known == "?"
-        )
+        assert all(tag == "?" for tag, known in zip(converted, partial) if known == "?")
 
 
 @pytest.mark.parametrize(

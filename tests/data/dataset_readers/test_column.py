@@ -1,0 +1,227 @@
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Token, Vocabulary
+from allennlp.data.dataset_readers import WorkerInfo
+from allennlp.data.token_indexers import TokenCharactersIndexer
+from seqeval.metrics.sequence_labeling import get_entities
+
+from tagger.data import ColumnDatasetReader
+from tagger.label_encoding import ENCODINGS, tags_to_spans
+
+CORPORA = os.environ.get("TAGGER_CORPORA")
+needs_corpora = pytest.mark.skipif(
+    CORPORA is None, reason="the environment variable TAGGER_CORPORA names no folder of corpora"
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(content, name="toy.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write_file
+
+
+def words_and_tags(instances):
+    return [(instance["metadata"]["words"], list(instance["tags"])) for instance in instances]
+
+
+def test_the_reader_is_registered():
+    reader = DatasetReader.from_params(Params({"type": "column", "source_encoding": "IOB1"}))
+    assert isinstance(reader, ColumnDatasetReader)
+
+
+def test_conll2003_is_read_as_distributed(write):
+    path = write(
+        "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n\n"
+        "-DOCSTART- -X- O O\n\nFischler NNP I-NP I-PER\nBonn NNP I-NP I-LOC\nParis NNP I-NP B-LOC\n\n"
+    )
+    reader = ColumnDatasetReader(source_encoding="IOB1")
+    assert words_and_tags(reader.read(path)) == [
+        (["EU", "rejects"], ["I-ORG", "O"]),
+        (["Fischler", "Bonn", "Paris"], ["I-PER", "I-LOC", "B-LOC"]),
+    ]
+    reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIOUL")
+    assert words_and_tags(reader.read(path))[1][1] == ["U-PER", "U-LOC", "U-LOC"]
+
+
+def test_columns_are_chosen_by_index(write):
+    path = write("1 EU B-ORG x\n2 rejects O x\n")
+    reader = ColumnDatasetReader(token_column=1, tag_column=-2)
+    assert words_and_tags(reader.read(path)) == [(["EU", "rejects"], ["B-ORG", "O"])]
+
+
+def test_iob1_reads_bio_with_the_same_entities(write):
+    path = write("Ada B-PER\nLovelace I-PER\nmet O\nBob B-PER\nEve B-PER\n")
+    reader = ColumnDatasetReader(source_encoding="IOB1")
+    assert words_and_tags(reader.read(path))[0][1] == ["I-PER", "I-PER", "O", "I-PER", "B-PER"]
+    reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIO")
+    assert words_and_tags(reader.read(path))[0][1] == ["B-PER", "I-PER", "O", "B-PER", "B-PER"]
+
+
+def test_plain_labels_are_read_as_they_are(write):
+    path = write("the DT\nB-52 NN\n")
+    reader = ColumnDatasetReader(source_encoding=None)
+    assert words_and_tags(reader.read(path)) == [(["the", "B-52"], ["DT", "NN"])]
+
+
+def test_text_without_tags_is_read_for_prediction(write):
+    path = write("Ada\nleft\n\nWhy\n")
+    instances = list(ColumnDatasetReader(tag_column=None).read(path))
+    assert [instance["metadata"]["words"] for instance in instances] == [["Ada", "left"], ["Why"]]
+    assert all("tags" not in instance.fields for instance in instances)
+
+
+def test_unknown_tags_are_no_label(write):
+    path = write("Ada B-PER\nLovelace ?\nleft O\nLondon B-LOC\n")
+    reader = ColumnDatasetReader(tag_encoding="BIOUL", unknown_tag="?")
+    instances = list(reader.read(path))
+    assert words_and_tags(instances)[0][1] == ["?", "?", "O", "U-LOC"]
+    vocab = Vocabulary.from_instances(instances)
+    assert set(vocab.get_token_to_index_vocabulary("labels")) == {"O", "U-LOC"}
+
+
+def test_tokens_keep_their_character_offsets():
+    tokens = [Token("Ada", idx=0, idx_end=3), Token("left", idx=4, idx_end=8)]
+    instance = ColumnDatasetReader().text_to_instance(tokens)
+    assert [(token.idx, token.idx_end) for token in instance["tokens"]] == [(0, 3), (4, 8)]
+
+
+def test_token_indexers_are_applied_late(write):
+    indexers = {"characters": TokenCharactersIndexer(min_padding_length=1)}
+    reader = ColumnDatasetReader(token_indexers=indexers)
+    instance = next(iter(reader.read(write("Ada O\n"))))
+    reader.apply_token_indexers(instance)
+    assert instance["tokens"].token_indexers is indexers
+    assert reader.text_to_instance(["Ada"])["tokens"]._token_indexers is None
+
+
+def test_a_sentence_of_5000_tokens_is_read(write):
+    path = write("".join(f"word{i} {'BI'[i % 2]}-LABEL\n" for i in range(5000)))
+    reader = ColumnDatasetReader(tag_encoding="BIOUL")
+    (instance,) = reader.read(path)
+    assert len(tags_to_spans(list(instance["tags"]), "BIOUL")) == 2500
+
+
+def test_reading_is_lazy(write):
+    path = write("Ada B-PER\n\nleft I-PER\n")
+    instances = iter(ColumnDatasetReader().read(path))
+    assert next(instances)["metadata"]["words"] == ["Ada"]
+    with pytest.raises(ValueError, match="toy.txt:3"):
+        next(instances)
+
+
+def test_workers_share_the_sentences(write):
+    path = write("\n".join(f"word{i} O\n" for i in range(7)))
+    shares = []
+    for worker in range(2):
+        reader = ColumnDatasetReader()
+        reader._set_worker_info(WorkerInfo(num_workers=2, id=worker))
+        shares.append([instance["metadata"]["words"][0] for instance in reader.read(path)])
+    assert shares == [["word0", "word2", "word4", "word6"], ["word1", "word3", "word5"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "settings", "message"),
+    [
+        ("Ada B-PER\nleft\n", {}, "toy.txt:2: expected 2 columns as on line 1"),
+        ("Ada\nleft\n", {}, r"toy.txt:1: .* column -1, got \['Ada'\]; .* set `tag_column` to null"),
+        ("Ada O\n", {"tag_column": 3}, "toy.txt:1: expected tokens in column 0 and tags in column 3"),
+        ("Ada O\n\nin O\nBonn I-LOC\n", {}, "toy.txt:4: in 'Bonn I-LOC', `I-LOC` at position 1 is no "
+         "legal BIO tag after `O`; these tags are legal IOB1; set `source_encoding` to 'IOB1'"),
+        ("Ada U-PER\n", {}, "toy.txt:1: .* set `source_encoding` to 'BIOUL'"),
+        ("Ada NN\n", {}, "toy.txt:1: .* set `source_encoding` to null"),
+        ("Ada O\nZ\u00fcrich O\n".encode("latin-1"), {}, "toy.txt:2: expected UTF-8, got byte 0xfc"),
+        ("\n", {}, "toy.txt: expected a token and its tag on each line, got no sentence"),
+    ],
+)  # fmt: skip
+def test_bad_data_is_named_by_path_and_line(write, content, settings, message):
+    with pytest.raises(ValueError, match=message):
+        list(ColumnDatasetReader(**settings).read(write(content)))
+
+
+@pytest.mark.parametrize(
+    ("path", "remedy"),
+    [
+        ("data/conll2003/eng.train", "`python scripts/prepare_conll2003.py SOURCE` puts it there"),
+        ("data/us_addresses/dev.txt", "`python scripts/prepare_us_addresses.py` puts it there"),
+        ("mine/train.txt", "correct the path"),
+    ],
+)
+def test_a_missing_file_is_named_with_the_script_that_prepares_it(
+    tmp_path, monkeypatch, path, remedy
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError) as error:
+        list(ColumnDatasetReader().read(path))
+    assert str(error.value).startswith(f"{path}: expected a file, got none")
+    assert str(tmp_path) in str(error.value)
+    assert remedy in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"source_encoding": "IOB2"}, "`source_encoding` is 'IOB2', expected one of BIO, IOB1, BIOUL"),
+        ({"tag_encoding": "bio"}, "`tag_encoding` is 'bio', expected one of BIO, IOB1, BIOUL, BMES"),
+        ({"source_encoding": None, "tag_encoding": "BIO"}, "but `source_encoding` is null"),
+    ],
+)  # fmt: skip
+def test_bad_encodings_are_configuration_errors(settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        ColumnDatasetReader(**settings)
+
+
+CORPUS_FILES = [
+    ("conll2003/eng.train", "IOB1", 14_041, 203_621, 23_499),
+    ("conll2003/eng.testa", "IOB1", 3_250, 51_362, 5_942),
+    ("conll2003/eng.testb", "IOB1", 3_453, 46_435, 5_648),
+    ("wnut17/wnut17train.conll", "BIO", 3_394, None, None),
+    ("wnut17/emerging.dev.conll", "BIO", 1_009, None, None),
+    ("wnut17/emerging.test.annotated", "BIO", 1_287, None, None),
+    ("bc5cdr/train.tsv", "BIO", 4_560, None, None),
+    ("bc5cdr/devel.tsv", "BIO", 4_581, None, None),
+    ("bc5cdr/test.tsv", "BIO", 4_797, None, None),
+    ("crossner_music/train.txt", "BIO", 100, None, None),
+    ("crossner_music/dev.txt", "BIO", 380, None, None),
+    ("crossner_music/test.txt", "BIO", 465, None, None),
+]
+
+
+@needs_corpora
+@pytest.mark.parametrize(
+    ("name", "encoding", "num_sentences", "num_tokens", "num_entities"), CORPUS_FILES
+)
+def test_published_corpora_have_their_published_counts(
+    name, encoding, num_sentences, num_tokens, num_entities
+):
+    instances = list(ColumnDatasetReader(source_encoding=encoding).read(Path(CORPORA) / name))
+    assert len(instances) == num_sentences
+    if num_tokens is not None:
+        assert sum(len(instance["tokens"]) for instance in instances) == num_tokens
+    if num_entities is not None:
+        found = sum(len(tags_to_spans(list(i["tags"]), encoding)) for i in instances)
+        assert found == num_entities
+
+
+@needs_corpora
+@pytest.mark.parametrize("tag_encoding", ENCODINGS)
+@pytest.mark.parametrize(("name", "source_encoding"), [row[:2] for row in CORPUS_FILES])
+def test_entities_of_published_corpora_are_those_of_seqeval(name, source_encoding, tag_encoding):
+    path = Path(CORPORA) / name
+    unconverted = ColumnDatasetReader(source_encoding=None).read(path)
+    converted = ColumnDatasetReader(source_encoding=source_encoding, tag_encoding=tag_encoding)
+    found, expected = Counter(), Counter()
+    for index, (before, after) in enumerate(zip(unconverted, converted.read(path))):
+        found.update((index, span) for span in tags_to_spans(list(after["tags"]), tag_encoding))
+        entities = get_entities(list(before["tags"]))
+        expected.update((index, (label, (start, end))) for label, start, end in entities)
+    assert found == expected

@@ -1,0 +1,71 @@
+import pytest
+
+from tagger.data.column_file import read_sentences
+
+
+def read(text, **kwargs):
+    lines = text if isinstance(text, bytes) else text.encode()
+    return list(read_sentences(lines.splitlines(keepends=True), "toy.txt", **kwargs))
+
+
+def columns(text, **kwargs):
+    return [[row.columns for row in sentence] for sentence in read(text, **kwargs)]
+
+
+ADA = [["Ada", "B-PER"], ["left", "O"]]
+WHY = [["Why", "O"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ada B-PER\nleft O\n\nWhy O\n",
+        "Ada B-PER\nleft O\n\nWhy O",
+        "Ada\tB-PER\nleft\tO\n\t\nWhy\tO\n\n\n",
+        "\n\n  Ada   B-PER \n left\t O\n \t \n\nWhy O\n \n",
+        "\ufeffAda B-PER\r\nleft O\r\n\r\nWhy O\r\n\r\n",
+        "-DOCSTART- -X- -X- O\n\nAda B-PER\nleft O\n\n-DOCSTART-\n\nWhy O\n",
+        "-DOCSTART- O\nAda B-PER\nleft O\n-DOCSTART- O\nWhy O\n",
+    ],
+    ids=["plain", "no end", "tabs", "blanks", "windows", "documents", "documents without blanks"],
+)
+def test_sentences_are_found_however_they_are_separated(text):
+    assert columns(text) == [ADA, WHY]
+
+
+def test_rows_know_their_line():
+    row = read("-DOCSTART- O\n\nAda\tB-PER\r\n")[0][0]
+    assert (row.number, row.text) == (3, "Ada\tB-PER")
+
+
+def test_a_delimiter_lets_tokens_hold_blanks():
+    assert columns("New York\tB-LOC\nis \tO\n\n", delimiter="\t") == [
+        [["New York", "B-LOC"], ["is", "O"]]
+    ]
+
+
+@pytest.mark.parametrize("separator", ["\u00a0", "\u3000", "\u2028", "\x85"])
+def test_white_space_of_unicode_separates_no_columns(separator):
+    token = f"10{separator}000"
+    assert columns(f"{token} O\n") == [[[token, "O"]]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "toy.txt: expected a token and its tag on each line, got no sentence at all"),
+        (" \n-DOCSTART- O\n\n", "toy.txt: expected a token and its tag"),
+        ("Ada B-PER\n\nleft\n", "toy.txt:3: expected 2 columns as on line 1, .* got 1 in 'left'"),
+        ("Ada B-PER\nNew York B-LOC\n", "toy.txt:2: .* got 3 in 'New York B-LOC'; .* set `delimiter`"),
+        (b"Ada O\nAndr\xe9 B-PER\n", r"toy.txt:2: expected UTF-8, got byte 0xe9 in b'Andr\\xe9 B-PER'; "
+         "convert the file, if it is Latin-1 with `iconv -f latin1 -t utf-8`"),
+    ],
+)  # fmt: skip
+def test_a_bad_line_is_named(text, message):
+    with pytest.raises(ValueError, match=message):
+        read(text)
+
+
+def test_an_empty_column_is_refused():
+    with pytest.raises(ValueError, match="toy.txt:2: expected 2 columns as on line 1, none empty"):
+        read("Ada\tB-PER\n\tO\n", delimiter="\t")
