@@ -52,6 +52,19 @@ def step_scores(
     return reference.step_scores(scores, checked_tags(tags, mask, scores.emissions.size(2)), mask)
 
 
+def log_likelihood(
+    scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """The log-probability of each sequence's path `tags`: its score less log Z.
+
+    Returns:
+        (B,), differentiable with respect to the scores; -inf where the path is impossible.
+    """
+    path_scores = sequence_score(scores, tags, mask)
+    difference = path_scores - log_partition(scores, mask)
+    return torch.where(path_scores > -torch.inf, difference, path_scores)
+
+
 def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """log Z, the logarithm of the sum over all paths of the exponential of their scores.
 
