@@ -1,0 +1,280 @@
+import numpy as np
+import pytest
+import torch
+import torch.distributed
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.training.metrics import Metric
+from seqeval.metrics import classification_report
+from seqeval.scheme import BILOU, IOB2, IOBES
+
+from tagger.label_encoding import tags_to_spans
+from tagger.metrics import SpanScores
+from tests.metrics.tagged import (
+    random_sentences,
+    tag_set,
+    to_batch,
+    to_mask,
+    vocabulary_of,
+)
+from tests.oracles.conlleval import count_chunks
+
+ENCODINGS = ["BIO", "IOB1", "BIOUL", "BMES"]
+MEASURES = {"precision": "precision", "recall": "recall", "f1-measure": "f1-score"}
+
+
+def score(gold, predicted, encoding="BIO", tags=None, **kwargs):
+    tags = tags or tag_set(encoding)
+    metric = SpanScores(vocabulary_of(tags), encoding=encoding, **kwargs)
+    metric(to_batch(predicted, tags), to_batch(gold, tags), to_mask(gold))
+    return metric.get_metric()
+
+
+def assert_equals_report(scores, report):
+    for name in {key.split("-", 1)[1] for key in scores if key.startswith("precision-")}:
+        row = report.get({"overall": "micro avg", "macro": "macro avg"}.get(name, name))
+        for measure, key in MEASURES.items():
+            expected = row[key] if row else 0.0
+            assert scores[f"{measure}-{name}"] == pytest.approx(expected, abs=1e-12)
+
+
+def renamed(sentences, prefixes):
+    return [[prefixes.get(tag[0], tag[0]) + tag[1:] for tag in tags] for tags in sentences]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    ("encoding", "prefixes"),
+    [("BIO", {}), ("IOB1", {}), ("BIOUL", {"L": "E", "U": "S"}), ("BMES", {"M": "I"})],
+)
+def test_scores_are_seqevals(encoding, prefixes, seed):
+    gold, predicted = random_sentences(tag_set(encoding), 3 + 20 * seed, seed)
+    report = classification_report(
+        renamed(gold, prefixes), renamed(predicted, prefixes), output_dict=True, zero_division=0
+    )
+    assert_equals_report(score(gold, predicted, encoding), report)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    ("encoding", "scheme", "prefixes"),
+    [("BIO", IOB2, {}), ("BIOUL", BILOU, {}), ("BMES", IOBES, {"M": "I"})],
+)
+def test_strict_scores_are_seqevals_strict_scores(encoding, scheme, prefixes, seed):
+    gold, predicted = random_sentences(tag_set(encoding), 30 + 20 * seed, seed)
+    report = classification_report(
+        renamed(gold, prefixes),
+        renamed(predicted, prefixes),
+        output_dict=True,
+        mode="strict",
+        scheme=scheme,
+        zero_division=0,
+    )
+    scores = score(gold, predicted, encoding, strict=True)
+    assert_equals_report(scores, report)
+    assert scores != score(gold, predicted, encoding)
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "IOB1"])
+@pytest.mark.parametrize("seed", range(8))
+def test_scores_are_conllevals(encoding, seed):
+    gold, predicted = random_sentences(tag_set(encoding), 50, seed)
+    correct, guessed, right = count_chunks(gold, predicted)
+    scores = score(gold, predicted, encoding)
+    for label in ("PER", "LOC", "GPE-X"):
+        assert scores[f"precision-{label}"] == pytest.approx(correct[label] / guessed[label])
+        assert scores[f"recall-{label}"] == pytest.approx(correct[label] / right[label])
+    total = correct.total()
+    assert scores["precision-overall"] == pytest.approx(total / guessed.total())
+    assert scores["f1-measure-overall"] == pytest.approx(
+        2 * total / (guessed.total() + right.total())
+    )
+
+
+def test_sentence_borders_end_spans():
+    gold = [["O", "B-PER"], ["I-PER", "O"]]
+    assert score(gold, gold)["precision-PER"] == 1
+    # One span in each sentence: the first alone is right.
+    assert score(gold, [["O", "B-PER"], ["I-PER", "I-PER"]])["recall-PER"] == 0.5
+
+
+def test_macro_average_leaves_out_labels_that_do_not_occur():
+    scores = score([["B-PER", "O", "B-PER"]], [["B-PER", "B-LOC", "O"]])
+    assert scores["f1-measure-GPE-X"] == 0
+    assert scores["f1-measure-PER"] == pytest.approx(2 / 3)
+    assert scores["f1-measure-macro"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("seed", range(4))
+def test_spans_that_touch_an_unknown_token_count_neither_way(encoding, seed):
+    tags = tag_set(encoding)
+    gold, predicted = random_sentences(tags, 60, seed)
+    rng = np.random.default_rng(seed)
+    gold = [["?" if rng.random() < 0.15 else tag for tag in sentence] for sentence in gold]
+
+    def known_spans(sentences):
+        return {
+            (sentence, label, start, end)
+            for sentence, row in enumerate(sentences)
+            for label, (start, end) in tags_to_spans(
+                ["O" if tag == "?" else tag for tag in row], encoding
+            )
+            if "?" not in gold[sentence][max(start - 1, 0) : end + 2]
+        }
+
+    gold_spans, predicted_spans = known_spans(gold), known_spans(predicted)
+    num_right = len(gold_spans & predicted_spans)
+    assert num_right > 20
+    scores = score(gold, predicted, encoding)
+    assert scores["precision-overall"] == pytest.approx(num_right / len(predicted_spans))
+    assert scores["recall-overall"] == pytest.approx(num_right / len(gold_spans))
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted"),
+    [
+        ("? ? ?", "B-PER I-PER O"),
+        ("B-PER ? O", "B-PER O O"),
+        ("B-PER ? O", "B-LOC O O"),
+        ("O ? O", "B-LOC I-LOC O"),
+        ("? B-PER O", "O B-PER O"),
+        ("O O ?", "O B-PER O"),
+        ("O O", "O O"),
+    ],
+)
+def test_scores_are_zero_where_nothing_counts(gold, predicted):
+    assert set(score([gold.split()], [predicted.split()]).values()) == {0.0}
+
+
+@pytest.mark.parametrize("sentences", [[], [[]], [[], []]])
+def test_a_batch_may_be_empty(sentences):
+    assert set(score(sentences, sentences).values()) == {0.0}
+
+
+def test_padding_changes_nothing():
+    tags = tag_set("BIO")
+    gold, predicted = random_sentences(tags, 40, seed=1)
+    mask = to_mask(gold)
+    metric = SpanScores(vocabulary_of(tags))
+    for padding in (0, 2, -1, -100, 999):
+        metric(to_batch(predicted, tags, padding), to_batch(gold, tags, padding), mask)
+        assert metric.get_metric(reset=True) == score(gold, predicted)
+
+
+def test_batches_add_up_until_reset():
+    tags = tag_set("BIOUL")
+    gold, predicted = random_sentences(tags, 50, seed=2)
+    metric = SpanScores(vocabulary_of(tags), encoding="BIOUL")
+    for first in range(0, 50, 7):
+        some_gold, some_predicted = gold[first : first + 7], predicted[first : first + 7]
+        metric(to_batch(some_predicted, tags), to_batch(some_gold, tags), to_mask(some_gold))
+        metric.get_metric()
+    assert metric.get_metric(reset=True) == score(gold, predicted, "BIOUL")
+    assert set(metric.get_metric().values()) == {0.0}
+
+
+def test_all_tokens_count_without_a_mask():
+    metric = SpanScores(vocabulary_of(["O", "B-PER"]))
+    metric(torch.tensor([[1, 0, 1]]), torch.tensor([[1, 0, 0]]))
+    assert metric.get_metric()["precision-PER"] == 0.5
+
+
+def test_ignored_labels_do_not_count():
+    gold, predicted = random_sentences(tag_set("BIO"), 40, seed=3)
+    scores = score(gold, predicted, ignore_labels=["LOC"])
+
+    def without_loc(sentences):
+        return [["O" if "LOC" in tag else tag for tag in sentence] for sentence in sentences]
+
+    expected = score(without_loc(gold), without_loc(predicted))
+    assert not any("LOC" in key for key in scores)
+    assert scores == {key: value for key, value in expected.items() if "LOC" not in key}
+
+
+def test_tags_need_no_labels_and_no_outside():
+    scores = score([["B", "I", "B", "B"]], [["B", "I", "B", "I"]], tags=["B", "I"])
+    assert scores["precision-_"] == scores["precision-overall"] == 1 / 2
+
+
+def test_arguments_are_left_as_they_were():
+    tensors = [torch.tensor([[1, 2, 0]]), torch.tensor([[1, -1, 0]]), torch.tensor([[1, 1, 0]]) > 0]
+    before = [tensor.clone() for tensor in tensors]
+    SpanScores(vocabulary_of(tag_set("BIO")))(*tensors)
+    assert all(torch.equal(tensor, copy) for tensor, copy in zip(tensors, before, strict=True))
+
+
+def test_it_is_registered():
+    metric = Metric.from_params(
+        Params({"type": "span_scores", "encoding": "BIOUL", "ignore_labels": ["LOC"]}),
+        vocabulary=vocabulary_of(tag_set("BIOUL")),
+    )
+    assert isinstance(metric, SpanScores)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({}, "namespace `labels`: `tags` holds 'U-PER', which is no BIO tag; name the encoding"),
+        ({"encoding": "IOB2"}, "`encoding` is 'IOB2', expected one of BIO, IOB1"),
+        ({"encoding": "IOB1", "strict": True}, "`strict` is true and `encoding` is 'IOB1'.* BIO"),
+        (
+            {"encoding": "BIOUL", "ignore_labels": ["PRE"]},
+            "`ignore_labels` names `PRE`, which is no label of this vocabulary "
+            r"\(GPE-X, LOC, PER\); did you mean `PER`\?",
+        ),
+        ({"encoding": "BIOUL", "ignore_labels": ["X123"]}, "`X123`, .*; leave it out"),
+    ],
+)
+def test_bad_settings_are_refused(kwargs, message):
+    with pytest.raises(ConfigurationError, match=message):
+        SpanScores(vocabulary_of(tag_set("BIOUL")), **kwargs)
+
+
+def test_bad_tensors_are_refused():
+    metric = SpanScores(vocabulary_of(["O", "B-PER", "I-PER"]))
+    tags = torch.tensor([[0, 1]])
+    with pytest.raises(
+        ValueError, match=r"got \(1, 2, 3\), \(1, 2\) and \(1, 2\); pass tag indices"
+    ):
+        metric(torch.zeros(1, 2, 3), tags)
+    with pytest.raises(
+        ValueError, match="`predictions` holds -1 .* expected tag indices from 0 to 2"
+    ):
+        metric(tags - 1, tags)
+    with pytest.raises(
+        ValueError, match="`gold_labels` holds 3 .* expected tag indices from -1 to 2"
+    ):
+        metric(tags, tags + 2)
+
+
+def score_in_a_worker(rank, folder, all_shares, expected):
+    """Scores one worker's share of each division of the data, two sentences at a time."""
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
+    )
+    tags = tag_set("BIO")
+    metric = SpanScores(vocabulary_of(tags))
+    for shares in all_shares:
+        gold, predicted = shares[rank]
+        for i in range(0, len(gold), 2):
+            some = slice(i, i + 2)
+            metric(to_batch(predicted[some], tags), to_batch(gold[some], tags), to_mask(gold[some]))
+        assert metric.get_metric() == expected
+        assert f"{expected['f1-measure-overall']:.4f}" in metric.format_table()
+        assert metric.get_metric(reset=True) == expected
+        assert set(metric.get_metric().values()) == {0.0}
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+def test_two_workers_score_as_one(tmp_path):
+    gold, predicted = random_sentences(tag_set("BIO"), 30, seed=4)
+    # Uneven shares, then no batch at all for the second worker.
+    all_shares = [
+        [(gold[:border], predicted[:border]), (gold[border:], predicted[border:])]
+        for border in (9, 30)
+    ]
+    torch.multiprocessing.spawn(
+        score_in_a_worker, args=(tmp_path, all_shares, score(gold, predicted)), nprocs=2
+    )
