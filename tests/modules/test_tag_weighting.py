@@ -109,7 +109,7 @@ def test_lannoy_weights_each_step_by_its_gold_tag(chains):
         path = tuple(tags[row, :length].tolist())
         steps = zip(path, chain.step_scores[path], chain.step_log_normalizers().tolist())
         expected = sum(WEIGHTS[k] * (score - log_z) for k, score, log_z in steps)
-        assert float(actual[row]) == pytest.approx(expected)
+        assert actual[row].item() == pytest.approx(expected)
 
 
 def test_lannoy_is_blind_to_a_constant_in_the_start_or_end_scores(chains):
