@@ -1,0 +1,5 @@
+"""Models."""
+
+from tagger.models.sequence_tagger import SequenceTagger
+
+__all__ = ["SequenceTagger"]

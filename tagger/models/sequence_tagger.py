@@ -1,0 +1,198 @@
+"""The sequence tagger: embed, encode, project to emissions, and a head."""
+
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.nn import InitializerApplicator, RegularizerApplicator
+from allennlp.nn.util import get_text_field_mask
+from allennlp.training.metrics import CategoricalAccuracy, Metric
+
+from tagger.label_encoding import infer_encoding
+from tagger.metrics import SpanScores
+from tagger.modules.heads import TaggingHead
+
+LOSS_REDUCTIONS = ("sentence", "token", "sum")
+
+
+@Model.register("sequence_tagger", constructor="from_partial_objects")
+class SequenceTagger(Model):
+    """Gives every token of a sentence a tag.
+
+    Letters: `B` batch, `T` tokens, `K` tags. In a config `encoder` needs no input size, and `head` may
+    be left out: it is then a plain CRF.
+
+    Args:
+        vocab: holds the tags.
+        text_field_embedder: embeds the tokens.
+        encoder: encodes the embedded tokens in context.
+        head: turns emissions into a loss and into tags.
+        tag_encoding: how tags spell spans: BIO, IOB1, BIOUL or BMES; `None` derives it from the
+            vocabulary's tags (IOB1 must be named: its tags look like BIO's).
+        label_namespace: the vocabulary's namespace of the tags.
+        loss_reduction: whether a batch's loss is the mean over its sentences (`"sentence"`), the mean
+            over its tokens (`"token"`) or the sum (`"sum"`, as in AllenNLP's CRF tagger). With a
+            mean the learning rate does not depend on the batch size.
+        training_metrics: whether to decode and score while training too, which slows it down.
+        initializer: initialises the parameters.
+        regularizer: penalises the parameters.
+
+    Raises:
+        ConfigurationError: if the vocabulary holds no tags, or an argument does not fit another.
+    """
+
+    default_predictor = "sequence_tagger"
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: TextFieldEmbedder,
+        encoder: Seq2SeqEncoder,
+        head: TaggingHead,
+        tag_encoding: Optional[str] = None,
+        label_namespace: str = "labels",
+        loss_reduction: str = "sentence",
+        training_metrics: bool = False,
+        initializer: Optional[InitializerApplicator] = None,
+        regularizer: Optional[RegularizerApplicator] = None,
+    ) -> None:
+        super().__init__(vocab, regularizer)
+        if loss_reduction not in LOSS_REDUCTIONS:
+            raise ConfigurationError(
+                f"`loss_reduction` must be one of {', '.join(LOSS_REDUCTIONS)}; got {loss_reduction!r}"
+            )
+        if encoder.get_input_dim() != text_field_embedder.get_output_dim():
+            raise ConfigurationError(
+                f"`encoder` takes {encoder.get_input_dim()} features, but `text_field_embedder` gives "
+                f"{text_field_embedder.get_output_dim()}; leave the encoder's input size out of the "
+                f"config to have it derived"
+            )
+        self.text_field_embedder = text_field_embedder
+        self.encoder = encoder
+        self.head = head
+        self.loss_reduction = loss_reduction
+        self.training_metrics = training_metrics
+        self.tags = _tags(vocab, label_namespace)
+        self.tag_encoding = tag_encoding or infer_encoding(self.tags)
+        self.projection = torch.nn.Linear(encoder.get_output_dim(), len(self.tags))
+        self.scores: Metric = (
+            SpanScores(vocab, label_namespace, self.tag_encoding)
+            if self.tag_encoding
+            else CategoricalAccuracy()
+        )
+        if initializer is not None:
+            initializer(self)
+
+    @classmethod
+    def from_partial_objects(
+        cls,
+        vocab: Vocabulary,
+        text_field_embedder: TextFieldEmbedder,
+        encoder: Lazy[Seq2SeqEncoder],
+        head: Lazy[TaggingHead] = Lazy(TaggingHead),
+        tag_encoding: Optional[str] = None,
+        label_namespace: str = "labels",
+        loss_reduction: str = "sentence",
+        training_metrics: bool = False,
+        initializer: Optional[InitializerApplicator] = None,
+        regularizer: Optional[RegularizerApplicator] = None,
+    ) -> "SequenceTagger":
+        """Builds the tagger from a config, with sizes and encoding handed on to its parts."""
+        embedding_dim = text_field_embedder.get_output_dim()
+        tag_encoding = tag_encoding or infer_encoding(_tags(vocab, label_namespace))
+        return cls(
+            vocab,
+            text_field_embedder,
+            # Encoders of AllenNLP go by one name or the other; each ignores the one it does not know.
+            encoder.construct(input_size=embedding_dim, input_dim=embedding_dim),
+            head.construct(vocab=vocab, label_namespace=label_namespace, tag_encoding=tag_encoding),
+            tag_encoding,
+            label_namespace,
+            loss_reduction,
+            training_metrics,
+            initializer,
+            regularizer,
+        )
+
+    def forward(
+        self,
+        tokens: TextFieldTensors,
+        tags: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+    ) -> Dict[str, Any]:
+        """Computes the loss, where there are gold tags, and the predicted tags, except while training.
+
+        Args:
+            tokens: the indexed tokens of B sentences.
+            tags: (B, T) int64, the gold tags, if known.
+            metadata: the words of each sentence under `"words"`, if known.
+
+        Returns:
+            `loss`, a scalar, given `tags`; and, unless in training without `training_metrics`,
+            `predicted_tags`, (B, T) int64, 0 in the padding, `mask`, (B, T) bool, and `words`.
+        """
+        mask = get_text_field_mask(tokens)
+        encoded = self.encoder(self.text_field_embedder(tokens), mask)
+        # (B, T, K)
+        emissions = self.projection(encoded)
+        output: Dict[str, Any] = {}
+        if tags is not None:
+            output["loss"] = self._loss(self.head.sequence_loss(emissions, tags, mask), mask)
+        if self.training and not self.training_metrics:
+            return output
+        predicted_tags = self.head.decode(emissions, mask)
+        output.update(predicted_tags=predicted_tags, mask=mask)
+        if metadata is not None:
+            output["words"] = [sentence["words"] for sentence in metadata]
+        if tags is not None:
+            self._score(predicted_tags, tags, mask)
+        return output
+
+    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+        """Replaces the indices of the predicted tags by `tags`, a list of strings for each sentence."""
+        predicted_tags = output_dict.pop("predicted_tags").tolist()
+        lengths = output_dict.pop("mask").sum(1).tolist()
+        output_dict["tags"] = [
+            [self.tags[k] for k in row[:length]] for row, length in zip(predicted_tags, lengths)
+        ]
+        return output_dict
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        """The scores of what was seen since the last reset; none while training.
+
+        Returns:
+            Precision, recall and F1 of spans as in `SpanScores`, or `accuracy` where tags spell none.
+        """
+        if self.training and not self.training_metrics:
+            return {}
+        scores = self.scores.get_metric(reset)
+        return scores if isinstance(scores, dict) else {"accuracy": scores}
+
+    def _score(self, predicted_tags: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> None:
+        if isinstance(self.scores, SpanScores):
+            self.scores(predicted_tags, tags, mask)
+        else:
+            one_hot = torch.nn.functional.one_hot(predicted_tags, len(self.tags))
+            self.scores(one_hot, tags, mask & (tags >= 0))
+
+    def _loss(self, sequence_losses: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if self.loss_reduction == "sentence":
+            return sequence_losses.mean()
+        if self.loss_reduction == "token":
+            return sequence_losses.sum() / mask.sum().clamp(min=1)
+        return sequence_losses.sum()
+
+
+def _tags(vocab: Vocabulary, label_namespace: str) -> List[str]:
+    """The vocabulary's tags, in the order of their indices."""
+    tags = vocab.get_index_to_token_vocabulary(label_namespace)
+    if not tags:
+        raise ConfigurationError(
+            f"the vocabulary has no tags in its namespace `{label_namespace}`; check that the dataset "
+            f"reader reads tags and that its `label_namespace` is the model's"
+        )
+    return [tags[k] for k in range(len(tags))]

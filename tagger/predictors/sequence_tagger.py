@@ -1,0 +1,161 @@
+"""Tags new text: raw, split into tokens, or in a file that the dataset reader can read."""
+
+import json
+from typing import Any, List, Optional, Tuple
+
+import spacy
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance, Token
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+
+from tagger.label_encoding import tags_to_spans
+
+#: A text and its tokens, which know their places in it.
+Sentence = Tuple[str, List[Token]]
+
+
+@Predictor.register("sequence_tagger")
+class SequenceTaggerPredictor(Predictor):
+    """Tags sentences and lists the entities that the tags spell.
+
+    A line of input is plain text, or a JSON object with either `sentence`, a text, or `tokens`, a list
+    of words. Each prediction is a JSON object:
+
+    - `text`: the sentence; tokens that came without one are joined by single blanks;
+    - `tokens` and `tags`: one string for each token;
+    - `entities`: for each its `label`, its `text`, `start` and `end`, the characters of `text` where it
+      begins and before which it ends, and `tokens`, its first and its last token. Left out where tags
+      spell no spans.
+
+    Args:
+        model: a `sequence_tagger`.
+        dataset_reader: makes instances of tokens with its `text_to_instance`.
+        language: of the rules that split text into tokens, as a code that spaCy knows; they come with
+            spaCy, nothing is downloaded.
+        frozen: whether the model is in evaluation mode.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        language: str = "en",
+        frozen: bool = True,
+    ) -> None:
+        super().__init__(model, dataset_reader, frozen)
+        self._tokenizer = spacy.blank(language).tokenizer
+
+    def predict(self, sentence: str) -> JsonDict:
+        """Tags a text."""
+        return self.predict_json({"sentence": sentence})
+
+    def load_line(self, line: str) -> JsonDict:
+        """Reads a line of input: a JSON object, or else plain text.
+
+        Raises:
+            ValueError: if the line opens like a JSON object and is none.
+        """
+        if not line.lstrip().startswith("{"):
+            return {"sentence": line.strip()}
+        try:
+            return json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(
+                f"`line` opens with a brace but is no JSON object ({error}); give plain text, "
+                f'{{"sentence": "..."}} or {{"tokens": ["...", "..."]}}: {line.strip()[:200]}'
+            ) from error
+
+    def predict_json(self, inputs: JsonDict) -> JsonDict:
+        """Tags one input."""
+        return self.predict_batch_json([inputs])[0]
+
+    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+        """Tags a batch of inputs; predictions come in their order."""
+        sentences = [self._sentence(json_dict) for json_dict in inputs]
+        return self._predict(
+            [self._dataset_reader.text_to_instance(tokens) for _, tokens in sentences], sentences
+        )
+
+    def predict_instance(self, instance: Instance) -> JsonDict:
+        """Tags one instance of the dataset reader."""
+        return self.predict_batch_instance([instance])[0]
+
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        """Tags a batch of instances of the dataset reader; predictions come in their order."""
+        return self._predict(
+            instances,
+            [
+                _joined([token.text for token in instance["tokens"].tokens])
+                for instance in instances
+            ],
+        )
+
+    def _predict(self, instances: List[Instance], sentences: List[Sentence]) -> List[JsonDict]:
+        outputs = super().predict_batch_instance(instances)
+        return [
+            _prediction(text, tokens, output["tags"], self._model.tag_encoding)
+            for (text, tokens), output in zip(sentences, outputs)
+        ]
+
+    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        return self._dataset_reader.text_to_instance(self._sentence(json_dict)[1])
+
+    def _sentence(self, json_dict: JsonDict) -> Sentence:
+        if isinstance(json_dict.get("sentence"), str):
+            text = json_dict["sentence"]
+            tokens = [
+                Token(token.text, idx=token.idx, idx_end=token.idx + len(token))
+                for token in self._tokenizer(text)
+                if not token.is_space
+            ]
+        elif _is_list_of_words(json_dict.get("tokens")):
+            text, tokens = _joined(json_dict["tokens"])
+        else:
+            raise ValueError(
+                f"`inputs` must hold `sentence`, a text, or `tokens`, a list of words that are not "
+                f"empty; got {json.dumps(json_dict)[:200]}"
+            )
+        if not tokens:
+            raise ValueError(f"`inputs` holds no token: {json.dumps(json_dict)[:200]}")
+        return text, tokens
+
+
+def _is_list_of_words(tokens: Any) -> bool:
+    return isinstance(tokens, list) and all(isinstance(word, str) and word for word in tokens)
+
+
+def _joined(words: List[str]) -> Sentence:
+    """Words as a text, one blank between neighbours, and as tokens with their places in it."""
+    tokens, start = [], 0
+    for word in words:
+        tokens.append(Token(word, idx=start, idx_end=start + len(word)))
+        start += len(word) + 1
+    return " ".join(words), tokens
+
+
+def _prediction(
+    text: str, tokens: List[Token], tags: List[str], tag_encoding: Optional[str]
+) -> JsonDict:
+    prediction: JsonDict = {
+        "text": text,
+        "tokens": [token.text for token in tokens],
+        "tags": tags,
+    }
+    if tag_encoding is not None:
+        prediction["entities"] = [
+            _entity(text, tokens, label, first, last)
+            for label, (first, last) in tags_to_spans(tags, tag_encoding)
+        ]
+    return prediction
+
+
+def _entity(text: str, tokens: List[Token], label: str, first: int, last: int) -> JsonDict:
+    start, end = tokens[first].idx, tokens[last].idx_end
+    return {
+        "label": label,
+        "text": text[start:end],
+        "start": start,
+        "end": end,
+        "tokens": [first, last],
+    }

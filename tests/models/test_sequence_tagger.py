@@ -1,0 +1,213 @@
+import json
+from unittest.mock import Mock
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.models import Model
+from allennlp.nn.util import move_to_device
+
+from tests.conftest import CONFIGS
+
+
+@pytest.fixture
+def params(at_root):
+    return Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet")
+
+
+@pytest.fixture
+def instances(params):
+    return list(DatasetReader.from_params(params["dataset_reader"]).read("data/toy/dev.txt"))
+
+
+def build(params, instances, **changes):
+    model_params = params["model"].duplicate()
+    for name, value in changes.items():
+        model_params[name] = value
+    return Model.from_params(model_params, vocab=Vocabulary.from_instances(instances))
+
+
+def tensors(model, instances):
+    batch = Batch(instances)
+    batch.index_instances(model.vocab)
+    return batch.as_tensor_dict()
+
+
+def test_toy_config_learns_and_reports_scores_of_each_label(trained):
+    metrics = json.loads((trained / "metrics.json").read_text())
+    assert metrics["training_loss"] < 8
+    for name in ("precision-PER", "recall-LOC", "f1-measure-ORG"):
+        assert 0 <= metrics[f"best_validation_{name}"] <= 1
+    assert metrics["best_validation_f1-measure-overall"] > 0.2
+    assert "best_validation_f1-measure-macro" in metrics
+
+
+def test_every_parameter_gets_a_gradient(params, instances):
+    model = build(params, instances)
+    model(**tensors(model, instances))["loss"].backward()
+    without = [
+        name
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad and not (parameter.grad is not None and parameter.grad.any())
+    ]
+    assert without == []
+
+
+@pytest.mark.parametrize("training_metrics", [False, True])
+def test_training_steps_do_not_decode_unless_asked(
+    training_metrics, params, instances, monkeypatch
+):
+    model = build(params, instances, training_metrics=training_metrics)
+    decode = Mock(side_effect=model.head.decode)
+    monkeypatch.setattr(model.head, "decode", decode)
+    output = model.train()(**tensors(model, instances))
+    assert ("predicted_tags" in output) == decode.called == training_metrics
+    assert bool(model.get_metrics()) == training_metrics
+
+
+def test_loaded_archive_predicts_what_the_trained_model_predicts(archive, trained, params):
+    reader = DatasetReader.from_params(params["dataset_reader"])
+    instances = list(reader.read("data/toy/test.txt"))
+    again = Model.load(Params.from_file(trained / "config.json"), trained)
+    again.eval()
+    expected = archive.model.forward_on_instances(instances)
+    actual = again.forward_on_instances(instances)
+    assert [output["tags"] for output in actual] == [output["tags"] for output in expected]
+    assert [len(output["tags"]) for output in actual] == [len(i["tokens"]) for i in instances]
+
+
+@pytest.mark.parametrize("reduction", ["sentence", "token", "sum"])
+def test_loss_is_reduced_over_sentences_tokens_or_not_at_all(reduction, params, instances):
+    torch.manual_seed(0)
+    model = build(params, instances, loss_reduction=reduction).eval()
+    total = sum(
+        float(model(**tensors(model, [instance]))["loss"].detach()) for instance in instances
+    )
+    if reduction == "token":
+        lengths = [len(instance["tokens"]) for instance in instances]
+        total = sum(
+            length * float(model(**tensors(model, [instance]))["loss"].detach())
+            for length, instance in zip(lengths, instances)
+        )
+    divisor = {"sentence": len(instances), "token": None, "sum": 1}[reduction]
+    divisor = divisor or sum(len(instance["tokens"]) for instance in instances)
+    loss = float(model(**tensors(model, instances))["loss"].detach())
+    assert loss == pytest.approx(total / divisor, rel=1e-4)
+
+
+@pytest.mark.parametrize("weighting", ["emission", "emission_transition", "lannoy"])
+def test_weighting_changes_the_loss_and_unit_weights_do_not(weighting, params, instances):
+    losses = []
+    for weight in (None, 1.0, 3.0):
+        torch.manual_seed(0)
+        changes = {}
+        if weight is not None:
+            changes["head"] = {
+                "type": "crf",
+                "weighting": {"type": weighting, "label_weights": {"PER": weight}},
+            }
+        model = build(params, instances, **changes).eval()
+        losses.append(float(model(**tensors(model, instances))["loss"].detach()))
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)
+    assert losses[2] != pytest.approx(losses[0], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        {"type": "lstm", "hidden_size": 6, "bidirectional": True},
+        {"type": "pass_through"},
+        {"type": "bilstm", "hidden_size": 6, "num_layers": 2, "dropout": 0.2, "variational": True},
+    ],
+)
+def test_any_sequence_encoder_fits_without_its_input_size(encoder, params, instances):
+    model = build(params, instances, encoder=encoder)
+    assert model(**tensors(model, instances))["loss"].isfinite()
+
+
+def test_head_may_be_left_out_and_is_then_a_plain_crf(params, instances):
+    del params["model"]["head"]
+    model = build(params, instances)
+    assert model.head.crf.weighting is None
+    # BIOUL has transitions that are forbidden
+    assert not model.head.crf._constraint_mask.all()
+
+
+def test_predicted_tags_keep_to_the_encoding(params, instances):
+    model = build(params, instances).eval()
+    for output in model.forward_on_instances(instances):
+        prefixes = "".join(tag[0] for tag in ["O", *output["tags"], "O"])
+        for illegal in ("OI", "OL", "BO", "BB", "IO", "IB", "LI", "LL", "UI", "UL"):
+            assert illegal not in prefixes
+
+
+def test_plain_labels_that_spell_no_spans_can_be_tagged(params):
+    reader = DatasetReader.from_params(Params({"type": "column", "source_encoding": None}))
+    instances = [
+        reader.text_to_instance(["the", "cat"], ["DET", "NOUN"]),
+        reader.text_to_instance(["sleep"], ["VERB"]),
+    ]
+    params["model"]["text_field_embedder"]["token_embedders"].pop("token_characters")
+    model = build(params, instances).eval()
+    assert model.tag_encoding is None
+    output = model.forward_on_instances(instances)
+    assert set(output[0]["tags"]) <= {"DET", "NOUN", "VERB"}
+    assert "accuracy" in model.get_metrics()
+
+
+def test_sentence_of_five_thousand_tokens_is_no_trouble(params, instances):
+    reader = DatasetReader.from_params(params["dataset_reader"])
+    long = reader.text_to_instance(["word"] * 5_000, ["O"] * 5_000)
+    model = build(params, instances)
+    model(**tensors(model, [*instances, long]))["loss"].backward()
+    assert len(model.eval().forward_on_instances([long])[0]["tags"]) == 5_000
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_gpu_gives_the_losses_of_the_cpu(params, instances):
+    model = build(params, instances).eval()
+    batch = tensors(model, instances)
+    expected = model(**batch)["loss"]
+    actual = model.cuda()(**move_to_device(batch, torch.device(0)))["loss"]
+    torch.testing.assert_close(actual.cpu(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"loss_reduction": "mean"}, "`loss_reduction` must be one of sentence, token, sum"),
+        ({"label_namespace": "tags"}, "no tags in its namespace `tags`"),
+        ({"tag_encoding": "BIO"}, "BIO"),
+        (
+            {"encoder": {"type": "bilstm", "input_size": 3, "hidden_size": 4}},
+            "`encoder` takes 3 features, but `text_field_embedder` gives 30",
+        ),
+        (
+            {"head": {"weighting": {"type": "emission", "label_weights": {"PRE": 2}}}},
+            "names `PRE`.*did you mean `PER`",
+        ),
+    ],
+)
+def test_configs_that_do_not_fit_are_refused(changes, message, params, instances):
+    with pytest.raises(ConfigurationError, match=message):
+        build(params, instances, **changes)
+
+
+@pytest.mark.parametrize("config", sorted(path.name for path in CONFIGS.glob("*.jsonnet")))
+def test_every_shipped_config_builds(config, tmp_path):
+    params = Params.from_file(CONFIGS / config)
+    DatasetReader.from_params(params["dataset_reader"])
+    embedder = params["model"]["text_field_embedder"]["token_embedders"]["tokens"]
+    if "pretrained_file" in embedder:
+        vectors = tmp_path / "vectors.txt"
+        vectors.write_text(" ".join(["said", *["0.5"] * embedder["embedding_dim"]]))
+        embedder["pretrained_file"] = str(vectors)
+    labels = ("PER", "ORG", "LOC", "MISC")
+    tags = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BILU")]
+    vocab = Vocabulary({"labels": dict.fromkeys(tags, 1), "tokens": {"said": 1}})
+    model = Model.from_params(params["model"], vocab=vocab)
+    assert model.tag_encoding == "BIOUL"
+    assert (CONFIGS / config).read_text().startswith("// ")

@@ -1,0 +1,102 @@
+import json
+
+import pytest
+from allennlp.predictors import Predictor
+
+from tagger.predictors import SequenceTaggerPredictor
+
+
+@pytest.fixture
+def predictor(archive):
+    return Predictor.from_archive(archive)
+
+
+def test_is_the_default_of_the_model(predictor):
+    assert isinstance(predictor, SequenceTaggerPredictor)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  Ada  Lovelace met Mr. Babbage,   in London.\n",
+        '{"sentence": "  Ada  Lovelace met Mr. Babbage,   in London."}',
+    ],
+)
+def test_raw_text_is_tokenized_and_tokens_know_their_places(predictor, line):
+    prediction = predictor.predict_json(predictor.load_line(line))
+    assert prediction["tokens"][:6] == ["Ada", "Lovelace", "met", "Mr.", "Babbage", ","]
+    assert len(prediction["tags"]) == len(prediction["tokens"])
+    assert json.loads(predictor.dump_line(prediction)) == prediction
+
+
+@pytest.fixture
+def fixed_tags(archive, monkeypatch):
+    """Makes the model predict the given tags."""
+
+    def fix(*rows):
+        outputs = [{"tags": list(row)} for row in rows]
+        monkeypatch.setattr(archive.model, "forward_on_instances", lambda instances: outputs)
+
+    return fix
+
+
+def test_entities_carry_label_text_and_places(predictor, fixed_tags):
+    fixed_tags(["B-PER", "L-PER", "O", "O", "U-LOC"])
+    text = "Ada  Lovelace, of London"
+    assert predictor.predict(text)["entities"] == [
+        {"label": "PER", "text": "Ada  Lovelace", "start": 0, "end": 13, "tokens": [0, 1]},
+        {"label": "LOC", "text": "London", "start": 18, "end": 24, "tokens": [4, 4]},
+    ]
+
+
+def test_split_tokens_are_kept_and_placed_in_their_join(predictor, fixed_tags):
+    fixed_tags(["O", "U-LOC", "O"])
+    prediction = predictor.predict_json({"tokens": ["in", "New York", "."]})
+    assert prediction["text"] == "in New York ."
+    assert prediction["tokens"] == ["in", "New York", "."]
+    assert prediction["entities"] == [
+        {"label": "LOC", "text": "New York", "start": 3, "end": 11, "tokens": [1, 1]}
+    ]
+
+
+def test_a_batch_mixes_inputs_and_keeps_their_order(predictor):
+    inputs = [{"sentence": "One day in May"}, {"tokens": ["Two"]}, {"sentence": "Three, four"}]
+    predictions = predictor.predict_batch_json(inputs)
+    assert [len(p["tokens"]) for p in predictions] == [4, 1, 3]
+    assert predictions == [predictor.predict_json(json_dict) for json_dict in inputs]
+
+
+def test_instances_of_the_dataset_reader_are_tagged(predictor, at_root):
+    instances = list(predictor._dataset_reader.read("data/toy/test.txt"))
+    predictions = predictor.predict_batch_instance(instances)
+    assert predictions[0] == predictor.predict_instance(instances[0])
+    for instance, prediction in zip(instances, predictions):
+        assert prediction["tokens"] == [token.text for token in instance["tokens"]]
+        assert len(prediction["tags"]) == len(prediction["tokens"])
+
+
+def test_plain_labels_have_no_entities(predictor, fixed_tags, archive):
+    fixed_tags(["VERB"])
+    archive.model.tag_encoding = None
+    assert "entities" not in predictor.predict("Go")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({}, "`inputs` must hold `sentence`, a text, or `tokens`, a list of words"),
+        ({"tokens": "a b"}, "`inputs` must hold"),
+        ({"tokens": ["a", ""]}, "`inputs` must hold"),
+        ({"sentence": 3}, "`inputs` must hold"),
+        ({"sentence": "  "}, "`inputs` holds no token"),
+        ({"tokens": []}, "`inputs` holds no token"),
+    ],
+)
+def test_inputs_that_make_no_sentence_are_refused(predictor, inputs, message):
+    with pytest.raises(ValueError, match=message):
+        predictor.predict_json(inputs)
+
+
+def test_line_that_is_almost_json_is_refused(predictor):
+    with pytest.raises(ValueError, match="opens with a brace but is no JSON object"):
+        predictor.load_line('{"sentence": "missing quote}')
