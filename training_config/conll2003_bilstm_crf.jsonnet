@@ -1,0 +1,9 @@
+// A character-CNN BiLSTM-CRF on CoNLL-2003 English, after Ma & Hovy (2016), with random word vectors.
+// Files: `python scripts/prepare_conll2003.py SOURCE` puts them into data/conll2003.
+// Expect: TODO
+(import 'template.libsonnet') + {
+  source_encoding:: 'IOB1',
+
+  train_data_path: 'data/conll2003/eng.train',
+  validation_data_path: 'data/conll2003/eng.testa',
+}

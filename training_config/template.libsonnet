@@ -1,0 +1,115 @@
+// What the taggers of this folder share. A child names its files and changes the numbers it likes:
+//
+//   (import 'template.libsonnet') + {
+//     train_data_path: 'train.txt',
+//     validation_data_path: 'dev.txt',
+//     source_encoding:: 'BIO',
+//     hidden_size:: 300,
+//   }
+//
+// Fields with two colons are numbers and names to turn; AllenNLP does not see them.
+// A word is embedded as a vector and as a convolution over its characters (Ma & Hovy 2016).
+{
+  // Data.
+  source_encoding:: error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL or BMES',
+  tag_encoding:: 'BIOUL',
+  batch_size:: 32,
+
+  // Words; with `glove_file` their vectors start from it, and its most frequent words are known too.
+  word_dim:: 50,
+  lowercase_words:: false,
+  min_word_count:: 1,
+  glove_file:: null,
+  num_glove_words:: 40000,
+
+  // Characters.
+  character_dim:: 30,
+  num_character_filters:: 50,
+  character_widths:: [3],
+
+  // The tagger.
+  hidden_size:: 200,
+  num_layers:: 1,
+  dropout:: 0.5,
+  weighting:: null,
+
+  // Training.
+  learning_rate:: 0.001,
+  num_epochs:: 50,
+  patience:: 5,
+
+  train_data_path: error 'set `train_data_path`, a column file to train on',
+  validation_data_path: error 'set `validation_data_path`, a column file to choose the best epoch on',
+
+  dataset_reader: {
+    type: 'column',
+    source_encoding: $.source_encoding,
+    tag_encoding: $.tag_encoding,
+    token_indexers: {
+      tokens: { type: 'single_id', lowercase_tokens: $.lowercase_words },
+      token_characters: {
+        type: 'characters',
+        // A convolution needs words of at least its width.
+        min_padding_length: std.foldl(std.max, $.character_widths, 1),
+      },
+    },
+  },
+
+  vocabulary: {
+    min_count: { tokens: $.min_word_count },
+  } + if $.glove_file == null then {} else {
+    pretrained_files: { tokens: $.glove_file },
+    min_pretrained_embeddings: { tokens: $.num_glove_words },
+  },
+
+  model: {
+    type: 'sequence_tagger',
+    text_field_embedder: {
+      token_embedders: {
+        tokens: {
+          type: 'embedding',
+          embedding_dim: $.word_dim,
+          [if $.glove_file != null then 'pretrained_file']: $.glove_file,
+        },
+        token_characters: {
+          type: 'character_encoding',
+          embedding: { embedding_dim: $.character_dim },
+          encoder: {
+            type: 'cnn',
+            embedding_dim: $.character_dim,
+            num_filters: $.num_character_filters,
+            ngram_filter_sizes: $.character_widths,
+          },
+        },
+      },
+    },
+    encoder: {
+      type: 'bilstm',
+      hidden_size: $.hidden_size,
+      num_layers: $.num_layers,
+      dropout: $.dropout,
+      input_dropout: $.dropout,
+      output_dropout: $.dropout,
+    },
+    head: {
+      type: 'crf',
+      [if $.weighting != null then 'weighting']: $.weighting,
+    },
+  },
+
+  data_loader: {
+    batch_sampler: { type: 'bucket', batch_size: $.batch_size, sorting_keys: ['tokens'] },
+  },
+  validation_data_loader: {
+    batch_sampler: { type: 'bucket', batch_size: 128, sorting_keys: ['tokens'], padding_noise: 0 },
+  },
+
+  trainer: {
+    optimizer: { type: 'adam', lr: $.learning_rate },
+    grad_norm: 5,
+    num_epochs: $.num_epochs,
+    patience: $.patience,
+    validation_metric: '+f1-measure-overall',
+    checkpointer: { keep_most_recent_by_count: 1 },
+  },
+}

@@ -1,0 +1,11 @@
+// A character-CNN BiLSTM-CRF on labelled US addresses: a street, a house number, a city, ...
+// Files: `python scripts/prepare_us_addresses.py` puts them into data/us_addresses.
+// Expect: TODO
+(import 'template.libsonnet') + {
+  source_encoding:: 'BIO',
+  hidden_size:: 100,
+  min_word_count:: 2,
+
+  train_data_path: 'data/us_addresses/train.txt',
+  validation_data_path: 'data/us_addresses/dev.txt',
+}
