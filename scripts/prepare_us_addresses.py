@@ -1,0 +1,154 @@
+#!/usr/bin/env python
+"""Fetches the labelled US addresses of the package `usaddress` and writes them as column files.
+
+    python scripts/prepare_us_addresses.py [--target FOLDER] [--from ARCHIVE]
+
+Writes `train.txt`, `dev.txt` and `test.txt`: a token and its BIO tag on each line, a blank line after
+each address. Tokens are those of the corpus (`Chicago,` keeps its comma). The corpus labels single
+tokens; a run of tokens of one label is written as one span.
+"""
+
+import argparse
+import hashlib
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, Tuple
+
+PACKAGE = "usaddress==0.5.16"
+ARCHIVE_SHA256 = "f7e614e2489c159cf85be1b6f86edbfaf329dbeedef4d002a025757afd1ec6c6"
+CORPUS = "usaddress-0.5.16/training/labeled.xml"
+TARGET = Path(__file__).resolve().parents[1] / "data" / "us_addresses"
+
+Address = List[Tuple[str, str]]  # tokens and their labels
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> None:
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--target", type=Path, default=TARGET, metavar="FOLDER")
+    parser.add_argument(
+        "--from", dest="archive", type=Path, metavar="ARCHIVE", help="a copy, for use offline"
+    )
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        archive = options.archive or download(Path(folder))
+        check_archive(archive)
+        splits = split_addresses(read_addresses(archive))
+    options.target.mkdir(parents=True, exist_ok=True)
+    for name, addresses in splits.items():
+        (options.target / f"{name}.txt").write_text(
+            "\n".join(map(to_columns, addresses)), encoding="utf-8"
+        )
+    print(f"Wrote {', '.join(f'{name}.txt' for name in splits)} to {options.target}", end="\n\n")
+    print(summarize(splits))
+
+
+def download(folder: Path) -> Path:
+    """Lets pip fetch the source distribution and returns its path.
+
+    Raises:
+        SystemExit: If pip fails.
+    """
+    # Even to download, pip runs the package's build backend; given a hash, it checks that first.
+    requirements = folder / "requirements.txt"
+    requirements.write_text(f"{PACKAGE} --hash=sha256:{ARCHIVE_SHA256}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder)]
+    command += ["--no-deps", "--no-binary", "usaddress", "--requirement", str(requirements)]
+    print(f"Fetching the source distribution of {PACKAGE} with pip", flush=True)
+    if subprocess.run(command, check=False).returncode != 0:
+        raise SystemExit(
+            f"`{PACKAGE}` could not be fetched by pip, for the reason above; without network, run "
+            f"`pip download --no-deps --no-binary usaddress {PACKAGE}` elsewhere and pass the archive "
+            "with `--from`"
+        )
+    return next(folder.glob("*.tar.gz"))
+
+
+def check_archive(archive: Path) -> None:
+    """Checks that the archive is the one whose addresses are known.
+
+    Raises:
+        SystemExit: If it is not there or is another one.
+    """
+    if not archive.is_file():
+        raise SystemExit(f"{archive}: expected the source distribution of {PACKAGE}, got no file")
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if digest != ARCHIVE_SHA256:
+        raise SystemExit(
+            f"{archive}: expected the source distribution of {PACKAGE} with SHA-256 {ARCHIVE_SHA256}, "
+            f"got {digest}; fetch it again"
+        )
+
+
+def read_addresses(archive: Path) -> List[Address]:
+    """Returns the labelled addresses of the archive in their order."""
+    with tarfile.open(archive) as files:
+        corpus = files.extractfile(CORPUS)
+        assert corpus is not None, f"{CORPUS} is a file in the archive of this checksum"
+        root = ElementTree.parse(corpus).getroot()
+    return [[((token.text or "").strip(), token.tag) for token in address] for address in root]
+
+
+def split_addresses(addresses: Sequence[Address]) -> Dict[str, List[Address]]:
+    """Returns about 70, 10 and 20 percent of the addresses as `train`, `dev` and `test`.
+
+    Which one depends on the address alone, by a hash of its letters and digits in lower case. So the
+    split is the same everywhere, and duplicates stay together, whatever their punctuation.
+
+    Example:
+        >>> address = [("12", "AddressNumber"), ("Oak", "StreetName"), ("St.", "StreetNamePostType")]
+        >>> {name: len(part) for name, part in split_addresses([address] * 2).items()}
+        {'train': 2, 'dev': 0, 'test': 0}
+    """
+    splits: Dict[str, List[Address]] = {"train": [], "dev": [], "test": []}
+    for address in addresses:
+        letters = re.sub(r"[\W_]+", "", "".join(token for token, _ in address).lower())
+        percentile = int(hashlib.sha256(letters.encode()).hexdigest(), 16) % 100
+        name = "train" if percentile < 70 else "dev" if percentile < 80 else "test"
+        splits[name].append(address)
+    return splits
+
+
+def to_columns(address: Address) -> str:
+    r"""Returns the lines of a column file.
+
+    Example:
+        >>> to_columns([("12", "AddressNumber"), ("Oak", "StreetName"), ("Hill", "StreetName")])
+        '12 B-AddressNumber\nOak B-StreetName\nHill I-StreetName\n'
+    """
+    previous_labels = [None, *(label for _, label in address)]
+    return "".join(
+        f"{token} {'I' if label == previous else 'B'}-{label}\n"
+        for (token, label), previous in zip(address, previous_labels)
+    )
+
+
+def summarize(splits: Dict[str, List[Address]]) -> str:
+    """Returns a table of how many addresses, tokens, and spans of each label the splits have."""
+    rows = [("addresses", [len(addresses) for addresses in splits.values()])]
+    rows.append(("tokens", [sum(map(len, addresses)) for addresses in splits.values()]))
+    counts = [
+        Counter(re.findall(" B-(.*)", "".join(map(to_columns, addresses))))
+        for addresses in splits.values()
+    ]
+    rows.append(("spans", [sum(count.values()) for count in counts]))
+    rows += [
+        (f"  {label}", [count[label] for count in counts])
+        for label, _ in sum(counts, Counter()).most_common()
+    ]
+    lines = [f"{'':28}" + "".join(f"{name:>8}" for name in [*splits, "all"])]
+    lines += [
+        f"{name:28}" + "".join(f"{number:>8}" for number in [*numbers, sum(numbers)])
+        for name, numbers in rows
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
