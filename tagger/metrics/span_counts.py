@@ -116,8 +116,8 @@ def find_spans(tables: TagTables, tags: np.ndarray) -> Spans:
     # Every token inside belongs to one span, so the first start has the first end, and so on.
     starts = np.flatnonzero(is_inside & ~goes_on[:-1])
     ends = np.flatnonzero(is_inside & ~goes_on[1:])
-    counts = tables.opens[tags[starts]] & tables.closes[tags[ends]]
-    return Spans(tables.label_of[tags[starts]][counts], starts[counts], ends[counts])
+    spans = Spans(tables.label_of[tags[starts]], starts, ends)
+    return _select(spans, tables.opens[tags[starts]] & tables.closes[tags[ends]])
 
 
 def count_spans(
@@ -127,7 +127,7 @@ def count_spans(
 
     A span, predicted or gold, counts neither way if it holds a token of unknown gold tag or lies
     right beside one. So whether a span counts depends on where it lies and never on whether it is
-    right, and tags hidden at random favour neither precision nor recall.
+    right: tags hidden at random favour neither right spans nor wrong ones, but shorter ones.
 
     Args:
         tables: Of the K tags.
@@ -139,24 +139,17 @@ def count_spans(
         (3, C) int64, see the head of this module.
     """
     outside = len(tables.label_of) - 1
-
-    def flatten(tags: np.ndarray) -> np.ndarray:
-        # (B, T + 2), then (N,): the border on both sides of a row parts the sentences.
-        return np.pad(
-            np.where(mask, tags, outside), ((0, 0), (1, 1)), constant_values=outside
-        ).ravel()
-
-    flat_gold = flatten(gold)
+    flat_gold = _lay_end_to_end(gold, mask, outside)
     # (N + 1,), how many unknown tokens there are before each position
     num_unknown = np.concatenate(([0], np.cumsum(flat_gold == UNKNOWN)))
 
-    def known_spans(tags: np.ndarray) -> Spans:
-        spans = find_spans(tables, tags)
+    def known_spans(flat_tags: np.ndarray) -> Spans:
+        spans = find_spans(tables, flat_tags)
         # A border lies on either side of every span, so these positions exist.
-        is_known = num_unknown[spans.starts - 1] == num_unknown[spans.ends + 2]
-        return Spans(*(column[is_known] for column in spans))
+        return _select(spans, num_unknown[spans.starts - 1] == num_unknown[spans.ends + 2])
 
-    gold_spans, predicted_spans = known_spans(flat_gold), known_spans(flatten(predicted))
+    gold_spans = known_spans(flat_gold)
+    predicted_spans = known_spans(_lay_end_to_end(predicted, mask, outside))
     _, i, j = np.intersect1d(
         gold_spans.starts, predicted_spans.starts, assume_unique=True, return_indices=True
     )
@@ -209,6 +202,18 @@ def scores_by_label(labels: Sequence[str], counts: np.ndarray) -> Dict[str, List
     overall = precision_recall_f1(counts.sum(axis=1))
     by_label = dict(zip(labels, scores.T.tolist()))
     return {**by_label, "overall": overall.tolist(), "macro": macro.tolist()}
+
+
+def _lay_end_to_end(tags: np.ndarray, mask: np.ndarray, outside: int) -> np.ndarray:
+    """Returns the rows in one, (N,), a border of `outside` on both sides of each."""
+    # (B, T + 2)
+    bordered = np.full((tags.shape[0], tags.shape[1] + 2), outside)
+    np.copyto(bordered[:, 1:-1], tags, where=mask)
+    return bordered.ravel()
+
+
+def _select(spans: Spans, which: np.ndarray) -> Spans:
+    return Spans(*(column[which] for column in spans))
 
 
 def _label_name(tag: str, encoding: str) -> Optional[str]:

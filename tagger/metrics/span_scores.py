@@ -112,8 +112,14 @@ class SpanScores(Metric):
         }
 
     def format_table(self) -> str:
-        """Returns a table to read; like `get_metric`, it is to be called by all workers or none."""
-        return format_span_table(self._tables.labels, self._all_counts())
+        """Returns the scores and the numbers of gold spans as a table to read.
+
+        Like `get_metric`, it is to be called by all workers or none, and before a reset.
+        """
+        labels, counts = self._tables.labels, self._all_counts()
+        return format_span_table(
+            scores_by_label(labels, counts), dict(zip(labels, counts[2].tolist()))
+        )
 
     def reset(self) -> None:
         self._counts = np.zeros((3, len(self._tables.labels)), dtype=np.int64)

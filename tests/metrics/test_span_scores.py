@@ -192,6 +192,21 @@ def test_ignored_labels_do_not_count():
     assert scores == {key: value for key, value in expected.items() if "LOC" not in key}
 
 
+def test_the_table_shows_scores_and_numbers_of_gold_spans():
+    tags = tag_set("BIO", labels=("PER", "LOC"))
+    metric = SpanScores(vocabulary_of(tags))
+    gold = [["B-PER", "O", "B-PER"], ["B-LOC", "I-LOC", "O"]]
+    predicted = [["B-PER", "B-LOC", "O"], ["B-LOC", "I-LOC", "O"]]
+    metric(to_batch(predicted, tags), to_batch(gold, tags), to_mask(gold))
+    assert [line.split() for line in metric.format_table().splitlines()] == [
+        ["precision", "recall", "F1", "gold"],
+        ["LOC", "0.5000", "1.0000", "0.6667", "1"],
+        ["PER", "1.0000", "0.5000", "0.6667", "2"],
+        ["overall", "0.6667", "0.6667", "0.6667", "3"],
+        ["macro", "0.7500", "0.7500", "0.6667", "3"],
+    ]
+
+
 def test_tags_need_no_labels_and_no_outside():
     scores = score([["B", "I", "B", "B"]], [["B", "I", "B", "I"]], tags=["B", "I"])
     assert scores["precision-_"] == scores["precision-overall"] == 1 / 2
