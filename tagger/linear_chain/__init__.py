@@ -9,28 +9,31 @@ from tagger.linear_chain.functions import (
     forward_scores,
     k_best_decode,
     log_likelihood,
-    log_likelihood,
     log_partition,
     sequence_score,
+    step_log_likelihoods,
     step_log_normalizers,
     step_scores,
     tag_marginals,
     transition_marginals,
     viterbi_decode,
 )
+from tagger.linear_chain.implementations import IMPLEMENTATIONS, use_implementation
 
 __all__ = [
+    "IMPLEMENTATIONS",
     "ChainScores",
     "backward_scores",
     "forward_scores",
     "k_best_decode",
     "log_likelihood",
-    "log_likelihood",
     "log_partition",
     "sequence_score",
+    "step_log_likelihoods",
     "step_log_normalizers",
     "step_scores",
     "tag_marginals",
     "transition_marginals",
+    "use_implementation",
     "viterbi_decode",
 ]

@@ -52,8 +52,8 @@ def checked_scores(scores: ChainScores) -> ChainScores:
     return ChainScores(*(tensor.to(dtype) for tensor in scores))
 
 
-def checked_mask(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> torch.Tensor:
-    """Returns the (B, T) bool mask of real tokens, right-padded.
+def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> torch.Tensor:
+    """Returns how many tokens of each row are real, (B,) int64.
 
     Args:
         mask: (B, T), true at real tokens; or (B,) int64 lengths; or `None` where all are real.
@@ -64,44 +64,49 @@ def checked_mask(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> torch
     """
     batch_size, num_tokens = emissions.shape[:2]
     if mask is None:
-        return torch.ones(batch_size, num_tokens, dtype=torch.bool, device=emissions.device)
-    positions = torch.arange(num_tokens, device=emissions.device)
+        return torch.full((batch_size,), num_tokens, device=emissions.device)
     if mask.dim() == 1 and mask.dtype == torch.int64 and len(mask) == batch_size:
         if bool(((mask < 0) | (mask > num_tokens)).any()):
             raise ValueError(f"`mask` holds lengths outside 0 to {num_tokens}: {mask.tolist()}")
-        return positions < mask.unsqueeze(1)
+        return mask
     if mask.shape != (batch_size, num_tokens):
         raise ValueError(
             f"`mask` must be ({batch_size}, {num_tokens}) as the emissions' first two dimensions, "
             f"or {batch_size} int64 lengths; got {mask.dtype} of shape {tuple(mask.shape)}"
         )
     mask = mask.bool()
-    holed = (mask != (positions < mask.sum(1, keepdim=True))).any(1)
-    if bool(holed.any()):
-        row = int(holed.nonzero()[0])
+    # (B, T - 1): a real token after a masked one
+    rises = mask[:, 1:] > mask[:, :-1]
+    if bool(rises.any()):
+        row = int(rises.any(1).nonzero()[0])
         raise ValueError(
             f"`mask` must be right-padded: row {row} has a real token after a masked one; move the "
             f"padding to the end, and mark tokens whose label is unknown with tag -1 instead"
         )
-    return mask
+    return mask.sum(1)
 
 
-def checked_tags(tags: torch.Tensor, mask: torch.Tensor, num_tags: int) -> torch.Tensor:
-    """Returns `tags` with 0 in the padding.
+def checked_tags(
+    tags: torch.Tensor, lengths: torch.Tensor, emissions: torch.Tensor
+) -> torch.Tensor:
+    """Returns `tags` as int64.
 
     Raises:
-        ValueError: if the shape is not the mask's, or a real token's tag is not in [0, K).
+        ValueError: if the shape is not the emissions', or a real token's tag is not in [0, K).
     """
-    if tags.shape != mask.shape:
+    batch_size, num_tokens, num_tags = emissions.shape
+    if tags.shape != (batch_size, num_tokens):
         raise ValueError(
-            f"`tags` must have shape {tuple(mask.shape)} as the emissions' first two dimensions; "
-            f"got {tuple(tags.shape)}"
+            f"`tags` must have shape {(batch_size, num_tokens)} as the emissions' first two "
+            f"dimensions; got {tuple(tags.shape)}"
         )
-    wrong = mask & ((tags < 0) | (tags >= num_tags))
+    wrong = (tags < 0) | (tags >= num_tags)
     if bool(wrong.any()):
-        row, token = wrong.nonzero()[0].tolist()
-        raise ValueError(
-            f"`tags` must lie in 0 to {num_tags - 1} at real tokens; row {row} has "
-            f"{int(tags[row, token])} at token {token}"
-        )
-    return torch.where(mask, tags, torch.zeros_like(tags)).long()
+        # What lies in the padding is nobody's concern.
+        wrong &= torch.arange(num_tokens, device=tags.device) < lengths.unsqueeze(1)
+        for row, token in wrong.nonzero().tolist():
+            raise ValueError(
+                f"`tags` must lie in 0 to {num_tags - 1} at real tokens; row {row} has "
+                f"{int(tags[row, token])} at token {token}"
+            )
+    return tags.long()

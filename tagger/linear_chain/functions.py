@@ -3,22 +3,22 @@
 Every function takes the chain's `scores` and a `mask`: (B, T) bool, right-padded, or (B,) int64
 lengths, or `None` where every token is real. What lies in the padding changes nothing, NaN
 included, and gets no gradient. float16 and bfloat16 are computed in float32. A row without a token
-has score, log partition and log-likelihood 0. All functions raise `ValueError` for shapes that do
-not fit, a mask with a hole, or tags out of range, and `TypeError` for scores that are not
-floating-point numbers.
+has score, log partition and log-likelihood 0. What is -inf gets no gradient. All functions raise
+`ValueError` for shapes that do not fit, a mask with a hole, or tags out of range, and `TypeError`
+for scores that are not floating-point numbers.
 """
 
 from typing import Optional, Tuple
 
 import torch
 
-from tagger.linear_chain import reference
 from tagger.linear_chain.chain_scores import (
     ChainScores,
-    checked_mask,
+    checked_lengths,
     checked_scores,
     checked_tags,
 )
+from tagger.linear_chain.implementations import implementation_for
 
 
 def sequence_score(
@@ -48,21 +48,9 @@ def step_scores(
     Returns:
         (B, T), 0 in the padding, differentiable with respect to the scores.
     """
-    scores, mask = _checked(scores, mask)
-    return reference.step_scores(scores, checked_tags(tags, mask, scores.emissions.size(2)), mask)
-
-
-def log_likelihood(
-    scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
-) -> torch.Tensor:
-    """The log-probability of each sequence's path `tags`: its score less log Z.
-
-    Returns:
-        (B,), differentiable with respect to the scores; -inf where the path is impossible.
-    """
-    path_scores = sequence_score(scores, tags, mask)
-    difference = path_scores - log_partition(scores, mask)
-    return torch.where(path_scores > -torch.inf, difference, path_scores)
+    scores, lengths = _checked(scores, mask)
+    tags = checked_tags(tags, lengths, scores.emissions)
+    return implementation_for(scores).step_scores(scores, tags, lengths)
 
 
 def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
@@ -71,23 +59,8 @@ def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
     Returns:
         (B,), differentiable; its gradients are the marginals. -inf where no path is possible.
     """
-    return step_log_normalizers(scores, mask).sum(1)
-
-
-def log_likelihood(
-    scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
-) -> torch.Tensor:
-    """log p(tags | x), the score of each sequence's path `tags` less log Z.
-
-    Args:
-        scores: of B sequences of up to T tokens over K tags.
-        tags: (B, T) int64, in [0, K) at real tokens.
-        mask: see the module's docstring.
-
-    Returns:
-        (B,), differentiable with respect to the scores; -inf where the path is impossible.
-    """
-    return sequence_score(scores, tags, mask) - log_partition(scores, mask)
+    scores, lengths = _checked(scores, mask)
+    return implementation_for(scores).log_partition(scores, lengths)
 
 
 def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
@@ -100,7 +73,37 @@ def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = Non
         (B, T), 0 in the padding, each entry differentiable; -inf from the token on where no prefix
         is possible.
     """
-    return reference.step_log_normalizers(*_checked(scores, mask))
+    scores, lengths = _checked(scores, mask)
+    return implementation_for(scores).step_log_normalizers(scores, lengths)
+
+
+def log_likelihood(
+    scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """The log-probability of each sequence's path `tags`: its score less log Z.
+
+    Faster than computing the two apart.
+
+    Returns:
+        (B,), differentiable; -inf where the path is impossible.
+    """
+    scores, lengths = _checked(scores, mask)
+    tags = checked_tags(tags, lengths, scores.emissions)
+    return implementation_for(scores).log_likelihood(scores, tags, lengths)
+
+
+def step_log_likelihoods(
+    scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """Each token's step score less its log z_t; their sum is the log-likelihood.
+
+    Returns:
+        (B, T), 0 in the padding, each entry differentiable; -inf where the step is impossible, and
+        from the token on where no prefix is possible.
+    """
+    scores, lengths = _checked(scores, mask)
+    tags = checked_tags(tags, lengths, scores.emissions)
+    return implementation_for(scores).step_log_likelihoods(scores, tags, lengths)
 
 
 def forward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
@@ -109,7 +112,8 @@ def forward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> 
     Returns:
         (B, T, K), differentiable; undefined in the padding.
     """
-    return reference.forward_scores(*_checked(scores, mask))
+    scores, lengths = _checked(scores, mask)
+    return implementation_for(scores).forward_scores(scores, lengths)
 
 
 def backward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
@@ -118,7 +122,8 @@ def backward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) ->
     Returns:
         (B, T, K), differentiable; undefined in the padding.
     """
-    return reference.backward_scores(*_checked(scores, mask))
+    scores, lengths = _checked(scores, mask)
+    return implementation_for(scores).backward_scores(scores, lengths)
 
 
 def tag_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
@@ -128,7 +133,8 @@ def tag_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
         (B, T, K), differentiable; sums to 1 over K at real tokens, and is 0 in the padding and where
         no path is possible.
     """
-    return reference.tag_marginals(*_checked(scores, mask))
+    scores, lengths = _checked(scores, mask)
+    return implementation_for(scores).tag_marginals(scores, lengths)
 
 
 def transition_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
@@ -138,7 +144,8 @@ def transition_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = Non
         (B, T - 1, K, K), differentiable; sums to 1 over the last two dimensions where token t + 1 is
         real, and is 0 elsewhere.
     """
-    return reference.transition_marginals(*_checked(scores, mask))
+    scores, lengths = _checked(scores, mask)
+    return implementation_for(scores).transition_marginals(scores, lengths)
 
 
 def viterbi_decode(
@@ -168,11 +175,11 @@ def k_best_decode(
     """
     if k < 1:
         raise ValueError(f"`k` must be at least 1; got {k}")
-    scores, mask = _checked(scores, mask)
+    scores, lengths = _checked(scores, mask)
     with torch.no_grad():
-        return reference.k_best_decode(scores, mask, k)
+        return implementation_for(scores).k_best_decode(scores, lengths, k)
 
 
 def _checked(scores: ChainScores, mask: Optional[torch.Tensor]) -> Tuple[ChainScores, torch.Tensor]:
     scores = checked_scores(scores)
-    return scores, checked_mask(mask, scores.emissions)
+    return scores, checked_lengths(mask, scores.emissions)

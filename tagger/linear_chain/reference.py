@@ -1,8 +1,8 @@
 """The specification: linear-chain recurrences in plain PyTorch, in log space.
 
 Arguments come checked from the front door, `functions.py`, whose docstrings say what each function
-returns. Messages are normalised at every token (Rabiner 1989, section V.A), so that no chain is too
-long for float32.
+returns; instead of a mask come its rows' `lengths`, (B,) int64. Messages are normalised at every token
+(Rabiner 1989, section V.A), so that no chain is too long for float32.
 """
 
 from typing import List, Tuple
@@ -12,9 +12,11 @@ import torch
 from tagger.linear_chain.chain_scores import ChainScores
 
 
-def step_scores(scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def step_scores(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """What each token adds to the score of the path `tags`, (B, T)."""
     emissions, transitions, start, end = scores
+    mask = _mask(scores, lengths)
+    tags = torch.where(mask, tags, torch.zeros_like(tags))
     # (B, T)
     steps = emissions.gather(2, tags.unsqueeze(2)).squeeze(2)
     # (B, T): the start scores open the row, a transition leads to every other token
@@ -24,37 +26,60 @@ def step_scores(scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor) -> 
     return torch.where(mask, steps, torch.zeros_like(steps))
 
 
-def step_log_normalizers(scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
+def step_log_normalizers(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """log z_t of each token, (B, T)."""
+    mask = _mask(scores, lengths)
     messages, log_normalizers = _forward_messages(scores, mask)
-    # (B, T): how much the end scores change the last normaliser
-    closing = _logsumexp(messages + scores.end, dim=2)
-    log_normalizers = torch.where(_last_tokens(mask), log_normalizers + closing, log_normalizers)
+    # (B, T): the normalisers, were each token the last
+    closed = _logsumexp(messages + scores.end + log_normalizers.unsqueeze(2), dim=2)
+    log_normalizers = torch.where(_last_tokens(mask), closed, log_normalizers)
     return torch.where(mask, log_normalizers, torch.zeros_like(log_normalizers))
 
 
-def forward_scores(scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
+def log_partition(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
+    """log Z, (B,)."""
+    return _total(step_log_normalizers(scores, lengths))
+
+
+def step_log_likelihoods(
+    scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor
+) -> torch.Tensor:
+    """What each token adds to the log-probability of the path `tags`, (B, T)."""
+    steps = step_scores(scores, tags, lengths)
+    log_normalizers = step_log_normalizers(scores, lengths)
+    is_possible = (steps != -torch.inf) & (log_normalizers != -torch.inf)
+    return torch.where(is_possible, steps - log_normalizers, torch.full_like(steps, -torch.inf))
+
+
+def log_likelihood(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """The log-probability of the path `tags`, (B,)."""
+    return _total(step_log_likelihoods(scores, tags, lengths))
+
+
+def forward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """Log-sums of prefixes, (B, T, K)."""
-    messages, log_normalizers = _forward_messages(scores, mask)
+    messages, log_normalizers = _forward_messages(scores, _mask(scores, lengths))
     return messages + log_normalizers.cumsum(1).unsqueeze(2)
 
 
-def backward_scores(scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
+def backward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """Log-sums of suffixes, (B, T, K)."""
-    messages, log_normalizers = _backward_messages(scores, mask)
+    messages, log_normalizers = _backward_messages(scores, _mask(scores, lengths))
     return messages + log_normalizers.flip(1).cumsum(1).flip(1).unsqueeze(2)
 
 
-def tag_marginals(scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
+def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = k | x), (B, T, K)."""
+    mask = _mask(scores, lengths)
     # (B, T, K)
     joint = _forward_messages(scores, mask)[0] + _backward_messages(scores, mask)[0]
     probabilities = _normalized_exp(joint, dim=2)
     return torch.where(mask.unsqueeze(2), probabilities, torch.zeros_like(probabilities))
 
 
-def transition_marginals(scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
+def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = i, y_{t+1} = j | x), (B, T - 1, K, K)."""
+    mask = _mask(scores, lengths)
     forward, _ = _forward_messages(scores, mask)
     backward, _ = _backward_messages(scores, mask)
     # (B, T - 1, 1, K): the emission at t + 1 and everything after it
@@ -66,10 +91,11 @@ def transition_marginals(scores: ChainScores, mask: torch.Tensor) -> torch.Tenso
 
 
 def k_best_decode(
-    scores: ChainScores, mask: torch.Tensor, k: int
+    scores: ChainScores, lengths: torch.Tensor, k: int
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """The k best paths, (B, k, T), and their scores, (B, k)."""
     emissions, transitions, start, end = scores
+    mask = _mask(scores, lengths)
     batch_size, num_tokens, num_tags = emissions.shape
     if num_tokens == 0:
         return mask.new_zeros(batch_size, k, 0, dtype=torch.long), emissions.new_zeros(
@@ -155,7 +181,7 @@ def _backward_messages(
 def _normalized(scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     """`scores` less their log-sum over the last dimension, and that log-sum; all -inf stays so."""
     log_sum = _logsumexp(scores, dim=-1)
-    is_possible = log_sum > -torch.inf
+    is_possible = log_sum != -torch.inf
     shift = torch.where(is_possible, log_sum, torch.zeros_like(log_sum))
     return scores - shift.unsqueeze(-1), log_sum
 
@@ -163,20 +189,32 @@ def _normalized(scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
 def _normalized_exp(scores: torch.Tensor, dim: int) -> torch.Tensor:
     """The softmax of `scores`, with zeros instead of NaN where all are -inf."""
     log_sum = _logsumexp(scores, dim).unsqueeze(dim)
-    is_possible = log_sum > -torch.inf
+    is_possible = log_sum != -torch.inf
     return (scores - torch.where(is_possible, log_sum, torch.zeros_like(log_sum))).exp()
 
 
 def _logsumexp(scores: torch.Tensor, dim: int) -> torch.Tensor:
     """`torch.logsumexp` whose gradient is 0, not NaN, where all scores are -inf."""
     maximum = scores.detach().amax(dim, keepdim=True)
-    maximum = torch.where(maximum > -torch.inf, maximum, torch.zeros_like(maximum))
+    maximum = torch.where(maximum != -torch.inf, maximum, torch.zeros_like(maximum))
     total = (scores - maximum).exp().sum(dim)
-    is_possible = total > 0
+    is_possible = total != 0
     # The inner selection keeps log(0), and its infinite slope, out of the graph.
     log_total = torch.where(is_possible, total, torch.ones_like(total)).log()
     impossible = torch.full_like(log_total, -torch.inf)
     return torch.where(is_possible, log_total + maximum.squeeze(dim), impossible)
+
+
+def _total(steps: torch.Tensor) -> torch.Tensor:
+    """The sum over tokens, without a gradient where it is -inf."""
+    is_possible = (steps != -torch.inf).all(1)
+    total = torch.where(is_possible.unsqueeze(1), steps, torch.zeros_like(steps)).sum(1)
+    return torch.where(is_possible, total, torch.full_like(total, -torch.inf))
+
+
+def _mask(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
+    """(B, T) bool, true at real tokens."""
+    return torch.arange(scores.emissions.size(1), device=lengths.device) < lengths.unsqueeze(1)
 
 
 def _last_tokens(mask: torch.Tensor) -> torch.Tensor:

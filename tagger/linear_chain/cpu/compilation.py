@@ -1,0 +1,82 @@
+"""How the kernels are compiled, and spread over threads."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, List, Optional
+
+import numba
+import numpy as np
+import torch
+
+# What a thread must at least have to do to be worth waking, in multiply-adds.
+_MIN_WORK = 100_000
+
+_pool: Optional[ThreadPoolExecutor] = None
+
+
+def kernel(function: Callable, may_reorder: bool = True) -> Callable:
+    """Compiles `function` at its first call; the machine code is cached beside the source.
+
+    Kernels let go of the interpreter's lock. Infinities and NaN mean what they mean everywhere.
+
+    Args:
+        function: what to compile.
+        may_reorder: whether sums may be reordered, which lets loops over them be vectorised.
+    """
+    fastmath = {"contract", "nsz", "reassoc"} if may_reorder else {"contract"}
+    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no folder that a cache could live in is writable
+        return numba.njit(**options)(function)
+
+
+def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *args: Any) -> List:
+    """Calls `rows(first, last, lengths, *args)` on ranges that together cover the batch.
+
+    Threads of our own, not Numba's: its thread pools either do not survive a fork or do not bear two
+    callers at once. They number at most `torch.get_num_threads()`.
+
+    Args:
+        rows: a kernel that writes nothing outside its range of rows.
+        lengths: (B,) int64, how much there is to do in each row.
+        work_per_token: roughly, in multiply-adds.
+        *args: passed on.
+
+    Returns:
+        What each call returned.
+    """
+    batch_size = len(lengths)
+    num_threads = min(torch.get_num_threads(), batch_size)
+    if num_threads > 1:
+        # (B,)
+        work = lengths.cumsum() * work_per_token
+        num_threads = min(num_threads, int(work[-1]) // _MIN_WORK)
+    if num_threads < 2:
+        return [rows(0, batch_size, lengths, *args)]
+    shares = work[-1] * np.arange(1, num_threads) // num_threads
+    bounds = [0, *np.searchsorted(work, shares).tolist(), batch_size]
+    pool = _threads()
+    others = [
+        pool.submit(rows, first, last, lengths, *args)
+        for first, last in zip(bounds[1:-1], bounds[2:])
+    ]
+    own = rows(0, bounds[1], lengths, *args)
+    return [own, *(other.result() for other in others)]
+
+
+def _threads() -> ThreadPoolExecutor:
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="linear_chain")
+    return _pool
+
+
+def _forget_threads() -> None:
+    """In a forked child, the parent's threads do not exist."""
+    global _pool
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)

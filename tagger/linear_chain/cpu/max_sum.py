@@ -1,0 +1,142 @@
+"""Kernels over the best paths. Scores are summed in float64, whatever the type that they come in."""
+
+import numpy as np
+
+from tagger.linear_chain.cpu.compilation import kernel
+
+
+@kernel
+def _arrive(before: np.ndarray, transitions: np.ndarray, arriving: np.ndarray) -> None:
+    """Writes `max_i before[i] + transitions[i, k]`."""
+    num_tags = len(before)
+    arriving.fill(-np.inf)
+    # Four tags at a time, because the maxima stay in memory.
+    for i in range(0, num_tags - 3, 4):
+        b0, b1, b2, b3 = before[i], before[i + 1], before[i + 2], before[i + 3]
+        for k in range(num_tags):
+            s0, s1 = b0 + transitions[i, k], b1 + transitions[i + 1, k]
+            s2, s3 = b2 + transitions[i + 2, k], b3 + transitions[i + 3, k]
+            left = s1 if s1 > s0 else s0
+            right = s3 if s3 > s2 else s2
+            score = right if right > left else left
+            arriving[k] = score if score > arriving[k] else arriving[k]
+    for i in range(num_tags - num_tags % 4, num_tags):
+        for k in range(num_tags):
+            score = before[i] + transitions[i, k]
+            arriving[k] = score if score > arriving[k] else arriving[k]
+
+
+@kernel
+def best_rows(
+    first: int,
+    last: int,
+    lengths: np.ndarray,
+    emissions: np.ndarray,
+    transitions: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    paths: np.ndarray,
+    path_scores: np.ndarray,
+) -> None:
+    """Writes the best path of rows `first` to `last`.
+
+    Keeps scores, not back-pointers: the best predecessor is sought again for the tags on the path
+    alone.
+
+    Args:
+        first: the first row.
+        last: the row after the last.
+        lengths: (B,) int64.
+        emissions: (B, T, K).
+        transitions: (K, K).
+        start: (K,).
+        end: (K,).
+        paths: (B, 1, T) int64; holds zeros.
+        path_scores: (B, 1); holds zeros.
+    """
+    num_tokens, num_tags = emissions.shape[1:]
+    transitions = transitions.astype(np.float64)
+    # (T, K): the score of the best prefix that ends in each tag
+    best = np.empty((num_tokens, num_tags))
+    for b in range(first, last):
+        n = lengths[b]
+        if n == 0:
+            continue
+        for k in range(num_tags):
+            best[0, k] = np.float64(start[k]) + emissions[b, 0, k]
+        for t in range(1, n):
+            _arrive(best[t - 1], transitions, best[t])
+            for k in range(num_tags):
+                best[t, k] += emissions[b, t, k]
+        tag = np.argmax(best[n - 1] + end)
+        path_scores[b, 0] = best[n - 1, tag] + end[tag]
+        paths[b, 0, n - 1] = tag
+        for t in range(n - 1, 0, -1):
+            tag = np.argmax(best[t - 1] + transitions[:, tag])
+            paths[b, 0, t - 1] = tag
+
+
+@kernel
+def _offer(score: float, pointer: int, scores: np.ndarray, pointers: np.ndarray) -> bool:
+    """Sorts a path into the k best so far, (k,) each; returns whether it is one of them."""
+    rank = len(scores) - 1
+    if not score > scores[rank]:
+        return False
+    while rank > 0 and score > scores[rank - 1]:
+        scores[rank], pointers[rank] = scores[rank - 1], pointers[rank - 1]
+        rank -= 1
+    scores[rank], pointers[rank] = score, pointer
+    return True
+
+
+@kernel
+def k_best_rows(
+    first: int,
+    last: int,
+    lengths: np.ndarray,
+    emissions: np.ndarray,
+    transitions: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    paths: np.ndarray,
+    path_scores: np.ndarray,
+) -> None:
+    """As `best_rows`, for the k best paths: `paths` (B, k, T) and `path_scores` (B, k)."""
+    num_tokens, num_tags = emissions.shape[1:]
+    k_best = path_scores.shape[1]
+    # The k best prefixes that end in each tag, and tag * k + rank of the prefixes that they extend.
+    best, extended = np.empty((num_tags, k_best)), np.empty((num_tags, k_best))
+    pointers = np.zeros((num_tokens, num_tags, k_best), np.int64)
+    for b in range(first, last):
+        n = lengths[b]
+        if n == 0:
+            continue
+        best.fill(-np.inf)
+        for j in range(num_tags):
+            best[j, 0] = np.float64(start[j]) + emissions[b, 0, j]
+        for t in range(1, n):
+            extended.fill(-np.inf)
+            pointers[t].fill(0)
+            for j in range(num_tags):
+                for i in range(num_tags):
+                    for rank in range(k_best):
+                        score = best[i, rank] + transitions[i, j]
+                        if not _offer(score, i * k_best + rank, extended[j], pointers[t, j]):
+                            break
+            for j in range(num_tags):
+                for rank in range(k_best):
+                    best[j, rank] = extended[j, rank] + emissions[b, t, j]
+        final_scores = np.full(k_best, -np.inf)
+        final_pointers = np.zeros(k_best, np.int64)
+        for j in range(num_tags):
+            for rank in range(k_best):
+                score = best[j, rank] + end[j]
+                if not _offer(score, j * k_best + rank, final_scores, final_pointers):
+                    break
+        for place in range(k_best):
+            path_scores[b, place] = final_scores[place]
+            pointer = final_pointers[place]
+            for t in range(n - 1, -1, -1):
+                tag, rank = pointer // k_best, pointer % k_best
+                paths[b, place, t] = tag
+                pointer = pointers[t, tag, rank]
