@@ -124,7 +124,7 @@ class SequenceTagger(Model):
         tags: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> Dict[str, Any]:
-        """Computes the loss, where there are gold tags, and the predicted tags, except while training.
+        """Computes the loss where there are gold tags, and predicts tags except while training.
 
         Args:
             tokens: the indexed tokens of B sentences.
@@ -132,8 +132,9 @@ class SequenceTagger(Model):
             metadata: the words of each sentence under `"words"`, if known.
 
         Returns:
-            `loss`, a scalar, given `tags`; and, unless in training without `training_metrics`,
-            `predicted_tags`, (B, T) int64, 0 in the padding, `mask`, (B, T) bool, and `words`.
+            `loss`, a scalar, given `tags`; and, unless this is a training step without
+            `training_metrics`, `predicted_tags`, (B, T) int64, 0 in the padding, `mask`, (B, T) bool,
+            and `words`.
         """
         mask = get_text_field_mask(tokens)
         encoded = self.encoder(self.text_field_embedder(tokens), mask)
@@ -142,7 +143,7 @@ class SequenceTagger(Model):
         output: Dict[str, Any] = {}
         if tags is not None:
             output["loss"] = self._loss(self.head.sequence_loss(emissions, tags, mask), mask)
-        if self.training and not self.training_metrics:
+        if tags is not None and self.training and not self.training_metrics:
             return output
         predicted_tags = self.head.decode(emissions, mask)
         output.update(predicted_tags=predicted_tags, mask=mask)
@@ -153,7 +154,9 @@ class SequenceTagger(Model):
         return output
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
-        """Replaces the indices of the predicted tags by `tags`, a list of strings for each sentence."""
+        """Replaces the indices of predicted tags, if any, by `tags`, strings for each sentence."""
+        if "predicted_tags" not in output_dict:
+            return output_dict
         predicted_tags = output_dict.pop("predicted_tags").tolist()
         lengths = output_dict.pop("mask").sum(1).tolist()
         output_dict["tags"] = [

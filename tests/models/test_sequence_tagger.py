@@ -18,8 +18,19 @@ def params(at_root):
 
 
 @pytest.fixture
-def instances(params):
-    return list(DatasetReader.from_params(params["dataset_reader"]).read("data/toy/dev.txt"))
+def reader(params):
+    return DatasetReader.from_params(params["dataset_reader"].duplicate())
+
+
+@pytest.fixture
+def instances(reader):
+    return list(reader.read("data/toy/dev.txt"))
+
+
+def instance(reader, words, tags):
+    instance = reader.text_to_instance(words, tags)
+    reader.apply_token_indexers(instance)
+    return instance
 
 
 def build(params, instances, **changes):
@@ -67,12 +78,11 @@ def test_training_steps_do_not_decode_unless_asked(
     assert bool(model.get_metrics()) == training_metrics
 
 
-def test_loaded_archive_predicts_what_the_trained_model_predicts(archive, trained, params):
-    reader = DatasetReader.from_params(params["dataset_reader"])
+def test_loaded_archive_predicts_what_the_trained_model_predicts(archive, trained, reader, at_root):
     instances = list(reader.read("data/toy/test.txt"))
     again = Model.load(Params.from_file(trained / "config.json"), trained)
     again.eval()
-    expected = archive.model.forward_on_instances(instances)
+    expected = archive.model.eval().forward_on_instances(instances)
     actual = again.forward_on_instances(instances)
     assert [output["tags"] for output in actual] == [output["tags"] for output in expected]
     assert [len(output["tags"]) for output in actual] == [len(i["tokens"]) for i in instances]
@@ -86,13 +96,12 @@ def test_loss_is_reduced_over_sentences_tokens_or_not_at_all(reduction, params, 
         float(model(**tensors(model, [instance]))["loss"].detach()) for instance in instances
     )
     if reduction == "token":
-        lengths = [len(instance["tokens"]) for instance in instances]
         total = sum(
-            length * float(model(**tensors(model, [instance]))["loss"].detach())
-            for length, instance in zip(lengths, instances)
+            len(each["tokens"]) * float(model(**tensors(model, [each]))["loss"].detach())
+            for each in instances
         )
     divisor = {"sentence": len(instances), "token": None, "sum": 1}[reduction]
-    divisor = divisor or sum(len(instance["tokens"]) for instance in instances)
+    divisor = divisor or sum(len(each["tokens"]) for each in instances)
     loss = float(model(**tensors(model, instances))["loss"].detach())
     assert loss == pytest.approx(total / divisor, rel=1e-4)
 
@@ -146,8 +155,8 @@ def test_predicted_tags_keep_to_the_encoding(params, instances):
 def test_plain_labels_that_spell_no_spans_can_be_tagged(params):
     reader = DatasetReader.from_params(Params({"type": "column", "source_encoding": None}))
     instances = [
-        reader.text_to_instance(["the", "cat"], ["DET", "NOUN"]),
-        reader.text_to_instance(["sleep"], ["VERB"]),
+        instance(reader, ["the", "cat"], ["DET", "NOUN"]),
+        instance(reader, ["sleep"], ["VERB"]),
     ]
     params["model"]["text_field_embedder"]["token_embedders"].pop("token_characters")
     model = build(params, instances).eval()
@@ -157,11 +166,10 @@ def test_plain_labels_that_spell_no_spans_can_be_tagged(params):
     assert "accuracy" in model.get_metrics()
 
 
-def test_sentence_of_five_thousand_tokens_is_no_trouble(params, instances):
-    reader = DatasetReader.from_params(params["dataset_reader"])
-    long = reader.text_to_instance(["word"] * 5_000, ["O"] * 5_000)
+def test_sentence_of_five_thousand_tokens_is_no_trouble(params, reader, instances):
+    long = instance(reader, ["word"] * 5_000, ["O"] * 5_000)
     model = build(params, instances)
-    model(**tensors(model, [*instances, long]))["loss"].backward()
+    model(**tensors(model, [instances[0], long]))["loss"].backward()
     assert len(model.eval().forward_on_instances([long])[0]["tags"]) == 5_000
 
 
