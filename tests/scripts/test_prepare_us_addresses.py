@@ -57,6 +57,18 @@ def test_preparing_twice_gives_the_same_files(archive, tmp_path):
     assert prepare(archive, tmp_path / "target") == prepare(archive, tmp_path / "target")
 
 
+def test_what_is_there_is_not_fetched_again(archive, tmp_path, monkeypatch, capsys):
+    files = prepare(archive, tmp_path / "target")
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
+    monkeypatch.setattr(prepare_us_addresses, "FILE_SHA256", digests)
+    archive.unlink()
+    assert prepare(archive, tmp_path / "target") == files
+    assert "already" in capsys.readouterr().out
+    (tmp_path / "target" / "train.txt").write_text("")
+    with pytest.raises(SystemExit, match="got no file"):
+        prepare(archive, tmp_path / "target")
+
+
 def test_spellings_of_an_address_share_a_split_and_all_splits_are_used():
     addresses = [
         [(f"{number}{comma}", "AddressNumber"), (street, "StreetName")]
@@ -76,7 +88,7 @@ def test_spellings_of_an_address_share_a_split_and_all_splits_are_used():
 def test_another_archive_is_refused(archive, tmp_path):
     archive.write_bytes(b"something else")
     with pytest.raises(
-        SystemExit, match="corpus.tar.gz: expected .* with SHA-256 .*; fetch it again"
+        SystemExit, match="corpus.tar.gz: expected .* got another file; .* fetch it again"
     ):
         prepare(archive, tmp_path / "target")
     assert not (tmp_path / "target").exists()

@@ -35,7 +35,7 @@ class ColumnDatasetReader(DatasetReader):
     Args:
         token_column: The column of the tokens, from 0; negative ones count from the end.
         tag_column: The column of the tags; None reads text without tags, as for prediction:
-            `allennlp predict --use-dataset-reader -o '{"dataset_reader": {"tag_column": null}}' ...`.
+            `allennlp predict --use-dataset-reader -o '{"dataset_reader.tag_column": null}' ...`.
         source_encoding: The encoding of the tags in the file: "BIO", "IOB1", "BIOUL" or "BMES", or None
             for plain labels that mark no spans. Each sentence is checked against it. IOB1 allows
             `B-` anywhere, so it reads BIO and mixtures of the two as well, and finds the spans that

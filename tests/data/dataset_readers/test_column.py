@@ -13,6 +13,7 @@ from seqeval.metrics.sequence_labeling import get_entities
 from tagger.data import ColumnDatasetReader
 from tagger.label_encoding import ENCODINGS, tags_to_spans
 
+TOY = Path(__file__).parents[3] / "data" / "toy"
 CORPORA = os.environ.get("TAGGER_CORPORA")
 needs_corpora = pytest.mark.skipif(
     CORPORA is None, reason="the environment variable TAGGER_CORPORA names no folder of corpora"
@@ -178,6 +179,19 @@ def test_a_missing_file_is_named_with_the_script_that_prepares_it(
 def test_bad_encodings_are_configuration_errors(settings, message):
     with pytest.raises(ConfigurationError, match=message):
         ColumnDatasetReader(**settings)
+
+
+def test_the_toy_corpus_has_the_counts_of_its_readme():
+    counts = {}
+    for name in ("train", "dev", "test"):
+        instances = list(ColumnDatasetReader().read(TOY / f"{name}.txt"))
+        spans = Counter(
+            label for i in instances for label, _ in tags_to_spans(list(i["tags"]), "BIO")
+        )
+        assert set(spans) == {"LOC", "PER", "ORG", "EVENT"}
+        num_tokens = sum(len(instance["tokens"]) for instance in instances)
+        counts[name] = (sum(spans.values()), len(instances), num_tokens)
+    assert counts == {"train": (88, 60, 558), "dev": (23, 15, 131), "test": (27, 15, 140)}
 
 
 CORPUS_FILES = [
