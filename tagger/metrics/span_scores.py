@@ -85,7 +85,7 @@ class SpanScores(Metric):
                 "pass tag indices, not scores"
             )
         predicted, gold, is_real = (
-            tensor.detach().cpu().numpy() for tensor in (predictions, gold_labels, mask.bool())
+            tensor.detach().cpu().numpy() for tensor in (predictions, gold_labels, mask)
         )
         self._check_indices("predictions", predicted[is_real], lowest=0)
         self._check_indices("gold_labels", gold[is_real], lowest=UNKNOWN)
