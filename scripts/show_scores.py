@@ -6,13 +6,15 @@ Usage: python scripts/show_scores.py metrics.json
 import argparse
 import json
 from pathlib import Path
-from typing import Dict
+from typing import Dict, List
+
+from tagger.metrics import format_span_table
 
 MEASURES = ("precision", "recall", "f1-measure")
 
 
-def format_scores(metrics: Dict[str, float]) -> str:
-    """Returns a table, one line for each label, the averages last.
+def scores_of(metrics: Dict[str, float]) -> Dict[str, List[float]]:
+    """Returns precision, recall and F1 by label, the averages last.
 
     Args:
         metrics: scores as `SpanScores` names them, among others; of a training run's, those of its best
@@ -28,20 +30,17 @@ def format_scores(metrics: Dict[str, float]) -> str:
         raise ValueError(
             f"`metrics` holds no scores of spans, such as `{stem}overall`, but {', '.join(metrics)}"
         )
-    labels.sort(key=lambda label: (label in ("overall", "macro"), label == "macro", label))
-    width = max(map(len, labels))
-    rows = [f"{'':{width}}  precision  recall      F1"]
-    for label in labels:
-        precision, recall, f1 = (metrics[f"{prefix}{measure}-{label}"] for measure in MEASURES)
-        rows.append(f"{label:{width}}  {precision:9.4f}  {recall:.4f}  {f1:.4f}")
-    return "\n".join(rows)
+    return {
+        label: [metrics[f"{prefix}{measure}-{label}"] for measure in MEASURES] for label in labels
+    }
 
 
 def main() -> None:
     """Reads the file named on the command line."""
     parser = argparse.ArgumentParser(description="Print span scores by label.")
     parser.add_argument("metrics", type=Path, help="metrics.json, or the output of `evaluate`")
-    print(format_scores(json.loads(parser.parse_args().metrics.read_text())))
+    metrics = json.loads(parser.parse_args().metrics.read_text())
+    print(format_span_table(scores_of(metrics)))
 
 
 if __name__ == "__main__":

@@ -167,13 +167,21 @@ class SequenceTagger(Model):
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """The scores of what was seen since the last reset; none while training.
 
+        Args:
+            reset: whether this is the end of a pass. Only then come the scores of each label: before,
+                the trainer shows what it gets on a single line.
+
         Returns:
             Precision, recall and F1 of spans as in `SpanScores`, or `accuracy` where tags spell none.
         """
         if self.training and not self.training_metrics:
             return {}
         scores = self.scores.get_metric(reset)
-        return scores if isinstance(scores, dict) else {"accuracy": scores}
+        if not isinstance(scores, dict):
+            return {"accuracy": scores}
+        if reset:
+            return scores
+        return {name: scores[name] for name in ("f1-measure-overall", "f1-measure-macro")}
 
     def _score(self, predicted_tags: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> None:
         if isinstance(self.scores, SpanScores):

@@ -76,6 +76,7 @@ def test_training_steps_do_not_decode_unless_asked(
     output = model.train()(**tensors(model, instances))
     assert ("predicted_tags" in output) == decode.called == training_metrics
     assert bool(model.get_metrics()) == training_metrics
+    assert ("recall-PER" in model.get_metrics(reset=True)) == training_metrics
 
 
 def test_loaded_archive_predicts_what_the_trained_model_predicts(archive, trained, reader, at_root):
