@@ -1,12 +1,42 @@
 #!/usr/bin/env bash
-# Makes .venv at the project's root, with the tested versions of everything. Safe to repeat.
-#   PYTHON=python3.12 scripts/install.sh    another Python (3.10 or newer)
-#   TORCH=2.12.0 scripts/install.sh         another torch than the tested one
+# Makes .venv at the project's root and installs the package, editable, with the tested versions of what it
+# needs. It may be interrupted and repeated; when nothing has changed it returns at once.
+#
+#   scripts/install.sh
+#   PYTHON=python3.12 scripts/install.sh    # another Python, 3.10 or newer
+#   TORCH=2.12.0 scripts/install.sh         # another torch than the tested one
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-python=${PYTHON:-$(command -v python3.11 || command -v python3)}
-[ -x .venv/bin/python ] || "$python" -m venv .venv
-constraints=constraints.txt
-.venv/bin/python -m pip install -c "$constraints" -e '.[dev,glove]'
+fits() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
+version() { "$1" -c 'import sys; print(*sys.version_info[:3], sep=".")' 2>/dev/null; }
+
+candidates=(python3.11 python3 python3.12 python3.13 python3.10)
+if [ -n "${PYTHON:-}" ]; then candidates=("$PYTHON"); fi
+for python in "${candidates[@]}"; do
+    if fits "$python"; then break; fi
+done
+if ! fits "$python"; then
+    echo "install.sh: expected Python 3.10 or newer, got ${PYTHON:-none on the PATH};" \
+        "name one: PYTHON=/path/to/python3.11 scripts/install.sh" >&2
+    exit 1
+fi
+
+version=$(version "$python")
+torch=${TORCH:-$(sed -n 's/^torch==//p' constraints.txt)}
+stamp="Python $version, torch $torch, $(cat setup.py constraints.txt "$0" | cksum)"
+if [ "$(cat .venv/installed 2>/dev/null)" = "$stamp" ]; then
+    echo "install.sh: .venv is up to date (Python $version, torch $torch)"
+    exit
+fi
+
+echo "install.sh: making .venv with Python $version and torch $torch; a few minutes the first time"
+rm -f .venv/installed
+clear=$([ "$(version .venv/bin/python || true)" = "$version" ] || echo --clear)
+"$python" -m venv $clear .venv
+sed "s/^torch==.*/torch==$torch/" constraints.txt >.venv/constraints.txt
+.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[dev,glove]'
+# AllenNLP's own pins would refuse everything above.
 .venv/bin/python -m pip install --no-deps allennlp==2.10.1
+echo "$stamp" >.venv/installed
+echo "install.sh: done; try: .venv/bin/allennlp --help"
