@@ -88,7 +88,7 @@ def test_spellings_of_an_address_share_a_split_and_all_splits_are_used():
 def test_another_archive_is_refused(archive, tmp_path):
     archive.write_bytes(b"something else")
     with pytest.raises(
-        SystemExit, match="corpus.tar.gz: expected .* got another file; .* fetch it again"
+        SystemExit, match="corpus.tar.gz: expected .* got another file .*; fetch it again"
     ):
         prepare(archive, tmp_path / "target")
     assert not (tmp_path / "target").exists()
