@@ -2,16 +2,20 @@ import pytest
 import torch
 
 from tagger.linear_chain import (
+    IMPLEMENTATIONS,
     ChainScores,
     backward_scores,
     forward_scores,
     k_best_decode,
+    log_likelihood,
     log_partition,
     sequence_score,
+    step_log_likelihoods,
     step_log_normalizers,
     step_scores,
     tag_marginals,
     transition_marginals,
+    use_implementation,
     viterbi_decode,
 )
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
@@ -27,6 +31,12 @@ DIFFERENTIABLE = [
     tag_marginals,
     transition_marginals,
 ]
+
+
+@pytest.fixture(params=sorted(IMPLEMENTATIONS), autouse=True)
+def _implementation(request):
+    with use_implementation(request.param):
+        yield
 
 
 def close(actual, expected) -> None:
@@ -141,6 +151,38 @@ def test_step_log_normalizers_sum_to_log_partition_with_a_gradient_to_each():
         (gradient,) = torch.autograd.grad(steps[0, t], scores.emissions, retain_graph=True)
         assert gradient[0, t].abs().sum() > 0
         assert gradient[0, t + 1 :].eq(0).all()
+
+
+def test_log_likelihood_is_the_path_score_less_log_partition():
+    scores, tags, mask = random_chains(3, 5, 4), random_tags(3, 5, 4), mask_of([5, 1, 3])
+    difference = sequence_score(scores, tags, mask) - log_partition(scores, mask)
+    close(log_likelihood(scores, tags, mask), difference)
+    steps = step_log_likelihoods(scores, tags, mask)
+    close(steps, step_scores(scores, tags, mask) - step_log_normalizers(scores, mask))
+
+
+def test_impossible_path_has_log_likelihood_minus_infinity_and_no_gradient():
+    scores, tags = random_chains(2, 3, 2, requires_grad=True), torch.tensor([[0, 1, 0], [0, 0, 0]])
+    for blocked in (scores.transitions.detach() * 0 - torch.inf, forbid(scores).transitions):
+        values = log_likelihood(scores._replace(transitions=blocked), tags)
+        assert values[0] == -torch.inf
+        (gradient,) = torch.autograd.grad(values.sum(), scores.emissions)
+        assert gradient[0].eq(0).all()
+
+
+@pytest.mark.parametrize("function", DIFFERENTIABLE, ids=lambda f: f.__name__)
+def test_nan_in_a_real_token_is_not_hidden(function):
+    scores = random_chains(1, 4, 3)
+    scores.emissions[0, 1, 2] = torch.nan
+    assert function(scores).isnan().any()
+
+
+@pytest.mark.parametrize(
+    "function", [log_partition, step_log_normalizers, tag_marginals], ids=lambda f: f.__name__
+)
+def test_second_derivatives_agree_with_finite_differences(function):
+    scores, mask = random_chains(2, 3, 2, requires_grad=True), mask_of([3, 2])
+    assert torch.autograd.gradgradcheck(lambda *s: function(ChainScores(*s), mask), tuple(scores))
 
 
 @pytest.mark.parametrize("function", DIFFERENTIABLE, ids=lambda f: f.__name__)

@@ -10,7 +10,7 @@ import torch
 
 from tagger.linear_chain import reference
 from tagger.linear_chain.chain_scores import ChainScores
-from tagger.linear_chain.cpu.compilation import for_row_ranges
+from tagger.linear_chain.cpu.compilation import for_row_ranges, not_traced
 from tagger.linear_chain.cpu.max_sum import best_rows, k_best_rows
 from tagger.linear_chain.cpu.sum_product import (
     forward_rows,
@@ -72,6 +72,7 @@ def step_log_likelihoods(
     )
 
 
+@not_traced
 def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = k | x), (B, T, K)."""
 
@@ -81,6 +82,7 @@ def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     return _Marginals.apply(kernel, lambda s: reference.tag_marginals(s, lengths), *scores)
 
 
+@not_traced
 def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = i, y_{t+1} = j | x), (B, T - 1, K, K)."""
 
@@ -96,6 +98,7 @@ def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Te
     return _Marginals.apply(kernel, lambda s: reference.transition_marginals(s, lengths), *scores)
 
 
+@not_traced
 def k_best_decode(
     scores: ChainScores, lengths: torch.Tensor, k: int
 ) -> Tuple[torch.Tensor, torch.Tensor]:
@@ -109,6 +112,7 @@ def k_best_decode(
     return torch.from_numpy(paths), torch.from_numpy(path_scores)
 
 
+@not_traced
 def _values(
     specification: _Specification,
     scores: ChainScores,
