@@ -23,6 +23,7 @@ except ImportError as error:
         "linear chains are computed in plain PyTorch, slowly, because Numba is missing: %s", error
     )
 
+_lacks_cuda = False
 _chosen: ContextVar[Optional[str]] = ContextVar("implementation", default=None)
 
 
@@ -36,7 +37,7 @@ def use_implementation(name: str) -> Iterator[None]:
     Raises:
         ValueError: if there is none of that name.
     """
-    if name not in IMPLEMENTATIONS:
+    if _find(name) is None:
         raise ValueError(
             f"`name` must be an implementation that can be imported here "
             f"({', '.join(IMPLEMENTATIONS)}); got `{name}`"
@@ -51,4 +52,25 @@ def use_implementation(name: str) -> Iterator[None]:
 def implementation_for(scores: ChainScores) -> ModuleType:
     """The implementation that was asked for, or else the one for the scores' device."""
     name = _chosen.get() or scores.emissions.device.type
-    return IMPLEMENTATIONS.get(name, reference)
+    return _find(name) or reference
+
+
+def _find(name: str) -> Optional[ModuleType]:
+    if name == "cuda" and name not in IMPLEMENTATIONS and not _lacks_cuda:
+        _import_cuda()
+    return IMPLEMENTATIONS.get(name)
+
+
+def _import_cuda() -> None:
+    """Adds the GPU kernels, once they are needed: many machines have no use for them, or no Triton."""
+    global _lacks_cuda
+    try:
+        from tagger.linear_chain import cuda
+
+        IMPLEMENTATIONS["cuda"] = cuda
+    except ImportError as error:
+        _lacks_cuda = True
+        logger.info(
+            "linear chains on CUDA are computed in plain PyTorch, slowly, because Triton is missing: %s",
+            error,
+        )

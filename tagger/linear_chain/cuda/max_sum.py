@@ -1,0 +1,63 @@
+# mypy: disable-error-code=no-untyped-def
+# ruff: noqa: N803
+"""The kernel that finds the best path of a row."""
+
+import triton
+import triton.language as tl
+
+from tagger.linear_chain.cuda.tiles import load_tags, load_transitions
+
+
+@triton.jit
+def best_path_kernel(
+    emissions,
+    transitions,
+    start,
+    end,
+    lengths,
+    pointers,
+    paths,
+    path_scores,
+    num_tokens,
+    num_tags,
+    TAGS: tl.constexpr,
+):
+    """Writes the best path of each row and its score.
+
+    Args:
+        emissions: (B, T, K).
+        transitions: (K, K).
+        start: (K,).
+        end: (K,).
+        lengths: (B,) int64.
+        pointers: (B, T, K) uint8, scratch.
+        paths: (B, T) int64, written at real tokens.
+        path_scores: (B,), written where a row has a token.
+        num_tokens: T.
+        num_tags: K.
+        TAGS: K rounded up to a power of two.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    length = tl.load(lengths + row).to(tl.int32)
+    if length > 0:
+        emissions += row * num_tokens * num_tags
+        pointers += row * num_tokens * num_tags
+        paths += row * num_tokens
+        tag = tl.arange(0, TAGS)
+        moves = load_transitions(transitions, num_tags, TAGS)
+        best = load_tags(start, num_tags, TAGS) + load_tags(emissions, num_tags, TAGS)
+        for t in range(1, length):
+            best, pointer = tl.max(best[:, None] + moves, 0, return_indices=True)
+            best += load_tags(emissions + t * num_tags, num_tags, TAGS)
+            tl.store(pointers + t * num_tags + tag, pointer.to(tl.uint8), mask=tag < num_tags)
+        best += load_tags(end, num_tags, TAGS)
+        best_score, current = tl.max(best, 0, return_indices=True)
+        tl.store(path_scores + row, best_score)
+        # The pointers below were written by other threads of this program.
+        tl.debug_barrier()
+        for step in range(1, length):
+            t = length - step
+            tl.store(paths + t, current)
+            pointer = tl.load(pointers + t * num_tags + tag, mask=tag < num_tags, other=0)
+            current = tl.sum(tl.where(tag == current, pointer.to(tl.int32), 0), 0)
+        tl.store(paths, current)

@@ -1,0 +1,31 @@
+# mypy: disable-error-code=no-untyped-def
+# ruff: noqa: N803
+"""Loading scores into power-of-two tiles, where tags that do not exist are impossible."""
+
+import triton
+import triton.language as tl
+
+IMPOSSIBLE = tl.constexpr(float("-inf"))
+
+
+@triton.jit
+def load_tags(scores, num_tags, TAGS: tl.constexpr):
+    """(TAGS,), the scores (K,) at a pointer."""
+    tag = tl.arange(0, TAGS)
+    return tl.load(scores + tag, mask=tag < num_tags, other=IMPOSSIBLE)
+
+
+@triton.jit
+def load_transitions(transitions, num_tags, TAGS: tl.constexpr):
+    """(TAGS, TAGS), the scores (K, K) at a pointer."""
+    tag = tl.arange(0, TAGS)
+    pairs = tag[:, None] * num_tags + tag[None, :]
+    is_pair = (tag[:, None] < num_tags) & (tag[None, :] < num_tags)
+    return tl.load(transitions + pairs, mask=is_pair, other=IMPOSSIBLE)
+
+
+@triton.jit
+def load_column(transitions, k, num_tags, TAGS: tl.constexpr):
+    """(TAGS,), the scores of the transitions to tag k."""
+    tag = tl.arange(0, TAGS)
+    return tl.load(transitions + tag * num_tags + k, mask=tag < num_tags, other=IMPOSSIBLE)
