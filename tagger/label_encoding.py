@@ -104,6 +104,23 @@ def infer_encoding(tags: Iterable[str]) -> Optional[str]:
     return None
 
 
+def complete_tags(tags: Iterable[str], encoding: str) -> List[str]:
+    """Returns `tags` and after them, sorted, the others that their labels can have in this encoding.
+
+    Raises:
+        ValueError: If a tag is not one of this encoding.
+
+    Example:
+        >>> complete_tags(["B-PER", "L-PER"], "BIOUL")
+        ['B-PER', 'L-PER', 'I-PER', 'O', 'U-PER']
+    """
+    rules = _rules(encoding)
+    tags = list(tags)
+    labels = {_split_tag_of(encoding, tag)[1] for tag in tags} - {None}
+    possible = {_join_tag(p, label) for p in rules.places + rules.opening for label in labels}
+    return tags + sorted(possible.union("O").difference(tags))
+
+
 def tags_to_spans(tags: Sequence[str], encoding: str) -> List[Span]:
     """Returns the spans that a sequence of tags spells, in order.
 

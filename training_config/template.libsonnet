@@ -73,7 +73,7 @@
         },
         token_characters: {
           type: 'character_encoding',
-          embedding: { embedding_dim: $.character_dim },
+          embedding: { embedding_dim: $.character_dim, vocab_namespace: 'token_characters' },
           encoder: {
             type: 'cnn',
             embedding_dim: $.character_dim,

@@ -12,7 +12,7 @@ from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import CategoricalAccuracy, Metric
 
-from tagger.label_encoding import infer_encoding
+from tagger.label_encoding import complete_tags, infer_encoding
 from tagger.metrics import SpanScores
 from tagger.modules.heads import TaggingHead
 
@@ -101,9 +101,15 @@ class SequenceTagger(Model):
         initializer: Optional[InitializerApplicator] = None,
         regularizer: Optional[RegularizerApplicator] = None,
     ) -> "SequenceTagger":
-        """Builds the tagger from a config, with sizes and encoding handed on to its parts."""
+        """Builds the tagger from a config, with sizes and encoding handed on to its parts.
+
+        Adds to the vocabulary what its labels' tags lack: a `U-EVENT` that no training sentence holds
+        may yet be predicted, and met in other data.
+        """
         embedding_dim = text_field_embedder.get_output_dim()
         tag_encoding = tag_encoding or infer_encoding(_tags(vocab, label_namespace))
+        if tag_encoding is not None:
+            _complete_vocabulary(vocab, label_namespace, tag_encoding)
         return cls(
             vocab,
             text_field_embedder,
@@ -207,3 +213,15 @@ def _tags(vocab: Vocabulary, label_namespace: str) -> List[str]:
             f"reader reads tags and that its `label_namespace` is the model's"
         )
     return [tags[k] for k in range(len(tags))]
+
+
+def _complete_vocabulary(vocab: Vocabulary, label_namespace: str, tag_encoding: str) -> None:
+    try:
+        tags = complete_tags(_tags(vocab, label_namespace), tag_encoding)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"`tag_encoding` is {tag_encoding!r}, which does not fit the vocabulary's namespace "
+            f"`{label_namespace}`: {error}"
+        ) from error
+    for tag in tags:
+        vocab.add_token_to_namespace(tag, label_namespace)

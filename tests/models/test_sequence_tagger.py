@@ -145,6 +145,14 @@ def test_head_may_be_left_out_and_is_then_a_plain_crf(params, instances):
     assert not model.head.crf._constraint_mask.all()
 
 
+def test_tags_that_training_lacks_can_be_met_and_predicted(params, reader):
+    seen = instance(reader, ["Ada", "Lovelace"], ["B-PER", "I-PER"])
+    model = build(params, [seen])
+    assert set(model.tags) == {"O", "B-PER", "I-PER", "L-PER", "U-PER"}
+    unseen = instance(reader, ["Ada", "left"], ["B-PER", "O"])
+    assert model(**tensors(model, [unseen]))["loss"].isfinite()
+
+
 def test_predicted_tags_keep_to_the_encoding(params, instances):
     model = build(params, instances).eval()
     for output in model.forward_on_instances(instances):

@@ -3,6 +3,7 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import Seq2SeqEncoder
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tagger.modules import BiLstmEncoder
 from tests.linear_chain.chains import mask_of
@@ -27,19 +28,17 @@ def test_each_row_is_encoded_as_if_it_were_alone(num_layers):
 
 
 def test_equals_pytorchs_stacked_bidirectional_lstm():
-    encoder, lstm = (
-        BiLstmEncoder(7, 4, 2),
-        torch.nn.LSTM(7, 4, 2, batch_first=True, bidirectional=True),
-    )
-    lstm.load_state_dict(
-        {
-            name.replace("l0", f"l{layer}"): value
-            for layer, module in enumerate(encoder.layers)
-            for name, value in module.state_dict().items()
-        }
-    )
-    expected = lstm(inputs())[0]
-    torch.testing.assert_close(encoder(inputs(), torch.ones(3, 5, dtype=torch.bool)), expected)
+    encoder = BiLstmEncoder(7, 4, 2)
+    lstm = torch.nn.LSTM(7, 4, 2, batch_first=True, bidirectional=True)
+    weights = {}
+    for layer, modules in enumerate(zip(encoder.forward_layers, encoder.backward_layers)):
+        for module, suffix in zip(modules, ("", "_reverse")):
+            for name, value in module.state_dict().items():
+                weights[name.replace("l0", f"l{layer}{suffix}")] = value
+    lstm.load_state_dict(weights)
+    packed = pack_padded_sequence(inputs(), MASK.sum(1), batch_first=True, enforce_sorted=False)
+    expected, _ = pad_packed_sequence(lstm(packed)[0], batch_first=True)
+    torch.testing.assert_close(encoder(inputs(), MASK), expected)
 
 
 @pytest.mark.parametrize("garbage", [1e6, torch.nan])

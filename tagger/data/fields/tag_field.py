@@ -51,8 +51,18 @@ class TagField(SequenceLabelField):
                 counter[self._label_namespace][tag] += 1
 
     def index(self, vocab: Vocabulary) -> None:
-        """Looks the known tags up; the index of an unknown one is -1."""
-        self._indexed_labels = [
-            -1 if tag == self._unknown_tag else vocab.get_token_index(tag, self._label_namespace)
-            for tag in self.labels
-        ]
+        """Looks the known tags up; the index of an unknown one is -1.
+
+        Raises:
+            ValueError: If the vocabulary lacks a known tag.
+        """
+        indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
+        for tag in self.labels:
+            if tag not in indices and tag != self._unknown_tag:
+                raise ValueError(
+                    f"`tags` holds {tag!r}, which the vocabulary's namespace `{self._label_namespace}` "
+                    f"lacks: nothing of this label was there to train on (labelled was "
+                    f"{', '.join(indices)}). Leave such sentences out, or train with it in the "
+                    f"config's `vocabulary`: {{tokens_to_add: {{{self._label_namespace}: ['{tag}']}}}}"
+                )
+        self._indexed_labels = [indices.get(tag, -1) for tag in self.labels]
