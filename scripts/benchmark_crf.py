@@ -4,19 +4,19 @@ Run: python scripts/benchmark_crf.py [--sizes 32x128x9 ...] [--threads 2] [--rep
 
 All get the same float32 scores and right-padded masks, lengths uniform in [T/2, T], and are timed in
 turns. A candidate whose numbers differ from the reference's in float64 is not timed. `decoding` ends in
-lists, as AllenNLP's `viterbi_tags` returns them. Memory is the growth of the process's peak resident
-size over one loss with gradient, each in a process of its own. pytorch-crf (`pip install --no-deps
-pytorch-crf`) is left out where it is not installed. Set OMP_WAIT_POLICY=PASSIVE on a machine that does
-anything else.
+lists, as AllenNLP's `viterbi_tags` returns them. Memory is how far the resident size rises, at its peak
+(VmHWM of Linux, reset before), over one loss with gradient in a process of its own. pytorch-crf is left
+out where it is not installed (`pip install --no-deps pytorch-crf`). Set OMP_WAIT_POLICY=PASSIVE on a
+machine that does anything else.
 """
 
 import argparse
 import itertools
 import multiprocessing
-import resource
 import statistics
 import time
-from typing import Callable, Dict, List, NamedTuple, Tuple
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import torch
 from allennlp.modules import ConditionalRandomField as AllenNLPField
@@ -94,7 +94,7 @@ def candidates(num_tags: int) -> Dict[str, Candidate]:
     ours, allennlp = ConditionalRandomField(num_tags), AllenNLPField(num_tags)
     allennlp.load_state_dict(ours.state_dict())
 
-    def of_module(module: torch.nn.Module) -> Candidate:
+    def of_module(module: Any) -> Candidate:
         return Candidate(
             module,
             lambda batch: module(*batch),
@@ -157,9 +157,16 @@ def _grown_memory(name: str, size: Size, queue: multiprocessing.Queue) -> None:
     small, batch = random_batch((2, 4, size[2])), random_batch(size)
     candidate = candidates(size[2])[name]
     candidate.gradients(small)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # 5 sets the peak to the present size.
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _peak_kib()
     candidate.gradients(batch)
-    queue.put((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+    queue.put((_peak_kib() - before) / 1024)
+
+
+def _peak_kib() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0])
 
 
 def peak_memory(name: str, size: Size) -> float:

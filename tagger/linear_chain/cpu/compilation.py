@@ -2,7 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import numba
 import numpy as np
@@ -32,7 +32,7 @@ def kernel(function: Callable, may_reorder: bool = True) -> Callable:
         may_reorder: whether sums may be reordered, which lets loops over them be vectorised.
     """
     fastmath = {"contract", "nsz", "reassoc"} if may_reorder else {"contract"}
-    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    options: Dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder that a cache could live in is writable

@@ -1,5 +1,7 @@
 """Kernels over the best paths. Scores are summed in float64, whatever the type that they come in."""
 
+from typing import Tuple
+
 import numpy as np
 
 from tagger.linear_chain.cpu.compilation import kernel
@@ -24,6 +26,17 @@ def _arrive(before: np.ndarray, transitions: np.ndarray, arriving: np.ndarray) -
         for k in range(num_tags):
             score = before[i] + transitions[i, k]
             arriving[k] = score if score > arriving[k] else arriving[k]
+
+
+@kernel
+def _best_tag(before: np.ndarray, following: np.ndarray) -> Tuple[int, float]:
+    """The tag k of the highest `before[k] + following[k]`, and that score."""
+    tag, best = 0, -np.inf
+    for k in range(len(before)):
+        score = before[k] + following[k]
+        if score > best:
+            tag, best = k, score
+    return tag, best
 
 
 @kernel
@@ -68,11 +81,10 @@ def best_rows(
             _arrive(best[t - 1], transitions, best[t])
             for k in range(num_tags):
                 best[t, k] += emissions[b, t, k]
-        tag = np.argmax(best[n - 1] + end)
-        path_scores[b, 0] = best[n - 1, tag] + end[tag]
+        tag, path_scores[b, 0] = _best_tag(best[n - 1], end)
         paths[b, 0, n - 1] = tag
         for t in range(n - 1, 0, -1):
-            tag = np.argmax(best[t - 1] + transitions[:, tag])
+            tag, _ = _best_tag(best[t - 1], transitions[:, tag])
             paths[b, 0, t - 1] = tag
 
 

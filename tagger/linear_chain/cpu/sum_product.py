@@ -71,7 +71,7 @@ def _exp(x: float) -> float:
     power = power * rest + 0.5
     power = power * rest + 1.0
     power = power * rest + 1.0
-    result = power * _as_float((_as_int(rounded) + 1023) << 52)
+    result = power * _as_float((_as_int(rounded) + 1023) << 52)  # type: ignore[call-arg]
     return 0.0 if x < -708.0 else result
 
 
