@@ -1,0 +1,431 @@
+"""The mends are tested in fresh processes, since one that has imported AllenNLP can't import it again.
+
+Each process is forked from one that has loaded what AllenNLP imports, but not AllenNLP, to save seconds.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import types
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tagger_compat import mends
+
+ROOT = Path(__file__).parent.parent
+
+LOADED_PROCESS = """
+import json, os, sys, traceback
+import cached_path, nltk, sklearn.metrics, spacy, tensorboardX, torch
+import transformers.data.data_collator, transformers.models.bert.modeling_bert
+
+for line in sys.stdin:
+    code, output = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        for stream in (1, 2):
+            os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
+        try:
+            exec(code, {})
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    print(os.waitpid(child, 0)[1], flush=True)
+"""
+
+WITHOUT_HOOK = """
+import sys, tagger_compat
+sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, tagger_compat.MendingFinder)]
+"""
+
+TINY_BERT = """
+from pathlib import Path
+from transformers import BertConfig, BertModel, BertTokenizerFast
+
+words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "paris", "##ian"]
+Path("vocab.txt").write_text("\\n".join(words))
+BertTokenizerFast("vocab.txt").save_pretrained("bert")
+sizes = {"hidden_size": 4, "intermediate_size": 4, "num_hidden_layers": 1, "num_attention_heads": 1}
+BertModel(BertConfig(vocab_size=len(words), **sizes)).save_pretrained("bert")
+"""
+
+# For each mend: what works with it, and the error without it.
+USES = {
+    "huggingface_hub": ("import allennlp.common", "cannot import name 'HfFolder'"),
+    "torchvision": (
+        "import allennlp.data.image_loader, allennlp.modules.vision.grid_embedder\n"
+        "import allennlp.modules.vision.region_detector",
+        "No module named 'torchvision'",
+    ),
+    "fairscale": (
+        "import allennlp.nn.checkpoint, allennlp.nn.parallel",
+        "No module named 'fairscale'",
+    ),
+    "transformers.AdamW": (
+        """
+import torch
+from allennlp.common import Params
+from allennlp.training.optimizers import Optimizer
+
+parameter = torch.nn.Parameter(torch.ones(1))
+params = Params({"type": "huggingface_adamw", "lr": 0.5, "weight_decay": 0.0})
+optimizer = Optimizer.from_params(params, model_parameters=[("parameter", parameter)])
+parameter.sum().backward()
+optimizer.step()
+torch.testing.assert_close(parameter.data, torch.tensor([0.5]))
+""",
+        "no attribute AdamW",
+    ),
+    "transformers tokenizers": (
+        TINY_BERT
+        + """
+import torch
+from allennlp.data import Token, Vocabulary
+from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
+from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
+
+indexer = PretrainedTransformerMismatchedIndexer("bert", max_length=4)
+indices = indexer.tokens_to_indices([Token("parisian"), Token("a")], Vocabulary())
+# Two segments of at most four wordpieces: [CLS] paris ##ian [SEP] and [CLS] a [SEP].
+assert indices["token_ids"] == [2, 7, 8, 3, 2, 5, 3], indices
+assert indices["offsets"] == [(1, 2), (3, 3)], indices
+lengths = {key: len(value) for key, value in indices.items()}
+tensors = indexer.as_padded_tensor_dict(indices, lengths)
+embedder = PretrainedTransformerMismatchedEmbedder("bert", max_length=4)
+assert embedder(**{key: value.unsqueeze(0) for key, value in tensors.items()}).shape == (1, 2, 4)
+""",
+        "add_special_tokens conflicts",
+    ),
+    "ReduceLROnPlateau": (
+        """
+import torch
+from allennlp.common import Params
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+
+optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+params = {"type": "reduce_on_plateau", "mode": "max", "factor": 0.5, "patience": 0, "verbose": True}
+scheduler = LearningRateScheduler.from_params(Params(params), optimizer=optimizer)
+for metric in (0.3, 0.2):
+    scheduler.step(metric)
+assert optimizer.param_groups[0]["lr"] == 0.5
+""",
+        "unexpected keyword argument 'verbose'",
+    ),
+    "torch.load": (
+        """
+from types import SimpleNamespace
+import numpy
+from allennlp.training.checkpointer import Checkpointer
+from allennlp.training.trainer import TrainerCheckpoint
+
+numbers = [numpy.float64(0.1), numpy.float32(0.1), numpy.int64(1)]
+checkpointer = Checkpointer(".")
+state = {"numbers": numbers, "epochs_completed": 1, "batches_in_epoch_completed": 0}
+trainer = SimpleNamespace(get_checkpoint_state=lambda: TrainerCheckpoint({}, state))
+checkpointer.save_checkpoint(trainer)
+loaded = checkpointer.load_checkpoint().trainer_state["numbers"]
+assert loaded == numbers and [*map(type, loaded)] == [*map(type, numbers)]
+""",
+        "Unsupported global: GLOBAL numpy",
+    ),
+    "torch.cuda.amp": (
+        """
+import warnings
+from allennlp.nn.parallel import ddp_accelerator
+from allennlp.training import gradient_descent_trainer
+
+warnings.simplefilter("error")
+for module in (ddp_accelerator, gradient_descent_trainer):
+    with module.amp.autocast(False):
+        module.amp.GradScaler
+""",
+        "FutureWarning",
+    ),
+    "plugin": (
+        """
+from allennlp.common.plugins import import_plugins
+from allennlp.common.registrable import Registrable
+from allennlp.models import Model
+
+import_plugins()
+Model.by_name("sequence_tagger")
+""",
+        "'sequence_tagger' is not a registered name",
+    ),
+}
+
+
+class Outcome(NamedTuple):
+    succeeded: bool
+    output: str
+
+
+@pytest.fixture(scope="session")
+def loaded_process():
+    process = subprocess.Popen(
+        [sys.executable, "-c", LOADED_PROCESS],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    yield process
+    process.communicate()
+
+
+@pytest.fixture
+def run_fresh(loaded_process, tmp_path):
+    """Runs code in a process that has not imported AllenNLP yet, in an empty folder."""
+
+    def run(code):
+        output = tmp_path / "output.txt"
+        output.unlink(missing_ok=True)
+        code = f"import os; os.chdir({str(tmp_path)!r})\n{code}"
+        print(json.dumps([code, str(output)]), file=loaded_process.stdin, flush=True)
+        status = int(loaded_process.stdout.readline())
+        return Outcome(status == 0, output.read_text())
+
+    return run
+
+
+def run_python(*arguments, **kwargs):
+    environment = {**os.environ, **kwargs.pop("env", {})}
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, env=environment, **kwargs
+    )
+
+
+def without_mend(name):
+    return (
+        "from tagger_compat import mends\n"
+        f"mends.MENDS = tuple(mend for mend in mends.MENDS if mend.name != {name!r})\n"
+    )
+
+
+def test_every_mend_is_tested():
+    assert set(USES) == {mend.name for mend in mends.MENDS}
+
+
+@pytest.mark.parametrize("mend", mends.MENDS, ids=lambda mend: mend.name)
+def test_mend_is_needed_and_does_its_job(mend, run_fresh):
+    if not mend.needed():
+        pytest.skip(f"the installed libraries do not need the mend `{mend.name}`")
+    code, error = USES[mend.name]
+    without = run_fresh(without_mend(mend.name) + code)
+    assert not without.succeeded
+    assert error in without.output
+    mended = run_fresh(code)
+    assert mended.succeeded, mended.output
+
+
+def test_other_libraries_see_no_mend(run_fresh):
+    outcome = run_fresh(
+        """
+import importlib.util, sys, huggingface_hub, transformers
+present = {name: importlib.util.find_spec(name) for name in ("torchvision", "fairscale")}
+import allennlp.common, allennlp.models, allennlp.modules.vision, allennlp.training
+assert present == {name: importlib.util.find_spec(name) for name in present}
+for module, name in [(huggingface_hub, "HfFolder"), (transformers, "AdamW")]:
+    assert not hasattr(module, name)
+"""
+    )
+    assert outcome.succeeded, outcome.output
+
+
+def test_a_stand_in_says_what_is_missing_when_it_is_used(run_fresh):
+    outcome = run_fresh(
+        """
+from allennlp.common.push_to_hf import push_to_hf
+push_to_hf("name", serialization_dir=".")
+"""
+    )
+    assert (
+        "ImportError: `HfFolder` is not available: huggingface_hub 1.0 removed it" in outcome.output
+    )
+
+
+def test_a_torchvision_built_for_another_torch_is_stood_in_for(run_fresh, tmp_path):
+    (tmp_path / "torchvision").mkdir()
+    (tmp_path / "torchvision/__init__.py").write_text("raise RuntimeError('no operator nms')")
+    outcome = run_fresh(
+        """
+import sys
+sys.path.insert(0, "")
+import allennlp.modules.vision.region_detector as detector
+detector.box_ops.batched_nms()
+"""
+    )
+    assert (
+        "`torchvision.ops.boxes.batched_nms` is not available: install a torchvision"
+        in outcome.output
+    )
+
+
+def test_adamw_without_bias_correction_is_refused(run_fresh):
+    code = USES["transformers.AdamW"][0].replace('"lr": 0.5', '"lr": 0.5, "correct_bias": False')
+    assert "`correct_bias` must be true, got false" in run_fresh(code).output
+
+
+def test_checkpoints_with_other_types_stay_refused(run_fresh, tmp_path):
+    outcome = run_fresh(
+        """
+import os, torch, allennlp.training
+
+class Attack:
+    def __reduce__(self):
+        return os.mkdir, ("harm",)
+
+torch.save(Attack(), "state.th")
+torch.load("state.th")
+"""
+    )
+    assert "UnpicklingError: Weights only load failed" in outcome.output
+    assert not (tmp_path / "harm").exists()
+
+
+@pytest.mark.parametrize("order", ["import allennlp, tagger", "import tagger, allennlp"])
+@pytest.mark.parametrize("hook", ["", WITHOUT_HOOK], ids=["hook at start", "no hook at start"])
+def test_import_order_does_not_matter(order, hook, run_fresh):
+    outcome = run_fresh(hook + order + "; from allennlp.commands import main")
+    assert outcome.succeeded, outcome.output
+
+
+def test_importing_tagger_rescues_a_failed_import_of_allennlp(run_fresh):
+    outcome = run_fresh(
+        WITHOUT_HOOK
+        + """
+try:
+    import allennlp.commands
+except ImportError:
+    import tagger, allennlp.commands
+else:
+    raise AssertionError("AllenNLP needs no mend here")
+"""
+    )
+    assert outcome.succeeded, outcome.output
+
+
+def test_a_module_executed_before_the_hook_is_mended_too(run_fresh):
+    outcome = run_fresh(
+        WITHOUT_HOOK
+        + """
+import types
+plugins = types.ModuleType("allennlp.common.plugins")
+plugins.DEFAULT_PLUGINS = ()
+sys.modules["allennlp"] = types.ModuleType("allennlp")
+sys.modules["allennlp.common.plugins"] = plugins
+tagger_compat.install()
+tagger_compat.install()
+assert plugins.DEFAULT_PLUGINS == ("tagger",)
+"""
+    )
+    assert outcome.succeeded, outcome.output
+
+
+def test_importing_tagger_without_allennlp_says_what_to_install(run_fresh):
+    outcome = run_fresh("import sys; sys.modules['allennlp'] = None; import tagger")
+    assert outcome.output.splitlines()[-1] == (
+        "ImportError: tagger needs AllenNLP, whose own pins refuse today's libraries; install it "
+        "without them: pip install --no-deps allennlp==2.10.1"
+    )
+
+
+def test_interpreter_start_imports_nothing_but_the_hook():
+    code = (
+        "import os, sys; before = set(sys.modules); sys.path.append('.')\n"
+        "import tagger_compat; tagger_compat.install()\n"
+        "assert set(sys.modules) - before == {'tagger_compat'}, set(sys.modules) - before"
+    )
+    started = run_python("-S", "-c", code, cwd=ROOT)
+    assert started.returncode == 0, started.stderr
+
+
+@pytest.mark.parametrize(("value", "hooked"), [("1", False), ("0", True), ("", True)])
+def test_environment_variable_turns_the_hook_off(value, hooked):
+    code = "import sys, tagger_compat; tagger_compat.install(); print(*map(type, sys.meta_path))"
+    started = run_python("-c", code, cwd=ROOT, env={"TAGGER_NO_HOOK": value})
+    assert ("MendingFinder" in started.stdout) == hooked
+
+
+def test_looking_for_allennlp_imports_no_library():
+    code = (
+        "import importlib.util, sys, tagger_compat; tagger_compat.install()\n"
+        "assert importlib.util.find_spec('allennlp')\n"
+        "assert not {'allennlp', 'torch', 'transformers', 'spacy'} & set(sys.modules)"
+    )
+    looked = run_python("-c", code, cwd=ROOT)
+    assert looked.returncode == 0, looked.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command", [["allennlp"], [sys.executable, "-m", "allennlp"]], ids=" ".join
+)
+def test_allennlp_command_finds_the_plugin_from_an_empty_folder(command, tmp_path):
+    executable = shutil.which(command[0], path=Path(sys.executable).parent)
+    if executable is None:
+        pytest.skip("AllenNLP's command is not installed beside this Python")
+    run = subprocess.run(
+        [executable, *command[1:], "test-install"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    assert "Plugin tagger available" in run.stderr
+    assert "Warning" not in run.stderr
+
+
+def test_wheels_carry_the_file_that_installs_the_hook(tmp_path):
+    pytest.importorskip("setuptools")
+    for name in ("tagger", "tagger_compat"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "setup.py", tmp_path)
+    code = "from setuptools.build_meta import *; build_wheel('plain'); build_editable('editable')"
+    built = run_python("-c", code, cwd=tmp_path)
+    assert built.returncode == 0, built.stderr
+    for folder in ("plain", "editable"):
+        (wheel,) = (tmp_path / folder).glob("*.whl")
+        with zipfile.ZipFile(wheel) as files:
+            hook = files.read("tagger_compat.pth").decode()
+            assert hook == "import tagger_compat; tagger_compat.install()\n"
+            assert not [name for name in files.namelist() if "finder" in name]
+
+
+def table_of(apply, monkeypatch):
+    mend = mends.Mend("broken", "the world changed", ("some_module",), lambda: True, apply)
+    monkeypatch.setattr(mends, "MENDS", (mend,))
+
+
+@pytest.mark.parametrize("steps", [0, 1], ids=["before execution", "after execution"])
+def test_a_failing_mend_is_named(steps, monkeypatch):
+    @contextmanager
+    def apply(_):
+        if steps == 1:
+            yield
+        raise KeyError("gone")
+
+    table_of(apply, monkeypatch)
+    message = r"the mend `broken` for `some_module` failed: KeyError\('gone'\).*TAGGER_NO_HOOK=1"
+    with (
+        pytest.raises(ImportError, match=message),
+        mends.mends_in_force(types.ModuleType("some_module")),
+    ):
+        pass
+
+
+def test_an_error_of_allennlps_own_passes_unchanged(monkeypatch):
+    @contextmanager
+    def apply(_):
+        yield
+
+    table_of(apply, monkeypatch)
+    with (
+        pytest.raises(KeyError, match="own"),
+        mends.mends_in_force(types.ModuleType("some_module")),
+    ):
+        raise KeyError("own")
