@@ -17,3 +17,15 @@ if importlib.util.find_spec("allennlp") is None:
 
 # In an environment it is installed at interpreter start; a checkout on PYTHONPATH gets it here.
 tagger_compat.install()
+
+from tagger import data, label_encoding, linear_chain, metrics, models, modules, predictors  # noqa: E402
+
+__all__ = [
+    "data",
+    "label_encoding",
+    "linear_chain",
+    "metrics",
+    "models",
+    "modules",
+    "predictors",
+]

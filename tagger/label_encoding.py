@@ -116,8 +116,13 @@ def complete_tags(tags: Iterable[str], encoding: str) -> List[str]:
     """
     rules = _rules(encoding)
     tags = list(tags)
-    labels = {_split_tag_of(encoding, tag)[1] for tag in tags} - {None}
-    possible = {_join_tag(p, label) for p in rules.places + rules.opening for label in labels}
+    labels = {_split_tag_of(encoding, tag)[1] for tag in tags}
+    possible = {
+        _join_tag(prefix, label)
+        for prefix in rules.places + rules.opening
+        for label in labels
+        if label is not None
+    }
     return tags + sorted(possible.union("O").difference(tags))
 
 

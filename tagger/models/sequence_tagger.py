@@ -60,7 +60,7 @@ class SequenceTagger(Model):
         initializer: Optional[InitializerApplicator] = None,
         regularizer: Optional[RegularizerApplicator] = None,
     ) -> None:
-        super().__init__(vocab, regularizer)
+        super().__init__(vocab, regularizer)  # type: ignore[arg-type]  # AllenNLP's default is None
         if loss_reduction not in LOSS_REDUCTIONS:
             raise ConfigurationError(
                 f"`loss_reduction` must be one of {', '.join(LOSS_REDUCTIONS)}; got {loss_reduction!r}"
@@ -194,7 +194,7 @@ class SequenceTagger(Model):
             self.scores(predicted_tags, tags, mask)
         else:
             one_hot = torch.nn.functional.one_hot(predicted_tags, len(self.tags))
-            self.scores(one_hot, tags, mask & (tags >= 0))
+            self.scores(one_hot, tags, mask & (tags >= 0))  # type: ignore[arg-type]
 
     def _loss(self, sequence_losses: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.loss_reduction == "sentence":

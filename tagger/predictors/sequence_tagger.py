@@ -1,11 +1,12 @@
 """Tags new text: raw, split into tokens, or in a file that the dataset reader can read."""
 
 import json
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple, cast
 
 import spacy
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
@@ -85,16 +86,14 @@ class SequenceTaggerPredictor(Predictor):
         """Tags a batch of instances of the dataset reader; predictions come in their order."""
         return self._predict(
             instances,
-            [
-                _joined([token.text for token in instance["tokens"].tokens])
-                for instance in instances
-            ],
+            [_joined([token.text for token in _tokens(instance)]) for instance in instances],
         )
 
     def _predict(self, instances: List[Instance], sentences: List[Sentence]) -> List[JsonDict]:
         outputs = super().predict_batch_instance(instances)
+        tag_encoding = cast(Optional[str], self._model.tag_encoding)
         return [
-            _prediction(text, tokens, output["tags"], self._model.tag_encoding)
+            _prediction(text, tokens, output["tags"], tag_encoding)
             for (text, tokens), output in zip(sentences, outputs)
         ]
 
@@ -119,6 +118,10 @@ class SequenceTaggerPredictor(Predictor):
         if not tokens:
             raise ValueError(f"`inputs` holds no token: {json.dumps(json_dict)[:200]}")
         return text, tokens
+
+
+def _tokens(instance: Instance) -> List[Token]:
+    return cast(TextField, instance["tokens"]).tokens
 
 
 def _is_list_of_words(tokens: Any) -> bool:

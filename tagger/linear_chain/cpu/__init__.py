@@ -9,8 +9,14 @@ import numpy as np
 import torch
 
 from tagger.linear_chain import reference
+from tagger.linear_chain.autograd import (
+    ReferenceDerivatives,
+    ScoreFunction,
+    gradients_of,
+    not_traced,
+)
 from tagger.linear_chain.chain_scores import ChainScores
-from tagger.linear_chain.cpu.compilation import for_row_ranges, not_traced
+from tagger.linear_chain.cpu.compilation import for_row_ranges
 from tagger.linear_chain.cpu.max_sum import best_rows, k_best_rows
 from tagger.linear_chain.cpu.sum_product import (
     forward_rows,
@@ -31,9 +37,6 @@ __all__ = [
     "tag_marginals",
     "transition_marginals",
 ]
-
-#: A function of the reference, of the scores alone.
-_Specification = Callable[[ChainScores], torch.Tensor]
 
 
 def log_partition(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
@@ -76,26 +79,32 @@ def step_log_likelihoods(
 def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = k | x), (B, T, K)."""
 
-    def kernel(chain: List[np.ndarray]) -> np.ndarray:
-        return _gradients(chain, lengths, None, _ones(chain))[1][0]
+    def kernel(scores: ChainScores) -> torch.Tensor:
+        chain = _arrays(scores)
+        return torch.from_numpy(_gradients(chain, lengths, None, _ones(chain))[1][0])
 
-    return _Marginals.apply(kernel, lambda s: reference.tag_marginals(s, lengths), *scores)
+    return ReferenceDerivatives.apply(
+        kernel, lambda s: reference.tag_marginals(s, lengths), *scores
+    )
 
 
 @not_traced
 def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = i, y_{t+1} = j | x), (B, T - 1, K, K)."""
 
-    def kernel(chain: List[np.ndarray]) -> np.ndarray:
+    def kernel(scores: ChainScores) -> torch.Tensor:
+        chain = _arrays(scores)
         batch_size, num_tokens, num_tags = chain[0].shape
         shape = (batch_size, max(num_tokens - 1, 0), num_tags, num_tags)
         marginals = np.zeros(shape, chain[0].dtype)
         for_row_ranges(
             transition_marginal_rows, _array(lengths), 4 * num_tags**2, *chain, marginals
         )
-        return marginals
+        return torch.from_numpy(marginals)
 
-    return _Marginals.apply(kernel, lambda s: reference.transition_marginals(s, lengths), *scores)
+    return ReferenceDerivatives.apply(
+        kernel, lambda s: reference.transition_marginals(s, lengths), *scores
+    )
 
 
 @not_traced
@@ -114,7 +123,7 @@ def k_best_decode(
 
 @not_traced
 def _values(
-    specification: _Specification,
+    specification: ScoreFunction,
     scores: ChainScores,
     lengths: torch.Tensor,
     width: int,
@@ -136,7 +145,7 @@ class _Values(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        specification: _Specification,
+        specification: ScoreFunction,
         lengths: torch.Tensor,
         tags: Optional[torch.Tensor],
         width: int,
@@ -156,32 +165,13 @@ class _Values(torch.autograd.Function):
     def backward(ctx: Any, weights: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         scores, gradients = ctx.saved_tensors[:4], ctx.saved_tensors[4:]
         if torch.is_grad_enabled():
-            gradients = _gradients_of(ctx.specification, scores, weights)
+            gradients = gradients_of(ctx.specification, scores, weights)
         elif gradients and bool((weights == weights[0]).all()):
             gradients = tuple(gradient * weights[0, 0] for gradient in gradients)
         else:
             _, arrays = _gradients(_arrays(scores), ctx.lengths, ctx.tags, _array(weights))
             gradients = tuple(map(torch.from_numpy, arrays))
         return (None, None, None, None, *gradients)
-
-
-class _Marginals(torch.autograd.Function):
-    """Marginals from a kernel, with the derivatives of the reference."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        kernel: Callable[[List[np.ndarray]], np.ndarray],
-        specification: _Specification,
-        *scores: torch.Tensor,
-    ) -> torch.Tensor:
-        ctx.specification = specification
-        ctx.save_for_backward(*scores)
-        return torch.from_numpy(kernel(_arrays(scores)))
-
-    @staticmethod
-    def backward(ctx: Any, weights: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
-        return (None, None, *_gradients_of(ctx.specification, ctx.saved_tensors, weights))
 
 
 def _forward(
@@ -214,23 +204,6 @@ def _gradients(
         by_emissions,
     )
     return values, [by_emissions, *(sum(parts).astype(values.dtype) for parts in zip(*by_others))]
-
-
-def _gradients_of(
-    specification: _Specification, scores: Tuple[torch.Tensor, ...], weights: torch.Tensor
-) -> Tuple[Optional[torch.Tensor], ...]:
-    """The gradients of the reference, differentiable in their turn where that is asked for."""
-    with torch.enable_grad():
-        # Views tell two arguments apart that are one tensor.
-        inputs = ChainScores(*(tensor.view_as(tensor) for tensor in scores))
-        values = specification(inputs)
-    differentiated = [tensor for tensor in inputs if tensor.requires_grad]
-    gradients = iter(
-        torch.autograd.grad(
-            values, differentiated, weights, create_graph=torch.is_grad_enabled(), allow_unused=True
-        )
-    )
-    return tuple(next(gradients) if tensor.requires_grad else None for tensor in inputs)
 
 
 def _arrays(scores: Tuple[torch.Tensor, ...]) -> List[np.ndarray]:

@@ -11,14 +11,6 @@ import torch
 # What a thread must at least have to do to be worth waking, in multiply-adds.
 _MIN_WORK = 100_000
 
-
-def _as_it_is(function: Callable) -> Callable:
-    return function
-
-
-#: Keeps `torch.compile` from tracing a function; PyTorch before 2.1 has no way to ask for it.
-not_traced = torch.compiler.disable if hasattr(torch, "compiler") else _as_it_is
-
 _pool: Optional[ThreadPoolExecutor] = None
 
 

@@ -4,20 +4,21 @@ K-best decoding, forward and backward scores, second derivatives, the derivative
 chains of more than 128 tags go through the reference.
 """
 
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import torch
 import triton
 
 from tagger.linear_chain import reference
+from tagger.linear_chain.autograd import (
+    ReferenceDerivatives,
+    ScoreFunction,
+    gradients_of,
+    not_traced,
+)
 from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.cuda.max_sum import best_path_kernel
 from tagger.linear_chain.cuda.sum_product import DROP, KEEP, SUM, adjoint_kernel, forward_kernel
-from tagger.linear_chain.derivatives import (
-    ReferenceDerivatives,
-    Specification,
-    gradients_of,
-)
 from tagger.linear_chain.reference import backward_scores, forward_scores, step_scores
 
 __all__ = [
@@ -39,12 +40,6 @@ _MAX_TAGS = 128
 _MAX_PROGRAMS = 4096
 # What underflows, 1e-38 and 2e-308, is beyond the last digit of a sum that is not smaller than this.
 _TINY = {torch.float32: 1e-28, torch.float64: 1e-290}
-
-
-def _not_compiled(function: Callable) -> Callable:
-    """`function`, left alone by `torch.compile` where there is such a thing."""
-    compiler = getattr(torch, "compiler", None)
-    return compiler.disable(function) if compiler else function
 
 
 def log_partition(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
@@ -73,7 +68,7 @@ def step_log_likelihoods(
     )
 
 
-@_not_compiled
+@not_traced
 def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = k | x), (B, T, K)."""
 
@@ -88,7 +83,7 @@ def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     return ReferenceDerivatives.apply(kernel, specification, *scores)
 
 
-@_not_compiled
+@not_traced
 def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = i, y_{t+1} = j | x), (B, T - 1, K, K)."""
 
@@ -103,7 +98,7 @@ def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Te
     return ReferenceDerivatives.apply(kernel, specification, *scores)
 
 
-@_not_compiled
+@not_traced
 def k_best_decode(
     scores: ChainScores, lengths: torch.Tensor, k: int
 ) -> Tuple[torch.Tensor, torch.Tensor]:
@@ -130,9 +125,9 @@ def k_best_decode(
     return paths, path_scores
 
 
-@_not_compiled
+@not_traced
 def _values(
-    specification: Specification,
+    specification: ScoreFunction,
     scores: ChainScores,
     lengths: torch.Tensor,
     tags: Optional[torch.Tensor] = None,
@@ -153,7 +148,7 @@ class _Values(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        specification: Specification,
+        specification: ScoreFunction,
         lengths: torch.Tensor,
         tags: Optional[torch.Tensor],
         is_total: bool,

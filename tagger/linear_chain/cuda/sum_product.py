@@ -207,6 +207,8 @@ def adjoint_kernel(
         _clear(by_emissions_of_row, length * num_tags, num_tokens * num_tags)
     if PAIRS == SUM:
         sums *= weights
+        # What is loaded below may have been stored by another thread.
+        tl.debug_barrier()
         # Column by column, so that no registers hold a tile of addresses all the time.
         for k in range(num_tags):
             target = own_pairs + tag * num_tags + k

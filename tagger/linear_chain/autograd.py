@@ -1,4 +1,4 @@
-"""Derivatives that are taken through the reference, because no kernel computes them."""
+"""How kernels, which PyTorch cannot see into, take part in its graphs."""
 
 from typing import Any, Callable, Optional, Tuple
 
@@ -6,8 +6,16 @@ import torch
 
 from tagger.linear_chain.chain_scores import ChainScores
 
-#: A function of the reference, of the scores alone.
-Specification = Callable[[ChainScores], torch.Tensor]
+#: A function of the scores alone, in the reference or equal to it.
+ScoreFunction = Callable[[ChainScores], torch.Tensor]
+
+
+def _as_it_is(function: Callable) -> Callable:
+    return function
+
+
+#: Keeps `torch.compile` from tracing a function; PyTorch before 2.1 has no way to ask for it.
+not_traced = torch.compiler.disable if hasattr(torch, "compiler") else _as_it_is
 
 
 class ReferenceDerivatives(torch.autograd.Function):
@@ -15,7 +23,7 @@ class ReferenceDerivatives(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, kernel: Specification, specification: Specification, *scores: torch.Tensor
+        ctx: Any, kernel: ScoreFunction, specification: ScoreFunction, *scores: torch.Tensor
     ) -> torch.Tensor:
         """Returns `kernel(scores)`, which equals `specification(scores)`."""
         ctx.specification = specification
@@ -29,7 +37,7 @@ class ReferenceDerivatives(torch.autograd.Function):
 
 
 def gradients_of(
-    specification: Specification, scores: Tuple[torch.Tensor, ...], weights: torch.Tensor
+    specification: ScoreFunction, scores: Tuple[torch.Tensor, ...], weights: torch.Tensor
 ) -> Tuple[Optional[torch.Tensor], ...]:
     """The gradients of the reference, differentiable in their turn where gradients are enabled.
 
