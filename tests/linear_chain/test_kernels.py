@@ -24,6 +24,8 @@ pytest.importorskip("numba")
 
 # B, T, K, off the powers of two
 SIZES = [(1, 1, 1), (3, 2, 2), (32, 17, 9), (1, 130, 33), (3, 7, 100)]
+# enough work for two threads
+LARGE = (32, 130, 33)
 # how wide the scores are, and which part of them is impossible
 KINDS = {
     "plain": (1.0, 0.0),
@@ -203,7 +205,7 @@ def two_threads():
 
 
 def test_number_of_threads_changes_nothing(two_threads):
-    scores, tags, mask = batch((32, 130, 9))
+    scores, tags, mask = batch(LARGE)
     parallel = outcome("log_likelihood", "cpu", scores, tags, mask)
     torch.set_num_threads(1)
     for ours, theirs in zip(parallel, outcome("log_likelihood", "cpu", scores, tags, mask)):
@@ -211,7 +213,7 @@ def test_number_of_threads_changes_nothing(two_threads):
 
 
 def test_two_threads_may_call_at_once(two_threads):
-    scores, tags, mask = batch((32, 130, 9))
+    scores, tags, mask = batch(LARGE)
     expected = log_likelihood(scores, tags, mask)
     differences = []
 
@@ -235,7 +237,7 @@ def _total(queue, scores, mask):
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own(two_threads):
-    scores, _, mask = batch((32, 130, 9))
+    scores, _, mask = batch(LARGE)
     expected = float(log_partition(scores, mask).sum())
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
