@@ -86,7 +86,7 @@ class SequenceTaggerPredictor(Predictor):
         """Tags a batch of instances of the dataset reader; predictions come in their order."""
         return self._predict(
             instances,
-            [_joined([token.text for token in _tokens(instance)]) for instance in instances],
+            [_joined([str(token) for token in _tokens(instance)]) for instance in instances],
         )
 
     def _predict(self, instances: List[Instance], sentences: List[Sentence]) -> List[JsonDict]:
