@@ -241,7 +241,7 @@ def test_a_forked_process_has_threads_of_its_own(two_threads):
     expected = float(log_partition(scores, mask).sum())
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
-    child = context.Process(target=_total, args=(queue, scores, mask))
+    child = context.Process(target=_total, args=(queue, scores, mask), daemon=True)
     child.start()
     assert queue.get(timeout=30) == expected
     child.join()
