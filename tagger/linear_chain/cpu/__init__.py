@@ -3,7 +3,7 @@
 Second derivatives, and the derivatives of marginals, are taken through the reference.
 """
 
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 import torch
