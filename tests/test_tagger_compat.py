@@ -253,12 +253,16 @@ push_to_hf("name", serialization_dir=".")
 
 def test_a_torchvision_built_for_another_torch_is_stood_in_for(run_fresh, tmp_path):
     (tmp_path / "torchvision").mkdir()
-    (tmp_path / "torchvision/__init__.py").write_text("raise RuntimeError('no operator nms')")
+    (tmp_path / "torchvision/extension.py").touch()
+    (tmp_path / "torchvision/__init__.py").write_text(
+        "import torchvision.extension; raise RuntimeError('no operator nms')"
+    )
     outcome = run_fresh(
         """
 import sys
 sys.path.insert(0, "")
 import allennlp.modules.vision.region_detector as detector
+assert "torchvision.extension" in sys.modules
 detector.box_ops.batched_nms()
 """
     )
