@@ -168,7 +168,7 @@ def spans_to_tags(spans: Sequence[Span], num_tokens: int, encoding: str) -> List
     """
     first, inside, last, only = list(_rules(encoding).places)
     tags = ["O"] * num_tokens
-    previous_label, previous_end = "", -1
+    previous_label, previous_end = "", -2  # not beside the first token
     for label, (start, end) in sorted(spans, key=lambda span: span[1]):
         if not 0 <= start <= end < num_tokens:
             raise ValueError(
@@ -181,11 +181,7 @@ def spans_to_tags(spans: Sequence[Span], num_tokens: int, encoding: str) -> List
                 "before it; a token has one tag, so leave one of the two out"
             )
         prefixes = first + inside * (end - start - 1) + last if end > start else only
-        if (
-            encoding == "IOB1"
-            and start > 0
-            and (label, start - 1) == (previous_label, previous_end)
-        ):
+        if encoding == "IOB1" and (label, start - 1) == (previous_label, previous_end):
             prefixes = "B" + prefixes[1:]
         tags[start : end + 1] = [_join_tag(prefix, label) for prefix in prefixes]
         previous_label, previous_end = label, end

@@ -84,6 +84,10 @@ def test_labels_may_hold_hyphens_or_be_missing(encoding):
     assert tags_to_spans(spans_to_tags(spans, 6, encoding), encoding) == spans
 
 
+def test_iob1_opens_a_sentence_with_i():
+    assert spans_to_tags([("", (0, 0))], 1, "IOB1") == ["I"]
+
+
 def test_overlapping_spans_are_refused():
     with pytest.raises(ValueError, match=r"'LOC' at \(1, 2\), which overlaps 'PER' before it"):
         spans_to_tags([("LOC", (1, 2)), ("PER", (0, 1))], 3, "BIO")

@@ -74,6 +74,18 @@ def test_plain_labels_are_read_as_they_are(write):
     assert words_and_tags(reader.read(path)) == [(["the", "B-52"], ["DT", "NN"])]
 
 
+def test_tokens_may_hold_blanks_beside_a_delimiter(write):
+    reader = ColumnDatasetReader(delimiter="\t")
+    instances = reader.read(write("New York\tB-LOC\n"))
+    assert words_and_tags(instances) == [(["New York"], ["B-LOC"])]
+
+
+def test_the_namespace_of_the_tags_is_configurable(write):
+    instances = ColumnDatasetReader(label_namespace="entity_tags").read(write("Bonn B-LOC\n"))
+    vocab = Vocabulary.from_instances(instances)
+    assert vocab.get_token_to_index_vocabulary("entity_tags") == {"B-LOC": 0}
+
+
 def test_text_without_tags_is_read_for_prediction(write):
     path = write("Ada\nleft\n\nWhy\n")
     instances = list(ColumnDatasetReader(tag_column=None).read(path))
