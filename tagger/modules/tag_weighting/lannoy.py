@@ -6,7 +6,7 @@ from typing import Dict, List, Optional
 import torch
 from allennlp.data import Vocabulary
 
-from tagger.linear_chain import ChainScores, step_log_normalizers, step_scores
+from tagger.linear_chain import ChainScores, step_log_likelihoods
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 
 logger = logging.getLogger(__name__)
@@ -45,6 +45,5 @@ class LannoyWeighting(TagWeighting):
         self, scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         # (B, T)
-        log_probabilities = step_scores(scores, tags, mask) - step_log_normalizers(scores, mask)
         weights = self.tag_weights[torch.where(mask, tags, torch.zeros_like(tags))]
-        return (weights * log_probabilities).sum(1)
+        return (weights * step_log_likelihoods(scores, tags, mask)).sum(1)
