@@ -350,11 +350,8 @@ def _convert_middle_tag(window: Sequence[str], source: str, target: str, unknown
         return tag
     label = split_tag(tag)[1] or ""
     rules = _rules(source)
-    known = ["O"] + [
-        _join_tag(prefix, some_label)
-        for prefix in set(rules.places + rules.opening)
-        for some_label in (label, label + "'")
-    ]
+    # A span of another label beside it says as much as `O`.
+    known = ["O", *(_join_tag(prefix, label) for prefix in set(rules.places + rules.opening))]
     befores, afters = [before], [after]
     if before == unknown_tag:
         befores = [other for other in known if _may_follow(source, other, tag)]
