@@ -18,7 +18,15 @@ if importlib.util.find_spec("allennlp") is None:
 # In an environment it is installed at interpreter start; a checkout on PYTHONPATH gets it here.
 tagger_compat.install()
 
-from tagger import data, label_encoding, linear_chain, metrics, models, modules, predictors  # noqa: E402
+from tagger import (  # noqa: E402
+    data,
+    label_encoding,
+    linear_chain,
+    metrics,
+    models,
+    modules,
+    predictors,
+)
 
 __all__ = [
     "data",

@@ -65,6 +65,8 @@ def _import_cuda() -> None:
     """Adds the GPU kernels, once they are needed: many machines have no use for them, or no Triton."""
     global _lacks_cuda
     try:
+        import triton  # noqa: F401  (the module imported next can do without, but not its kernels)
+
         from tagger.linear_chain import cuda
 
         IMPLEMENTATIONS["cuda"] = cuda

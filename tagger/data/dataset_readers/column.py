@@ -40,7 +40,8 @@ class ColumnDatasetReader(DatasetReader):
             for plain labels that mark no spans. Each sentence is checked against it. IOB1 allows
             `B-` anywhere, so it reads BIO and mixtures of the two as well, and finds the spans that
             conlleval finds.
-        tag_encoding: The encoding of the tags in the instances; None for that of the file.
+        tag_encoding: The encoding of the tags in the instances; None for that of the file, but BIO
+            where that is IOB1: a vocabulary of IOB1 tags cannot be told from one of BIO.
         unknown_tag: The string that stands for an unknown tag in the file; None where there is none.
             See `convert_tags` for what becomes of the tags beside it.
         token_indexers: How tokens are indexed; None for a single id of namespace `tokens`.
@@ -88,7 +89,8 @@ class ColumnDatasetReader(DatasetReader):
         self._token_column = token_column
         self._tag_column = tag_column
         self._source_encoding = source_encoding
-        self._tag_encoding = tag_encoding or source_encoding
+        default = "BIO" if source_encoding == "IOB1" else source_encoding
+        self._tag_encoding = tag_encoding or default
         self._unknown_tag = unknown_tag
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._label_namespace = label_namespace

@@ -13,7 +13,6 @@ at 128 (16 warps; 256 bytes spill). None of this was timed. Tags are padded to a
 from typing import Any, Dict, Optional, Tuple
 
 import torch
-import triton
 
 from tagger.linear_chain import reference
 from tagger.linear_chain.autograd import (
@@ -23,6 +22,7 @@ from tagger.linear_chain.autograd import (
     not_traced,
 )
 from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.cuda.language import triton
 from tagger.linear_chain.cuda.max_sum import best_path_kernel
 from tagger.linear_chain.cuda.sum_product import DROP, KEEP, SUM, adjoint_kernel, forward_kernel
 from tagger.linear_chain.reference import backward_scores, forward_scores, step_scores

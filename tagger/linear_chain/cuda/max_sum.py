@@ -2,9 +2,7 @@
 # ruff: noqa: N803
 """The kernel that finds the best path of a row."""
 
-import triton
-import triton.language as tl
-
+from tagger.linear_chain.cuda.language import tl, triton
 from tagger.linear_chain.cuda.tiles import load_tags, load_transitions
 
 

@@ -18,9 +18,7 @@ Letters: `TAGS` is K rounded up to a power of two; tags that do not exist score 
 smallest sum that is not taken for underflow. See the package for `B`, `T`, `K`.
 """
 
-import triton
-import triton.language as tl
-
+from tagger.linear_chain.cuda.language import tl, triton
 from tagger.linear_chain.cuda.tiles import IMPOSSIBLE, load_column, load_tags, load_transitions
 
 #: What `adjoint_kernel` makes of the transitions' derivatives: nothing, a sum, or one matrix a token.

@@ -2,8 +2,7 @@
 # ruff: noqa: N803
 """Loading scores into power-of-two tiles, where tags that do not exist are impossible."""
 
-import triton
-import triton.language as tl
+from tagger.linear_chain.cuda.language import tl, triton
 
 IMPOSSIBLE = tl.constexpr(float("-inf"))
 

@@ -45,7 +45,7 @@ def test_conll2003_is_read_as_distributed(write):
         "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n\n"
         "-DOCSTART- -X- O O\n\nFischler NNP I-NP I-PER\nBonn NNP I-NP I-LOC\nParis NNP I-NP B-LOC\n\n"
     )
-    reader = ColumnDatasetReader(source_encoding="IOB1")
+    reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="IOB1")
     assert words_and_tags(reader.read(path)) == [
         (["EU", "rejects"], ["I-ORG", "O"]),
         (["Fischler", "Bonn", "Paris"], ["I-PER", "I-LOC", "B-LOC"]),
@@ -62,9 +62,10 @@ def test_columns_are_chosen_by_index(write):
 
 def test_iob1_reads_bio_with_the_same_entities(write):
     path = write("Ada B-PER\nLovelace I-PER\nmet O\nBob B-PER\nEve B-PER\n")
-    reader = ColumnDatasetReader(source_encoding="IOB1")
+    reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="IOB1")
     assert words_and_tags(reader.read(path))[0][1] == ["I-PER", "I-PER", "O", "I-PER", "B-PER"]
-    reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIO")
+    # by default too, since a model could not tell IOB1 tags from BIO tags
+    reader = ColumnDatasetReader(source_encoding="IOB1")
     assert words_and_tags(reader.read(path))[0][1] == ["B-PER", "I-PER", "O", "B-PER", "B-PER"]
 
 
@@ -229,7 +230,8 @@ CORPUS_FILES = [
 def test_published_corpora_have_their_published_counts(
     name, encoding, num_sentences, num_tokens, num_entities
 ):
-    instances = list(ColumnDatasetReader(source_encoding=encoding).read(Path(CORPORA) / name))
+    reader = ColumnDatasetReader(source_encoding=encoding, tag_encoding=encoding)
+    instances = list(reader.read(Path(CORPORA) / name))
     assert len(instances) == num_sentences
     if num_tokens is not None:
         assert sum(len(instance["tokens"]) for instance in instances) == num_tokens
