@@ -81,7 +81,7 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
         row = int(rises.any(1).nonzero()[0])
         raise ValueError(
             f"`mask` must be right-padded: row {row} has a real token after a masked one; move the "
-            f"padding to the end, and mark tokens whose label is unknown with tag -1 instead"
+            f"padding to the end"
         )
     return mask.sum(1)
 
