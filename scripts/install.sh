@@ -35,7 +35,8 @@ rm -f .venv/installed
 clear=$([ "$(version .venv/bin/python || true)" = "$version" ] || echo --clear)
 "$python" -m venv $clear .venv
 sed "s/^torch==.*/torch==$torch/" constraints.txt >.venv/constraints.txt
-.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[dev,glove]'
+# --use-pep517: seqeval comes as source, which pip 23.0 of Python 3.10 builds in a way that fails by now.
+.venv/bin/python -m pip install --use-pep517 -c .venv/constraints.txt -e '.[dev,glove]'
 # AllenNLP's own pins would refuse everything above.
 .venv/bin/python -m pip install --no-deps allennlp==2.10.1
 echo "$stamp" >.venv/installed
