@@ -6,12 +6,12 @@ Counts are int64 arrays (3, C): for each label the spans that are predicted and 
 positives), the predicted ones and the gold ones. They add up over batches and over workers.
 """
 
-import difflib
 from itertools import product
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
 import numpy as np
 
+from tagger.did_you_mean import did_you_mean
 from tagger.label_encoding import allowed_transitions, tags_to_spans
 
 #: The gold index of a token whose tag is not known.
@@ -224,11 +224,10 @@ def _label_name(tag: str, encoding: str) -> Optional[str]:
 
 def _check_names(names: Set[str], known: Set[str]) -> None:
     for name in sorted(names - known):
-        similar = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         raise ValueError(
             f"`ignore_labels` names `{name}`, which is no label of this vocabulary "
             f"({', '.join(sorted(known))})"
-            + (f"; did you mean `{similar[0]}`?" if similar else "; leave it out")
+            + (did_you_mean(name, sorted(known)) or "; leave it out")
         )
 
 

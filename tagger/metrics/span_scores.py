@@ -9,6 +9,7 @@ from allennlp.data import Vocabulary
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
+from tagger.data.fields import tags_in_order
 from tagger.metrics.span_counts import UNKNOWN, count_spans, scores_by_label, tag_tables
 from tagger.metrics.span_table import format_span_table
 
@@ -32,8 +33,8 @@ class SpanScores(Metric):
         ignore_labels: labels whose spans never count.
 
     Raises:
-        ConfigurationError: if the vocabulary's tags do not fit `encoding`, a label to ignore is none of
-            the vocabulary's, or `strict` is asked of IOB1, in which no span is illegal.
+        ConfigurationError: if the vocabulary has no tags or they do not fit `encoding`, a label to
+            ignore is none of theirs, or `strict` is asked of IOB1, in which no span is illegal.
     """
 
     supports_distributed = True
@@ -46,10 +47,9 @@ class SpanScores(Metric):
         strict: bool = False,
         ignore_labels: Optional[List[str]] = None,
     ) -> None:
-        tags = vocabulary.get_index_to_token_vocabulary(label_namespace)
-        tags_in_order = [tags[k] for k in range(len(tags))]
+        tags = tags_in_order(vocabulary, label_namespace)
         try:
-            self._tables = tag_tables(tags_in_order, encoding, strict, ignore_labels)
+            self._tables = tag_tables(tags, encoding, strict, ignore_labels)
         except ValueError as error:
             raise ConfigurationError(
                 f"span scores of the vocabulary's namespace `{label_namespace}`: {error}"

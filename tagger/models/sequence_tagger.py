@@ -12,6 +12,7 @@ from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 from allennlp.training.metrics import CategoricalAccuracy, Metric
 
+from tagger.data.fields import tags_in_order
 from tagger.label_encoding import complete_tags, infer_encoding
 from tagger.metrics import SpanScores
 from tagger.modules.heads import TaggingHead
@@ -76,7 +77,7 @@ class SequenceTagger(Model):
         self.head = head
         self.loss_reduction = loss_reduction
         self.training_metrics = training_metrics
-        self.tags = _tags(vocab, label_namespace)
+        self.tags = tags_in_order(vocab, label_namespace)
         self.tag_encoding = tag_encoding or infer_encoding(self.tags)
         self.projection = torch.nn.Linear(encoder.get_output_dim(), len(self.tags))
         self.scores: Metric = (
@@ -107,7 +108,7 @@ class SequenceTagger(Model):
         may yet be predicted, and met in other data.
         """
         embedding_dim = text_field_embedder.get_output_dim()
-        tag_encoding = tag_encoding or infer_encoding(_tags(vocab, label_namespace))
+        tag_encoding = tag_encoding or infer_encoding(tags_in_order(vocab, label_namespace))
         if tag_encoding is not None:
             _complete_vocabulary(vocab, label_namespace, tag_encoding)
         return cls(
@@ -204,20 +205,9 @@ class SequenceTagger(Model):
         return sequence_losses.sum()
 
 
-def _tags(vocab: Vocabulary, label_namespace: str) -> List[str]:
-    """The vocabulary's tags, in the order of their indices."""
-    tags = vocab.get_index_to_token_vocabulary(label_namespace)
-    if not tags:
-        raise ConfigurationError(
-            f"the vocabulary has no tags in its namespace `{label_namespace}`; check that the dataset "
-            f"reader reads tags and that its `label_namespace` is the model's"
-        )
-    return [tags[k] for k in range(len(tags))]
-
-
 def _complete_vocabulary(vocab: Vocabulary, label_namespace: str, tag_encoding: str) -> None:
     try:
-        tags = complete_tags(_tags(vocab, label_namespace), tag_encoding)
+        tags = complete_tags(tags_in_order(vocab, label_namespace), tag_encoding)
     except ValueError as error:
         raise ConfigurationError(
             f"`tag_encoding` is {tag_encoding!r}, which does not fit the vocabulary's namespace "

@@ -1,3 +1,4 @@
-"""Fields that AllenNLP lacks."""
+"""Fields that AllenNLP lacks, and what goes with them."""
 
 from tagger.data.fields.tag_field import TagField as TagField
+from tagger.data.fields.tag_field import tags_in_order as tags_in_order

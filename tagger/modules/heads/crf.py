@@ -6,6 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+from tagger.data.fields import tags_in_order
 from tagger.label_encoding import allowed_transitions
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.modules.heads.tagging_head import TaggingHead
@@ -27,7 +28,8 @@ class CrfHead(TaggingHead):
         include_start_end_transitions: whether starting and ending with a tag have scores of their own.
 
     Raises:
-        ConfigurationError: if training is to be constrained without an encoding that says how.
+        ConfigurationError: if the vocabulary has no tags, or training is to be constrained without an
+            encoding that says how.
     """
 
     def __init__(
@@ -42,10 +44,10 @@ class CrfHead(TaggingHead):
     ) -> None:
         super().__init__()
         constraints = None
-        tags = vocab.get_index_to_token_vocabulary(label_namespace)
+        tags = tags_in_order(vocab, label_namespace)
         if tag_encoding is not None and constrain_decoding:
             try:
-                constraints = allowed_transitions(tag_encoding, tags)
+                constraints = allowed_transitions(tag_encoding, dict(enumerate(tags)))
             except ValueError as error:
                 raise ConfigurationError(str(error)) from error
         if constrain_training and constraints is None:

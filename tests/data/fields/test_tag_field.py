@@ -5,6 +5,7 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.data import TagField
+from tagger.data.fields import tags_in_order
 
 
 def make_field(tags, **kwargs):
@@ -43,3 +44,23 @@ def test_as_many_tags_as_tokens_are_expected():
     tokens = TextField([Token("one")])
     with pytest.raises(ConfigurationError, match="2 and 1"):
         TagField(["O", "O"], tokens)
+
+
+def test_a_tag_that_the_vocabulary_lacks_is_an_error_that_says_what_to_do():
+    field = make_field(["O", "?", "U-LOC"], label_namespace="ner_tags", unknown_tag="?")
+    with pytest.raises(ValueError, match="`tags` holds 'U-LOC'") as error:
+        field.index(Vocabulary({"ner_tags": {"O": 2, "B-PER": 1}}))
+    assert "namespace `ner_tags` lacks" in str(error.value)
+    assert "(labelled was O, B-PER)" in str(error.value)
+    assert "`vocabulary`: {tokens_to_add: {ner_tags: ['U-LOC']}}" in str(error.value)
+
+
+def test_tags_are_listed_in_the_order_of_their_indices():
+    vocab = Vocabulary({"labels": {"O": 1, "B-PER": 3, "I-PER": 2}})
+    vocab.add_token_to_namespace("B-LOC", "labels")
+    assert tags_in_order(vocab, "labels") == ["B-PER", "I-PER", "O", "B-LOC"]
+
+
+def test_a_namespace_without_tags_is_refused():
+    with pytest.raises(ConfigurationError, match="no tags in its namespace `pos_tags`"):
+        tags_in_order(Vocabulary({"labels": {"O": 1}}), "pos_tags")
