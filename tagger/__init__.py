@@ -26,6 +26,7 @@ from tagger import (  # noqa: E402
     models,
     modules,
     predictors,
+    training,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "models",
     "modules",
     "predictors",
+    "training",
 ]

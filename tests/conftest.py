@@ -1,4 +1,5 @@
 import copy
+import logging
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,17 @@ CONFIGS = ROOT / "training_config"
 @pytest.fixture(autouse=True)
 def _same_draws_in_every_test():
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _no_open_log_files():
+    """Closes what training logs to, which AllenNLP leaves open."""
+    yield
+    root = logging.getLogger()
+    for handler in list(root.handlers):
+        if type(handler) in (logging.FileHandler, logging.StreamHandler):
+            root.removeHandler(handler)
+            handler.close()
 
 
 @pytest.fixture

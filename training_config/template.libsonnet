@@ -111,5 +111,7 @@
     patience: $.patience,
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
+    // For class weights by rule; without one it does nothing.
+    callbacks: ['training_counts'],
   },
 }

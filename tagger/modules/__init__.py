@@ -1,4 +1,4 @@
-"""Modules: encoders, the CRF, its weightings, and tagging heads."""
+"""Modules: encoders, the CRF, its weightings, rules for weights, and tagging heads."""
 
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.modules.encoders import BiLstmEncoder
@@ -9,6 +9,7 @@ from tagger.modules.tag_weighting import (
     LannoyWeighting,
     TagWeighting,
 )
+from tagger.modules.weight_rules import WeightRule
 
 __all__ = [
     "BiLstmEncoder",
@@ -19,4 +20,5 @@ __all__ = [
     "LannoyWeighting",
     "TagWeighting",
     "TaggingHead",
+    "WeightRule",
 ]

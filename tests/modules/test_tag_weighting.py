@@ -11,6 +11,7 @@ from allennlp.modules.conditional_random_field import (
 
 from tagger.linear_chain import ChainScores, log_likelihood
 from tagger.modules import ConditionalRandomField, TagWeighting
+from tagger.modules.weight_rules import BalancedWeightRule
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
 from tests.oracles.linear_chain import EnumeratedChain
 
@@ -183,12 +184,93 @@ def test_a_tags_weight_wins_over_its_labels_and_the_unnamed_weigh_one(vocab):
         ({"tag_weights": [1.0, float("inf")]}, "`tag_weights` gives `1` the weight inf"),
         ({}, "exactly one of `tag_weights`"),
         ({"tag_weights": [1.0], "label_weights": {"PER": 1.0}}, "exactly one of `tag_weights`"),
-        ({"label_weights": {"PER": 1.0}, "vocab": None}, "`label_weights` needs a vocabulary"),
+        ({"tag_weights": [1.0], "weight_rule": BalancedWeightRule()}, "exactly one of"),
+        ({"tag_weights": [1.0], "tag_counts": [3]}, "`tag_counts` need a `weight_rule`"),
+        ({"label_weights": {"PER": 1.0}, "vocab": None}, "`label_weights` .* need a vocabulary"),
+        ({"weight_rule": BalancedWeightRule(), "vocab": None}, "`weight_rule` need a vocabulary"),
+        ({"weight_rule": BalancedWeightRule(), "label_namespace": "pos_tags"}, "no tags"),
     ],
 )
 def test_weights_that_make_no_sense_are_refused(arguments, message, vocab):
     with pytest.raises(ConfigurationError, match=message):
         TagWeighting.by_name("emission")(**{"vocab": vocab, **arguments})
+
+
+def by_rule(vocab, name="emission", **arguments):
+    params = Params({"type": name, "weight_rule": "balanced", **arguments})
+    return TagWeighting.from_params(params, vocab=vocab, label_namespace="labels")
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_rule_weights_the_tags_by_the_counts_of_their_namespace(name, vocab, caplog):
+    strategy = by_rule(vocab, name)
+    weights = strategy.tag_weights
+    with caplog.at_level("INFO"):
+        strategy.use_training_counts(
+            {"labels": {"O": 30, "B-LOC": 2, "B-PER": 8}, "others": {"O": 1, "I-PER": 1}}
+        )
+    # N = 40, K = 3; the tags without a count weigh 1
+    expected = torch.tensor([40 / 90, 40 / 24, 1, 40 / 6, 1])
+    torch.testing.assert_close(strategy.tag_weights, expected)
+    # DistributedDataParallel keeps the tensors that it has met
+    assert strategy.tag_weights is weights
+    assert ["B-PER", "8", "1.6667"] in [line.split() for line in caplog.text.splitlines()]
+    assert ("no upper bound" in caplog.text) == (name == "lannoy")
+
+
+def test_counts_can_be_given_where_there_is_no_trainer():
+    strategy = TagWeighting.by_name("emission")(
+        weight_rule=BalancedWeightRule(), tag_counts=[6, 3, 0]
+    )
+    assert strategy.tag_weights.tolist() == [0.75, 1.5, 1.0]
+    strategy.use_training_counts({"labels": {"O": 1}})
+    assert strategy.tag_weights.tolist() == [0.75, 1.5, 1.0]
+
+
+def test_weights_that_are_given_stay_whatever_the_counts(vocab):
+    strategy = TagWeighting.by_name("emission")(label_weights={"PER": 2.0}, vocab=vocab)
+    strategy.use_training_counts({"labels": {"O": 30, "B-PER": 8}})
+    assert strategy.tag_weights.tolist() == [1, 2, 2, 1, 1]
+
+
+def test_a_rule_without_counts_is_an_error_until_weights_are_loaded(vocab):
+    strategy, other = by_rule(vocab), by_rule(vocab)
+    arguments = (
+        random_chains(3, 4, 5, dtype=torch.float32),
+        random_tags(3, 4, 5),
+        mask_of(LENGTHS),
+    )
+    assert strategy.tag_weights.isnan().all()
+    with pytest.raises(
+        RuntimeError, match=r"add `callbacks: \['training_counts'\]` to the `trainer`"
+    ):
+        strategy.weighted_log_likelihood(*arguments)
+    other.use_training_counts({"labels": {"O": 30, "B-LOC": 2}})
+    strategy.load_state_dict(other.state_dict())
+    torch.testing.assert_close(
+        strategy.weighted_log_likelihood(*arguments), other.weighted_log_likelihood(*arguments)
+    )
+
+
+def test_known_weights_are_not_looked_at_in_every_step(chains, monkeypatch):
+    strategy = weighting("emission")
+    strategy.weighted_log_likelihood(*chains)
+    monkeypatch.setattr(torch.Tensor, "isnan", None)
+    strategy.weighted_log_likelihood(*chains)
+
+
+def test_arguments_of_all_levels_can_be_named_in_a_config(vocab):
+    strategy = by_rule(
+        vocab,
+        "emission_transition",
+        transition_weight="from",
+        weighted_decoding=True,
+        weight_rule={"type": "effective_number", "beta": 0.9},
+    )
+    assert strategy.transition_weight == "from"
+    assert strategy.weighted_decoding
+    strategy.use_training_counts({"labels": {"O": 30, "B-PER": 8}})
+    assert strategy.tag_weights[1] > strategy.tag_weights[0]
 
 
 def test_an_unknown_end_of_a_transition_is_refused():

@@ -1,9 +1,8 @@
 """Weighting by scaling emissions."""
 
-from typing import Dict, List, Optional
+from typing import Any
 
 import torch
-from allennlp.data import Vocabulary
 
 from tagger.linear_chain import ChainScores, log_likelihood
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
@@ -22,24 +21,18 @@ class EmissionWeighting(TagWeighting):
 
     Args:
         weighted_decoding: whether to scale the emissions in decoding too.
+        **kwargs: those of `TagWeighting`, which say what the weights are.
     """
 
-    def __init__(
-        self,
-        tag_weights: Optional[List[float]] = None,
-        label_weights: Optional[Dict[str, float]] = None,
-        weighted_decoding: bool = False,
-        vocab: Optional[Vocabulary] = None,
-        label_namespace: str = "labels",
-    ) -> None:
-        super().__init__(tag_weights, label_weights, vocab, label_namespace)
+    def __init__(self, weighted_decoding: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         self.weighted_decoding = weighted_decoding
 
     def scaled(self, scores: ChainScores) -> ChainScores:
         """The scores of the distribution that training maximises."""
         return scores._replace(emissions=scores.emissions * self.tag_weights)
 
-    def weighted_log_likelihood(
+    def _weighted_log_likelihood(
         self, scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         return log_likelihood(self.scaled(scores), tags, mask)

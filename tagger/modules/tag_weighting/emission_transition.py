@@ -1,9 +1,8 @@
 """Weighting by scaling emissions and transitions."""
 
-from typing import Dict, List, Optional
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
 from tagger.linear_chain import ChainScores
 from tagger.modules.tag_weighting.emission import EmissionWeighting
@@ -21,18 +20,11 @@ class EmissionTransitionWeighting(EmissionWeighting):
         transition_weight: which tag's weight scales `A[i, j]`: `"to"`, `A'[i, j] = c[j] A[i, j]`, as
             in the formula of the source (https://eraldoluis.github.io/2022/05/10/weighted-crf.html);
             or `"from"`, `A'[i, j] = c[i] A[i, j]`, as in AllenNLP's code.
+        **kwargs: those of `EmissionWeighting`.
     """
 
-    def __init__(
-        self,
-        tag_weights: Optional[List[float]] = None,
-        label_weights: Optional[Dict[str, float]] = None,
-        transition_weight: str = "to",
-        weighted_decoding: bool = False,
-        vocab: Optional[Vocabulary] = None,
-        label_namespace: str = "labels",
-    ) -> None:
-        super().__init__(tag_weights, label_weights, weighted_decoding, vocab, label_namespace)
+    def __init__(self, transition_weight: str = "to", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         if transition_weight not in ("to", "from"):
             raise ConfigurationError(
                 f"`transition_weight` must be 'to' or 'from', the end of a transition whose tag's "

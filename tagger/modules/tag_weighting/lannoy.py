@@ -1,10 +1,9 @@
 """Weighting of the steps of the forward algorithm, after De Lannoy et al. (2012)."""
 
 import logging
-from typing import Dict, List, Optional
+from typing import Sequence
 
 import torch
-from allennlp.data import Vocabulary
 
 from tagger.linear_chain import ChainScores, step_log_likelihoods
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
@@ -27,23 +26,17 @@ class LannoyWeighting(TagWeighting):
     normaliser by the tag moved to; here one weight, that of the tag moved to, goes with both.
     """
 
-    def __init__(
-        self,
-        tag_weights: Optional[List[float]] = None,
-        label_weights: Optional[Dict[str, float]] = None,
-        vocab: Optional[Vocabulary] = None,
-        label_namespace: str = "labels",
-    ) -> None:
-        super().__init__(tag_weights, label_weights, vocab, label_namespace)
-        if len(set(self.tag_weights.tolist())) > 1:
-            logger.warning(
-                "weighting 'lannoy' with unequal weights has no upper bound: the loss may fall below "
-                "zero and without end; judge the model by its metrics, and stop early"
-            )
-
-    def weighted_log_likelihood(
+    def _weighted_log_likelihood(
         self, scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         # (B, T)
         weights = self.tag_weights[torch.where(mask, tags, torch.zeros_like(tags))]
         return (weights * step_log_likelihoods(scores, tags, mask)).sum(1)
+
+    def _set_weights(self, weights: Sequence[float]) -> None:
+        super()._set_weights(weights)
+        if len(set(weights)) > 1:
+            logger.warning(
+                "weighting 'lannoy' with unequal weights has no upper bound: the loss may fall below "
+                "zero and without end; judge the model by its metrics, and stop early"
+            )

@@ -1,0 +1,115 @@
+"""Rules that derive a weight for each class from how often it occurs in training.
+
+Letters: `K` classes, `n_k` the count of class k, `N` the sum of all counts.
+"""
+
+from typing import List, Sequence
+
+from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
+
+
+class WeightRule(Registrable):
+    """Weights classes by their counts: the rarer a class, the larger its weight.
+
+    A subclass says how weights compare. All are scaled so that an average training item weighs 1,
+    `sum_k n_k w_k = N`: the size of a loss, and with it the learning rate, keep their meaning. A class
+    that does not occur weighs 1.
+    """
+
+    def __call__(self, counts: Sequence[int]) -> List[float]:
+        """Returns the weight of each class.
+
+        Args:
+            counts: (K,) how often each class occurs.
+
+        Raises:
+            ValueError: If a count is negative, or all are zero.
+        """
+        if min(counts, default=0) < 0 or not any(counts):
+            raise ValueError(
+                f"`counts` must say how often each class occurs in training, and one has to; got "
+                f"{list(counts)}; check that the training data are labelled"
+            )
+        relative = [self.relative_weight(count) if count else 0.0 for count in counts]
+        scale = sum(counts) / sum(count * weight for count, weight in zip(counts, relative))
+        return [scale * weight or 1.0 for weight in relative]
+
+    def relative_weight(self, count: int) -> float:
+        """Returns the weight of a class that occurs `count` times, at least once, before scaling."""
+        raise NotImplementedError
+
+
+@WeightRule.register("balanced")
+class BalancedWeightRule(WeightRule):
+    """All classes that occur weigh the same in sum: `w_k = N / (K n_k)`, `K` of these alone.
+
+    Example:
+        >>> BalancedWeightRule()([6, 3, 0])
+        [0.75, 1.5, 1.0]
+    """
+
+    def relative_weight(self, count: int) -> float:
+        return 1 / count
+
+
+@WeightRule.register("inverse_sqrt")
+class InverseSqrtWeightRule(WeightRule):
+    """`w_k` proportional to `1 / sqrt(n_k)`, half way from equal weights to `balanced`.
+
+    Example:
+        >>> InverseSqrtWeightRule()([16, 4, 4, 0])
+        [0.75, 1.5, 1.5, 1.0]
+    """
+
+    def relative_weight(self, count: int) -> float:
+        return count**-0.5
+
+
+@WeightRule.register("effective_number")
+class EffectiveNumberWeightRule(WeightRule):
+    """`w_k` proportional to `(1 - beta) / (1 - beta**n_k)`, one over the effective number of items.
+
+    After Cui et al. 2019, "Class-balanced loss based on effective number of samples", equation 2;
+    deviating, they scale weights to a sum of K. From equal weights (`beta` near 0) to `balanced`
+    (near 1): counts well above `1 / (1 - beta)` weigh the same.
+
+    Args:
+        beta: above 0 and below 1.
+
+    Raises:
+        ConfigurationError: If it is not.
+
+    Example:
+        >>> [round(weight, 3) for weight in EffectiveNumberWeightRule(beta=0.5)([3, 1, 0])]
+        [0.842, 1.474, 1.0]
+    """
+
+    def __init__(self, beta: float = 0.999) -> None:
+        if not 0 < beta < 1:
+            raise ConfigurationError(
+                f"`beta` must be above 0 and below 1; got {beta}; with 0.999 all counts beyond some "
+                "thousand weigh alike"
+            )
+        self.beta = beta
+
+    def relative_weight(self, count: int) -> float:
+        return (1 - self.beta) / (1 - self.beta**count)
+
+
+def format_weights(names: Sequence[str], counts: Sequence[int], weights: Sequence[float]) -> str:
+    """Returns the name, count and weight of each class as a table to read.
+
+    Example:
+        >>> print(format_weights(["O", "B-PER"], [60, 30], [0.75, 1.5]))
+                  count   weight
+        O            60   0.7500
+        B-PER        30   1.5000
+    """
+    width = max(map(len, names), default=0)
+    rows = [f"{'':{width}}  {'count':>8}   weight"]
+    rows += [
+        f"{name:{width}}  {count:8}  {weight:7.4f}"
+        for name, count, weight in zip(names, counts, weights)
+    ]
+    return "\n".join(rows)

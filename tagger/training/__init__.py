@@ -1,0 +1,3 @@
+"""What goes with the trainer."""
+
+from tagger.training.training_counts import TrainingCountsCallback as TrainingCountsCallback

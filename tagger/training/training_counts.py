@@ -1,0 +1,73 @@
+"""Tells the model how often each label occurs in the training data."""
+
+from collections import defaultdict
+from typing import Any, Dict, Iterable, List
+
+import torch.distributed
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
+from allennlp.data import DataLoader, Instance
+from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.callbacks import TrainerCallback
+
+#: How often each label occurs, by namespace.
+LabelCounts = Dict[str, Dict[str, int]]
+
+
+@TrainerCallback.register("training_counts")
+class TrainingCountsCallback(TrainerCallback):
+    """Counts the labels of the training data before training starts, for class weights by rule.
+
+    Every module of the model that has a method `use_training_counts(counts)` is given the counts, by
+    namespace and label. AllenNLP's vocabulary cannot serve: it counts development and test data too,
+    and forgets the counts when it is saved.
+
+    Raises:
+        ConfigurationError: when training starts, if the data loader cannot list its instances.
+    """
+
+    def on_start(
+        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
+    ) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        modules = [m for m in trainer.model.modules() if hasattr(m, "use_training_counts")]
+        if modules:
+            counts = _sum_over_workers(count_labels(_instances(trainer.data_loader)))
+            for module in modules:
+                module.use_training_counts(counts)  # type: ignore[operator]
+
+
+def count_labels(instances: Iterable[Instance]) -> LabelCounts:
+    """Counts the labels of all fields that hold labels, as these count them for a vocabulary."""
+    counts: LabelCounts = defaultdict(lambda: defaultdict(int))
+    for instance in instances:
+        for field in instance.fields.values():
+            if isinstance(field, (LabelField, MultiLabelField, SequenceLabelField)):
+                field.count_vocab_items(counts)
+    return {namespace: dict(of_labels) for namespace, of_labels in counts.items()}
+
+
+def _instances(data_loader: DataLoader) -> Iterable[Instance]:
+    try:
+        return data_loader.iter_instances()
+    except NotImplementedError as error:
+        raise ConfigurationError(
+            f"`training_counts` needs a data loader with `iter_instances`, which "
+            f"{type(data_loader).__name__} lacks; use another `data_loader`, or give the weights "
+            f"themselves in place of a rule"
+        ) from error
+
+
+def _sum_over_workers(counts: LabelCounts) -> LabelCounts:
+    """Adds up the counts of all workers, each of which has read its share of the data."""
+    if not is_distributed():
+        return counts
+    shares: List[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(shares, counts)
+    total: LabelCounts = defaultdict(lambda: defaultdict(int))
+    for share in shares:
+        for namespace, of_labels in share.items():
+            for label, count in of_labels.items():
+                total[namespace][label] += count
+    return total
