@@ -39,5 +39,7 @@ sed "s/^torch==.*/torch==$torch/" constraints.txt >.venv/constraints.txt
 .venv/bin/python -m pip install --use-pep517 -c .venv/constraints.txt -e '.[dev,glove]'
 # AllenNLP's own pins would refuse everything above.
 .venv/bin/python -m pip install --no-deps allennlp==2.10.1
+# For tests alone, and beside the environment: in it, every `allennlp` command would import it.
+.venv/bin/python -m pip install --no-deps --upgrade --target .venv/downstream allennlp-models==2.10.1
 echo "$stamp" >.venv/installed
 echo "install.sh: done; try: .venv/bin/allennlp --help"

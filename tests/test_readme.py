@@ -17,6 +17,20 @@ def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
+def run(block, folder, **environment):
+    """What a block of commands prints."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block],
+        cwd=folder,
+        env={**os.environ, "PATH": path, **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    return done.stdout
+
+
 @pytest.mark.parametrize("block", blocks("python"))
 def test_python_runs(block):
     exec(compile(block, "README.md", "exec"), {})
@@ -27,16 +41,7 @@ def test_commands_that_need_only_this_project_run(tmp_path):
     (block,) = (block for block in blocks("bash") if "data/toy" in block)
     for folder in ("training_config", "data"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-2_000:]
-    assert '"tokens": ["Ada", "Lovelace", "met"' in done.stdout
+    assert '"tokens": ["Ada", "Lovelace", "met"' in run(block, tmp_path)
     assert (tmp_path / "runs/toy/model.tar.gz").exists()
 
 
