@@ -10,8 +10,11 @@ from tagger.linear_chain.functions import (
     k_best_decode,
     log_likelihood,
     log_partition,
+    sample_paths,
     sequence_score,
+    step_log_conditionals,
     step_log_likelihoods,
+    step_log_marginals,
     step_log_normalizers,
     step_scores,
     tag_marginals,
@@ -19,6 +22,7 @@ from tagger.linear_chain.functions import (
     viterbi_decode,
 )
 from tagger.linear_chain.implementations import IMPLEMENTATIONS, use_implementation
+from tagger.linear_chain.spans import span_log_probabilities
 
 __all__ = [
     "IMPLEMENTATIONS",
@@ -28,8 +32,12 @@ __all__ = [
     "k_best_decode",
     "log_likelihood",
     "log_partition",
+    "sample_paths",
     "sequence_score",
+    "span_log_probabilities",
+    "step_log_conditionals",
     "step_log_likelihoods",
+    "step_log_marginals",
     "step_log_normalizers",
     "step_scores",
     "tag_marginals",

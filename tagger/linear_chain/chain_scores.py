@@ -1,6 +1,6 @@
 """The scores that define a linear chain, and the checks that they have to pass."""
 
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Tuple
 
 import torch
 
@@ -22,6 +22,12 @@ class ChainScores(NamedTuple):
     transitions: torch.Tensor
     start: torch.Tensor
     end: torch.Tensor
+
+
+def checked(scores: ChainScores, mask: Optional[torch.Tensor]) -> Tuple[ChainScores, torch.Tensor]:
+    """Returns `checked_scores` and `checked_lengths`."""
+    scores = checked_scores(scores)
+    return scores, checked_lengths(mask, scores.emissions)
 
 
 def checked_scores(scores: ChainScores) -> ChainScores:
@@ -86,27 +92,71 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
     return mask.sum(1)
 
 
-def checked_tags(
+def checked_labels(
     tags: torch.Tensor, lengths: torch.Tensor, emissions: torch.Tensor
 ) -> torch.Tensor:
-    """Returns `tags` as int64.
+    """Returns what is known of each token's tag.
+
+    Args:
+        tags: (B, T) int64, -1 where the tag is unknown; or (B, T, K) bool, true for the tags that a
+            token may have.
+        lengths: (B,).
+        emissions: (B, T, K).
+
+    Returns:
+        (B, T) int64 if every real token's tag is known; else (B, T, K) bool.
 
     Raises:
-        ValueError: if the shape is not the emissions', or a real token's tag is not in [0, K).
+        ValueError: if the shape does not fit the emissions', a real token's tag is out of range, or a
+            real token may have no tag.
     """
     batch_size, num_tokens, num_tags = emissions.shape
+    if tags.shape == emissions.shape and tags.dtype == torch.bool:
+        for row, token in (~tags.any(2) & _is_real(lengths, num_tokens)).nonzero().tolist():
+            raise ValueError(
+                f"`tags` must allow each real token at least one tag; row {row} allows token {token} "
+                f"none"
+            )
+        return tags
     if tags.shape != (batch_size, num_tokens):
         raise ValueError(
             f"`tags` must have shape {(batch_size, num_tokens)} as the emissions' first two "
-            f"dimensions; got {tuple(tags.shape)}"
+            f"dimensions, or be bool of shape {tuple(emissions.shape)}; got {tags.dtype} of shape "
+            f"{tuple(tags.shape)}"
         )
-    wrong = (tags < 0) | (tags >= num_tags)
-    if bool(wrong.any()):
-        # What lies in the padding is nobody's concern.
-        wrong &= torch.arange(num_tokens, device=tags.device) < lengths.unsqueeze(1)
-        for row, token in wrong.nonzero().tolist():
-            raise ValueError(
-                f"`tags` must lie in 0 to {num_tags - 1} at real tokens; row {row} has "
-                f"{int(tags[row, token])} at token {token}"
-            )
-    return tags.long()
+    is_outside = (tags < 0) | (tags >= num_tags)
+    if not bool(is_outside.any()):
+        return tags.long()
+    # What lies in the padding is nobody's concern.
+    is_outside &= _is_real(lengths, num_tokens)
+    for row, token in (is_outside & (tags != -1)).nonzero().tolist():
+        raise ValueError(
+            f"`tags` must lie in 0 to {num_tags - 1} at real tokens, or be -1 where unknown; row "
+            f"{row} has {int(tags[row, token])} at token {token}"
+        )
+    if not bool(is_outside.any()):
+        return tags.long()
+    every_tag = torch.arange(num_tags, device=tags.device)
+    return is_outside.unsqueeze(2) | (tags.unsqueeze(2) == every_tag)
+
+
+def checked_path(
+    tags: torch.Tensor, lengths: torch.Tensor, emissions: torch.Tensor
+) -> torch.Tensor:
+    """Returns `tags`, one for every token, as int64.
+
+    Raises:
+        ValueError: as `checked_labels`, and if a real token's tag is not known.
+    """
+    labels = checked_labels(tags, lengths, emissions)
+    if labels.dim() == 3:
+        raise ValueError(
+            "`tags` must name one tag for every real token: a path with unknown tags has no score; "
+            "`log_likelihood` takes them"
+        )
+    return labels
+
+
+def _is_real(lengths: torch.Tensor, num_tokens: int) -> torch.Tensor:
+    """(B, T) bool."""
+    return torch.arange(num_tokens, device=lengths.device) < lengths.unsqueeze(1)

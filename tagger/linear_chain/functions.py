@@ -1,11 +1,15 @@
 """The front door: checks its arguments once, then calls an implementation.
 
 Every function takes the chain's `scores` and a `mask`: (B, T) bool, right-padded, or (B,) int64
-lengths, or `None` where every token is real. What lies in the padding changes nothing, NaN
-included, and gets no gradient. float16 and bfloat16 are computed in float32. A row without a token
-has score, log partition and log-likelihood 0. What is -inf gets no gradient. All functions raise
-`ValueError` for shapes that do not fit, a mask with a hole, or tags out of range, and `TypeError`
-for scores that are not floating-point numbers.
+lengths, or `None` where every token is real. Gold tags come in one of two ways: `tags` are a path,
+(B, T) int64, in [0, K) at real tokens; `labels` are a path in which -1 stands for an unknown tag, or
+the set of tags that each token may have, (B, T, K) bool.
+
+What lies in the padding changes nothing, NaN included, and gets no gradient. float16 and bfloat16 are
+computed in float32. A row without a token has score, log partition and log-likelihood 0. What is -inf
+gets no gradient. All functions raise `ValueError` for shapes that do not fit, a mask with a hole, tags
+out of range, or a token without an allowed tag, and `TypeError` for scores that are not floating-point
+numbers.
 """
 
 from typing import Optional, Tuple
@@ -14,11 +18,12 @@ import torch
 
 from tagger.linear_chain.chain_scores import (
     ChainScores,
-    checked_lengths,
-    checked_scores,
-    checked_tags,
+    checked,
+    checked_labels,
+    checked_path,
 )
 from tagger.linear_chain.implementations import implementation_for
+from tagger.linear_chain.reference import log_ratio, restricted, total
 
 
 def sequence_score(
@@ -28,7 +33,7 @@ def sequence_score(
 
     Args:
         scores: of B sequences of up to T tokens over K tags.
-        tags: (B, T) int64, in [0, K) at real tokens.
+        tags: (B, T) int64, a path.
         mask: see the module's docstring.
 
     Returns:
@@ -48,8 +53,8 @@ def step_scores(
     Returns:
         (B, T), 0 in the padding, differentiable with respect to the scores.
     """
-    scores, lengths = _checked(scores, mask)
-    tags = checked_tags(tags, lengths, scores.emissions)
+    scores, lengths = checked(scores, mask)
+    tags = checked_path(tags, lengths, scores.emissions)
     return implementation_for(scores).step_scores(scores, tags, lengths)
 
 
@@ -59,7 +64,7 @@ def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
     Returns:
         (B,), differentiable; its gradients are the marginals. -inf where no path is possible.
     """
-    scores, lengths = _checked(scores, mask)
+    scores, lengths = checked(scores, mask)
     return implementation_for(scores).log_partition(scores, lengths)
 
 
@@ -73,37 +78,77 @@ def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = Non
         (B, T), 0 in the padding, each entry differentiable; -inf from the token on where no prefix
         is possible.
     """
-    scores, lengths = _checked(scores, mask)
+    scores, lengths = checked(scores, mask)
     return implementation_for(scores).step_log_normalizers(scores, lengths)
 
 
 def log_likelihood(
-    scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+    scores: ChainScores, labels: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
-    """The log-probability of each sequence's path `tags`: its score less log Z.
+    """The log-probability of each sequence's `labels`: of a path, its score less log Z.
 
-    Faster than computing the two apart.
+    Of partial labels, the log-sum of all paths that they allow, less log Z (Bellare & McCallum 2007;
+    Tsuboi et al. 2008): 0 where all tags are unknown. Faster than computing the parts apart.
 
     Returns:
-        (B,), differentiable; -inf where the path is impossible.
+        (B,), differentiable; -inf where the labels are impossible.
     """
-    scores, lengths = _checked(scores, mask)
-    tags = checked_tags(tags, lengths, scores.emissions)
-    return implementation_for(scores).log_likelihood(scores, tags, lengths)
+    scores, lengths = checked(scores, mask)
+    labels = checked_labels(labels, lengths, scores.emissions)
+    if labels.dim() == 3:
+        return total(_partial_step_log_likelihoods(scores, labels, lengths))
+    return implementation_for(scores).log_likelihood(scores, labels, lengths)
 
 
 def step_log_likelihoods(
-    scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+    scores: ChainScores, labels: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
     """Each token's step score less its log z_t; their sum is the log-likelihood.
 
+    Of partial labels, the log z_t of the chain that is restricted to what they allow, less that of the
+    whole chain.
+
     Returns:
         (B, T), 0 in the padding, each entry differentiable; -inf where the step is impossible, and
-        from the token on where no prefix is possible.
+        from the token on where no prefix is possible. Not log-probabilities: they may be positive.
     """
-    scores, lengths = _checked(scores, mask)
-    tags = checked_tags(tags, lengths, scores.emissions)
-    return implementation_for(scores).step_log_likelihoods(scores, tags, lengths)
+    scores, lengths = checked(scores, mask)
+    labels = checked_labels(labels, lengths, scores.emissions)
+    if labels.dim() == 3:
+        return _partial_step_log_likelihoods(scores, labels, lengths)
+    return implementation_for(scores).step_log_likelihoods(scores, labels, lengths)
+
+
+def step_log_conditionals(
+    scores: ChainScores, labels: torch.Tensor, mask: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """log p(y_t | y_{t-1}, x), by the chain rule; their sum is the log-likelihood.
+
+    Of partial labels, the log-probability of a token's label given the labels of all tokens before;
+    these are computed in plain PyTorch.
+
+    Returns:
+        (B, T), 0 in the padding, each entry differentiable; -inf from the token on where the labels
+        are impossible.
+    """
+    scores, lengths = checked(scores, mask)
+    labels = checked_labels(labels, lengths, scores.emissions)
+    return implementation_for(scores).step_log_conditionals(scores, labels, lengths)
+
+
+def step_log_marginals(
+    scores: ChainScores, labels: torch.Tensor, mask: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """log p(y_t | x), the log of the tag marginal of each token's label: of a set of tags, their sum.
+
+    More precise than the logarithm of `tag_marginals`, which may underflow.
+
+    Returns:
+        (B, T), 0 in the padding, each entry differentiable; -inf where the label is impossible.
+    """
+    scores, lengths = checked(scores, mask)
+    labels = checked_labels(labels, lengths, scores.emissions)
+    return implementation_for(scores).step_log_marginals(scores, labels, lengths)
 
 
 def forward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
@@ -112,7 +157,7 @@ def forward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> 
     Returns:
         (B, T, K), differentiable; undefined in the padding.
     """
-    scores, lengths = _checked(scores, mask)
+    scores, lengths = checked(scores, mask)
     return implementation_for(scores).forward_scores(scores, lengths)
 
 
@@ -122,7 +167,7 @@ def backward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) ->
     Returns:
         (B, T, K), differentiable; undefined in the padding.
     """
-    scores, lengths = _checked(scores, mask)
+    scores, lengths = checked(scores, mask)
     return implementation_for(scores).backward_scores(scores, lengths)
 
 
@@ -133,7 +178,7 @@ def tag_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
         (B, T, K), differentiable; sums to 1 over K at real tokens, and is 0 in the padding and where
         no path is possible.
     """
-    scores, lengths = _checked(scores, mask)
+    scores, lengths = checked(scores, mask)
     return implementation_for(scores).tag_marginals(scores, lengths)
 
 
@@ -144,7 +189,7 @@ def transition_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = Non
         (B, T - 1, K, K), differentiable; sums to 1 over the last two dimensions where token t + 1 is
         real, and is 0 elsewhere.
     """
-    scores, lengths = _checked(scores, mask)
+    scores, lengths = checked(scores, mask)
     return implementation_for(scores).transition_marginals(scores, lengths)
 
 
@@ -175,11 +220,51 @@ def k_best_decode(
     """
     if k < 1:
         raise ValueError(f"`k` must be at least 1; got {k}")
-    scores, lengths = _checked(scores, mask)
+    scores, lengths = checked(scores, mask)
     with torch.no_grad():
         return implementation_for(scores).k_best_decode(scores, lengths, k)
 
 
-def _checked(scores: ChainScores, mask: Optional[torch.Tensor]) -> Tuple[ChainScores, torch.Tensor]:
-    scores = checked_scores(scores)
-    return scores, checked_lengths(mask, scores.emissions)
+def sample_paths(
+    scores: ChainScores,
+    mask: Optional[torch.Tensor] = None,
+    num_samples: int = 1,
+    generator: Optional[torch.Generator] = None,
+) -> torch.Tensor:
+    """Paths drawn from p(y | x), by forward filtering and backward sampling (Scott 2002, section 2.1).
+
+    Args:
+        scores: of B sequences of up to T tokens over K tags.
+        mask: see the module's docstring.
+        num_samples: S, how many paths to draw for each sequence.
+        generator: draws the random numbers, on the scores' device; `None` for PyTorch's own.
+
+    Returns:
+        (B, S, T) int64, 0 in the padding; independent, exact samples, the same from every
+        implementation. Meaningless where no path is possible. Not differentiable.
+
+    Raises:
+        ValueError: also if `num_samples` is not positive.
+    """
+    if num_samples < 1:
+        raise ValueError(f"`num_samples` must be at least 1; got {num_samples}")
+    scores, lengths = checked(scores, mask)
+    batch_size, num_tokens, _ = scores.emissions.shape
+    uniforms = torch.rand(
+        (batch_size, num_samples, num_tokens),
+        generator=generator,
+        dtype=torch.float64,
+        device=scores.emissions.device,
+    )
+    with torch.no_grad():
+        return implementation_for(scores).sample_paths(scores, lengths, uniforms)
+
+
+def _partial_step_log_likelihoods(
+    scores: ChainScores, labels: torch.Tensor, lengths: torch.Tensor
+) -> torch.Tensor:
+    implementation = implementation_for(scores)
+    return log_ratio(
+        implementation.step_log_normalizers(restricted(scores, labels), lengths),
+        implementation.step_log_normalizers(scores, lengths),
+    )

@@ -1,8 +1,9 @@
 """The specification: linear-chain recurrences in plain PyTorch, in log space.
 
 Arguments come checked from the front door, `functions.py`, whose docstrings say what each function
-returns; instead of a mask come its rows' `lengths`, (B,) int64. Messages are normalised at every token
-(Rabiner 1989, section V.A), so that no chain is too long for float32.
+returns; instead of a mask come its rows' `lengths`, (B,) int64. `tags` are a path, (B, T) int64, and
+`labels` a path or the tags that each token may have, (B, T, K) bool. Messages are normalised at every
+token (Rabiner 1989, section V.A), so that no chain is too long for float32.
 """
 
 from typing import List, Tuple
@@ -29,36 +30,56 @@ def step_scores(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) 
 def step_log_normalizers(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """log z_t of each token, (B, T)."""
     mask = _mask(scores, lengths)
-    messages, log_normalizers = _forward_messages(scores, mask)
+    messages, log_normalizers, _ = _forward_messages(scores, mask)
     # (B, T): the normalisers, were each token the last
-    closed = _logsumexp(messages + scores.end + log_normalizers.unsqueeze(2), dim=2)
+    closed = logsumexp(messages + scores.end + log_normalizers.unsqueeze(2), dim=2)
     log_normalizers = torch.where(_last_tokens(mask), closed, log_normalizers)
     return torch.where(mask, log_normalizers, torch.zeros_like(log_normalizers))
 
 
 def log_partition(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """log Z, (B,)."""
-    return _total(step_log_normalizers(scores, lengths))
+    return total(step_log_normalizers(scores, lengths))
 
 
 def step_log_likelihoods(
     scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
     """What each token adds to the log-probability of the path `tags`, (B, T)."""
-    steps = step_scores(scores, tags, lengths)
-    log_normalizers = step_log_normalizers(scores, lengths)
-    is_possible = (steps != -torch.inf) & (log_normalizers != -torch.inf)
-    return torch.where(is_possible, steps - log_normalizers, torch.full_like(steps, -torch.inf))
+    return log_ratio(step_scores(scores, tags, lengths), step_log_normalizers(scores, lengths))
 
 
 def log_likelihood(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """The log-probability of the path `tags`, (B,)."""
-    return _total(step_log_likelihoods(scores, tags, lengths))
+    return total(step_log_likelihoods(scores, tags, lengths))
+
+
+def step_log_conditionals(
+    scores: ChainScores, labels: torch.Tensor, lengths: torch.Tensor
+) -> torch.Tensor:
+    """The log-probability of each token's label given the labels before it, (B, T)."""
+    mask = _mask(scores, lengths)
+    allowed = _allowed(labels, mask, len(scores.start))
+    # (B, T, K): the log-sum, up to a constant, of all paths through a tag whose prefix is allowed
+    _, _, arrivals = _forward_messages(restricted(scores, allowed), mask)
+    joint = (
+        arrivals + _without_padding(scores.emissions, mask) + _backward_messages(scores, mask)[0]
+    )
+    return _log_shares(joint, allowed, mask)
+
+
+def step_log_marginals(
+    scores: ChainScores, labels: torch.Tensor, lengths: torch.Tensor
+) -> torch.Tensor:
+    """The log-probability of each token's label, (B, T)."""
+    mask = _mask(scores, lengths)
+    joint = _forward_messages(scores, mask)[0] + _backward_messages(scores, mask)[0]
+    return _log_shares(joint, _allowed(labels, mask, len(scores.start)), mask)
 
 
 def forward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """Log-sums of prefixes, (B, T, K)."""
-    messages, log_normalizers = _forward_messages(scores, _mask(scores, lengths))
+    messages, log_normalizers, _ = _forward_messages(scores, _mask(scores, lengths))
     return messages + log_normalizers.cumsum(1).unsqueeze(2)
 
 
@@ -80,7 +101,7 @@ def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
 def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = i, y_{t+1} = j | x), (B, T - 1, K, K)."""
     mask = _mask(scores, lengths)
-    forward, _ = _forward_messages(scores, mask)
+    forward, _, _ = _forward_messages(scores, mask)
     backward, _ = _backward_messages(scores, mask)
     # (B, T - 1, 1, K): the emission at t + 1 and everything after it
     arriving = (_without_padding(scores.emissions, mask) + backward)[:, 1:].unsqueeze(2)
@@ -88,6 +109,30 @@ def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Te
     joint = forward[:, :-1].unsqueeze(3) + scores.transitions + arriving
     probabilities = _normalized_exp(joint.flatten(2), dim=2).view_as(joint)
     return torch.where(mask[:, 1:, None, None], probabilities, torch.zeros_like(probabilities))
+
+
+def sample_paths(
+    scores: ChainScores, lengths: torch.Tensor, uniforms: torch.Tensor
+) -> torch.Tensor:
+    """Paths drawn from p(y | x), (B, S, T), by inverting distributions at `uniforms`, (B, S, T)."""
+    mask = _mask(scores, lengths)
+    scores = ChainScores(*(tensor.double() for tensor in scores))
+    messages, _, _ = _forward_messages(scores, mask)
+    paths = torch.zeros(uniforms.shape, dtype=torch.int64, device=mask.device)
+    for t in reversed(range(uniforms.size(2))):
+        # (B, S, K)
+        leaving = scores.end.expand(*paths.shape[:2], -1)
+        if t + 1 < paths.size(2):
+            is_last = (lengths == t + 1)[:, None, None]
+            leaving = torch.where(is_last, leaving, scores.transitions.t()[paths[:, :, t + 1]])
+        cumulated = _normalized_exp(messages[:, t].unsqueeze(1) + leaving, dim=2).cumsum(2)
+        total = cumulated[:, :, -1:]
+        drawn = (cumulated <= uniforms[:, :, t : t + 1] * total).sum(2)
+        # Rounding must not draw a tag behind the last possible one.
+        last_possible = (cumulated < total).sum(2)
+        drawn = torch.minimum(drawn, last_possible)
+        paths[:, :, t] = torch.where(mask[:, t : t + 1], drawn, torch.zeros_like(drawn))
+    return paths
 
 
 def k_best_decode(
@@ -125,15 +170,51 @@ def k_best_decode(
     paths = torch.stack(states[::-1], dim=2) % num_tags
     paths = torch.where(mask.unsqueeze(1), paths, torch.zeros_like(paths))
     is_empty = ~mask[:, :1]
-    return paths, torch.where(is_empty, torch.zeros_like(path_scores), path_scores)
+    return paths, torch.where(is_empty, _empty_path_scores(path_scores), path_scores)
 
 
-def _forward_messages(scores: ChainScores, mask: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-    """Forward messages normalised over tags, (B, T, K), and log normalisers, no end scores, (B, T)."""
+def restricted(scores: ChainScores, allowed: torch.Tensor) -> ChainScores:
+    """`scores` that give probability to none but the allowed tags, (B, T, K) bool."""
+    impossible = torch.full_like(scores.emissions, -torch.inf)
+    return scores._replace(emissions=torch.where(allowed, scores.emissions, impossible))
+
+
+def _empty_path_scores(path_scores: torch.Tensor) -> torch.Tensor:
+    """The scores of the k best paths through no token: there is but one."""
+    scores = torch.full_like(path_scores, -torch.inf)
+    scores[:, :1] = 0
+    return scores
+
+
+def _allowed(labels: torch.Tensor, mask: torch.Tensor, num_tags: int) -> torch.Tensor:
+    """The tags that each token may have, (B, T, K) bool."""
+    if labels.dim() == 2:
+        labels = labels.unsqueeze(2) == torch.arange(num_tags, device=labels.device)
+    return labels | ~mask.unsqueeze(2)
+
+
+def _log_shares(joint: torch.Tensor, allowed: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The log of the allowed tags' share in all, (B, T), 0 in the padding."""
+    impossible = torch.full_like(joint, -torch.inf)
+    share = logsumexp(torch.where(allowed, joint, impossible), dim=2)
+    log_shares = log_ratio(share, logsumexp(joint, dim=2))
+    return torch.where(mask, log_shares, torch.zeros_like(log_shares))
+
+
+def _forward_messages(
+    scores: ChainScores, mask: torch.Tensor
+) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Forward messages.
+
+    Returns:
+        The messages normalised over tags, (B, T, K); their log normalisers, no end scores, (B, T);
+        and what arrives from the normalised messages of the token before, (B, T, K).
+    """
     emissions, transitions, start, _ = scores
     if emissions.size(1) == 0:
-        return emissions, emissions.sum(2)
+        return emissions, emissions.sum(2), emissions
     emissions = _without_padding(emissions, mask)
+    arrivals: List[torch.Tensor] = []
     messages: List[torch.Tensor] = []
     log_normalizers: List[torch.Tensor] = []
     for t in range(emissions.size(1)):
@@ -141,11 +222,16 @@ def _forward_messages(scores: ChainScores, mask: torch.Tensor) -> Tuple[torch.Te
         if t == 0:
             arriving = start.expand_as(emissions[:, 0])
         else:
-            arriving = _logsumexp(messages[-1].unsqueeze(2) + transitions, dim=1)
+            arriving = logsumexp(messages[-1].unsqueeze(2) + transitions, dim=1)
         message, log_normalizer = _normalized(arriving + emissions[:, t])
+        arrivals.append(arriving)
         messages.append(message)
         log_normalizers.append(log_normalizer)
-    return torch.stack(messages, dim=1), torch.stack(log_normalizers, dim=1)
+    return (
+        torch.stack(messages, dim=1),
+        torch.stack(log_normalizers, dim=1),
+        torch.stack(arrivals, dim=1),
+    )
 
 
 def _backward_messages(
@@ -165,7 +251,7 @@ def _backward_messages(
         if messages:
             following = (emissions[:, t + 1] + messages[-1]).unsqueeze(1)
             leaving = torch.where(
-                is_last[:, t : t + 1], leaving, _logsumexp(transitions + following, dim=2)
+                is_last[:, t : t + 1], leaving, logsumexp(transitions + following, dim=2)
             )
         message, log_normalizer = _normalized(leaving)
         messages.append(message)
@@ -180,7 +266,7 @@ def _backward_messages(
 
 def _normalized(scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     """`scores` less their log-sum over the last dimension, and that log-sum; all -inf stays so."""
-    log_sum = _logsumexp(scores, dim=-1)
+    log_sum = logsumexp(scores, dim=-1)
     is_possible = log_sum != -torch.inf
     shift = torch.where(is_possible, log_sum, torch.zeros_like(log_sum))
     return scores - shift.unsqueeze(-1), log_sum
@@ -188,12 +274,12 @@ def _normalized(scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
 
 def _normalized_exp(scores: torch.Tensor, dim: int) -> torch.Tensor:
     """The softmax of `scores`, with zeros instead of NaN where all are -inf."""
-    log_sum = _logsumexp(scores, dim).unsqueeze(dim)
+    log_sum = logsumexp(scores, dim).unsqueeze(dim)
     is_possible = log_sum != -torch.inf
     return (scores - torch.where(is_possible, log_sum, torch.zeros_like(log_sum))).exp()
 
 
-def _logsumexp(scores: torch.Tensor, dim: int) -> torch.Tensor:
+def logsumexp(scores: torch.Tensor, dim: int) -> torch.Tensor:
     """`torch.logsumexp` whose gradient is 0, not NaN, where all scores are -inf."""
     maximum = scores.detach().amax(dim, keepdim=True)
     maximum = torch.where(maximum != -torch.inf, maximum, torch.zeros_like(maximum))
@@ -205,7 +291,13 @@ def _logsumexp(scores: torch.Tensor, dim: int) -> torch.Tensor:
     return torch.where(is_possible, log_total + maximum.squeeze(dim), impossible)
 
 
-def _total(steps: torch.Tensor) -> torch.Tensor:
+def log_ratio(log_part: torch.Tensor, log_whole: torch.Tensor) -> torch.Tensor:
+    """Their difference, and -inf without a gradient where one of them is."""
+    is_possible = (log_part != -torch.inf) & (log_whole != -torch.inf)
+    return torch.where(is_possible, log_part - log_whole, torch.full_like(log_part, -torch.inf))
+
+
+def total(steps: torch.Tensor) -> torch.Tensor:
     """The sum over tokens, without a gradient where it is -inf."""
     is_possible = (steps != -torch.inf).all(1)
     total = torch.where(is_possible.unsqueeze(1), steps, torch.zeros_like(steps)).sum(1)

@@ -9,8 +9,12 @@ from tagger.linear_chain import (
     k_best_decode,
     log_likelihood,
     log_partition,
+    sample_paths,
     sequence_score,
+    span_log_probabilities,
+    step_log_conditionals,
     step_log_likelihoods,
+    step_log_marginals,
     step_log_normalizers,
     step_scores,
     tag_marginals,
@@ -37,6 +41,28 @@ DIFFERENTIABLE = [
 def _implementation(request):
     with use_implementation(request.param):
         yield
+
+
+def random_labels(batch_size, num_tokens, num_tags):
+    """Sets of tags, none empty, and some of a single tag."""
+    is_allowed = torch.rand(batch_size, num_tokens, num_tags, generator=torch.manual_seed(4)) < 0.5
+    return is_allowed.scatter(2, random_tags(batch_size, num_tokens, num_tags).unsqueeze(2), True)
+
+
+def labels_of(kind, mask, num_tags):
+    """Labels of one kind, and the sets that they stand for."""
+    size = (*mask.shape, num_tags)
+    if kind == "sets":
+        return random_labels(*size), random_labels(*size)
+    tags = random_tags(*size, seed=1)
+    sets = torch.nn.functional.one_hot(tags, num_tags).bool()
+    if kind == "partial path":
+        is_unknown = torch.rand(mask.shape, generator=torch.manual_seed(5)) < 0.5
+        return tags.masked_fill(is_unknown, -1), sets | is_unknown.unsqueeze(2)
+    return tags, sets
+
+
+LABEL_KINDS = ["path", "partial path", "sets"]
 
 
 def close(actual, expected) -> None:
@@ -121,6 +147,199 @@ def test_k_best_paths_match_enumeration(chains, k):
             assert tuple(paths[row, rank, :length].tolist()) == path
             assert paths[row, rank, length:].eq(0).all()
         assert path_scores[row, len(expected) :].eq(-torch.inf).all()
+
+
+@pytest.mark.parametrize("kind", LABEL_KINDS)
+def test_log_probabilities_of_labels_match_enumeration(chains, kind):
+    scores, mask, lengths, enumerated = chains
+    labels, sets = labels_of(kind, mask, scores.emissions.size(2))
+    totals = log_likelihood(scores, labels, mask)
+    conditionals = step_log_conditionals(scores, labels, mask)
+    marginals = step_log_marginals(scores, labels, mask)
+    for row, (length, chain) in enumerate(zip(lengths, enumerated)):
+        allowed = sets[row, :length]
+        expected = chain.log_probability(allowed)
+        close(totals[row], expected)
+        for t in range(length):
+            only_this, up_to_this = torch.ones_like(allowed), torch.ones_like(allowed)
+            only_this[t] = allowed[t]
+            up_to_this[: t + 1] = allowed[: t + 1]
+            close(marginals[row, t], chain.log_probability(only_this))
+            if expected > -torch.inf:
+                close(conditionals[row, : t + 1].sum(), chain.log_probability(up_to_this))
+        assert conditionals[row, length:].eq(0).all()
+        assert marginals[row, length:].eq(0).all()
+
+
+def test_steps_of_partial_labels_compare_the_restricted_chain_with_the_whole():
+    scores, mask = random_chains(2, 4, 3), mask_of([4, 2])
+    sets = random_labels(2, 4, 3)
+    restricted = scores._replace(emissions=scores.emissions.masked_fill(~sets, -torch.inf))
+    expected = step_log_normalizers(restricted, mask) - step_log_normalizers(scores, mask)
+    close(step_log_likelihoods(scores, sets, mask), expected)
+
+
+@pytest.mark.parametrize(
+    "function", [log_likelihood, step_log_likelihoods, step_log_conditionals, step_log_marginals]
+)
+def test_a_path_and_its_sets_of_one_tag_are_the_same(function):
+    scores, mask = random_chains(3, 5, 4), mask_of([5, 1, 3])
+    tags, sets = labels_of("path", mask, 4)
+    close(function(scores, sets, mask), function(scores, tags, mask))
+
+
+@pytest.mark.parametrize(
+    "function", [log_likelihood, step_log_likelihoods, step_log_conditionals, step_log_marginals]
+)
+def test_all_unknown_labels_have_log_probability_zero(function):
+    scores, mask = random_chains(2, 4, 3, requires_grad=True), mask_of([4, 2])
+    values = function(scores, torch.full((2, 4), -1), mask)
+    close(values, torch.zeros(values.shape))
+    values.sum().backward()
+    close(scores.emissions.grad, torch.zeros(2, 4, 3))
+
+
+@pytest.mark.parametrize("kind", LABEL_KINDS)
+@pytest.mark.parametrize(
+    "function", [log_likelihood, step_log_likelihoods, step_log_conditionals, step_log_marginals]
+)
+def test_gradients_of_labels_agree_with_finite_differences(function, kind):
+    scores, mask = random_chains(2, 4, 3, requires_grad=True), mask_of([4, 2])
+    labels, _ = labels_of(kind, mask, 3)
+    assert torch.autograd.gradcheck(
+        lambda *tensors: function(ChainScores(*tensors), labels, mask), tuple(scores)
+    )
+
+
+@pytest.mark.parametrize("garbage", [1e6, torch.nan])
+@pytest.mark.parametrize("kind", LABEL_KINDS)
+@pytest.mark.parametrize(
+    "function", [log_likelihood, step_log_likelihoods, step_log_conditionals, step_log_marginals]
+)
+def test_padding_changes_nothing_for_labels(function, kind, garbage):
+    scores, mask = random_chains(2, 5, 3), mask_of([5, 2])
+    labels, _ = labels_of(kind, mask, 3)
+    dirty_labels = labels.clone()
+    dirty_labels[~mask] = False if kind == "sets" else -7
+    dirty_emissions = scores.emissions.masked_fill(~mask.unsqueeze(2), garbage).requires_grad_()
+    dirty = scores._replace(
+        emissions=dirty_emissions, transitions=scores.transitions.clone().requires_grad_()
+    )
+    values = function(dirty, dirty_labels, mask)
+    assert torch.equal(values, function(scores, labels, mask))
+    values.sum().backward()
+    assert dirty.transitions.grad.isfinite().all()
+    assert dirty_emissions.grad[1, 2:].eq(0).all()
+
+
+def test_marginals_beyond_the_smallest_float_keep_their_logarithm():
+    scores = random_chains(1, 3, 3, requires_grad=True)
+    tags = torch.tensor([[0, 2, 1]])
+    scores = scores._replace(emissions=scores.emissions * 2_000)
+    values = step_log_marginals(scores, tags)
+    assert values.min() < -1_000
+    chain = EnumeratedChain(scores, 0, 3)
+    for t in range(3):
+        allowed = torch.ones(3, 3, dtype=torch.bool)
+        allowed[t] = torch.arange(3) == tags[0, t]
+        close(values[0, t], chain.log_probability(allowed))
+    assert torch.autograd.grad(values.sum(), scores.emissions)[0].isfinite().all()
+
+
+def test_samples_come_as_often_as_the_paths_are_probable(chains):
+    scores, mask, lengths, enumerated = chains
+    paths = sample_paths(scores, mask, 2_000, torch.manual_seed(0))
+    assert paths.shape == (len(lengths), 2_000, mask.size(1))
+    marginals = tag_marginals(scores, mask)
+    for row, (length, chain) in enumerate(zip(lengths, enumerated)):
+        if chain.log_partition() == -torch.inf:
+            continue
+        assert paths[row, :, length:].eq(0).all()
+        assert (
+            sequence_score(
+                scores._replace(emissions=scores.emissions[row].expand(2_000, -1, -1)),
+                paths[row],
+                mask[row].expand(2_000, -1),
+            )
+            .isfinite()
+            .all()
+        )
+        shares = torch.nn.functional.one_hot(paths[row, :, :length], len(scores.start))
+        # Five standard deviations of a share of 2,000 draws are at most .056.
+        torch.testing.assert_close(
+            shares.double().mean(0), marginals[row, :length], rtol=0, atol=0.056
+        )
+
+
+def test_pairs_of_neighbours_are_sampled_as_often_as_they_are_probable():
+    scores = random_chains(1, 3, 3)
+    paths = sample_paths(scores, None, 5_000, torch.manual_seed(0))[0]
+    pairs = torch.nn.functional.one_hot(paths[:, :-1] * 3 + paths[:, 1:], 9).double().mean(0)
+    expected = transition_marginals(scores)[0].flatten(1)
+    # five standard deviations
+    torch.testing.assert_close(pairs, expected, rtol=0, atol=0.036)
+
+
+def test_the_same_generator_draws_the_same_samples():
+    scores, mask = random_chains(3, 9, 4), mask_of([9, 2, 5])
+    drawn = [sample_paths(scores, mask, 4, torch.manual_seed(seed)) for seed in (3, 3, 4)]
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
+
+
+def test_span_probabilities_match_enumeration(chains):
+    scores, mask, lengths, enumerated = chains
+    num_tags = len(scores.start)
+    spans = [
+        (row, first, last)
+        for row, length in enumerate(lengths)
+        for first in range(length)
+        for last in range(first, length)
+    ]
+    allowed = random_labels(len(spans), max(lengths), num_tags)
+    values = span_log_probabilities(scores, torch.tensor(spans), allowed, mask)
+    for value, (row, first, last), sets in zip(values, spans, allowed):
+        inside = torch.ones(lengths[row], num_tags, dtype=torch.bool)
+        inside[first : last + 1] = sets[: last + 1 - first]
+        close(value, enumerated[row].log_probability(inside))
+
+
+def test_span_probabilities_have_the_gradient_of_finite_differences():
+    scores, mask = random_chains(2, 4, 3, requires_grad=True), mask_of([4, 2])
+    spans = torch.tensor([[0, 1, 3], [1, 0, 0]])
+    assert torch.autograd.gradcheck(
+        lambda *tensors: span_log_probabilities(
+            ChainScores(*tensors), spans, random_labels(2, 3, 3), mask
+        ),
+        tuple(scores),
+    )
+
+
+def test_no_spans_have_no_probabilities():
+    empty = torch.zeros(0, 3, dtype=torch.int64)
+    allowed = torch.zeros(0, 1, 4, dtype=torch.bool)
+    assert span_log_probabilities(random_chains(1, 3, 4), empty, allowed).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("spans", "allowed", "message"),
+    [
+        (
+            torch.zeros(1, 2).long(),
+            torch.ones(1, 1, 3).bool(),
+            r"`spans` must be int64 of shape \(N, 3\)",
+        ),
+        (torch.zeros(1, 3), torch.ones(1, 1, 3).bool(), r"`spans` must be int64"),
+        (torch.tensor([[0, 0, 0]]), torch.ones(1, 1, 4).bool(), r"shape \(N, W, 3\)"),
+        (torch.tensor([[0, 0, 1]]), torch.ones(1, 1, 3).bool(), "at least 2 tokens"),
+        (torch.tensor([[1, 1, 2]]), torch.ones(1, 2, 3).bool(), "row 1, tokens 1 to 2"),
+        (torch.tensor([[2, 0, 0]]), torch.ones(1, 1, 3).bool(), "one of 2 rows; got row 2"),
+        (torch.tensor([[0, 2, 1]]), torch.ones(1, 1, 3).bool(), "row 0, tokens 2 to 1"),
+    ],
+)
+def test_spans_that_do_not_fit_are_refused(spans, allowed, message):
+    with pytest.raises(ValueError, match=message):
+        span_log_probabilities(random_chains(2, 4, 3), spans, allowed, mask_of([4, 2]))
 
 
 def test_gradient_of_log_partition_is_the_marginals():
@@ -242,6 +461,9 @@ def test_row_without_a_token_scores_zero_and_has_an_empty_path():
     assert sequence_score(scores, tags, mask)[0] == 0
     assert log_partition(scores, mask)[0] == 0
     assert viterbi_decode(scores, mask)[1][0] == 0
+    assert k_best_decode(scores, mask, 3)[1][0].tolist() == [0, -torch.inf, -torch.inf]
+    assert log_likelihood(scores, torch.full((2, 3), -1), mask)[0] == 0
+    assert sample_paths(scores, mask)[0].eq(0).all()
     log_partition(scores, mask).sum().backward()
     assert scores.emissions.grad[0].eq(0).all()
     assert log_partition(scores._replace(emissions=scores.emissions[:, :0])).tolist() == [0, 0]
@@ -322,13 +544,29 @@ def test_masks_that_do_not_fit_are_refused(mask, message):
     ("tags", "message"),
     [
         (torch.zeros(2, 3).long(), r"`tags` must have shape \(2, 4\)"),
+        (torch.ones(2, 4, 3), r"be bool of shape \(2, 4, 3\); got torch.float32 of shape"),
         (torch.tensor([[0, 1, 2, 3], [0, 0, 0, 0]]), "row 0 has 3 at token 3"),
-        (torch.tensor([[0, 1, 2, 0], [-1, 0, 0, 0]]), "row 1 has -1 at token 0"),
+        (torch.tensor([[0, 1, 2, 0], [-2, 0, 0, 0]]), "row 1 has -2 at token 0"),
+        (torch.ones(2, 4, 3).bool() & torch.eye(4, 3).bool(), "row 0 allows token 3 none"),
     ],
 )
-def test_tags_that_do_not_fit_are_refused(tags, message):
-    with pytest.raises(ValueError, match=message):
+def test_labels_that_do_not_fit_are_refused(tags, message):
+    for function in (log_likelihood, sequence_score):
+        with pytest.raises(ValueError, match=message):
+            function(random_chains(2, 4, 3), tags)
+
+
+def test_a_path_with_unknown_tags_has_no_score():
+    tags = torch.tensor([[0, 1, 2, 0], [-1, 0, 0, 0]])
+    with pytest.raises(ValueError, match="a path with unknown tags has no score"):
         sequence_score(random_chains(2, 4, 3), tags)
+    # In the padding it matters to nobody.
+    sequence_score(random_chains(2, 4, 3), tags.flip(1), mask_of([4, 3]))
+
+
+def test_number_of_samples_must_be_positive():
+    with pytest.raises(ValueError, match="`num_samples` must be at least 1; got 0"):
+        sample_paths(random_chains(1, 2, 2), num_samples=0)
 
 
 def test_k_must_be_positive():

@@ -7,11 +7,16 @@ import torch
 from tagger.linear_chain import (
     IMPLEMENTATIONS,
     ChainScores,
+    backward_scores,
+    forward_scores,
     k_best_decode,
     log_likelihood,
     log_partition,
+    sample_paths,
     sequence_score,
+    step_log_conditionals,
     step_log_likelihoods,
+    step_log_marginals,
     step_log_normalizers,
     tag_marginals,
     transition_marginals,
@@ -38,6 +43,8 @@ FUNCTIONS = {
     "step_log_normalizers": lambda scores, tags, mask: step_log_normalizers(scores, mask),
     "log_likelihood": log_likelihood,
     "step_log_likelihoods": step_log_likelihoods,
+    "step_log_conditionals": step_log_conditionals,
+    "step_log_marginals": step_log_marginals,
     "tag_marginals": lambda scores, tags, mask: tag_marginals(scores, mask),
     "transition_marginals": lambda scores, tags, mask: transition_marginals(scores, mask),
 }
@@ -112,6 +119,21 @@ def test_best_paths_equal_the_reference(size, kind, k):
     # Random scores have no ties, but a row without tokens has k empty paths.
     is_possible = (expected_scores > -torch.inf) & mask.any(1, keepdim=True)
     assert torch.equal(paths[is_possible], expected[is_possible])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_messages_and_samples_equal_the_reference(size, kind):
+    scores, _, mask = batch(size, kind)
+    results = []
+    for name in ("cpu", "reference"):
+        with use_implementation(name):
+            messages = forward_scores(scores, mask)[mask], backward_scores(scores, mask)[mask]
+            paths = sample_paths(scores, mask, 3, torch.manual_seed(1))
+            # Where no path is possible, a sample is meaningless.
+            is_possible = log_partition(scores, mask) > -torch.inf
+        results.append((*messages, paths[is_possible]))
+    torch.testing.assert_close(*results, rtol=1e-9, atol=1e-9)
 
 
 def test_a_path_through_an_underflowing_transition_counts():

@@ -63,6 +63,12 @@ class EnumeratedChain:
         probabilities = self.path_scores.softmax(0)
         return torch.einsum("p,pti,ptj->tij", probabilities, one_hot[:, :-1], one_hot[:, 1:])
 
+    def log_probability(self, allowed: torch.Tensor) -> torch.Tensor:
+        """log p(each token t has a tag of the set `allowed[t]`), `allowed` being (T, K) bool."""
+        is_inside = allowed.gather(1, self.path_tags.t().long()).all(0)
+        # The log-sum over no paths is -inf.
+        return torch.logsumexp(self.path_scores[is_inside], 0) - self.log_partition()
+
     def k_best(self, k: int) -> list:
         """The k best `(score, path)`, best first."""
         return sorted(zip(self.path_scores.tolist(), self.paths), reverse=True)[:k]

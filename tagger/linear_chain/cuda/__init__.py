@@ -1,7 +1,7 @@
 """The functions of `tagger.linear_chain.reference`, computed by Triton kernels on CUDA tensors.
 
-K-best decoding, forward and backward scores, second derivatives, the derivatives of marginals, and
-chains of more than 128 tags go through the reference.
+K-best decoding, sampling, forward and backward scores, step conditionals and step marginals, second
+derivatives, the derivatives of marginals, and chains of more than 128 tags go through the reference.
 
 Launch parameters: as many warps as leave each thread 32 registers for the transitions, the adjoint
 twice more for their transpose and their derivatives. Compiled for sm_90 in float32, the forward kernel
@@ -25,7 +25,14 @@ from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.cuda.language import triton
 from tagger.linear_chain.cuda.max_sum import best_path_kernel
 from tagger.linear_chain.cuda.sum_product import DROP, KEEP, SUM, adjoint_kernel, forward_kernel
-from tagger.linear_chain.reference import backward_scores, forward_scores, step_scores
+from tagger.linear_chain.reference import (
+    backward_scores,
+    forward_scores,
+    sample_paths,
+    step_log_conditionals,
+    step_log_marginals,
+    step_scores,
+)
 
 __all__ = [
     "backward_scores",
@@ -33,7 +40,10 @@ __all__ = [
     "k_best_decode",
     "log_likelihood",
     "log_partition",
+    "sample_paths",
+    "step_log_conditionals",
     "step_log_likelihoods",
+    "step_log_marginals",
     "step_log_normalizers",
     "step_scores",
     "tag_marginals",

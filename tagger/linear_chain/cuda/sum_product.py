@@ -7,8 +7,8 @@ logarithms, (K,), shifted at every token so that the largest is 0; only the prod
 transitions is taken between probabilities. What that product loses to underflow counts for nothing
 unless all of it is small; the few steps where it is are computed again in log space.
 
-The adjoint is derived in `tagger.linear_chain.cpu.sum_product`: with `u_t` the weight of log z_t and
-`p(i | j)` the probability that tag i precedes tag j, given the prefix and j,
+The adjoint is derived in `tagger.linear_chain.cpu.kernels.adjoints`: with `u_t` the weight of log z_t
+and `p(i | j)` the probability that tag i precedes tag j, given the prefix and j,
 
     adjoint[t, i] = (u_t - u_{t+1}) p(y_t = i | prefix) + sum_j adjoint[t+1, j] p(i | j)
 

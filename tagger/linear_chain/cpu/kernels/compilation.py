@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
 import numba
@@ -10,6 +11,12 @@ import torch
 
 # What a thread must at least have to do to be worth waking, in multiply-adds.
 _MIN_WORK = 100_000
+
+# What all kernels are compiled from, to tell outdated machine code by.
+_SOURCE_STAMP = [
+    (path.name, path.stat().st_mtime_ns, path.stat().st_size)
+    for path in sorted(Path(__file__).parent.glob("*.py"))
+]
 
 _pool: Optional[ThreadPoolExecutor] = None
 
@@ -26,9 +33,15 @@ def kernel(function: Callable, may_reorder: bool = True) -> Callable:
     fastmath = {"contract", "nsz", "reassoc"} if may_reorder else {"contract"}
     options: Dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder that a cache could live in is writable
+        dispatcher = numba.njit(cache=True, **options)(function)
+        # Numba looks at the one file that a kernel is in, although it calls kernels of others. Where
+        # this cannot be changed, nothing is cached, rather than something outdated.
+        cache_file = dispatcher._cache._cache_file
+        assert cache_file._source_stamp
+        cache_file._source_stamp = _SOURCE_STAMP
+    except (RuntimeError, AttributeError):  # the first, if no cache folder is writable
         return numba.njit(**options)(function)
+    return dispatcher
 
 
 def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *args: Any) -> List:

@@ -4,7 +4,7 @@ from typing import Tuple
 
 import numpy as np
 
-from tagger.linear_chain.cpu.compilation import kernel
+from tagger.linear_chain.cpu.kernels.compilation import kernel
 
 
 @kernel
@@ -122,6 +122,8 @@ def k_best_rows(
     for b in range(first, last):
         n = lengths[b]
         if n == 0:
+            # There is one path through no token.
+            path_scores[b, 1:] = -np.inf
             continue
         best.fill(-np.inf)
         for j in range(num_tags):

@@ -1,0 +1,1 @@
+"""Numba kernels, each over a range of rows of a batch."""

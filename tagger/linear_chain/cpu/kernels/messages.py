@@ -1,0 +1,218 @@
+"""Forward messages of a row, in probability space or, where they underflow, in log space.
+
+Everything is float64 inside, whatever the type of the scores. Messages are probabilities, normalised
+at every token, with the largest score of each token and of the transitions taken out. That is exact
+as long as no message underflows: a tag may be improbable by 250 orders of magnitude and yet lead to
+the only likely path. A row in which one does is computed again in log space, slowly.
+
+Letters: `n` the real tokens of a row; see the package for `B`, `T`, `K`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tagger.linear_chain.cpu.kernels.compilation import kernel
+from tagger.linear_chain.cpu.kernels.exponentials import exp, log_sum
+
+# Messages below this are taken for underflow. A product of such a message and a transition that
+# underflows is smaller by 1e-58 than any that counts.
+TINY = 1e-250
+
+
+class Chain(NamedTuple):
+    """The scores that all tokens share, as float64 log-scores and as probabilities up to a factor."""
+
+    transitions: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    # exp(transitions - transition_peak), and its transpose
+    leaving: np.ndarray
+    entering: np.ndarray
+    transition_peak: float
+    # exp(end - end_peak)
+    closing: np.ndarray
+    end_peak: float
+
+
+class Row(NamedTuple):
+    """Scratch for one row, each (T, K) but the last, (T,).
+
+    `arriving` holds what the tags of the token before send, before the emission; `messages` the
+    distribution of the tag given the prefix; `adjoint` the derivative by the emission. The first two
+    are logarithms where a row is computed in log space.
+    """
+
+    arriving: np.ndarray
+    messages: np.ndarray
+    adjoint: np.ndarray
+    log_normalizers: np.ndarray
+
+
+@kernel
+def peak_of(scores: np.ndarray) -> float:
+    """The largest of a vector, or 0 where all are -inf; written for speed, `max` is slower."""
+    even, odd = -np.inf, -np.inf
+    for k in range(0, len(scores) - 1, 2):
+        even = scores[k] if scores[k] > even else even
+        odd = scores[k + 1] if scores[k + 1] > odd else odd
+    peak = max(even, odd, scores[-1])
+    return peak if peak > -np.inf else 0.0
+
+
+@kernel
+def new_chain(transitions: np.ndarray, start: np.ndarray, end: np.ndarray) -> Chain:
+    """Takes the exponentials of the scores, their largest taken out."""
+    num_tags = len(start)
+    transition_peak = peak_of(transitions.ravel())
+    end_peak = peak_of(end)
+    leaving = np.empty((num_tags, num_tags))
+    closing = np.empty(num_tags)
+    for i in range(num_tags):
+        closing[i] = exp(end[i] - end_peak)
+        for j in range(num_tags):
+            leaving[i, j] = exp(transitions[i, j] - transition_peak)
+    return Chain(
+        transitions.astype(np.float64),
+        start.astype(np.float64),
+        end.astype(np.float64),
+        leaving,
+        leaving.T.copy(),
+        transition_peak,
+        closing,
+        end_peak,
+    )
+
+
+@kernel
+def new_row(num_tokens: int, num_tags: int) -> Row:
+    """Scratch with nothing in it."""
+    return Row(
+        np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
+        np.empty(num_tokens),
+    )
+
+
+@kernel
+def forward_row(chain: Chain, emissions: np.ndarray, row: Row) -> int:
+    """Fills `row`, `adjoint` only at the last token that a path reaches: its tag's distribution.
+
+    Args:
+        chain: a `Chain`.
+        emissions: (n, K), n > 0.
+        row: a `Row`.
+
+    Returns:
+        How many tokens are reached by a path (the last only if it may end there); -1 if a message
+        underflows.
+    """
+    num_tokens, num_tags = emissions.shape
+    start_peak = peak_of(chain.start)
+    for t in range(num_tokens):
+        message, arriving = row.messages[t], row.arriving[t]
+        if t == 0:
+            shift = start_peak
+            for k in range(num_tags):
+                arriving[k] = exp(chain.start[k] - start_peak)
+        else:
+            shift = chain.transition_peak
+            before = row.messages[t - 1]
+            for k in range(num_tags):
+                total = 0.0
+                for i in range(num_tags):
+                    total += before[i] * chain.entering[k, i]
+                arriving[k] = total
+        peak = peak_of(emissions[t])
+        total = 0.0
+        num_tiny = 0
+        for k in range(num_tags):
+            message[k] = arriving[k] * exp(emissions[t, k] - peak)
+            total += message[k]
+            num_tiny += message[k] < TINY
+        if num_tiny and _underflows(chain, emissions, row, t):
+            return -1
+        if total == 0.0:
+            return _stop(row, t, num_tokens)
+        scale = 1.0 / total
+        for k in range(num_tags):
+            message[k] *= scale
+        row.log_normalizers[t] = np.log(total) + peak + shift
+    return _close(chain, num_tokens, row)
+
+
+@kernel
+def _underflows(chain: Chain, emissions: np.ndarray, row: Row, t: int) -> bool:
+    """Whether the message of a possible tag at token t is too small."""
+    for k in range(len(chain.start)):
+        if row.messages[t, k] >= TINY or emissions[t, k] == -np.inf:
+            continue
+        if t == 0:
+            if chain.start[k] > -np.inf:
+                return True
+            continue
+        for i in range(len(chain.start)):
+            if row.messages[t - 1, i] > 0.0 and chain.transitions[i, k] > -np.inf:
+                return True
+    return False
+
+
+@kernel
+def _close(chain: Chain, num_tokens: int, row: Row) -> int:
+    """Adds the end scores to a row all of whose tokens are reached; returns as `forward_row`."""
+    t = num_tokens - 1
+    message, last = row.messages[t], row.adjoint[t]
+    total = 0.0
+    for k in range(len(chain.end)):
+        last[k] = message[k] * chain.closing[k]
+        total += last[k]
+    if total < TINY:
+        for k in range(len(chain.end)):
+            if message[k] > 0.0 and chain.end[k] > -np.inf:
+                return -1
+        return _stop(row, t, num_tokens)
+    for k in range(len(chain.end)):
+        last[k] /= total
+    row.log_normalizers[t] += np.log(total) + chain.end_peak
+    return num_tokens
+
+
+@kernel
+def _stop(row: Row, t: int, num_tokens: int) -> int:
+    """Notes that no path reaches token t; returns t."""
+    for later in range(t, num_tokens):
+        row.log_normalizers[later] = -np.inf
+    if t > 0:
+        for k in range(row.messages.shape[1]):
+            row.adjoint[t - 1, k] = row.messages[t - 1, k]
+    return t
+
+
+@kernel
+def forward_row_in_log_space(chain: Chain, emissions: np.ndarray, row: Row) -> int:
+    """As `forward_row`, for any scores."""
+    num_tokens, num_tags = emissions.shape
+    for t in range(num_tokens):
+        for k in range(num_tags):
+            row.arriving[t, k] = chain.start[k]
+            if t > 0:
+                row.arriving[t, k] = log_sum(row.messages[t - 1] + chain.transitions[:, k])
+            row.messages[t, k] = row.arriving[t, k] + emissions[t, k]
+        log_total = log_sum(row.messages[t])
+        if log_total == -np.inf:
+            break
+        row.log_normalizers[t] = log_total
+        for k in range(num_tags):
+            row.messages[t, k] -= log_total
+            row.adjoint[t, k] = np.exp(row.messages[t, k])
+    else:
+        closing = log_sum(row.messages[t] + chain.end)
+        if closing > -np.inf:
+            row.log_normalizers[t] += closing
+            for k in range(num_tags):
+                row.adjoint[t, k] = np.exp(row.messages[t, k] + chain.end[k] - closing)
+            return num_tokens
+    for later in range(t, num_tokens):
+        row.log_normalizers[later] = -np.inf
+    return t
