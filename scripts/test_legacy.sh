@@ -29,7 +29,12 @@ fi
 export PATH=$PWD/.venv-legacy/bin:$PATH
 export OMP_WAIT_POLICY=PASSIVE
 # Warnings are no errors where the old libraries, which nobody will change, give them.
-warnings=(ignore::DeprecationWarning ignore::FutureWarning "ignore:User provided device_type of 'cuda':UserWarning")
+warnings=(
+    ignore::DeprecationWarning
+    ignore::FutureWarning
+    "ignore:User provided device_type of 'cuda':UserWarning"
+    "ignore:unclosed file:ResourceWarning" # AllenNLP's log, where one process trains twice
+)
 export PYTHONWARNINGS=$(IFS=,; echo "${warnings[*]}")
 pytest "${warnings[@]/#/-W}" "$@"
 
