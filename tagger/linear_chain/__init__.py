@@ -3,7 +3,7 @@
 Letters: `B` batch, `T` tokens, `K` tags. All scores and `log_` quantities are in nats.
 """
 
-from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
 from tagger.linear_chain.functions import (
     backward_scores,
     forward_scores,
@@ -27,6 +27,7 @@ from tagger.linear_chain.spans import span_log_probabilities
 __all__ = [
     "IMPLEMENTATIONS",
     "ChainScores",
+    "allowed_tags",
     "backward_scores",
     "forward_scores",
     "k_best_decode",

@@ -136,8 +136,20 @@ def checked_labels(
         )
     if not bool(is_outside.any()):
         return tags.long()
-    every_tag = torch.arange(num_tags, device=tags.device)
-    return is_outside.unsqueeze(2) | (tags.unsqueeze(2) == every_tag)
+    return allowed_tags(tags, num_tags)
+
+
+def allowed_tags(labels: torch.Tensor, num_tags: int) -> torch.Tensor:
+    """The tags that each token may have, (B, T, K) bool.
+
+    Args:
+        labels: (B, T) int64, -1 where every tag is allowed; or what is to be returned.
+        num_tags: K.
+    """
+    if labels.dim() == 3:
+        return labels
+    every_tag = torch.arange(num_tags, device=labels.device)
+    return (labels.unsqueeze(2) == every_tag) | (labels.unsqueeze(2) == -1)
 
 
 def checked_path(

@@ -10,7 +10,7 @@ from typing import List, Tuple
 
 import torch
 
-from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
 
 
 def step_scores(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
@@ -59,7 +59,7 @@ def step_log_conditionals(
 ) -> torch.Tensor:
     """The log-probability of each token's label given the labels before it, (B, T)."""
     mask = _mask(scores, lengths)
-    allowed = _allowed(labels, mask, len(scores.start))
+    allowed = allowed_tags(labels, len(scores.start)) | ~mask.unsqueeze(2)
     # (B, T, K): the log-sum, up to a constant, of all paths through a tag whose prefix is allowed
     _, _, arrivals = _forward_messages(restricted(scores, allowed), mask)
     joint = (
@@ -74,7 +74,7 @@ def step_log_marginals(
     """The log-probability of each token's label, (B, T)."""
     mask = _mask(scores, lengths)
     joint = _forward_messages(scores, mask)[0] + _backward_messages(scores, mask)[0]
-    return _log_shares(joint, _allowed(labels, mask, len(scores.start)), mask)
+    return _log_shares(joint, allowed_tags(labels, len(scores.start)), mask)
 
 
 def forward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
@@ -184,13 +184,6 @@ def _empty_path_scores(path_scores: torch.Tensor) -> torch.Tensor:
     scores = torch.full_like(path_scores, -torch.inf)
     scores[:, :1] = 0
     return scores
-
-
-def _allowed(labels: torch.Tensor, mask: torch.Tensor, num_tags: int) -> torch.Tensor:
-    """The tags that each token may have, (B, T, K) bool."""
-    if labels.dim() == 2:
-        labels = labels.unsqueeze(2) == torch.arange(num_tags, device=labels.device)
-    return labels | ~mask.unsqueeze(2)
 
 
 def _log_shares(joint: torch.Tensor, allowed: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -24,7 +24,8 @@ class ConditionalRandomField(torch.nn.Module):
 
     With default arguments the signatures, the parameters' names and the numbers are AllenNLP's, so
     that trained weights move both ways. Deviations: a mask with a hole is refused instead of
-    mis-scored, and so is a tag out of range; a path that the constraints forbid scores -inf.
+    mis-scored (an unknown tag, which such holes are used for, is -1), and so is a tag out of range; a
+    path that the constraints forbid scores -inf.
 
     Args:
         num_tags: K, the number of tags.
@@ -83,7 +84,8 @@ class ConditionalRandomField(torch.nn.Module):
 
         Args:
             inputs: (B, T, K), emission scores.
-            tags: (B, T) int64, the gold tags.
+            tags: (B, T) int64, the gold tags, -1 where unknown; or (B, T, K) bool, the set of tags that
+                each token may have.
             mask: (B, T) bool, right-padded; `None` where every token is real.
 
         Returns:

@@ -1,3 +1,5 @@
+import math
+
 import allennlp.modules as allennlp_modules
 import pytest
 import torch
@@ -15,7 +17,7 @@ from tagger.modules.weight_rules import BalancedWeightRule
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
 from tests.oracles.linear_chain import EnumeratedChain
 
-STRATEGIES = ["emission", "emission_transition", "lannoy"]
+STRATEGIES = ["chain", "emission", "emission_transition", "lannoy", "marginal", "softmax_margin"]
 WEIGHTS = [0.5, 2.0, 3.0]
 LENGTHS = [4, 1, 3]
 
@@ -37,7 +39,7 @@ def vocab():
     return vocab
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", sorted({*STRATEGIES} - {"marginal"}))
 def test_unit_weights_give_the_plain_log_likelihood(name, chains):
     scores, tags, mask = chains
     actual = weighting(name, [1.0, 1.0, 1.0]).weighted_log_likelihood(scores, tags, mask)
@@ -65,6 +67,224 @@ def test_padding_changes_nothing(name, garbage, chains):
     torch.testing.assert_close(actual, strategy.weighted_log_likelihood(scores, tags, mask))
     actual.sum().backward()
     assert all(tensor.grad.isfinite().all() for tensor in scores)
+
+
+def enumerated(scores, tags):
+    """The chain of each row, written out, and its path."""
+    for row, length in enumerate(LENGTHS):
+        yield EnumeratedChain(scores, row, length), tuple(tags[row, :length].tolist())
+
+
+def sets_of(path, known, num_tags=3):
+    """(T, K) bool: one tag where `known`, else all."""
+    every_tag = torch.arange(num_tags)
+    rows = [(every_tag == k) | (not is_known) for k, is_known in zip(path, known)]
+    return torch.stack(rows)
+
+
+def test_chain_weights_each_conditional_by_its_gold_tag(chains):
+    scores, tags, mask = chains
+    actual = weighting("chain").weighted_log_likelihood(scores, tags, mask)
+    for row, (chain, path) in enumerate(enumerated(scores, tags)):
+        expected, before = 0.0, 0.0
+        for t, k in enumerate(path):
+            up_to_here = chain.log_probability(sets_of(path, [s <= t for s in range(len(path))]))
+            expected += WEIGHTS[k] * (up_to_here - before)
+            before = up_to_here
+        torch.testing.assert_close(actual[row], expected)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
+def test_marginal_weights_each_focal_log_marginal_by_its_gold_tag(gamma, chains):
+    scores, tags, mask = chains
+    actual = weighting("marginal", gamma=gamma).weighted_log_likelihood(scores, tags, mask)
+    for row, (chain, path) in enumerate(enumerated(scores, tags)):
+        expected = 0.0
+        for t, k in enumerate(path):
+            p = chain.tag_marginals()[t, k]
+            expected += WEIGHTS[k] * (1 - p) ** gamma * p.log()
+        torch.testing.assert_close(actual[row], expected)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
+def test_a_certain_token_has_no_marginal_loss_and_no_nan(gamma):
+    scores = ChainScores(torch.tensor([[[0.0, -100.0]]]), *random_chains(1, 1, 2)[1:])
+    emissions = scores.emissions.double().requires_grad_()
+    value = weighting("marginal", [2.0, 3.0], gamma=gamma).weighted_log_likelihood(
+        scores._replace(emissions=emissions), torch.tensor([[0]]), torch.tensor([[True]])
+    )
+    value.sum().backward()
+    assert value.item() == pytest.approx(0, abs=1e-20)
+    assert emissions.grad.abs().max() < 1e-20
+
+
+COST = [[0.0, 0.3, 1.0], [2.0, 0.0, 0.5], [0.7, 0.1, 0.0]]
+
+
+def margins(weights=WEIGHTS, cost=COST):
+    """The cost of each tag, second, against the gold tag, first, by the definition."""
+    return [
+        [0.0 if i == j else cost[i][j] + math.log(weights[i]) for j in range(3)] for i in range(3)
+    ]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"cost": COST}])
+def test_softmax_margin_adds_its_cost_to_all_paths(arguments, chains):
+    scores, tags, mask = chains
+    strategy = weighting("softmax_margin", **arguments)
+    actual = strategy.weighted_log_likelihood(scores, tags, mask)
+    cost = margins(cost=arguments.get("cost", [[0.0] * 3] * 3))
+    for row, (chain, path) in enumerate(enumerated(scores, tags)):
+        augmented = [
+            sum(steps) + sum(cost[i][j] for i, j in zip(path, other))
+            for other, steps in chain.step_scores.items()
+        ]
+        expected = sum(chain.step_scores[path]) - torch.tensor(augmented).double().logsumexp(0)
+        torch.testing.assert_close(actual[row], expected, rtol=1e-6, atol=1e-6)
+
+
+def test_softmax_margin_takes_a_cost_without_weights():
+    alone = TagWeighting.by_name("softmax_margin")(cost=COST)
+    assert alone.tag_weights.tolist() == [1, 1, 1]
+    torch.testing.assert_close(alone.cost, torch.tensor(COST))
+
+
+def test_softmax_margin_costs_by_kind_of_error(vocab):
+    params = Params(
+        {"type": "softmax_margin", "missing": {"PER": 2}, "inventing": 0.5, "confusing": 1}
+    )
+    cost = TagWeighting.from_params(params, vocab=vocab).cost.tolist()
+    # O, B-PER, I-PER, B-LOC, I-LOC
+    assert cost[0] == [0, 0.5, 0.5, 0.5, 0.5]
+    assert cost[1] == [2, 0, 0, 1, 1]
+    assert cost[2] == [2, 0, 0, 1, 1]
+    assert cost[3] == [0, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"cost": [[0.0, 1.0]]}, r"`cost` must have 1 rows of 1 numbers.*rows of \[2\]"),
+        ({"cost": [[0.0, -1.0], [0.0, 0.0]]}, "gives tag 1 where 0 is right the cost -1.0"),
+        ({"cost": [[0.0, 1.0], [0.0, 1.0]]}, "gives the right tag 1 the cost 1.0"),
+        ({"missing": float("nan")}, "`missing` gives all labels the cost nan"),
+        ({"inventing": {"PRE": 1.0}}, r"`inventing` names `PRE`, .*; did you mean `PER`\?"),
+        ({"confusing": 1.0, "vocab": None}, "need a vocabulary to look labels up"),
+        ({"cost": [[0.0]], "tag_weights": [1.0, 1.0]}, "`cost` must have 2 rows of 2"),
+    ],
+)
+def test_costs_that_make_no_sense_are_refused(arguments, message, vocab):
+    with pytest.raises(ConfigurationError, match=message):
+        TagWeighting.by_name("softmax_margin")(**{"vocab": vocab, **arguments})
+
+
+@pytest.mark.parametrize("gamma", [-1.0, float("nan"), float("inf")])
+def test_a_gamma_that_makes_no_sense_is_refused(gamma):
+    with pytest.raises(ConfigurationError, match="`gamma` must be a finite number of at least 0"):
+        weighting("marginal", gamma=gamma)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_unknown_tags_everywhere_teach_nothing(name, chains):
+    scores, tags, mask = chains
+    actual = weighting(name).weighted_log_likelihood(scores, torch.full_like(tags, -1), mask)
+    torch.testing.assert_close(actual, torch.zeros_like(actual))
+    assert torch.autograd.grad(actual.sum(), scores.emissions)[0].abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_sets_of_one_tag_are_a_path(name, chains):
+    scores, tags, mask = chains
+    strategy = weighting(name)
+    sets = torch.nn.functional.one_hot(tags, 3).bool()
+    torch.testing.assert_close(
+        strategy.weighted_log_likelihood(scores, sets, mask),
+        strategy.weighted_log_likelihood(scores, tags, mask),
+    )
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_an_unknown_tag_is_the_set_of_all_tags(name, chains):
+    scores, tags, mask = chains
+    strategy = weighting(name)
+    tags[0, 1] = tags[2, 0] = -1
+    sets = torch.nn.functional.one_hot(tags.clamp(min=0), 3).bool() | (tags == -1).unsqueeze(2)
+    values = strategy.weighted_log_likelihood(scores, tags, mask)
+    torch.testing.assert_close(values, strategy.weighted_log_likelihood(scores, sets, mask))
+    assert values.requires_grad
+
+
+def test_chain_takes_a_set_by_its_probability_given_the_labels_before(chains):
+    scores, tags, mask = chains
+    known = [True, False, True, True]
+    partial = tags.masked_fill(~torch.tensor(known), -1)
+    actual = weighting("chain").weighted_log_likelihood(scores, partial, mask)
+    for row, (chain, path) in enumerate(enumerated(scores, tags)):
+        expected, before = 0.0, 0.0
+        for t, k in enumerate(path):
+            up_to_here = chain.log_probability(
+                sets_of(path, [s <= t and known[s] for s in range(len(path))])
+            )
+            expected += (WEIGHTS[k] if known[t] else 0.0) * (up_to_here - before)
+            before = up_to_here
+        torch.testing.assert_close(actual[row], expected)
+
+
+def test_a_set_weighs_the_mean_of_its_tags(chains):
+    sets = torch.tensor([[[True, True, False], [False, False, True], [True, True, True]]])
+    expected = torch.tensor([[1.25, 3.0, 5.5 / 3]], dtype=torch.float64)
+    mask = torch.ones(1, 3, dtype=torch.bool)
+    torch.testing.assert_close(weighting("chain").token_weights(sets, mask), expected)
+    path = torch.tensor([[1, 2, -1]])
+    expected[0, 0] = 2.0
+    torch.testing.assert_close(weighting("chain").token_weights(path, mask), expected)
+
+
+def test_softmax_margin_charges_a_set_by_its_cheapest_tag(chains):
+    scores, tags, mask = chains
+    sets = torch.nn.functional.one_hot(tags, 3).bool()
+    sets[0, 1] = torch.tensor([True, False, True])
+    strategy = weighting("softmax_margin", cost=COST)
+    actual = strategy.weighted_log_likelihood(scores, sets, mask)[0]
+    table = margins()
+    chain = EnumeratedChain(scores, 0, 4)
+    charges = [table[k] for k in tags[0].tolist()]
+    charges[1] = [0.0, min(table[0][1], table[2][1]), 0.0]
+    allowed, augmented = [], []
+    for path, steps in chain.step_scores.items():
+        augmented.append(sum(steps) + sum(charge[k] for charge, k in zip(charges, path)))
+        if all(sets[0, t, k] for t, k in enumerate(path)):
+            allowed.append(sum(steps))
+    expected = torch.tensor(allowed).logsumexp(0) - torch.tensor(augmented).logsumexp(0)
+    torch.testing.assert_close(actual, expected.double(), rtol=1e-5, atol=1e-5)
+
+
+def learnt_share(strategy):
+    """How probable tag 1 becomes if tokens look alike, and a third of them has it."""
+    tags = torch.tensor([[0, 0, 1, 0, 1, 0, 0, 0, 1]])
+    emissions = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    zeros = emissions.new_zeros(2, 2)
+    optimizer = torch.optim.LBFGS([emissions], max_iter=50)
+
+    def loss():
+        optimizer.zero_grad()
+        scores = ChainScores(emissions.expand(1, 9, 2), zeros, zeros[0], zeros[0])
+        value = -strategy.weighted_log_likelihood(scores, tags, tags >= 0).sum()
+        value.backward()
+        return value
+
+    optimizer.step(loss)
+    return float(emissions.softmax(0)[1].detach())
+
+
+@pytest.mark.parametrize("name", ["chain", "marginal", "softmax_margin"])
+def test_a_heavier_tag_becomes_more_probable(name):
+    light, unit, heavy = (learnt_share(weighting(name, [1.0, c])) for c in (0.25, 1.0, 4.0))
+    assert light < unit < heavy
+    assert unit == pytest.approx(1 / 3, rel=1e-4)
+    if name != "softmax_margin":
+        # as if the tag occurred four times as often
+        assert heavy == pytest.approx(12 / 18, rel=1e-4)
 
 
 def enumerated_log_likelihoods(scores, tags):

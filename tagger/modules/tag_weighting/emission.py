@@ -17,7 +17,8 @@ class EmissionWeighting(TagWeighting):
     decoding then works with those as they are. The path that decoding prefers need not be the one
     that training ranks first, unless `weighted_decoding` is set.
 
-    The objective is the log-likelihood of a distribution, that of the scaled scores.
+    The objective is the log-likelihood of a distribution, that of the scaled scores; of labels that
+    leave tags open, the probability that it gives to all paths which they allow.
 
     Args:
         weighted_decoding: whether to scale the emissions in decoding too.

@@ -24,14 +24,16 @@ class LannoyWeighting(TagWeighting):
     the loss falls, so judge by metrics and stop early. Published curves of precision and recall over
     the weight are erratic. AllenNLP's version weights a transition by the tag moved from, and its
     normaliser by the tag moved to; here one weight, that of the tag moved to, goes with both.
+
+    A token whose label is a set weighs the mean of the set's weights, and the log-normalisers of the
+    chain that is restricted to what the labels allow take the place of the scores.
     """
 
     def _weighted_log_likelihood(
         self, scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        # (B, T)
-        weights = self.tag_weights[torch.where(mask, tags, torch.zeros_like(tags))]
-        return (weights * step_log_likelihoods(scores, tags, mask)).sum(1)
+        steps = step_log_likelihoods(scores, tags, mask)
+        return (self.token_weights(tags, mask) * steps).sum(1)
 
     def _set_weights(self, weights: Sequence[float]) -> None:
         super()._set_weights(weights)

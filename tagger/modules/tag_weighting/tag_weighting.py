@@ -106,11 +106,15 @@ class TagWeighting(torch.nn.Module, Registrable):
     def weighted_log_likelihood(
         self, scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """What training maximises, for each sequence; at unit weights the log-likelihood.
+        """What training maximises, for each sequence.
+
+        At unit weights, and without other options, it is the log-likelihood under every strategy but
+        `marginal`. Of labels that leave tags open, see the strategy.
 
         Args:
             scores: of B sequences over K tags.
-            tags: (B, T) int64, the gold tags.
+            tags: (B, T) int64, the gold tags, -1 where unknown; or (B, T, K) bool, the set of tags that
+                each token may have.
             mask: (B, T) bool, right-padded.
 
         Returns:
@@ -133,6 +137,22 @@ class TagWeighting(torch.nn.Module, Registrable):
     ) -> torch.Tensor:
         """As `weighted_log_likelihood`, the weights being known."""
         raise NotImplementedError
+
+    def token_weights(self, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The weight of each token's gold tag, of a set of tags the mean of theirs.
+
+        Args:
+            tags: as for `weighted_log_likelihood`.
+            mask: (B, T) bool.
+
+        Returns:
+            (B, T), undefined in the padding.
+        """
+        if tags.dim() == 3:
+            return (tags * self.tag_weights).sum(2) / tags.sum(2).clamp(min=1)
+        is_known = mask & (tags >= 0)
+        weights = self.tag_weights[torch.where(is_known, tags, torch.zeros_like(tags))]
+        return torch.where(is_known, weights, self.tag_weights.mean())
 
     def decoding_scores(self, scores: ChainScores) -> ChainScores:
         """The scores to decode with: the plain ones, unless a strategy says otherwise."""
