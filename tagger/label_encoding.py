@@ -188,6 +188,47 @@ def spans_to_tags(spans: Sequence[Span], num_tokens: int, encoding: str) -> List
     return tags
 
 
+def tags_of_span(
+    span: Span, num_tokens: int, tags: Sequence[str], encoding: str
+) -> List[List[bool]]:
+    """Says which tags spell a span, whatever the others of its sequence are.
+
+    The probability that a tagger gives to the span is that of these tags: see
+    `tagger.linear_chain.span_log_probabilities`.
+
+    Args:
+        span: The span.
+        num_tokens: How many tokens its sequence has.
+        tags: All tags, in the order of their indices.
+        encoding: Their encoding. Not IOB1, where the first tag depends on the one before.
+
+    Returns:
+        For each token from the first of the span to the one after its last, if there is one, whether
+        it may have each tag. The token after it must not go on with the span.
+
+    Raises:
+        ValueError: If the span does not fit the sequence, or the encoding is IOB1.
+
+    Example:
+        >>> tags_of_span(("X", (1, 1)), 3, ["O", "B-X", "I-X"], "BIO")
+        [[False, True, False], [True, True, False]]
+    """
+    label, (start, end) = span
+    if encoding == "IOB1":
+        raise ValueError("`encoding` is IOB1, where a span's first tag depends on others; use BIO")
+    if not 0 <= start <= end < num_tokens:
+        raise ValueError(
+            f"`span` is {span}, expected a start and an inclusive end within {num_tokens} tokens"
+        )
+    split = [_split_tag_of(encoding, tag) for tag in tags]
+    spelling = spans_to_tags([(label, (0, end - start))], end - start + 1, encoding)
+    allowed = [[tag == spelt for tag in tags] for spelt in spelling]
+    if end + 1 < num_tokens:
+        bound = _rules(encoding).bound
+        allowed.append([not (prefix in bound and other == label) for prefix, other in split])
+    return allowed
+
+
 def convert_tags(
     tags: Sequence[str], source: str, target: str, unknown_tag: Optional[str] = None
 ) -> List[str]:

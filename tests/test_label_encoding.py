@@ -13,6 +13,7 @@ from tagger.label_encoding import (
     convert_tags,
     spans_to_tags,
     split_tag,
+    tags_of_span,
     tags_to_spans,
 )
 
@@ -212,3 +213,33 @@ def test_allowed_transitions_refuse_tags_of_another_encoding():
 def test_an_unknown_encoding_is_refused():
     with pytest.raises(ValueError, match="`encoding` is 'IOB2', expected one of BIO, IOB1"):
         tags_to_spans(["O"], "IOB2")
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "BIOUL", "BMES"])
+def test_tags_of_a_span_are_those_of_the_legal_sequences_that_hold_it(encoding):
+    names = tag_set(encoding)
+    for tags in all_sequences(encoding):
+        if not is_legal(tags, encoding):
+            continue
+        spans = tags_to_spans(tags, encoding)
+        for start, end, label in product(range(len(tags)), range(len(tags)), ["PER", "LOC"]):
+            if start > end:
+                continue
+            allowed = tags_of_span((label, (start, end)), len(tags), names, encoding)
+            around = tags[start : start + len(allowed)]
+            assert len(around) == min(end - start + 2, len(tags) - start)
+            spells_it = all(row[names.index(tag)] for row, tag in zip(allowed, around))
+            assert spells_it == ((label, (start, end)) in spans)
+
+
+@pytest.mark.parametrize(
+    ("span", "encoding", "message"),
+    [
+        (("PER", (0, 0)), "IOB1", "`encoding` is IOB1, .* use BIO"),
+        (("PER", (1, 2)), "BIO", "expected a start and an inclusive end within 2 tokens"),
+        (("PER", (1, 0)), "BIO", "expected a start and an inclusive end"),
+    ],
+)
+def test_a_span_that_has_no_tags_is_refused(span, encoding, message):
+    with pytest.raises(ValueError, match=message):
+        tags_of_span(span, 2, tag_set("BIO"), encoding)
