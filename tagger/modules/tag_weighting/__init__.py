@@ -6,7 +6,7 @@ from tagger.modules.tag_weighting.emission_transition import EmissionTransitionW
 from tagger.modules.tag_weighting.lannoy import LannoyWeighting
 from tagger.modules.tag_weighting.marginal import MarginalWeighting
 from tagger.modules.tag_weighting.softmax_margin import SoftmaxMarginWeighting
-from tagger.modules.tag_weighting.tag_weighting import TagWeighting, tag_weights_from_labels
+from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 
 __all__ = [
     "ChainWeighting",
@@ -16,5 +16,4 @@ __all__ = [
     "MarginalWeighting",
     "SoftmaxMarginWeighting",
     "TagWeighting",
-    "tag_weights_from_labels",
 ]
