@@ -3,7 +3,7 @@
 Letters: `B` batch, `T` tokens, `K` tags. All scores and `log_` quantities are in nats.
 """
 
-from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
+from tagger.linear_chain.chain_scores import ChainScores, allowed_tags, checked_lengths
 from tagger.linear_chain.functions import (
     backward_scores,
     forward_scores,
@@ -29,6 +29,7 @@ __all__ = [
     "ChainScores",
     "allowed_tags",
     "backward_scores",
+    "checked_lengths",
     "forward_scores",
     "k_best_decode",
     "log_likelihood",

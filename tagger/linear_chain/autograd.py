@@ -5,17 +5,10 @@ from typing import Any, Callable, Optional, Tuple
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.tracing import not_traced as not_traced
 
 #: A function of the scores alone, in the reference or equal to it.
 ScoreFunction = Callable[[ChainScores], torch.Tensor]
-
-
-def _as_it_is(function: Callable) -> Callable:
-    return function
-
-
-#: Keeps `torch.compile` from tracing a function; PyTorch before 2.1 has no way to ask for it.
-not_traced = torch.compiler.disable if hasattr(torch, "compiler") else _as_it_is
 
 
 class ReferenceDerivatives(torch.autograd.Function):

@@ -1,8 +1,10 @@
 """The scores that define a linear chain, and the checks that they have to pass."""
 
-from typing import NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 import torch
+
+from tagger.linear_chain.tracing import not_traced
 
 
 class ChainScores(NamedTuple):
@@ -58,6 +60,7 @@ def checked_scores(scores: ChainScores) -> ChainScores:
     return ChainScores(*(tensor.to(dtype) for tensor in scores))
 
 
+@not_traced
 def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> torch.Tensor:
     """Returns how many tokens of each row are real, (B,) int64.
 
@@ -72,7 +75,8 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
     if mask is None:
         return torch.full((batch_size,), num_tokens, device=emissions.device)
     if mask.dim() == 1 and mask.dtype == torch.int64 and len(mask) == batch_size:
-        if bool(((mask < 0) | (mask > num_tokens)).any()):
+        lengths = _array_on_cpu(mask)
+        if bool(((lengths < 0) | (lengths > num_tokens)).any()):
             raise ValueError(f"`mask` holds lengths outside 0 to {num_tokens}: {mask.tolist()}")
         return mask
     if mask.shape != (batch_size, num_tokens):
@@ -80,18 +84,19 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
             f"`mask` must be ({batch_size}, {num_tokens}) as the emissions' first two dimensions, "
             f"or {batch_size} int64 lengths; got {mask.dtype} of shape {tuple(mask.shape)}"
         )
-    mask = mask.bool()
+    mask = _array_on_cpu(mask.bool())
     # (B, T - 1): a real token after a masked one
     rises = mask[:, 1:] > mask[:, :-1]
     if bool(rises.any()):
-        row = int(rises.any(1).nonzero()[0])
+        row = rises.any(1).tolist().index(True)
         raise ValueError(
             f"`mask` must be right-padded: row {row} has a real token after a masked one; move the "
             f"padding to the end"
         )
-    return mask.sum(1)
+    return torch.as_tensor(mask.sum(1))
 
 
+@not_traced
 def checked_labels(
     tags: torch.Tensor, lengths: torch.Tensor, emissions: torch.Tensor
 ) -> torch.Tensor:
@@ -124,11 +129,11 @@ def checked_labels(
             f"dimensions, or be bool of shape {tuple(emissions.shape)}; got {tags.dtype} of shape "
             f"{tuple(tags.shape)}"
         )
-    is_outside = (tags < 0) | (tags >= num_tags)
-    if not bool(is_outside.any()):
+    array = _array_on_cpu(tags)
+    if not bool(((array < 0) | (array >= num_tags)).any()):
         return tags.long()
     # What lies in the padding is nobody's concern.
-    is_outside &= _is_real(lengths, num_tokens)
+    is_outside = ((tags < 0) | (tags >= num_tags)) & _is_real(lengths, num_tokens)
     for row, token in (is_outside & (tags != -1)).nonzero().tolist():
         raise ValueError(
             f"`tags` must lie in 0 to {num_tags - 1} at real tokens, or be -1 where unknown; row "
@@ -167,6 +172,14 @@ def checked_path(
             "`log_likelihood` takes them"
         )
     return labels
+
+
+def _array_on_cpu(tensor: torch.Tensor) -> Any:
+    """The tensor or, if it is on a CPU, an array: PyTorch spreads even checks of it over threads.
+
+    On a busy machine these wait for one another longer than the check takes.
+    """
+    return tensor.numpy() if tensor.device.type == "cpu" else tensor
 
 
 def _is_real(lengths: torch.Tensor, num_tokens: int) -> torch.Tensor:

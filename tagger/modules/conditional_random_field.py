@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.linear_chain import (
     ChainScores,
+    checked_lengths,
     k_best_decode,
     log_likelihood,
     log_partition,
@@ -154,12 +155,13 @@ class ConditionalRandomField(torch.nn.Module):
             best first. Paths end where the mask ends. Where the constraints allow no path, the score
             is -inf and the path meaningless.
         """
-        mask = self._mask(logits, mask)
-        paths, path_scores = k_best_decode(self._decoding_scores(logits), mask, k=top_k or 1)
-        lengths = mask.sum(1).tolist()
+        lengths = checked_lengths(self._mask(logits, mask), logits)
+        paths, path_scores = k_best_decode(self._decoding_scores(logits), lengths, k=top_k or 1)
         k_best = [
             [(path[:length], score) for path, score in zip(row_paths, row_scores)]
-            for length, row_paths, row_scores in zip(lengths, paths.tolist(), path_scores.tolist())
+            for length, row_paths, row_scores in zip(
+                lengths.tolist(), paths.tolist(), path_scores.tolist()
+            )
         ]
         if top_k is None:
             return [row[0] for row in k_best]

@@ -10,7 +10,6 @@ from tagger.linear_chain.autograd import (
     ReferenceDerivatives,
     ScoreFunction,
     gradients_of,
-    not_traced,
 )
 from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.cpu.arrays import array, arrays, gradients_by_scores, ones, tag_array
@@ -24,6 +23,7 @@ from tagger.linear_chain.cpu.kernels.marginals import (
 from tagger.linear_chain.cpu.kernels.messages import TINY
 from tagger.linear_chain.cpu.kernels.sum_product import transition_marginal_rows
 from tagger.linear_chain.cpu.normalizers import value_and_gradients
+from tagger.linear_chain.tracing import not_traced
 
 
 @not_traced

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 # What a thread must at least have to do to be worth waking, in multiply-adds.
-_MIN_WORK = 100_000
+_MIN_WORK = 200_000
 
 # What all kernels are compiled from, to tell outdated machine code by.
 _SOURCE_STAMP = [

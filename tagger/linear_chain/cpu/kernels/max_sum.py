@@ -1,7 +1,5 @@
 """Kernels over the best paths. Scores are summed in float64, whatever the type that they come in."""
 
-from typing import Tuple
-
 import numpy as np
 
 from tagger.linear_chain.cpu.kernels.compilation import kernel
@@ -9,34 +7,30 @@ from tagger.linear_chain.cpu.kernels.compilation import kernel
 
 @kernel
 def _arrive(before: np.ndarray, transitions: np.ndarray, arriving: np.ndarray) -> None:
-    """Writes `max_i before[i] + transitions[i, k]`."""
-    num_tags = len(before)
-    arriving.fill(-np.inf)
-    # Four tags at a time, because the maxima stay in memory.
-    for i in range(0, num_tags - 3, 4):
+    """Writes `max_i before[i] + transitions[i, k]`.
+
+    Args:
+        before: (W,), W being a multiple of 4.
+        transitions: (W, W).
+        arriving: (2, W); the result goes to the first row, the second is scratch.
+    """
+    # The last of the rows that are written in turns must be the first.
+    source = (len(before) // 4) % 2
+    arriving[source].fill(-np.inf)
+    # Four tags at a time, because the maxima stay in memory. From row to row, because a loop that
+    # raises numbers in place is compiled to stores under a mask, which some processors do slowly.
+    for i in range(0, len(before), 4):
+        old, new = arriving[source], arriving[1 - source]
         b0, b1, b2, b3 = before[i], before[i + 1], before[i + 2], before[i + 3]
-        for k in range(num_tags):
+        for k in range(len(before)):
             s0, s1 = b0 + transitions[i, k], b1 + transitions[i + 1, k]
             s2, s3 = b2 + transitions[i + 2, k], b3 + transitions[i + 3, k]
             left = s1 if s1 > s0 else s0
             right = s3 if s3 > s2 else s2
             score = right if right > left else left
-            arriving[k] = score if score > arriving[k] else arriving[k]
-    for i in range(num_tags - num_tags % 4, num_tags):
-        for k in range(num_tags):
-            score = before[i] + transitions[i, k]
-            arriving[k] = score if score > arriving[k] else arriving[k]
-
-
-@kernel
-def _best_tag(before: np.ndarray, following: np.ndarray) -> Tuple[int, float]:
-    """The tag k of the highest `before[k] + following[k]`, and that score."""
-    tag, best = 0, -np.inf
-    for k in range(len(before)):
-        score = before[k] + following[k]
-        if score > best:
-            tag, best = k, score
-    return tag, best
+            top = old[k]
+            new[k] = score if score > top else top
+        source = 1 - source
 
 
 @kernel
@@ -53,8 +47,8 @@ def best_rows(
 ) -> None:
     """Writes the best path of rows `first` to `last`.
 
-    Keeps scores, not back-pointers: the best predecessor is sought again for the tags on the path
-    alone.
+    Keeps scores, not back-pointers: the best predecessor of a tag on the path is the first one whose
+    score, computed again, is what arrived at the tag.
 
     Args:
         first: the first row.
@@ -68,23 +62,38 @@ def best_rows(
         path_scores: (B, 1); holds zeros.
     """
     num_tokens, num_tags = emissions.shape[1:]
-    transitions = transitions.astype(np.float64)
-    # (T, K): the score of the best prefix that ends in each tag
-    best = np.empty((num_tokens, num_tags))
+    # Whole vectors of 4 tags, the last of which may be impossible.
+    width = (num_tags + 3) // 4 * 4
+    leaving = np.full((width, width), -np.inf)
+    leaving[:num_tags, :num_tags] = transitions
+    entering = leaving.T.copy()
+    # The score of the best prefix up to each tag, without the tag's emission (two rows, the second is
+    # scratch) and with it.
+    arriving = np.full((num_tokens, 2, width), -np.inf)
+    best = np.full((num_tokens, width), -np.inf)
     for b in range(first, last):
         n = lengths[b]
         if n == 0:
             continue
         for k in range(num_tags):
-            best[0, k] = np.float64(start[k]) + emissions[b, 0, k]
-        for t in range(1, n):
-            _arrive(best[t - 1], transitions, best[t])
+            arriving[0, 0, k] = start[k]
+        for t in range(n):
+            if t > 0:
+                _arrive(best[t - 1], leaving, arriving[t])
             for k in range(num_tags):
-                best[t, k] += emissions[b, t, k]
-        tag, path_scores[b, 0] = _best_tag(best[n - 1], end)
+                best[t, k] = arriving[t, 0, k] + emissions[b, t, k]
+        tag, top = 0, -np.inf
+        for k in range(num_tags):
+            score = best[n - 1, k] + end[k]
+            if score > top:
+                tag, top = k, score
+        path_scores[b, 0] = top
         paths[b, 0, n - 1] = tag
         for t in range(n - 1, 0, -1):
-            tag, _ = _best_tag(best[t - 1], transitions[:, tag])
+            score, before, into = arriving[t, 0, tag], best[t - 1], entering[tag]
+            tag = 0
+            while tag < num_tags - 1 and before[tag] + into[tag] != score:
+                tag += 1
             paths[b, 0, t - 1] = tag
 
 
