@@ -1,4 +1,7 @@
 """Dataset readers and fields."""
 
 from tagger.data.dataset_readers import ColumnDatasetReader as ColumnDatasetReader
+from tagger.data.fields import LabelSetsField as LabelSetsField
 from tagger.data.fields import TagField as TagField
+from tagger.data.label_counts import LabelCounts as LabelCounts
+from tagger.data.label_counts import count_labels as count_labels

@@ -10,19 +10,20 @@ from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
-from allennlp.training.metrics import CategoricalAccuracy, Metric
 
 from tagger.data.fields import tags_in_order
 from tagger.label_encoding import complete_tags, infer_encoding
-from tagger.metrics import SpanScores
 from tagger.modules.heads import TaggingHead
 
 LOSS_REDUCTIONS = ("sentence", "token", "sum")
 
+#: The scores that are shown before the end of a pass.
+HEADLINES = ("accuracy", "f1-measure-overall", "f1-measure-macro")
+
 
 @Model.register("sequence_tagger", constructor="from_partial_objects")
 class SequenceTagger(Model):
-    """Gives every token of a sentence a tag.
+    """Gives every token of a sentence a tag, or with the head `sigmoid` any number of labels.
 
     Letters: `B` batch, `T` tokens, `K` tags. In a config `encoder` needs no input size, and `head` may
     be left out: it is then a plain CRF.
@@ -80,11 +81,7 @@ class SequenceTagger(Model):
         self.tags = tags_in_order(vocab, label_namespace)
         self.tag_encoding = tag_encoding or infer_encoding(self.tags)
         self.projection = torch.nn.Linear(encoder.get_output_dim(), len(self.tags))
-        self.scores: Metric = (
-            SpanScores(vocab, label_namespace, self.tag_encoding)
-            if self.tag_encoding
-            else CategoricalAccuracy()
-        )
+        head.prepare_scores(vocab, label_namespace, self.tag_encoding)
         if initializer is not None:
             initializer(self)
 
@@ -135,13 +132,13 @@ class SequenceTagger(Model):
 
         Args:
             tokens: the indexed tokens of B sentences.
-            tags: (B, T) int64, the gold tags, if known.
+            tags: (B, T) int64, the gold tags, if known; for the head `sigmoid` (B, T, K).
             metadata: the words of each sentence under `"words"`, if known.
 
         Returns:
             `loss`, a scalar, given `tags`; and, unless this is a training step without
-            `training_metrics`, `predicted_tags`, (B, T) int64, 0 in the padding, `mask`, (B, T) bool,
-            and `words`.
+            `training_metrics`, what the head predicts, such as `predicted_tags`, (B, T) int64, 0 in the
+            padding, and `mask`, (B, T) bool, and `words`.
         """
         mask = get_text_field_mask(tokens)
         encoded = self.encoder(self.text_field_embedder(tokens), mask)
@@ -152,50 +149,38 @@ class SequenceTagger(Model):
             output["loss"] = self._loss(self.head.sequence_loss(emissions, tags, mask), mask)
         if tags is not None and self.training and not self.training_metrics:
             return output
-        predicted_tags = self.head.decode(emissions, mask)
-        output.update(predicted_tags=predicted_tags, mask=mask)
+        predictions = self.head.predict(emissions, mask)
+        output.update(predictions, mask=mask)
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]
         if tags is not None:
-            self._score(predicted_tags, tags, mask)
+            self.head.score(predictions, tags, mask)
         return output
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
-        """Replaces the indices of predicted tags, if any, by `tags`, strings for each sentence."""
-        if "predicted_tags" not in output_dict:
-            return output_dict
-        predicted_tags = output_dict.pop("predicted_tags").tolist()
-        lengths = output_dict.pop("mask").sum(1).tolist()
-        output_dict["tags"] = [
-            [self.tags[k] for k in row[:length]] for row, length in zip(predicted_tags, lengths)
-        ]
+        """Replaces what is predicted, if anything, by strings for each sentence: see the head.
+
+        Of a CRF, for instance, `predicted_tags` by `tags`.
+        """
+        if "mask" in output_dict:
+            lengths = output_dict.pop("mask").sum(1).tolist()
+            output_dict.update(self.head.make_readable(output_dict, lengths))
         return output_dict
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """The scores of what was seen since the last reset; none while training.
 
         Args:
-            reset: whether this is the end of a pass. Only then come the scores of each label: before,
-                the trainer shows what it gets on a single line.
+            reset: whether this is the end of a pass. Only then come all scores: before, the trainer
+                shows what it gets on a single line.
 
         Returns:
-            Precision, recall and F1 of spans as in `SpanScores`, or `accuracy` where tags spell none.
+            The head's scores: precision, recall and F1 of spans, for instance.
         """
         if self.training and not self.training_metrics:
             return {}
-        scores = self.scores.get_metric(reset)
-        if not isinstance(scores, dict):
-            return {"accuracy": scores}
-        if reset:
-            return scores
-        return {name: scores[name] for name in ("f1-measure-overall", "f1-measure-macro")}
-
-    def _score(self, predicted_tags: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> None:
-        if isinstance(self.scores, SpanScores):
-            self.scores(predicted_tags, tags, mask)
-        else:
-            one_hot = torch.nn.functional.one_hot(predicted_tags, len(self.tags))
-            self.scores(one_hot, tags, mask & (tags >= 0))  # type: ignore[arg-type]
+        scores = self.head.get_metrics(reset)
+        return scores if reset else {name: scores[name] for name in HEADLINES if name in scores}
 
     def _loss(self, sequence_losses: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.loss_reduction == "sentence":

@@ -2,7 +2,9 @@
 
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.modules.encoders import BiLstmEncoder
-from tagger.modules.heads import CrfHead, TaggingHead
+from tagger.modules.heads import CrfHead, SigmoidHead, TaggingHead
+from tagger.modules.label_thresholds import LabelThresholds
+from tagger.modules.multi_label_losses import MultiLabelLoss
 from tagger.modules.tag_weighting import (
     EmissionTransitionWeighting,
     EmissionWeighting,
@@ -17,7 +19,10 @@ __all__ = [
     "CrfHead",
     "EmissionTransitionWeighting",
     "EmissionWeighting",
+    "LabelThresholds",
     "LannoyWeighting",
+    "MultiLabelLoss",
+    "SigmoidHead",
     "TagWeighting",
     "TaggingHead",
     "WeightRule",

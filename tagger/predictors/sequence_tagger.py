@@ -12,6 +12,9 @@ from allennlp.predictors import Predictor
 
 from tagger.label_encoding import tags_to_spans
 
+#: What a model may say of each token.
+OF_TOKENS = ("tags", "labels", "probabilities")
+
 #: A text and its tokens, which know their places in it.
 Sentence = Tuple[str, List[Token]]
 
@@ -24,7 +27,8 @@ class SequenceTaggerPredictor(Predictor):
     of words. Each prediction is a JSON object:
 
     - `text`: the sentence; tokens that came without one are joined by single blanks;
-    - `tokens` and `tags`: one string for each token;
+    - `tokens` and `tags`: one string for each token; with the head `sigmoid`, in place of `tags`,
+      `labels`, a list for each token, and `probabilities`, an object from labels to numbers;
     - `entities`: for each its `label`, its `text`, `start` and `end`, the characters of `text` where it
       begins and before which it ends, and `tokens`, its first and its last token. Left out where tags
       spell no spans.
@@ -93,7 +97,7 @@ class SequenceTaggerPredictor(Predictor):
         outputs = super().predict_batch_instance(instances)
         tag_encoding = cast(Optional[str], self._model.tag_encoding)
         return [
-            _prediction(text, tokens, output["tags"], tag_encoding)
+            _prediction(text, tokens, output, tag_encoding)
             for (text, tokens), output in zip(sentences, outputs)
         ]
 
@@ -138,17 +142,14 @@ def _joined(words: List[str]) -> Sentence:
 
 
 def _prediction(
-    text: str, tokens: List[Token], tags: List[str], tag_encoding: Optional[str]
+    text: str, tokens: List[Token], output: JsonDict, tag_encoding: Optional[str]
 ) -> JsonDict:
-    prediction: JsonDict = {
-        "text": text,
-        "tokens": [token.text for token in tokens],
-        "tags": tags,
-    }
+    prediction: JsonDict = {"text": text, "tokens": [token.text for token in tokens]}
+    prediction.update((name, output[name]) for name in OF_TOKENS if name in output)
     if tag_encoding is not None:
         prediction["entities"] = [
             _entity(text, tokens, label, first, last)
-            for label, (first, last) in tags_to_spans(tags, tag_encoding)
+            for label, (first, last) in tags_to_spans(output["tags"], tag_encoding)
         ]
     return prediction
 

@@ -1,27 +1,24 @@
 """Tells the model how often each label occurs in the training data."""
 
-from collections import defaultdict
-from typing import Any, Dict, Iterable, List
+from typing import Any, Iterable, List
 
 import torch.distributed
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import DataLoader, Instance
-from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-#: How often each label occurs, by namespace.
-LabelCounts = Dict[str, Dict[str, int]]
+from tagger.data.label_counts import LabelCounts, count_labels
 
 
 @TrainerCallback.register("training_counts")
 class TrainingCountsCallback(TrainerCallback):
     """Counts the labels of the training data before training starts, for class weights by rule.
 
-    Every module of the model that has a method `use_training_counts(counts)` is given the counts, by
-    namespace and label. AllenNLP's vocabulary cannot serve: it counts development and test data too,
-    and forgets the counts when it is saved.
+    Every module of the model that has a method `use_training_counts(counts)` is given `LabelCounts`: the
+    counts by namespace and label, and the numbers of items. AllenNLP's vocabulary cannot serve: it
+    counts development and test data too, and forgets the counts when it is saved.
 
     Raises:
         ConfigurationError: when training starts, if the data loader cannot list its instances.
@@ -36,16 +33,6 @@ class TrainingCountsCallback(TrainerCallback):
             counts = _sum_over_workers(count_labels(_instances(trainer.data_loader)))
             for module in modules:
                 module.use_training_counts(counts)  # type: ignore[operator]
-
-
-def count_labels(instances: Iterable[Instance]) -> LabelCounts:
-    """Counts the labels of all fields that hold labels, as these count them for a vocabulary."""
-    counts: LabelCounts = defaultdict(lambda: defaultdict(int))
-    for instance in instances:
-        for field in instance.fields.values():
-            if isinstance(field, (LabelField, MultiLabelField, SequenceLabelField)):
-                field.count_vocab_items(counts)
-    return {namespace: dict(of_labels) for namespace, of_labels in counts.items()}
 
 
 def _instances(data_loader: DataLoader) -> Iterable[Instance]:
@@ -65,9 +52,4 @@ def _sum_over_workers(counts: LabelCounts) -> LabelCounts:
         return counts
     shares: List[Any] = [None] * torch.distributed.get_world_size()
     torch.distributed.all_gather_object(shares, counts)
-    total: LabelCounts = defaultdict(lambda: defaultdict(int))
-    for share in shares:
-        for namespace, of_labels in share.items():
-            for label, count in of_labels.items():
-                total[namespace][label] += count
-    return total
+    return sum(shares, LabelCounts())

@@ -11,7 +11,7 @@ from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.data.column_file import Row, read_sentences
-from tagger.data.fields import TagField
+from tagger.data.fields import LabelSetsField, TagField
 from tagger.label_encoding import ENCODINGS, IllegalTagError, check_tags, convert_tags
 
 # Corpora that are not distributed with this project, by the name of their folder.
@@ -29,8 +29,8 @@ class ColumnDatasetReader(DatasetReader):
     are skipped. So it reads CoNLL-2003 as distributed (`source_encoding` IOB1), WNUT-17, and
     two-column files.
 
-    An instance has the fields `tokens` (`TextField`), `tags` (`TagField`, absent without a tag column)
-    and `metadata` (`{"words": [...]}`).
+    An instance has the fields `tokens` (`TextField`), `tags` (`TagField`, or `LabelSetsField` with a
+    `label_separator`; absent without a tag column) and `metadata` (`{"words": [...]}`).
 
     Args:
         token_column: The column of the tokens, from 0; negative ones count from the end.
@@ -43,11 +43,16 @@ class ColumnDatasetReader(DatasetReader):
         tag_encoding: The encoding of the tags in the instances; None for that of the file, but BIO
             where that is IOB1: a vocabulary of IOB1 tags cannot be told from one of BIO.
         unknown_tag: The string that stands for an unknown tag in the file; None where there is none.
-            See `convert_tags` for what becomes of the tags beside it.
+            See `convert_tags` for what becomes of the tags beside it. Before one of several labels it
+            says that this label is unknown: `A|?B`.
         token_indexers: How tokens are indexed; None for a single id of namespace `tokens`.
         label_namespace: The namespace of the tags in the vocabulary.
         delimiter: The string between two columns; None for any run of blanks and tabs. A tab where
             tokens hold blanks.
+        label_separator: The string between two labels of a token, `A|B`, where tokens may have several
+            labels or none; None where each has one tag. Labels are plain: `source_encoding` does not
+            matter.
+        no_label_tag: With a `label_separator`, the string that stands for no label at all.
         **kwargs: Those of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
@@ -70,6 +75,8 @@ class ColumnDatasetReader(DatasetReader):
         token_indexers: Optional[Dict[str, TokenIndexer]] = None,
         label_namespace: str = "labels",
         delimiter: Optional[str] = None,
+        label_separator: Optional[str] = None,
+        no_label_tag: str = "O",
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -81,10 +88,12 @@ class ColumnDatasetReader(DatasetReader):
                 raise ConfigurationError(
                     f"`{name}` is {encoding!r}, expected one of {', '.join(ENCODINGS)}, or null"
                 )
+        if label_separator is not None:
+            source_encoding = None
         if tag_encoding and not source_encoding:
             raise ConfigurationError(
-                f"`tag_encoding` is {tag_encoding!r}, but `source_encoding` is null, and plain labels "
-                "mark no spans to convert; set `source_encoding` or leave `tag_encoding` out"
+                f"`tag_encoding` is {tag_encoding!r}, but `source_encoding` is null, or there is a "
+                "`label_separator`, and plain labels mark no spans to convert; leave `tag_encoding` out"
             )
         self._token_column = token_column
         self._tag_column = tag_column
@@ -95,6 +104,8 @@ class ColumnDatasetReader(DatasetReader):
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._label_namespace = label_namespace
         self._delimiter = delimiter
+        self._label_separator = label_separator
+        self._no_label_tag = no_label_tag
 
     def text_to_instance(
         self, tokens: Sequence[Union[str, Token]], tags: Optional[Sequence[str]] = None
@@ -103,10 +114,11 @@ class ColumnDatasetReader(DatasetReader):
 
         Args:
             tokens: The tokens; those that are `Token`s keep their character offsets.
-            tags: Their tags in `source_encoding`, where they are known.
+            tags: Their tags as in a file, where they are known.
 
         Raises:
-            IllegalTagError: A `ValueError`, if the tags are not a legal sequence of that encoding.
+            IllegalTagError: A `ValueError`, if the tags are not a legal sequence of `source_encoding`;
+                of several labels, if one is empty or both known and unknown.
         """
         text = TextField([Token(token) if isinstance(token, str) else token for token in tokens])
         fields: Dict[str, Field] = {
@@ -114,9 +126,7 @@ class ColumnDatasetReader(DatasetReader):
             "metadata": MetadataField({"words": [token.text for token in text]}),
         }
         if tags is not None:
-            fields["tags"] = TagField(
-                self._convert_tags(tags), text, self._label_namespace, self._unknown_tag
-            )
+            fields["tags"] = self._tag_field(tags, text)
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:
@@ -154,6 +164,23 @@ class ColumnDatasetReader(DatasetReader):
                 f"column {self._tag_column}, got {row.columns}; correct `token_column` and "
                 "`tag_column`, or set `tag_column` to null if there are no tags"
             )
+
+    def _tag_field(self, tags: Sequence[str], text: TextField) -> Field:
+        if self._label_separator is None:
+            return TagField(
+                self._convert_tags(tags), text, self._label_namespace, self._unknown_tag
+            )
+        label_sets = [
+            [] if tag == self._no_label_tag else tag.split(self._label_separator) for tag in tags
+        ]
+        for position, labels in enumerate(label_sets):
+            if self._no_label_tag in labels:
+                raise IllegalTagError(
+                    f"`{tags[position]}` at position {position} has `{self._no_label_tag}`, which "
+                    f"stands for no label, beside labels; leave it out, or set `no_label_tag`",
+                    position,
+                )
+        return LabelSetsField(label_sets, text, self._label_namespace, self._unknown_tag)
 
     def _convert_tags(self, tags: Sequence[str]) -> List[str]:
         if self._source_encoding is None or self._tag_encoding is None:

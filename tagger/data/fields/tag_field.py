@@ -1,6 +1,6 @@
 """The tags of a sentence, some of which may be unknown."""
 
-from typing import Dict, List, Optional
+from typing import Dict, Iterable, List, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -57,16 +57,23 @@ class TagField(SequenceLabelField):
         Raises:
             ValueError: If the vocabulary lacks a known tag.
         """
+        known_tags = [tag for tag in self.labels if tag != self._unknown_tag]
+        check_vocabulary_holds(known_tags, vocab, self._label_namespace)
         indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
-        for tag in self.labels:
-            if tag not in indices and tag != self._unknown_tag:
-                raise ValueError(
-                    f"`tags` holds {tag!r}, which the vocabulary's namespace `{self._label_namespace}` "
-                    f"lacks: nothing of this label was there to train on (labelled was "
-                    f"{', '.join(indices)}). Leave such sentences out, or train with it in the "
-                    f"config's `vocabulary`: {{tokens_to_add: {{{self._label_namespace}: ['{tag}']}}}}"
-                )
         self._indexed_labels = [indices.get(tag, -1) for tag in self.labels]
+
+
+def check_vocabulary_holds(tags: Iterable[str], vocab: Vocabulary, label_namespace: str) -> None:
+    """Raises a `ValueError` that says what to do if the vocabulary lacks one of the tags."""
+    indices = vocab.get_token_to_index_vocabulary(label_namespace)
+    for tag in tags:
+        if tag not in indices:
+            raise ValueError(
+                f"`tags` holds {tag!r}, which the vocabulary's namespace `{label_namespace}` "
+                f"lacks: nothing of this label was there to train on (labelled was "
+                f"{', '.join(indices)}). Leave such sentences out, or train with it in the "
+                f"config's `vocabulary`: {{tokens_to_add: {{{label_namespace}: ['{tag}']}}}}"
+            )
 
 
 def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:

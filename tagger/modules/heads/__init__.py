@@ -1,6 +1,7 @@
 """Tagging heads: what turns emissions into a loss and into tags."""
 
 from tagger.modules.heads.crf import CrfHead
+from tagger.modules.heads.sigmoid import SigmoidHead
 from tagger.modules.heads.tagging_head import TaggingHead
 
-__all__ = ["CrfHead", "TaggingHead"]
+__all__ = ["CrfHead", "SigmoidHead", "TaggingHead"]

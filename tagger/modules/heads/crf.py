@@ -7,8 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.data.fields import tags_in_order
-from tagger.label_encoding import allowed_transitions
 from tagger.modules.conditional_random_field import ConditionalRandomField
+from tagger.modules.heads.legal_transitions import legal_transitions
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.tag_weighting import TagWeighting
 
@@ -46,10 +46,7 @@ class CrfHead(TaggingHead):
         constraints = None
         tags = tags_in_order(vocab, label_namespace)
         if tag_encoding is not None and constrain_decoding:
-            try:
-                constraints = allowed_transitions(tag_encoding, dict(enumerate(tags)))
-            except ValueError as error:
-                raise ConfigurationError(str(error)) from error
+            constraints = legal_transitions(tag_encoding, tags)
         if constrain_training and constraints is None:
             raise ConfigurationError(
                 "`constrain_training` needs tags that spell spans, and `constrain_decoding`; set it to "

@@ -1,11 +1,21 @@
 """What every tagging head provides."""
 
+from typing import Any, Dict, List, Optional
+
 import torch
 from allennlp.common import Registrable
+from allennlp.data import Vocabulary
+from allennlp.training.metrics import CategoricalAccuracy, Metric
+
+from tagger.data.fields import tags_in_order
+from tagger.metrics import SpanScores
 
 
 class TaggingHead(torch.nn.Module, Registrable):
     """Turns emissions into a loss while training, and into tags afterwards.
+
+    A head says what to predict, how to score it and how to make it readable. What is here is for one tag
+    a token; such a head implements `sequence_loss` and `decode`.
 
     Letters: `B` batch, `T` tokens, `K` tags. A mask is (B, T) bool, right-padded.
     """
@@ -38,3 +48,63 @@ class TaggingHead(torch.nn.Module, Registrable):
             (B, T) int64, 0 in the padding.
         """
         raise NotImplementedError
+
+    def prepare_scores(
+        self, vocab: Vocabulary, label_namespace: str, tag_encoding: Optional[str]
+    ) -> None:
+        """Makes ready to score and to name predictions; the model calls it once.
+
+        Args:
+            vocab: holds the tags.
+            label_namespace: the vocabulary's namespace of the tags.
+            tag_encoding: how tags spell spans, `None` if they spell none.
+        """
+        self._tags = tags_in_order(vocab, label_namespace)
+        self._scores: Metric = (
+            SpanScores(vocab, label_namespace, tag_encoding)
+            if tag_encoding
+            else CategoricalAccuracy()
+        )
+
+    def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
+        """What a model puts out: by name, tensors (B, T, ...), here `predicted_tags`."""
+        return {"predicted_tags": self.decode(emissions, mask)}
+
+    def score(
+        self, predictions: Dict[str, torch.Tensor], tags: torch.Tensor, mask: torch.Tensor
+    ) -> None:
+        """Scores a batch.
+
+        Args:
+            predictions: what `predict` returned.
+            tags: the gold tags, as for `sequence_loss`.
+            mask: (B, T) bool.
+        """
+        predicted_tags = predictions["predicted_tags"]
+        if isinstance(self._scores, SpanScores):
+            self._scores(predicted_tags, tags, mask)
+        else:
+            one_hot = torch.nn.functional.one_hot(predicted_tags, len(self._tags))
+            self._scores(one_hot, tags, mask & (tags >= 0))  # type: ignore[arg-type]
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        """The scores since the last reset: of spans as in `SpanScores`, or else `accuracy`."""
+        scores = self._scores.get_metric(reset)
+        return scores if isinstance(scores, dict) else {"accuracy": scores}
+
+    def make_readable(
+        self, output: Dict[str, torch.Tensor], lengths: List[int]
+    ) -> Dict[str, List[Any]]:
+        """Names what is predicted.
+
+        Args:
+            output: holds what `predict` returned, which is taken out.
+            lengths: the number of tokens of each sentence.
+
+        Returns:
+            By name, for each sentence a list of one entry per token, here `tags`, strings.
+        """
+        rows = output.pop("predicted_tags").tolist()
+        return {
+            "tags": [[self._tags[k] for k in row[:length]] for row, length in zip(rows, lengths)]
+        }

@@ -1,0 +1,142 @@
+"""The labels of each token of a sentence, several or none, some of which may be unknown."""
+
+from typing import Dict, List, Optional, Sequence, Set
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.data.fields import Field, SequenceField
+
+from tagger.data.fields.tag_field import check_vocabulary_holds
+from tagger.label_encoding import IllegalTagError
+
+#: The target of a label of which it is not known whether the token has it; padding has it too.
+UNKNOWN_TARGET = -1
+
+
+class LabelSetsField(Field[torch.Tensor]):
+    """A set of labels for each element of a sequence, as a tensor of targets.
+
+    The tensor is (T, C) int64 for C labels: 1 where the element has the label, 0 where it has not, and
+    -1 where that is not known. Padding is -1 as well, so that it is never taken for negatives.
+
+    Args:
+        label_sets: the labels of each element; none, `[]`, says that it has no label.
+        sequence_field: what the labels belong to.
+        label_namespace: the namespace of the vocabulary that holds the labels.
+        unknown_tag: the string that stands for unknown labels: `["?"]` says that all labels of an
+            element are unknown, `["A", "?B"]` that it has A, may have B, and has no other. `None` where
+            nothing is unknown.
+
+    Raises:
+        ConfigurationError: if there are not as many sets as elements.
+        IllegalTagError: a `ValueError`, if a set holds an empty label or contradicts itself.
+
+    Example:
+        >>> from allennlp.data import Token, Vocabulary
+        >>> from allennlp.data.fields import TextField
+        >>> tokens = TextField([Token(word) for word in "Bank of China in".split()])
+        >>> field = LabelSetsField([["ORG"], ["ORG", "?LOC"], ["?"], []], tokens, unknown_tag="?")
+        >>> field.index(Vocabulary({"labels": {"ORG": 2, "LOC": 1}}))
+        >>> field.as_tensor({"num_tokens": 4}).tolist()
+        [[1, 0], [1, -1], [-1, -1], [0, 0]]
+    """
+
+    __slots__ = ["label_namespace", "label_sets", "sequence_field", "_rows", "_unknown_tag"]
+
+    def __init__(
+        self,
+        label_sets: Sequence[Sequence[str]],
+        sequence_field: SequenceField,
+        label_namespace: str = "labels",
+        unknown_tag: Optional[str] = None,
+    ) -> None:
+        if len(label_sets) != sequence_field.sequence_length():
+            raise ConfigurationError(
+                f"`label_sets` must hold one set for each element of `sequence_field`; got "
+                f"{len(label_sets)} and {sequence_field.sequence_length()}"
+            )
+        self.label_sets = [list(labels) for labels in label_sets]
+        self.sequence_field = sequence_field
+        self.label_namespace = label_namespace
+        self._unknown_tag = unknown_tag
+        self._rows: Optional[torch.Tensor] = None
+        for position, labels in enumerate(self.label_sets):
+            self._check(labels, position)
+
+    def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
+        """Counts the labels that elements are known to have."""
+        for labels in self.label_sets:
+            for label in self._known(labels):
+                counter[self.label_namespace][label] += 1
+
+    def num_known_items(self) -> int:
+        """How many elements have labels that are not unknown altogether."""
+        return sum(labels != [self._unknown_tag] for labels in self.label_sets)
+
+    def index(self, vocab: Vocabulary) -> None:
+        """Looks the labels up; an unknown one that the vocabulary lacks is left out.
+
+        Raises:
+            ValueError: If the vocabulary lacks a label that an element is known to have.
+        """
+        indices = vocab.get_token_to_index_vocabulary(self.label_namespace)
+        self._rows = torch.zeros(len(self.label_sets), len(indices), dtype=torch.long)
+        for row, labels in zip(self._rows, self.label_sets):
+            if labels == [self._unknown_tag]:
+                row.fill_(UNKNOWN_TARGET)
+                continue
+            known = self._known(labels)
+            check_vocabulary_holds(known, vocab, self.label_namespace)
+            row[[indices[label] for label in known]] = 1
+            unknown = self._unknown(labels)
+            row[[indices[label] for label in unknown if label in indices]] = UNKNOWN_TARGET
+
+    def get_padding_lengths(self) -> Dict[str, int]:
+        return {"num_tokens": len(self.label_sets)}
+
+    def as_tensor(self, padding_lengths: Dict[str, int]) -> torch.Tensor:
+        """Returns the targets, (`num_tokens`, C) int64.
+
+        Raises:
+            ConfigurationError: if the field has not been indexed.
+        """
+        if self._rows is None:
+            raise ConfigurationError("call `index(vocabulary)` on a field before `as_tensor`")
+        num_padding = padding_lengths["num_tokens"] - len(self._rows)
+        return torch.nn.functional.pad(self._rows, (0, 0, 0, num_padding), value=UNKNOWN_TARGET)
+
+    def empty_field(self) -> "LabelSetsField":
+        return LabelSetsField(
+            [], self.sequence_field.empty_field(), self.label_namespace, self._unknown_tag
+        )
+
+    def human_readable_repr(self) -> List[List[str]]:
+        return self.label_sets
+
+    def __len__(self) -> int:
+        return len(self.label_sets)
+
+    def _known(self, labels: Sequence[str]) -> Set[str]:
+        return {label for label in labels if not self._is_unknown(label)}
+
+    def _unknown(self, labels: Sequence[str]) -> Set[str]:
+        prefix = self._unknown_tag or ""
+        return {label[len(prefix) :] for label in labels if self._is_unknown(label)}
+
+    def _is_unknown(self, label: str) -> bool:
+        return self._unknown_tag is not None and label.startswith(self._unknown_tag)
+
+    def _check(self, labels: List[str], position: int) -> None:
+        known, unknown = self._known(labels), self._unknown(labels)
+        if "" in known or ("" in unknown and len(labels) > 1):
+            raise IllegalTagError(
+                f"{labels} at position {position} must be labels, or `unknown_tag` alone; an empty one "
+                f"is neither",
+                position,
+            )
+        for label in sorted(known & unknown):
+            raise IllegalTagError(
+                f"{labels} at position {position} has {label!r} both known and unknown; leave one out",
+                position,
+            )

@@ -1,0 +1,152 @@
+"""Scores of items that may have several labels, as a metric of AllenNLP's."""
+
+from typing import Dict, List, Optional
+
+import numpy as np
+import torch
+from allennlp.data import Vocabulary
+from allennlp.nn.util import dist_reduce_sum
+from allennlp.training.metrics import Metric
+
+from tagger.data.fields import tags_in_order
+from tagger.metrics.auc import NUM_BINS, area_under_curve, count_probabilities
+from tagger.metrics.span_counts import scores_by_label
+from tagger.metrics.span_scores import MEASURES
+
+
+@Metric.register("multi_label_scores")
+class MultiLabelScores(Metric):
+    """Precision, recall, F1 and AUC of labels, of which an item may have several or none.
+
+    Items are tokens or whole texts. Only counts are kept, so batches may be of any size and a corpus of
+    any length; the AUC is that of log-odds in bins of 1/64.
+
+    Args:
+        vocabulary: holds the labels.
+        label_namespace: the vocabulary's namespace of the labels.
+        least_head_count: labels with at least this many training items make up the group `head`, ...
+        most_tail_count: ... those with at most this many the group `tail`, and the others `medium`. The
+            groups need `label_counts`. The defaults are those of Huang et al. 2021.
+        label_counts: how many training items have each label; may be set later.
+
+    Raises:
+        ConfigurationError: if the vocabulary has no labels.
+    """
+
+    supports_distributed = True
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        label_namespace: str = "labels",
+        least_head_count: int = 35,
+        most_tail_count: int = 8,
+        label_counts: Optional[List[int]] = None,
+    ) -> None:
+        self._labels = tags_in_order(vocabulary, label_namespace)
+        self._least_head_count = least_head_count
+        self._most_tail_count = most_tail_count
+        self.label_counts = label_counts
+        self.reset()
+
+    def __call__(
+        self,
+        predictions: torch.Tensor,
+        gold_labels: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+        probabilities: Optional[torch.Tensor] = None,
+    ) -> None:
+        """Counts the labels of a batch.
+
+        Args:
+            predictions: (..., C) bool, or 1 and 0, which labels are predicted.
+            gold_labels: (..., C), 1 where the item has the label, 0 where it has not, -1 where that is
+                unknown and does not count, whatever is predicted.
+            mask: (...) bool, which items are real; all by default.
+            probabilities: (..., C) of the labels, for the AUC; may be left out, but then always.
+
+        Raises:
+            ValueError: if the shapes do not fit.
+        """
+        num_labels = len(self._labels)
+        if mask is None:
+            mask = torch.ones_like(gold_labels[..., 0], dtype=torch.bool)
+        if (
+            not predictions.shape == gold_labels.shape == (*mask.shape, num_labels)
+            or probabilities is not None
+            and probabilities.shape != predictions.shape
+        ):
+            raise ValueError(
+                f"`predictions`, `gold_labels` and `probabilities` must have one shape (..., C), C = "
+                f"{num_labels}, and `mask` the shape (...); got {tuple(predictions.shape)}, "
+                f"{tuple(gold_labels.shape)} and {tuple(mask.shape)}"
+            )
+        # (N, C)
+        gold = gold_labels[mask].cpu()
+        known = gold >= 0
+        is_gold = gold > 0
+        is_predicted = (predictions[mask].cpu() > 0) & known
+        counted = (is_predicted & is_gold, is_predicted, is_gold, known)
+        self._counts += torch.stack([which.sum(0) for which in counted])
+        if probabilities is not None:
+            seen = probabilities.detach()[mask].cpu()
+            self._histograms += count_probabilities(seen, gold, known)
+
+    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+        """Returns the scores of everything since the last reset, of all workers together.
+
+        Under `distributed` every worker must call this equally often, as AllenNLP's trainer does.
+
+        Returns:
+            `precision-A`, `recall-A` and `f1-measure-A` for each label; `-overall` of all labels
+            together (micro average); `-macro`, the mean over the labels that are gold or predicted
+            somewhere; `-head`, `-medium` and `-tail`, such means over the labels of a group, where
+            training counts are known. `hamming-loss`, the share of known labels that are wrong;
+            `num-labels-found`, how many labels have an F1 above 0; given probabilities, `auc-A` for each
+            label that has positives and negatives, and their mean `auc-macro`. What is undefined
+            otherwise is 0.
+        """
+        counts = dist_reduce_sum(self._counts).cpu().numpy()
+        histograms = dist_reduce_sum(self._histograms).cpu()
+        if reset:
+            self.reset()
+        of_labels = scores_by_label(self._labels, counts[:3])
+        scores = {
+            f"{measure}-{name}": value
+            for name, values in {**of_labels, **self._scores_of_groups(counts[:3])}.items()
+            for measure, value in zip(MEASURES, values)
+        }
+        true_positives, num_predicted, num_gold, num_known = counts.sum(1).tolist()
+        num_wrong = num_predicted + num_gold - 2 * true_positives
+        scores["hamming-loss"] = num_wrong / max(num_known, 1)
+        scores["num-labels-found"] = int(np.count_nonzero(counts[0]))
+        if histograms.any():
+            scores.update(self._areas(histograms))
+        return scores
+
+    def reset(self) -> None:
+        # True positives, predicted, gold, known.
+        self._counts = torch.zeros(4, len(self._labels), dtype=torch.long)
+        self._histograms = torch.zeros(2, len(self._labels), NUM_BINS, dtype=torch.long)
+
+    def _scores_of_groups(self, counts: np.ndarray) -> Dict[str, List[float]]:
+        if self.label_counts is None:
+            return {}
+        of_training = np.asarray(self.label_counts)
+        is_head = of_training >= self._least_head_count
+        is_tail = of_training <= self._most_tail_count
+        groups = {"head": is_head, "medium": ~is_head & ~is_tail, "tail": is_tail}
+        return {
+            name: scores_by_label([], counts[:, members])["macro"]
+            for name, members in groups.items()
+        }
+
+    def _areas(self, histograms: torch.Tensor) -> Dict[str, float]:
+        areas = area_under_curve(histograms)
+        defined = ~areas.isnan()
+        by_label = {
+            f"auc-{label}": float(area)
+            for label, area in zip(self._labels, areas)
+            if not area.isnan()
+        }
+        return {**by_label, "auc-macro": float(areas[defined].mean()) if by_label else 0.0}

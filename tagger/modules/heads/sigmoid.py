@@ -1,0 +1,106 @@
+"""Several labels a token, or none, as a tagging head."""
+
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+from tagger.data.fields import tags_in_order
+from tagger.modules.heads.tagging_head import TaggingHead
+from tagger.modules.label_thresholds import LabelThresholds
+from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
+
+
+@TaggingHead.register("sigmoid")
+class SigmoidHead(TaggingHead):
+    """A probability for each label of each token, by itself: several labels a token, or none.
+
+    With a single label this is binary tagging. A label is predicted where its probability reaches its
+    threshold; the trainer's callback `tune_thresholds` fits these to development data.
+
+    Letters: `B` batch, `T` tokens, `C` labels. Gold tags are (B, T, C) as from `LabelSetsField`: 1, 0,
+    or -1 where it is unknown whether the token has the label.
+
+    Args:
+        vocab: holds the labels; supplied by the model in a config.
+        label_namespace: the vocabulary's namespace of the labels; supplied by the model in a config.
+        tag_encoding: must be `None`, labels here spell no spans; supplied by the model in a config.
+        loss: of labels; binary cross-entropy if left out.
+        threshold: at which labels are predicted, until tuned.
+
+    Raises:
+        ConfigurationError: if the vocabulary has no labels or they look like tags that spell spans, or
+            the threshold is no probability.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        label_namespace: str = "labels",
+        tag_encoding: Optional[str] = None,
+        loss: Optional[MultiLabelLoss] = None,
+        threshold: float = 0.5,
+    ) -> None:
+        super().__init__()
+        labels = tags_in_order(vocab, label_namespace)
+        if tag_encoding is not None:
+            raise ConfigurationError(
+                f"`head` is sigmoid, whose labels spell no spans, but the labels in the namespace "
+                f"`{label_namespace}` look like {tag_encoding} tags: {', '.join(labels)}; rename them, "
+                f"`B-PER` to `PER` for instance, or use the head `crf`"
+            )
+        self.loss = loss or BinaryCrossEntropyLoss()
+        self.thresholds = LabelThresholds(vocab, label_namespace, threshold)
+        self._labels = labels
+
+    def sequence_loss(
+        self, emissions: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        return self.loss(emissions, tags, mask).sum(1)
+
+    def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The labels to predict.
+
+        Returns:
+            (B, T, C) bool, false in the padding.
+        """
+        return self.predict(emissions, mask)["predicted_labels"]
+
+    def prepare_scores(
+        self, vocab: Vocabulary, label_namespace: str, tag_encoding: Optional[str]
+    ) -> None:
+        """Does nothing: `thresholds` keeps the scores."""
+
+    def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
+        """Returns `predicted_labels`, (B, T, C) bool, and `probabilities`, (B, T, C)."""
+        probabilities = torch.sigmoid(emissions.float())
+        predicted_labels = self.thresholds(probabilities) & mask.unsqueeze(-1)
+        return {"predicted_labels": predicted_labels, "probabilities": probabilities}
+
+    def score(
+        self, predictions: Dict[str, torch.Tensor], tags: torch.Tensor, mask: torch.Tensor
+    ) -> None:
+        self.thresholds.score(predictions["probabilities"], tags, mask)
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        """The scores since the last reset, as in `MultiLabelScores`."""
+        return self.thresholds.get_metrics(reset)
+
+    def make_readable(
+        self, output: Dict[str, torch.Tensor], lengths: List[int]
+    ) -> Dict[str, List[Any]]:
+        """Returns, for each token, `labels`, a list of strings, and `probabilities` by label."""
+        labels, probabilities = (
+            [rows[:length].tolist() for rows, length in zip(output.pop(name), lengths)]
+            for name in ("predicted_labels", "probabilities")
+        )
+        return {
+            "labels": [
+                [[name for name, has in zip(self._labels, token) if has] for token in sentence]
+                for sentence in labels
+            ],
+            "probabilities": [
+                [dict(zip(self._labels, token)) for token in sentence] for sentence in probabilities
+            ],
+        }

@@ -1,0 +1,27 @@
+"""Losses over several labels an item: a token, or a whole text."""
+
+from tagger.modules.multi_label_losses.binary_cross_entropy import BinaryCrossEntropyLoss
+from tagger.modules.multi_label_losses.class_balanced_focal import ClassBalancedFocalLoss
+from tagger.modules.multi_label_losses.class_balanced_negative_tolerant import (
+    ClassBalancedNegativeTolerantLoss,
+)
+from tagger.modules.multi_label_losses.distribution_balanced import DistributionBalancedLoss
+from tagger.modules.multi_label_losses.focal import FocalLoss
+from tagger.modules.multi_label_losses.multi_label_loss import (
+    CountedMultiLabelLoss,
+    MultiLabelLoss,
+)
+from tagger.modules.multi_label_losses.negative_tolerant import NegativeTolerantLoss
+from tagger.modules.multi_label_losses.rebalanced_focal import RebalancedFocalLoss
+
+__all__ = [
+    "BinaryCrossEntropyLoss",
+    "ClassBalancedFocalLoss",
+    "ClassBalancedNegativeTolerantLoss",
+    "CountedMultiLabelLoss",
+    "DistributionBalancedLoss",
+    "FocalLoss",
+    "MultiLabelLoss",
+    "NegativeTolerantLoss",
+    "RebalancedFocalLoss",
+]

@@ -1,0 +1,39 @@
+"""The focal loss."""
+
+from typing import Optional
+
+import torch
+
+from tagger.modules.multi_label_losses.formulas import focal_terms
+from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss
+from tagger.modules.multi_label_losses.settings import check_focusing, check_setting
+
+
+@MultiLabelLoss.register("focal")
+class FocalLoss(MultiLabelLoss):
+    """`-a (1 - q)^gamma log q`, `q` the probability of the target (Lin et al. 2017).
+
+    `a` is `alpha` for positives and `1 - alpha` for negatives, and without `alpha` 1 for both, as in
+    Huang et al. 2021.
+
+    Args:
+        gamma: how much labels that are learnt already lose weight; at 0 it is binary cross-entropy.
+        alpha: the share of positives, between 0 and 1.
+
+    Raises:
+        ConfigurationError: if one is out of range.
+    """
+
+    def __init__(self, gamma: float = 2.0, alpha: Optional[float] = None) -> None:
+        super().__init__()
+        check_focusing(gamma)
+        if alpha is not None:
+            check_setting("alpha", alpha, 0 < alpha < 1, "above 0 and below 1")
+        self.gamma = gamma
+        self.alpha = alpha
+
+    def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
+        terms = focal_terms(scores, positives, self.gamma)
+        if self.alpha is None:
+            return terms
+        return torch.where(positives, self.alpha * terms, (1 - self.alpha) * terms)

@@ -1,0 +1,53 @@
+"""The rebalanced focal loss."""
+
+from typing import Any
+
+import torch
+
+from tagger.modules.multi_label_losses.formulas import focal_terms, rebalancing_weights
+from tagger.modules.multi_label_losses.multi_label_loss import (
+    CountedMultiLabelLoss,
+    MultiLabelLoss,
+)
+from tagger.modules.multi_label_losses.settings import check_focusing, check_rebalancing
+
+
+@MultiLabelLoss.register("rebalanced_focal")
+class RebalancedFocalLoss(CountedMultiLabelLoss):
+    """R-FL: `alpha + sigmoid(beta (r - mu))` times the focal loss of each label (Huang et al. 2021).
+
+    `r` compares the rarity of a label with that of the item's positives; see `rebalancing_weights`,
+    also for items without a positive. Positives whose label is unknown do not enter it.
+
+    Args:
+        gamma: the focusing.
+        alpha: the least weight.
+        beta: how steeply weights rise with `r`.
+        mu: the `r` in the middle of the rise.
+        **kwargs: those of `CountedMultiLabelLoss`.
+
+    Raises:
+        ConfigurationError: also if one of these numbers is out of range.
+    """
+
+    def __init__(
+        self,
+        gamma: float = 2.0,
+        alpha: float = 0.1,
+        beta: float = 10.0,
+        mu: float = 0.9,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_focusing(gamma)
+        check_rebalancing(alpha, beta, mu)
+        self.gamma = gamma
+        self.alpha = alpha
+        self.beta = beta
+        self.mu = mu
+
+    def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
+        weights = rebalancing_weights(
+            positives, self.counts.label_counts, self.alpha, self.beta, self.mu
+        )
+        return weights * focal_terms(scores, positives, self.gamma)
