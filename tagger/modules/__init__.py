@@ -2,7 +2,7 @@
 
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.modules.encoders import BiLstmEncoder
-from tagger.modules.heads import CrfHead, SigmoidHead, TaggingHead
+from tagger.modules.heads import CrfHead, SigmoidHead, SoftmaxHead, TaggingHead
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.multi_label_losses import MultiLabelLoss
 from tagger.modules.tag_weighting import (
@@ -11,6 +11,7 @@ from tagger.modules.tag_weighting import (
     LannoyWeighting,
     TagWeighting,
 )
+from tagger.modules.token_losses import TokenLoss
 from tagger.modules.weight_rules import WeightRule
 
 __all__ = [
@@ -23,7 +24,9 @@ __all__ = [
     "LannoyWeighting",
     "MultiLabelLoss",
     "SigmoidHead",
+    "SoftmaxHead",
     "TagWeighting",
     "TaggingHead",
+    "TokenLoss",
     "WeightRule",
 ]

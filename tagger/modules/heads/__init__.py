@@ -2,6 +2,7 @@
 
 from tagger.modules.heads.crf import CrfHead
 from tagger.modules.heads.sigmoid import SigmoidHead
+from tagger.modules.heads.softmax import SoftmaxHead
 from tagger.modules.heads.tagging_head import TaggingHead
 
-__all__ = ["CrfHead", "SigmoidHead", "TaggingHead"]
+__all__ = ["CrfHead", "SigmoidHead", "SoftmaxHead", "TaggingHead"]

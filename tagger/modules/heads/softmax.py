@@ -49,8 +49,8 @@ class SoftmaxHead(TaggingHead):
         if constrain_decoding:
             if tag_encoding is None:
                 raise ConfigurationError(
-                    f"`constrain_decoding` needs tags that spell spans; got {', '.join(tags)}; set it to "
-                    f"false, or give `tag_encoding`"
+                    f"`constrain_decoding` needs tags that spell spans; got {', '.join(tags)}; set it "
+                    f"to false, or give `tag_encoding`"
                 )
             transitions = torch.full((len(tags) + 2, len(tags) + 2), -torch.inf)
             for i, j in legal_transitions(tag_encoding, tags):

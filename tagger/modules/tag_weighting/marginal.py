@@ -1,12 +1,11 @@
 """Weighting of tag marginals."""
 
-import math
 from typing import Any
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from tagger.linear_chain import ChainScores, step_log_marginals
+from tagger.modules.focusing import check_gamma, focused
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 
 
@@ -37,19 +36,12 @@ class MarginalWeighting(TagWeighting):
 
     def __init__(self, gamma: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not 0 <= gamma < math.inf:
-            raise ConfigurationError(
-                f"`gamma` must be a finite number of at least 0, 0 for no focusing; got {gamma!r}"
-            )
+        check_gamma(gamma)
         self.gamma = gamma
 
     def _weighted_log_likelihood(
         self, scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         # (B, T)
-        steps = step_log_marginals(scores, tags, mask)
-        if self.gamma:
-            # At a certain token the slope of a power below 1 is infinite.
-            smallest = torch.finfo(steps.dtype).tiny
-            steps = (-torch.expm1(steps)).clamp(min=smallest) ** self.gamma * steps
+        steps = focused(step_log_marginals(scores, tags, mask), self.gamma)
         return (self.token_weights(tags, mask) * steps).sum(1)

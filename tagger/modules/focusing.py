@@ -1,0 +1,33 @@
+"""The focal factor, which takes weight from what is learnt already."""
+
+import math
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+
+def focused(log_probabilities: torch.Tensor, gamma: float) -> torch.Tensor:
+    """`(1 - p)^gamma log p` (Lin et al. 2017, "Focal loss for dense object detection", equation 4).
+
+    Args:
+        log_probabilities: log p, of any shape; may be -inf.
+        gamma: at least 0; at 0 what is returned is log p.
+
+    Returns:
+        The same shape; differentiable, with finite slopes at p = 0 and p = 1 too.
+    """
+    if not gamma:
+        return log_probabilities
+    limits = torch.finfo(log_probabilities.dtype)
+    # At p = 0 the factor is 1, and flat, which 0 * inf would hide.
+    misses = -torch.expm1(log_probabilities.clamp(min=limits.min))
+    # At p = 1 the slope of a power below 1 is infinite.
+    return misses.clamp(min=limits.tiny) ** gamma * log_probabilities
+
+
+def check_gamma(gamma: float) -> None:
+    """Raises a `ConfigurationError` unless `gamma` is finite and at least 0."""
+    if not 0 <= gamma < math.inf:
+        raise ConfigurationError(
+            f"`gamma` must be a finite number of at least 0, 0 for no focusing; got {gamma!r}"
+        )

@@ -1,0 +1,116 @@
+import itertools
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+from tagger.label_encoding import allowed_transitions
+from tagger.modules import SoftmaxHead, TaggingHead, TokenLoss
+from tests.linear_chain.chains import mask_of, random_tags
+
+TAGS = ["O", "B-PER", "I-PER", "L-PER", "U-PER"]
+LENGTHS = [4, 1, 0, 3]
+
+
+@pytest.fixture
+def vocab():
+    # the larger the count, the smaller the index
+    return Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(TAGS)}})
+
+
+@pytest.fixture
+def emissions():
+    return torch.randn(4, 4, len(TAGS)) * 2
+
+
+def constrained(vocab):
+    return SoftmaxHead(vocab, tag_encoding="BIOUL", constrain_decoding=True)
+
+
+def is_legal(path):
+    start, end = len(TAGS), len(TAGS) + 1
+    steps = set(allowed_transitions("BIOUL", dict(enumerate(TAGS))))
+    return not path or all(step in steps for step in itertools.pairwise([start, *path, end]))
+
+
+def test_a_sequences_loss_is_the_sum_over_its_known_tokens(vocab, emissions):
+    tags, mask = random_tags(4, 4, 5), mask_of(LENGTHS)
+    tags[0, 2] = -1
+    log_probabilities = emissions.log_softmax(2)
+    expected = [
+        -sum(log_probabilities[b, t, tags[b, t]] for t in range(length) if tags[b, t] >= 0)
+        for b, length in enumerate(LENGTHS)
+    ]
+    actual = SoftmaxHead(vocab).sequence_loss(emissions, tags, mask)
+    torch.testing.assert_close(actual, torch.tensor(expected, dtype=torch.float32))
+
+
+@pytest.mark.parametrize("garbage", [100.0, torch.nan])
+def test_plain_decoding_takes_the_best_tag_of_each_token(garbage, vocab, emissions):
+    mask = mask_of(LENGTHS)
+    dirty = emissions.masked_fill(~mask.unsqueeze(2), garbage)
+    tags = SoftmaxHead(vocab, tag_encoding="BIOUL").decode(dirty, mask)
+    for row, length in enumerate(LENGTHS):
+        expected = [scores.index(max(scores)) for scores in emissions[row, :length].tolist()]
+        assert tags[row].tolist() == expected + [0] * (4 - length)
+
+
+@pytest.mark.parametrize("garbage", [100.0, torch.nan])
+def test_constrained_decoding_finds_the_most_probable_legal_path(garbage, vocab, emissions):
+    mask = mask_of(LENGTHS)
+    dirty = emissions.masked_fill(~mask.unsqueeze(2), garbage)
+    tags = constrained(vocab).decode(dirty, mask)
+    log_probabilities = emissions.log_softmax(2)
+    for row, length in enumerate(LENGTHS):
+        legal = filter(is_legal, itertools.product(range(len(TAGS)), repeat=length))
+        best = max(
+            legal, key=lambda path: sum(log_probabilities[row, t, k] for t, k in enumerate(path))
+        )
+        assert tags[row].tolist() == [*best] + [0] * (4 - length)
+
+
+def test_constrained_decoding_is_always_legal_and_changes_no_legal_sequence(vocab):
+    # like those of a model that has learnt something: some sequences are legal as they are
+    emissions = torch.randn(200, 3, len(TAGS)) + torch.tensor([2.0, 0, 0, 0, 1])
+    mask = torch.ones(200, 3, dtype=torch.bool)
+    plain = SoftmaxHead(vocab).decode(emissions, mask).tolist()
+    legal = constrained(vocab).decode(emissions, mask).tolist()
+    assert all(map(is_legal, legal))
+    is_legal_as_it_is = [is_legal(path) for path in plain]
+    assert 20 < sum(is_legal_as_it_is) < 180
+    for before, after, is_kept in zip(plain, legal, is_legal_as_it_is):
+        assert (before == after) == is_kept
+
+
+def test_the_constraints_are_no_part_of_a_saved_model(vocab):
+    assert not constrained(vocab).state_dict()
+
+
+def test_a_config_hands_the_vocabulary_on_to_the_loss(vocab):
+    loss = {"type": "focal", "label_weights": {"PER": 2}}
+    head = TaggingHead.from_params(
+        Params({"type": "softmax", "loss": loss}),
+        vocab=vocab,
+        label_namespace="labels",
+        tag_encoding="BIOUL",
+    )
+    assert isinstance(head.loss, TokenLoss.by_name("focal"))
+    assert head.loss.tag_weights.tolist() == [1, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"constrain_decoding": True},
+            "`constrain_decoding` needs tags that spell spans; got O, B-",
+        ),
+        ({"constrain_decoding": True, "tag_encoding": "BIO"}, "'L-PER', which is no BIO tag"),
+        ({"label_namespace": "pos_tags"}, "no tags in its namespace `pos_tags`"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(arguments, message, vocab):
+    with pytest.raises(ConfigurationError, match=message):
+        SoftmaxHead(vocab, **arguments)

@@ -1,0 +1,354 @@
+import math
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+from tagger.data.label_counts import LabelCounts
+from tagger.modules import TokenLoss
+from tagger.modules.token_losses import mean_over_known
+from tagger.modules.weight_rules import BalancedWeightRule
+from tests.linear_chain.chains import mask_of, random_tags
+
+LOSSES = {
+    "cross_entropy": {"label_smoothing": 0.2},
+    "focal": {"gamma": 1.5},
+    "class_balanced": {"gamma": 0.5, "beta": 0.9, "tag_counts": [30, 5, 2]},
+    "dice": {"alpha": 0.3, "smoothing": 0.7},
+    "logit_adjusted": {"tau": 1.3, "tag_counts": [30, 5, 0]},
+}
+WEIGHTS = [0.5, 2.0, 3.0]
+LENGTHS = [4, 1, 3]
+TAKES_WEIGHTS = sorted({*LOSSES} - {"class_balanced", "logit_adjusted"})
+
+
+def loss_of(name, **arguments):
+    if name in TAKES_WEIGHTS:
+        arguments = {"tag_weights": WEIGHTS, **arguments}
+    return TokenLoss.by_name(name)(**{**LOSSES[name], **arguments}).double()
+
+
+@pytest.fixture
+def batch():
+    """Scores, tags, of which two are unknown, and the mask."""
+    scores = (torch.randn(3, 4, 3, dtype=torch.float64) * 2).requires_grad_()
+    tags = random_tags(3, 4, 3)
+    tags[0, 1] = tags[2, 0] = -1
+    return scores, tags, mask_of(LENGTHS)
+
+
+@pytest.fixture
+def vocab():
+    return Vocabulary({"labels": {"O": 9, "B-PER": 3, "I-PER": 2}})
+
+
+def softmax(scores):
+    total = sum(math.exp(score) for score in scores)
+    return [math.exp(score) / total for score in scores]
+
+
+def cross_entropy(scores, y, label_smoothing):
+    p = softmax(scores)
+    target = [label_smoothing / len(p) + (1 - label_smoothing) * (k == y) for k in range(len(p))]
+    return -WEIGHTS[y] * sum(mass * math.log(q) for mass, q in zip(target, p))
+
+
+def focal(scores, y, gamma):
+    p = softmax(scores)[y]
+    return -WEIGHTS[y] * (1 - p) ** gamma * math.log(p)
+
+
+def class_balanced(scores, y, gamma, beta, tag_counts):
+    raw = [(1 - beta) / (1 - beta**count) for count in tag_counts]
+    mean = sum(count * weight for count, weight in zip(tag_counts, raw)) / sum(tag_counts)
+    p = softmax(scores)[y]
+    return -raw[y] / mean * (1 - p) ** gamma * math.log(p)
+
+
+def dice(scores, y, alpha, smoothing):
+    total = 0.0
+    for k, p in enumerate(softmax(scores)):
+        q, is_gold = (1 - p) ** alpha * p, float(k == y)
+        total += 1 - (2 * q * is_gold + smoothing) / (q + is_gold + smoothing)
+    return WEIGHTS[y] * total
+
+
+def logit_adjusted(scores, y, tau, tag_counts):
+    priors = [max(count, 1) / sum(tag_counts) for count in tag_counts]
+    return -math.log(softmax([s + tau * math.log(q) for s, q in zip(scores, priors)])[y])
+
+
+FORMULAS = {
+    "cross_entropy": cross_entropy,
+    "focal": focal,
+    "class_balanced": class_balanced,
+    "dice": dice,
+    "logit_adjusted": logit_adjusted,
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_each_loss_is_its_formula_at_known_tokens_and_zero_elsewhere(name, batch):
+    scores, tags, mask = batch
+    expected = [
+        [
+            FORMULAS[name](scores[b, t].tolist(), int(tags[b, t]), **LOSSES[name])
+            if mask[b, t] and tags[b, t] >= 0
+            else 0.0
+            for t in range(4)
+        ]
+        for b in range(3)
+    ]
+    expected = torch.tensor(expected, dtype=torch.float64)
+    # weights are kept in single precision
+    torch.testing.assert_close(loss_of(name)(*batch), expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_agree_with_finite_differences(name, batch):
+    scores, tags, mask = batch
+    loss = loss_of(name)
+    assert torch.autograd.gradcheck(lambda tensor: loss(tensor, tags, mask), (scores,))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("garbage", [1e6, torch.nan, torch.inf])
+def test_what_lies_in_the_padding_and_at_unknown_tokens_changes_nothing(name, garbage, batch):
+    scores, tags, mask = batch
+    is_counted = mask & (tags >= 0)
+    dirty = scores.masked_fill(~is_counted.unsqueeze(2), garbage)
+    loss = loss_of(name)
+    actual = loss(dirty, tags.masked_fill(~mask, -7), mask)
+    torch.testing.assert_close(actual, loss(scores, tags, mask))
+    actual.sum().backward()
+    assert scores.grad[is_counted].abs().min() > 0
+    assert not scores.grad[~is_counted].any()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_batch_of_unknown_tags_gives_zero_with_a_zero_gradient(name, batch):
+    scores, tags, mask = batch
+    unknown = torch.full_like(tags, -1)
+    value = mean_over_known(loss_of(name)(scores, unknown, mask), unknown, mask)
+    value.backward()
+    assert value.item() == 0
+    assert not scores.grad.any()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_sequences_do_not_depend_on_the_batch(name, batch):
+    loss = loss_of(name)
+    together = loss(*batch)
+    for row, length in enumerate(LENGTHS):
+        alone = loss(*(tensor[row : row + 1, :length] for tensor in batch))
+        torch.testing.assert_close(alone[0], together[row, :length])
+
+
+def test_the_mean_is_over_known_tokens_and_not_by_weight(batch):
+    losses = loss_of("cross_entropy")(*batch)
+    # four, one and three tokens, of which two are unknown
+    torch.testing.assert_close(mean_over_known(losses, *batch[1:]), losses.sum() / 6)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("focal", {"gamma": 0.0}),
+        ("class_balanced", {"gamma": 0.0, "tag_counts": [7, 7, 7]}),
+        ("logit_adjusted", {"tau": 0.0}),
+        ("logit_adjusted", {"tag_counts": [7, 7, 7]}),
+    ],
+)
+def test_settings_that_balance_nothing_give_plain_cross_entropy(name, arguments, batch):
+    plain = TokenLoss.by_name("cross_entropy")()(*batch)
+    tags = batch[1].masked_fill(~batch[2], -1)
+    torch.testing.assert_close(
+        plain,
+        torch.nn.functional.cross_entropy(
+            batch[0].transpose(1, 2), tags, ignore_index=-1, reduction="none"
+        ),
+    )
+    without_weights = {"tag_weights": None} if name in TAKES_WEIGHTS else {}
+    torch.testing.assert_close(loss_of(name, **arguments, **without_weights)(*batch), plain)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("gold", [0, 1])
+def test_extreme_scores_stay_finite(name, gold):
+    scores = torch.tensor([[[1e4, -1e4, 0.0]]], requires_grad=True)
+    loss = loss_of(name).float()(scores, torch.tensor([[gold]]), torch.tensor([[True]]))
+    loss.sum().backward()
+    assert loss.isfinite().all()
+    assert scores.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("others", [1e-3, -1.0, -50.0])
+def test_impossible_tags_get_no_gradient_and_give_no_nan(name, others):
+    scores = torch.tensor([[[0.5, -torch.inf, others]]], requires_grad=True)
+    loss = loss_of(name).float()(scores, torch.tensor([[0]]), torch.tensor([[True]]))
+    loss.sum().backward()
+    assert loss.isfinite().all()
+    assert scores.grad.isfinite().all()
+    assert scores.grad[0, 0, 1] == 0
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_an_impossible_gold_tag_gives_no_nan(name):
+    scores = torch.tensor([[[0.5, -torch.inf, -1.0]]], requires_grad=True)
+    loss = loss_of(name).float()(scores, torch.tensor([[1]]), torch.tensor([[True]]))
+    loss.sum().backward()
+    assert not loss.isnan().any()
+    assert loss.isfinite().all() == (name == "dice")
+    assert scores.grad.isfinite().all()
+
+
+def test_smoothing_leaves_impossible_tags_out():
+    scores = torch.tensor([[[0.5, -torch.inf, -1.0]]])
+    loss = TokenLoss.by_name("cross_entropy")(label_smoothing=0.2)
+    arguments = torch.tensor([[0]]), torch.tensor([[True]])
+    torch.testing.assert_close(loss(scores, *arguments), loss(scores[:, :, ::2], *arguments))
+
+
+@pytest.mark.parametrize("gamma", [0.5, 2.0])
+def test_a_certain_token_has_no_focal_loss_and_no_nan(gamma):
+    scores = torch.tensor([[[300.0, 0.0]]], requires_grad=True)
+    loss = TokenLoss.by_name("focal")(gamma=gamma)
+    value = loss(scores, torch.tensor([[0]]), torch.tensor([[True]]))
+    value.sum().backward()
+    assert value.item() == 0
+    assert not scores.grad.any()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_in_single(name, dtype, batch):
+    scores, tags, mask = batch
+    loss = loss_of(name).float()
+    half = scores.detach().to(dtype)
+    actual = loss(half, tags, mask)
+    assert actual.dtype == torch.float32
+    torch.testing.assert_close(actual, loss(half.float(), tags, mask))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_what_the_caller_gives_is_not_written_to(name, batch):
+    copies = [tensor.detach().clone() for tensor in batch]
+    loss_of(name)(*batch).sum().backward()
+    for tensor, copy in zip(batch, copies):
+        assert torch.equal(tensor, copy)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_one_tag_and_one_token_are_no_trouble(name):
+    arguments = {"tag_counts": [3]} if "tag_counts" in LOSSES[name] else {"tag_weights": [2.0]}
+    scores = torch.zeros(1, 1, 1, requires_grad=True)
+    loss = loss_of(name, **arguments).float()(scores, torch.tensor([[0]]), torch.tensor([[True]]))
+    loss.sum().backward()
+    assert loss.isfinite().all()
+    assert not scores.grad.any()
+
+
+def learnt_share(loss):
+    """How probable tag 1 becomes if tokens look alike, and a third of them has it."""
+    tags = torch.tensor([[0, 0, 1, 0, 1, 0, 0, 0, 1]])
+    scores = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([scores], max_iter=50)
+
+    def step():
+        optimizer.zero_grad()
+        value = loss(scores.expand(1, 9, 2), tags, tags >= 0).sum()
+        value.backward()
+        return value
+
+    optimizer.step(step)
+    return float(scores.softmax(0)[1].detach())
+
+
+def test_a_heavier_tag_becomes_more_probable():
+    shares = [
+        learnt_share(TokenLoss.by_name("cross_entropy")(tag_weights=[1.0, c]).double())
+        for c in (0.25, 1.0, 4.0)
+    ]
+    # as if the tag occurred a quarter, one, or four times as often
+    assert shares == pytest.approx([0.75 / 6.75, 1 / 3, 12 / 18], rel=1e-4)
+
+
+def test_adjusted_scores_prefer_no_tag_for_its_frequency():
+    loss = TokenLoss.by_name("logit_adjusted")(tag_counts=[6, 3]).double()
+    assert learnt_share(loss) == pytest.approx(1 / 2, rel=1e-4)
+
+
+def test_a_config_may_leave_the_loss_type_out_and_name_weights_by_label(vocab):
+    params = Params({"label_weights": {"PER": 2, "I-PER": 3}, "label_smoothing": 0.1})
+    loss = TokenLoss.from_params(params, vocab=vocab, label_namespace="labels")
+    assert loss.tag_weights.tolist() == [1, 2, 3]
+    assert loss.label_smoothing == 0.1
+
+
+@pytest.mark.parametrize("name", ["class_balanced", "logit_adjusted"])
+def test_training_counts_do_what_counts_that_are_given_do(name, vocab, batch):
+    extras = {"vocab": vocab, "label_namespace": "labels"}
+    loss, other = (TokenLoss.from_params(Params({"type": name}), **extras) for _ in range(2))
+    with pytest.raises(RuntimeError, match=r"add `callbacks: \['training_counts'\]`"):
+        loss(*batch)
+    counts = {"labels": {"O": 30, "B-PER": 5}, "others": {"I-PER": 4}}
+    for module in loss.modules():
+        if hasattr(module, "use_training_counts"):
+            module.use_training_counts(LabelCounts(counts, {"labels": 35, "others": 4}))
+    given = TokenLoss.by_name(name)(tag_counts=[30, 5, 0])
+    torch.testing.assert_close(loss(*batch), given(*batch))
+    other.load_state_dict(loss.state_dict())
+    torch.testing.assert_close(other(*batch), given(*batch))
+
+
+def test_all_losses_but_those_that_bring_their_own_take_weights_by_rule(batch):
+    for name in TAKES_WEIGHTS:
+        by_rule = {"weight_rule": BalancedWeightRule(), "tag_counts": [6, 3, 3]}
+        loss = loss_of(name, tag_weights=None, **by_rule)
+        given = loss_of(name, tag_weights=[2 / 3, 4 / 3, 4 / 3])
+        torch.testing.assert_close(loss(*batch), given(*batch))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("cross_entropy", {"label_smoothing": 1.0}, "`label_smoothing` must be .*; got 1.0"),
+        ("cross_entropy", {"label_smoothing": -0.1}, "`label_smoothing` must be .*; got -0.1"),
+        ("cross_entropy", {"label_weights": {"PER": 2.0}}, "at most one of `tag_weights`"),
+        ("focal", {"gamma": -1.0}, "`gamma` must be .*; got -1.0"),
+        ("focal", {"gamma": math.nan}, "`gamma` must be .*; got nan"),
+        ("class_balanced", {"beta": 1.0}, "`beta` must be above 0 and below 1; got 1.0"),
+        ("class_balanced", {"tag_counts": None}, "need a vocabulary"),
+        ("dice", {"alpha": -0.5}, "`alpha` must be at least 0, .*; got -0.5 and 0.7"),
+        ("dice", {"smoothing": 0.0}, "`smoothing` above 0, .*; got 0.3 and 0.0"),
+        ("logit_adjusted", {"tau": math.inf}, "`tau` must be .*; got inf"),
+        ("logit_adjusted", {"tag_counts": None}, "need a vocabulary .* or give `tag_counts`"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(name, arguments, message):
+    with pytest.raises(ConfigurationError, match=message):
+        loss_of(name, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("tags", "mask", "message"),
+    [
+        ([[0, 3]], [[True, True]], "`tags` must lie in 0 to 2, .* row 0 has 3 at token 1"),
+        ([[-2, 0]], [[True, True]], "row 0 has -2 at token 0"),
+        ([[0, 1, 2]], [[True, True]], r"`tags` and `mask` \(B, T\); got .*\(1, 3\) and \(1, 2\)"),
+        ([[0, 1]], [[True]], r"got \(1, 2, 3\), \(1, 2\) and \(1, 1\)"),
+        ([[[True] * 3] * 2], [[True, True]], "sets of tags are for the `crf` head"),
+    ],
+)
+def test_tags_that_do_not_fit_are_refused(tags, mask, message):
+    with pytest.raises(ValueError, match=message):
+        loss_of("focal")(torch.zeros(1, 2, 3), torch.tensor(tags), torch.tensor(mask))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_scores_of_too_many_tags_are_refused(name):
+    with pytest.raises(ValueError, match="`scores` must be of as many tags as .*, 3; got 4"):
+        loss_of(name)(torch.zeros(1, 1, 4), torch.tensor([[0]]), torch.tensor([[True]]))
