@@ -1,13 +1,17 @@
 import itertools
+import json
 
 import pytest
 import torch
+from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
+from allennlp.models import load_archive
 
 from tagger.label_encoding import allowed_transitions
 from tagger.modules import SoftmaxHead, TaggingHead, TokenLoss
+from tests.conftest import CONFIGS
 from tests.linear_chain.chains import mask_of, random_tags
 
 TAGS = ["O", "B-PER", "I-PER", "L-PER", "U-PER"]
@@ -114,3 +118,24 @@ def test_a_config_hands_the_vocabulary_on_to_the_loss(vocab):
 def test_arguments_that_do_not_fit_are_refused(arguments, message, vocab):
     with pytest.raises(ConfigurationError, match=message):
         SoftmaxHead(vocab, **arguments)
+
+
+@pytest.mark.slow
+def test_a_tagger_with_this_head_trains_and_predicts_the_same_when_loaded(tmp_path, at_root):
+    head = {"type": "softmax", "loss": {"type": "logit_adjusted"}, "constrain_decoding": True}
+    params = Params.from_file(
+        CONFIGS / "toy_bilstm_crf.jsonnet", {"model.head": head, "trainer.num_epochs": 3}
+    )
+    trained = train_model(params, str(tmp_path / "run"))
+    archive = load_archive(tmp_path / "run" / "model.tar.gz")
+    assert isinstance(archive.model.head.loss, TokenLoss.by_name("logit_adjusted"))
+    instances = list(archive.dataset_reader.read("data/toy/test.txt"))
+    expected = trained.eval().forward_on_instances(instances)
+    actual = archive.model.eval().forward_on_instances(instances)
+    assert [output["tags"] for output in actual] == [output["tags"] for output in expected]
+    assert any(tag != "O" for output in actual for tag in output["tags"])
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["best_validation_f1-measure-overall"] > 0
+    counts = [model.head.loss.counted_tags.label_counts for model in (trained, archive.model)]
+    assert counts[0].sum() > 100
+    assert torch.equal(*counts)
