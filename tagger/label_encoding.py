@@ -104,6 +104,18 @@ def infer_encoding(tags: Iterable[str]) -> Optional[str]:
     return None
 
 
+def labels_of_tags(tags: Sequence[str]) -> List[Optional[str]]:
+    """Returns the label of each tag, `None` for `O`. Where tags spell no spans, each is its own label.
+
+    Example:
+        >>> labels_of_tags(["O", "B-PER", "I-PER"]), labels_of_tags(["NOUN", "VERB"])
+        ([None, 'PER', 'PER'], ['NOUN', 'VERB'])
+    """
+    if infer_encoding(tags) is None:
+        return [None if tag == "O" else tag for tag in tags]
+    return [split_tag(tag)[1] for tag in tags]
+
+
 def complete_tags(tags: Iterable[str], encoding: str) -> List[str]:
     """Returns `tags` and after them, sorted, the others that their labels can have in this encoding.
 

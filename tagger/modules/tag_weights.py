@@ -10,7 +10,7 @@ from allennlp.data import Vocabulary
 
 from tagger.data.fields import tags_in_order
 from tagger.did_you_mean import did_you_mean
-from tagger.label_encoding import infer_encoding, split_tag
+from tagger.label_encoding import labels_of_tags
 from tagger.modules.weight_rules import WeightRule, format_weights
 
 logger = logging.getLogger(__name__)
@@ -166,8 +166,7 @@ def tag_weights_from_labels(label_weights: Dict[str, float], tags: Sequence[str]
         >>> tag_weights_from_labels({"PER": 2.0, "B-LOC": 3.0}, ["O", "B-PER", "I-PER", "B-LOC"])
         [1.0, 2.0, 2.0, 3.0]
     """
-    spells_spans = infer_encoding(tags) is not None
-    labels = {tag: split_tag(tag)[1] if spells_spans else tag for tag in tags}
+    labels = dict(zip(tags, labels_of_tags(tags)))
     known_labels = list(dict.fromkeys(label for label in labels.values() if label is not None))
     known = [*known_labels, *tags]
     for name, weight in label_weights.items():

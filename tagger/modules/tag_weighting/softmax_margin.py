@@ -9,7 +9,7 @@ from allennlp.data import Vocabulary
 
 from tagger.data.fields import tags_in_order
 from tagger.did_you_mean import did_you_mean
-from tagger.label_encoding import split_tag
+from tagger.label_encoding import labels_of_tags
 from tagger.linear_chain import ChainScores, allowed_tags, log_likelihood
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 
@@ -119,7 +119,7 @@ def costs_of_errors(
         >>> costs_of_errors(["O", "U-PER", "U-LOC"], {"missing": 2.0, "confusing": {"LOC": 1.0}})
         [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [2.0, 1.0, 0.0]]
     """
-    labels = [split_tag(tag)[1] for tag in tags]
+    labels = labels_of_tags(tags)
     known = list(dict.fromkeys(label for label in labels if label is not None))
     for error, costs in by_error.items():
         for label, value in (costs if isinstance(costs, dict) else {"all labels": costs}).items():
