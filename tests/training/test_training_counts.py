@@ -13,7 +13,7 @@ from allennlp.data.fields import LabelField, MultiLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.models import load_archive
 
-from tagger.data import TagField
+from tagger.data import LabelSetsField, TagField
 from tagger.training import TrainingCountsCallback
 from tests.conftest import CONFIGS
 
@@ -49,6 +49,23 @@ def test_known_labels_are_counted_and_words_are_not():
     }
 
 
+def test_items_are_counted_whose_labels_are_known():
+    text = TextField([Token(word) for word in "abcd"], {"tokens": SingleIdTokenIndexer()})
+    label_sets = LabelSetsField([["A", "B"], ["A", "?B"], ["?"], []], text, unknown_tag="?")
+    instances = [
+        Instance({"tokens": text, "tags": label_sets}),
+        Instance({"topic": LabelField("sport", "topic_labels")}),
+        *(
+            Instance({"genres": MultiLabelField(genres, "genre_labels")})
+            for genres in ([], ["new"])
+        ),
+    ]
+    counts = start(SimpleDataLoader(instances, 2))
+    assert counts["labels"] == {"A": 2, "B": 1}
+    assert counts.num_items == {"labels": 3, "topic_labels": 1, "genre_labels": 2}
+    assert start(SimpleDataLoader([sentence(["O", "?", "B-PER"])], 1)).num_items == {"labels": 2}
+
+
 def test_nothing_is_counted_for_a_model_that_asks_for_nothing():
     trainer = Mock(model=torch.nn.Linear(1, 1))
     TrainingCountsCallback(serialization_dir="").on_start(trainer)
@@ -64,7 +81,8 @@ def count_in_a_worker(rank, folder, shares, expected):
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
     )
-    assert start(SimpleDataLoader([sentence(tags) for tags in shares[rank]], 2)) == expected
+    counts = start(SimpleDataLoader([sentence(tags) for tags in shares[rank]], 2))
+    assert (counts, counts.num_items) == (expected, {"labels": 7})
     torch.distributed.destroy_process_group()
 
 

@@ -14,8 +14,8 @@ from tagger.modules.multi_label_losses.settings import check_rebalancing
 class DistributionBalancedLoss(NegativeTolerantLoss):
     """DB: `alpha + sigmoid(beta (r - mu))` times the negative-tolerant loss of each label.
 
-    After Wu et al. 2020 and, with the focusing, Huang et al. 2021. `r` is as in `RebalancedFocalLoss`: it
-    tells labels apart by what else an item has. Where items have one label each, every positive has
+    After Wu et al. 2020 and, with the focusing, Huang et al. 2021. `r` is as in `RebalancedFocalLoss`:
+    it tells labels apart by what else an item has. Where items have one label each, every positive has
     `r = 1` and the same weight, however rare, and so has every label of an item that has none: there DB
     degenerates, and rare labels are better served by `class_balanced_negative_tolerant`.
 

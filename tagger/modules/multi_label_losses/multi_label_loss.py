@@ -1,9 +1,10 @@
 """What all losses over several labels share."""
 
-from typing import Any, Optional
+from typing import List, Optional
 
 import torch
 from allennlp.common import Registrable
+from allennlp.data import Vocabulary
 
 from tagger.modules.counted_labels import CountedLabels
 
@@ -68,16 +69,28 @@ class MultiLabelLoss(torch.nn.Module, Registrable):
 class CountedMultiLabelLoss(MultiLabelLoss):
     """A loss that knows how often training shows each label.
 
-    The counts are supplied by the trainer's callback `training_counts`, or by `label_counts` and
-    `num_items`, and saved with the model. Computing the loss before is a `RuntimeError`.
+    The counts come from the trainer's callback `training_counts`, or from the arguments, and are saved
+    with the model. Computing the loss before is a `RuntimeError`.
 
     Args:
-        **kwargs: those of `CountedLabels`; the model supplies `vocab` and `label_namespace` in a config.
+        label_counts: how many training items have each label, where no trainer shall supply it.
+        num_items: how many training items there are, likewise.
+        vocab: holds the labels; supplied by the model in a config.
+        label_namespace: the vocabulary's namespace of the labels.
+
+    Raises:
+        ConfigurationError: if there is neither a vocabulary nor both numbers; see `CountedLabels`.
     """
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        label_counts: Optional[List[int]] = None,
+        num_items: Optional[int] = None,
+        vocab: Optional[Vocabulary] = None,
+        label_namespace: str = "labels",
+    ) -> None:
         super().__init__()
-        self.counts = CountedLabels(**kwargs)
+        self.counts = CountedLabels(label_counts, num_items, vocab, label_namespace)
 
     def forward(
         self, scores: torch.Tensor, targets: torch.Tensor, mask: Optional[torch.Tensor] = None

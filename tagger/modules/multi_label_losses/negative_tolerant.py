@@ -17,8 +17,8 @@ class NegativeTolerantLoss(CountedMultiLabelLoss):
     """NTR-FL: the focal loss of scores less `v = kappa log(N / n - 1)`, those of negatives scaled.
 
     After Huang et al. 2021, who take the regularization from Wu et al. 2020. A negative's score is
-    multiplied by `lambda` and its loss divided by it; see `negative_tolerant_terms`. Predictions are made
-    from the plain scores, so that thresholds other than .5 may be better: see the callback
+    multiplied by `lambda` and its loss divided by it; see `negative_tolerant_terms`. Predictions are
+    made from the plain scores, so that thresholds other than .5 may be better: see the callback
     `tune_thresholds`.
 
     Args:

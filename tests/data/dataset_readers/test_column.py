@@ -75,6 +75,36 @@ def test_plain_labels_are_read_as_they_are(write):
     assert words_and_tags(reader.read(path)) == [(["the", "B-52"], ["DT", "NN"])]
 
 
+def test_a_tag_may_hold_several_labels_or_none(write):
+    path = write("Bank ORG\nof ORG|?LOC\nChina ORG|LOC\nB-52 ?\nin O\n")
+    reader = ColumnDatasetReader(label_separator="|", unknown_tag="?")
+    (instance,) = reader.read(path)
+    assert instance["tags"].label_sets == [["ORG"], ["ORG", "?LOC"], ["ORG", "LOC"], ["?"], []]
+    vocab = Vocabulary.from_instances([instance])
+    assert set(vocab.get_token_to_index_vocabulary("labels")) == {"ORG", "LOC"}
+
+
+def test_the_tag_of_no_label_is_configurable(write):
+    reader = ColumnDatasetReader(label_separator="+", no_label_tag="-", label_namespace="tags")
+    (instance,) = reader.read(write("one O+A\ntwo -\n"))
+    assert instance["tags"].label_sets == [["O", "A"], []]
+    assert instance["tags"].label_namespace == "tags"
+
+
+@pytest.mark.parametrize(
+    ("tag", "message"),
+    [
+        ("A|O", "toy.txt:2: in 'two A|O', `A|O` at position 1 has `O`, which stands for no label"),
+        ("A||B", "toy.txt:2: .* an empty one"),
+        ("A|?A", "toy.txt:2: .* has 'A' both known and unknown"),
+    ],
+)
+def test_several_labels_that_make_no_sense_are_refused_where_they_are(tag, message, write):
+    reader = ColumnDatasetReader(label_separator="|", unknown_tag="?")
+    with pytest.raises(ValueError, match=message.replace("|", r"\|")):
+        list(reader.read(write(f"one A\ntwo {tag}\n")))
+
+
 def test_tokens_may_hold_blanks_beside_a_delimiter(write):
     reader = ColumnDatasetReader(delimiter="\t")
     instances = reader.read(write("New York\tB-LOC\n"))
@@ -187,6 +217,7 @@ def test_a_missing_file_is_named_with_the_script_that_prepares_it(
         ({"source_encoding": "IOB2"}, "`source_encoding` is 'IOB2', expected one of BIO, IOB1, BIOUL"),
         ({"tag_encoding": "bio"}, "`tag_encoding` is 'bio', expected one of BIO, IOB1, BIOUL, BMES"),
         ({"source_encoding": None, "tag_encoding": "BIO"}, "but `source_encoding` is null"),
+        ({"label_separator": "|", "tag_encoding": "BIO"}, "there is a `label_separator`"),
     ],
 )  # fmt: skip
 def test_bad_encodings_are_configuration_errors(settings, message):

@@ -1,0 +1,213 @@
+"""The tagger with the head `sigmoid`, end to end on toy data."""
+
+import json
+import random
+
+import pytest
+import torch
+from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.models import Model, load_archive
+from allennlp.predictors import Predictor
+
+# Nouns have their labels; the verbs have none.
+LEXICON = {
+    "bank": "ORG|PLACE",
+    "firm": "ORG",
+    "park": "PLACE",
+    "mayor": "PERSON|TITLE",
+    "poet": "PERSON",
+    "sees": "O",
+    "leaves": "O",
+    "likes": "O",
+}
+BINARY = {word: "KEY" if labels.startswith("ORG") else "O" for word, labels in LEXICON.items()}
+
+
+def write_corpus(path, lexicon, num_sentences=40, seed=0, share_unknown=0.0, noise=0.0):
+    draw = random.Random(seed)
+
+    def tag(word):
+        if draw.random() < share_unknown:
+            return "?"
+        return lexicon[draw.choice(list(lexicon)) if draw.random() < noise else word]
+
+    sentences = [draw.choices(list(lexicon), k=draw.randint(1, 6)) for _ in range(num_sentences)]
+    path.write_text("\n".join("".join(f"{w} {tag(w)}\n" for w in words) for words in sentences))
+
+
+def params_of(folder, head=None, callbacks=("training_counts",), num_epochs=6, **changes):
+    return Params(
+        {
+            "train_data_path": str(folder / "train.txt"),
+            "validation_data_path": str(folder / "dev.txt"),
+            "dataset_reader": {"type": "column", "label_separator": "|", "unknown_tag": "?"},
+            "model": {
+                "type": "sequence_tagger",
+                "text_field_embedder": {
+                    "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 8}}
+                },
+                "encoder": {"type": "pass_through"},
+                "head": {"type": "sigmoid", **(head or {})},
+            },
+            "data_loader": {"batch_size": 4, "shuffle": True},
+            "trainer": {
+                "optimizer": {"type": "adam", "lr": 0.05},
+                "num_epochs": num_epochs,
+                "validation_metric": "+f1-measure-overall",
+                "callbacks": list(callbacks),
+            },
+            **changes,
+        }
+    )
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    write_corpus(tmp_path / "train.txt", LEXICON, share_unknown=0.2)
+    write_corpus(tmp_path / "dev.txt", LEXICON, seed=1)
+    return tmp_path
+
+
+@pytest.fixture
+def reader(corpus):
+    return DatasetReader.from_params(params_of(corpus)["dataset_reader"])
+
+
+@pytest.fixture
+def instances(reader, corpus):
+    return list(reader.read(corpus / "train.txt"))
+
+
+def build(instances, folder, **head):
+    vocab = Vocabulary.from_instances(instances)
+    return Model.from_params(params_of(folder, head)["model"], vocab=vocab)
+
+
+def loss_of(model, instances):
+    batch = Batch(instances)
+    batch.index_instances(model.vocab)
+    return model(**batch.as_tensor_dict())["loss"]
+
+
+TUNED = {"type": "tune_thresholds", "target": "macro"}
+
+
+@pytest.mark.slow
+def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(corpus):
+    # Noise, so that the thresholds of the epochs differ.
+    write_corpus(corpus / "dev.txt", LEXICON, seed=1, noise=0.4)
+    write_corpus(corpus / "test.txt", LEXICON, seed=2, noise=0.4)
+    head = {"loss": {"type": "class_balanced_negative_tolerant", "beta": 0.99}}
+    params = params_of(
+        corpus,
+        head,
+        ["training_counts", TUNED],
+        test_data_path=str(corpus / "test.txt"),
+        evaluate_on_test=True,
+    )
+    trained = train_model(params, str(corpus / "run"))
+    archive = load_archive(corpus / "run" / "model.tar.gz")
+    model = archive.model
+    thresholds = model.head.thresholds.thresholds
+    assert len(set(thresholds.tolist())) == 4
+    # Neither the evaluation on test data nor one with the archive tunes.
+    assert torch.equal(trained.head.thresholds.thresholds, thresholds)
+    metrics = json.loads((corpus / "run" / "metrics.json").read_text())
+    for data in ("dev", "test"):
+        scores = evaluate_from_archive(str(corpus / "run"), str(corpus / f"{data}.txt"))
+        prefix = "best_validation_" if data == "dev" else "test_"
+        assert len(scores) > 15
+        assert {prefix + name: pytest.approx(value) for name, value in scores.items()}.items() <= (
+            metrics.items()
+        )
+
+    predictor = Predictor.from_archive(archive)
+    prediction = predictor.predict_json({"tokens": ["mayor", "leaves", "bank"]})
+    assert prediction["labels"][1] == []
+    assert set(prediction["labels"][2]) == {"ORG", "PLACE"}
+    assert set(prediction["probabilities"][0]) == set(model.tags)
+    assert "entities" not in prediction
+    assert "tags" not in prediction
+    again = predictor.predict_batch_json(
+        [{"tokens": ["mayor", "leaves", "bank"]}, {"tokens": ["a"]}]
+    )
+    assert again[0]["labels"] == prediction["labels"]
+    assert len(again[1]["labels"]) == 1
+    assert json.loads(predictor.dump_line(prediction)) == prediction
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        {"type": "binary_cross_entropy", "weight_rule": "balanced"},
+        "focal",
+        {"type": "class_balanced_focal", "beta": 0.999},
+        "rebalanced_focal",
+        "negative_tolerant",
+        "distribution_balanced",
+    ],
+)
+def test_every_loss_trains_from_a_config(loss, corpus):
+    model = train_model(params_of(corpus, {"loss": loss}, num_epochs=2), str(corpus / "run"))
+    metrics = json.loads((corpus / "run" / "metrics.json").read_text())
+    assert metrics["best_validation_f1-measure-overall"] > 0.5
+    assert "best_validation_f1-measure-tail" in metrics
+    assert "best_validation_auc-macro" in metrics
+    assert model.head.thresholds.thresholds.tolist() == [0.5] * 4
+
+
+def test_binary_tagging_learns_from_partly_hidden_labels(tmp_path):
+    write_corpus(tmp_path / "train.txt", BINARY, share_unknown=0.3)
+    write_corpus(tmp_path / "dev.txt", BINARY, seed=1)
+    model = train_model(params_of(tmp_path), str(tmp_path / "run"))
+    assert model.tags == ["KEY"]
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["best_validation_f1-measure-KEY"] > 0.95
+
+
+def test_hidden_labels_and_padding_neither_train_nor_count(instances, reader, corpus):
+    model = build(instances, corpus).eval()
+    expected = loss_of(model, instances)
+    mean_of_single = torch.stack([loss_of(model, [each]) for each in instances]).mean()
+    torch.testing.assert_close(expected, mean_of_single)
+    model.get_metrics(reset=True)
+    hidden = reader.text_to_instance(["bank", "sees"], ["?", "?"])
+    reader.apply_token_indexers(hidden)
+    assert loss_of(model, [hidden]) == 0
+    assert set(model.get_metrics(reset=True).values()) == {0}
+
+
+def test_a_callback_without_thresholds_to_tune_is_refused(corpus):
+    params = params_of(corpus, callbacks=[TUNED])
+    params["model"]["head"] = {"type": "crf"}
+    params["dataset_reader"] = {"type": "column", "source_encoding": None}
+    with pytest.raises(ConfigurationError, match="`tune_thresholds` needs a model with thresholds"):
+        train_model(params, str(corpus / "run"))
+
+
+def test_a_loss_without_counts_is_an_error_that_names_the_callback(corpus):
+    params = params_of(corpus, {"loss": "distribution_balanced"}, callbacks=[])
+    with pytest.raises(RuntimeError, match=r"add `callbacks: \['training_counts'\]`"):
+        train_model(params, str(corpus / "run"))
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ({"threshold": 1.0}, "`threshold` must be a probability"),
+        ({"loss": {"type": "focal", "gamma": -1}}, "`gamma` must be at least 0"),
+    ],
+)
+def test_heads_that_make_no_sense_are_refused(head, message, instances, corpus):
+    with pytest.raises(ConfigurationError, match=message):
+        build(instances, corpus, **head)
+
+
+def test_labels_that_look_like_tags_of_spans_are_refused(corpus):
+    vocab = Vocabulary({"labels": {"B-PER": 2, "I-PER": 1}, "tokens": {"a": 1}})
+    with pytest.raises(ConfigurationError, match="look like BIO tags: B-PER, I-PER"):
+        Model.from_params(params_of(corpus)["model"], vocab=vocab)

@@ -1,0 +1,319 @@
+"""Each loss against its formula, written out label by label in plain Python."""
+
+import math
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+from tagger.data import LabelCounts
+from tagger.modules import MultiLabelLoss
+
+COUNTS, NUM_ITEMS = [50, 7, 1], 100
+COUNTED = {"label_counts": COUNTS, "num_items": NUM_ITEMS}
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def focal(z, y, gamma=2.0, **_):
+    q = sigmoid(z if y else -z)
+    return -((1 - q) ** gamma) * math.log(q)
+
+
+def negative_tolerant(z, y, i, kappa=0.05, negative_scale=2.0, gamma=2.0, **_):
+    s = z - kappa * math.log(NUM_ITEMS / COUNTS[i] - 1)
+    return focal(s, y, gamma) if y else focal(negative_scale * s, y, gamma) / negative_scale
+
+
+def class_balanced(i, beta=0.9, **_):
+    return (1 - beta) / (1 - beta ** COUNTS[i])
+
+
+def rebalanced(i, all_targets, alpha=0.1, beta=10.0, mu=0.9, **_):
+    drawn = sum(1 / COUNTS[j] for j, y in enumerate(all_targets) if y == 1)
+    r = (1 / COUNTS[i]) / drawn if drawn else 1
+    return alpha + sigmoid(beta * (r - mu))
+
+
+FORMULAS = {
+    "binary_cross_entropy": lambda z, y, i, ys: focal(z, y, gamma=0),
+    "focal": lambda z, y, i, ys, alpha=None, **kw: (
+        focal(z, y, **kw) * (1 if alpha is None else alpha if y else 1 - alpha)
+    ),
+    "class_balanced_focal": lambda z, y, i, ys, **kw: class_balanced(i, **kw) * focal(z, y, **kw),
+    "rebalanced_focal": lambda z, y, i, ys, **kw: rebalanced(i, ys, **kw) * focal(z, y, **kw),
+    "negative_tolerant": lambda z, y, i, ys, **kw: negative_tolerant(z, y, i, **kw),
+    "distribution_balanced": lambda z, y, i, ys, **kw: (
+        rebalanced(i, ys, **kw) * negative_tolerant(z, y, i, **kw)
+    ),
+    "class_balanced_negative_tolerant": lambda z, y, i, ys, **kw: (
+        class_balanced(i, **kw) * negative_tolerant(z, y, i, **kw)
+    ),
+}
+NAMES = list(FORMULAS)
+NEGATIVE_TOLERANT = {"kappa": 0.3, "negative_scale": 3.5}
+SETTINGS = [
+    *[(name, {}) for name in NAMES],
+    ("focal", {"gamma": 0.7, "alpha": 0.3}),
+    ("class_balanced_focal", {"gamma": 1.5, "beta": 0.999}),
+    ("rebalanced_focal", {"gamma": 0.5, "alpha": 0.4, "beta": 3.0, "mu": 0.2}),
+    ("negative_tolerant", {"gamma": 1.0, **NEGATIVE_TOLERANT}),
+    ("distribution_balanced", {"alpha": 0.4, "beta": 3.0, "mu": 0.2, **NEGATIVE_TOLERANT}),
+    ("class_balanced_negative_tolerant", {"beta": 0.99, **NEGATIVE_TOLERANT}),
+]
+
+
+def make(name, **kwargs):
+    return MultiLabelLoss.by_name(name)(**(COUNTED if needs_counts(name) else {}), **kwargs)
+
+
+def needs_counts(name):
+    return name not in ("binary_cross_entropy", "focal")
+
+
+def batch(dtype=torch.float64):
+    """Scores, and targets with one of each kind: several positives, one, none, unknown ones."""
+    scores = 3 * torch.randn(2, 4, 3, dtype=dtype)
+    targets = torch.tensor(
+        [
+            [[1, 0, 1], [0, 1, 0], [0, 0, 0], [1, -1, 0]],
+            [[-1, 0, 1], [0, -1, 0], [-1, -1, -1], [1, 1, 1]],
+        ]
+    )
+    return scores, targets
+
+
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
+def test_loss_is_the_formula_summed_over_known_labels(name, settings):
+    scores, targets = batch()
+    expected = [
+        [
+            sum(
+                FORMULAS[name](z, y, i, ys, **settings)
+                for i, (z, y) in enumerate(zip(zs, ys))
+                if y >= 0
+            )
+            for zs, ys in zip(item_scores, item_targets)
+        ]
+        for item_scores, item_targets in zip(scores.tolist(), targets.tolist())
+    ]
+    actual = make(name, **settings)(scores, targets)
+    torch.testing.assert_close(actual, torch.tensor(expected).double(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
+def test_gradients_are_those_of_finite_differences(name, settings):
+    scores, targets = batch()
+    loss = make(name, **settings)
+    assert torch.autograd.gradcheck(lambda s: loss(s, targets), scores.requires_grad_())
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("garbage", [1e4, math.nan, math.inf])
+def test_scores_of_unknown_labels_and_masked_items_change_nothing(name, garbage):
+    scores, targets = batch()
+    mask = torch.tensor([[True, True, True, True], [True, True, True, False]])
+    ignored = (targets < 0) | ~mask.unsqueeze(-1)
+    dirty = scores.masked_fill(ignored, garbage).requires_grad_()
+    loss = make(name)
+    losses = loss(dirty, targets, mask)
+    losses.sum().backward()
+    clean = scores.masked_fill(ignored, 0.0).requires_grad_()
+    expected = loss(clean, targets.masked_fill(~mask.unsqueeze(-1), -1))
+    expected.sum().backward()
+    assert torch.equal(losses, expected)
+    assert torch.equal(dirty.grad, clean.grad)
+    assert not dirty.grad[ignored].any()
+    assert losses[1, 3] == losses[1, 2] == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_batch_without_a_known_label_has_loss_zero_and_a_gradient(name):
+    scores = torch.randn(2, 4, 3, requires_grad=True)
+    total = make(name)(scores, torch.full((2, 4, 3), -1)).sum()
+    total.backward()
+    assert total == 0
+    assert not scores.grad.any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_items_are_those_of_any_leading_axes(name):
+    scores, targets = batch()
+    loss = make(name)
+    flat = loss(scores.view(8, 3), targets.view(8, 3))
+    assert torch.allclose(flat, loss(scores, targets).view(8))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("size", [100, 1e4])
+def test_extreme_scores_stay_finite(name, size):
+    _, targets = batch()
+    scores = (size * torch.randn(2, 4, 3).sign()).requires_grad_()
+    losses = make(name)(scores, targets)
+    losses.sum().backward()
+    assert losses.isfinite().all()
+    assert scores.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_in_single(name, dtype):
+    scores, targets = batch(torch.float32)
+    half = scores.to(dtype)
+    losses = make(name)(half, targets)
+    assert losses.dtype == torch.float32
+    assert torch.equal(losses, make(name)(half.float(), targets))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arguments_are_left_as_they_were(name):
+    scores, targets = batch()
+    before = scores.clone(), targets.clone()
+    make(name)(scores, targets, torch.ones(2, 4, dtype=torch.bool))
+    assert torch.equal(scores, before[0])
+    assert torch.equal(targets, before[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "factor"),
+    [
+        ("focal", {"gamma": 0}, 1),
+        ("focal", {"gamma": 0, "alpha": 0.5}, 0.5),
+        ("class_balanced_focal", {"gamma": 0, "beta": 0}, 1),
+        ("rebalanced_focal", {"gamma": 0, "alpha": 0.5, "beta": 0}, 1),
+        ("negative_tolerant", {"gamma": 0, "kappa": 0, "negative_scale": 1}, 1),
+    ],
+)
+def test_unit_settings_reduce_to_binary_cross_entropy(name, settings, factor):
+    scores, targets = batch()
+    expected = factor * make("binary_cross_entropy")(scores, targets)
+    torch.testing.assert_close(make(name, **settings)(scores, targets), expected)
+
+
+def test_with_one_label_an_item_distribution_balancing_weighs_all_positives_the_same():
+    scores = torch.zeros(3, 3)
+    targets = torch.eye(3, dtype=torch.long)
+    only_positives = torch.where(targets > 0, targets, -1)
+    losses = make("rebalanced_focal")(scores, only_positives)
+    assert losses.tolist() == pytest.approx([float(losses[0])] * 3)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if needs_counts(name)])
+def test_labels_that_no_item_or_every_item_has_stay_finite(name):
+    loss = MultiLabelLoss.by_name(name)(label_counts=[0, 5, 3], num_items=5)
+    scores, targets = batch()
+    assert loss(scores, targets).isfinite().all()
+
+
+def vocabulary():
+    return Vocabulary({"labels": {"A": 3, "B": 2, "C": 1}})
+
+
+def training_counts(num_items=NUM_ITEMS):
+    return LabelCounts({"labels": {"A": 50, "C": 1, "B": 7}}, {"labels": num_items})
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if needs_counts(name)])
+def test_counts_come_from_training_and_are_saved(name):
+    scores, targets = batch()
+    loss = MultiLabelLoss.from_params(Params({"type": name}), vocab=vocabulary())
+    with pytest.raises(RuntimeError, match=r"add `callbacks: \['training_counts'\]`"):
+        loss(scores, targets)
+    loss.counts.use_training_counts(training_counts())
+    expected = make(name)(scores, targets)
+    assert torch.equal(loss(scores, targets), expected)
+    again = MultiLabelLoss.from_params(Params({"type": name}), vocab=vocabulary())
+    again.load_state_dict(loss.half().state_dict())
+    assert torch.equal(again(scores, targets), expected)
+
+
+def test_positive_weights_are_given_by_label():
+    loss = MultiLabelLoss.from_params(
+        Params({"type": "binary_cross_entropy", "positive_weights": {"B": 3, "C": 0.5}}),
+        vocab=vocabulary(),
+    )
+    losses = loss(torch.zeros(4, 3), torch.tensor([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]))
+    assert losses.tolist() == pytest.approx([n * math.log(2) for n in (3, 5, 2.5, 3)])
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [("balanced", [1, 93 / 7, 99]), ("inverse_sqrt", [1, (93 / 7) ** 0.5, 99**0.5])],
+)
+def test_positive_weights_follow_from_counts_by_rule_and_are_saved(rule, expected):
+
+    def make_loss():
+        params = Params({"type": "binary_cross_entropy", "weight_rule": rule})
+        return MultiLabelLoss.from_params(params, vocab=vocabulary())
+
+    loss = make_loss()
+    with pytest.raises(RuntimeError, match=r"add `callbacks: \['training_counts'\]`"):
+        loss(torch.zeros(1, 3), torch.ones(1, 3))
+    loss.use_training_counts(training_counts())
+    again = make_loss()
+    again.load_state_dict(loss.state_dict())
+    assert again.positive_weights.tolist() == pytest.approx(expected)
+    assert again(torch.zeros(1, 3), torch.ones(1, 3)).isfinite()
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("focal", {"gamma": -1}, "`gamma` must be at least 0, 0 for no focusing; got -1"),
+        ("focal", {"alpha": 1.0}, "`alpha` must be above 0 and below 1; got 1.0"),
+        ("class_balanced_focal", {"beta": 1.0}, "`beta` must be at least 0.*; got 1.0"),
+        ("rebalanced_focal", {"alpha": -0.1}, "`alpha` must be at least 0; got -0.1"),
+        ("rebalanced_focal", {"beta": math.inf}, "`beta` must be at least 0"),
+        ("distribution_balanced", {"mu": math.nan}, "`mu` must be a finite number"),
+        ("negative_tolerant", {"kappa": -1}, "`kappa` must be at least 0"),
+        ("negative_tolerant", {"negative_scale": 0}, "`negative_scale` must be above 0"),
+        ("class_balanced_negative_tolerant", {"beta": -0.5}, "`beta` must be at least 0"),
+    ],
+)
+def test_settings_out_of_range_are_refused(name, settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        make(name, **settings)
+
+
+@pytest.mark.parametrize(
+    "counts", [{}, {"label_counts": [1]}, {"label_counts": [3], "num_items": 2}]
+)
+def test_counts_that_cannot_be_are_refused(counts):
+    with pytest.raises(ConfigurationError, match="`label_counts`, .* or else `vocab`; got"):
+        MultiLabelLoss.by_name("class_balanced_focal")(**counts)
+
+
+def test_training_data_without_labels_are_refused():
+    loss = MultiLabelLoss.by_name("negative_tolerant")(vocab=vocabulary())
+    with pytest.raises(ValueError, match="training shows none of the labels A, B, C"):
+        loss.counts.use_training_counts(LabelCounts())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"positive_weights": {"D": 2}}, "names `D`, which is no label of this vocabulary"),
+        ({"positive_weights": {"A": 0}}, "gives `A` the weight 0; expected a positive finite"),
+        ({"positive_weights": {"A": 1}, "weight_rule": "balanced"}, "not both"),
+    ],
+)
+def test_positive_weights_that_make_no_sense_are_refused(arguments, message):
+    params = Params({"type": "binary_cross_entropy", **arguments})
+    with pytest.raises(ConfigurationError, match=message):
+        MultiLabelLoss.from_params(params, vocab=vocabulary())
+
+
+def test_positive_weights_need_a_vocabulary():
+    with pytest.raises(ConfigurationError, match="need `vocab` to look labels up"):
+        MultiLabelLoss.by_name("binary_cross_entropy")(positive_weights={"A": 2.0})
+
+
+@pytest.mark.parametrize("shapes", [[(2, 3), (2, 4), (2,)], [(2, 3), (2, 3), (2, 3)]])
+def test_shapes_that_do_not_fit_are_refused(shapes):
+    scores, targets, mask = (torch.ones(shape) for shape in shapes)
+    with pytest.raises(ValueError, match="`scores` and `targets` must have one shape"):
+        make("focal")(scores, targets, mask.bool())

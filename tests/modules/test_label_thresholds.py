@@ -1,0 +1,120 @@
+import pytest
+import torch
+import torch.distributed
+from allennlp.common.checks import ConfigurationError
+
+from tagger.data import LabelCounts
+from tagger.modules import LabelThresholds
+from tagger.threshold_tuning import tune_thresholds
+from tests.metrics.tagged import vocabulary_of
+
+LABELS = ["A", "B", "C"]
+
+
+def make(**kwargs):
+    return LabelThresholds(vocabulary_of(LABELS), **kwargs).eval()
+
+
+def texts(num_texts, seed):
+    """Whole texts: one item each, and no mask."""
+    generator = torch.Generator().manual_seed(seed)
+    probabilities = torch.rand(num_texts, 3, generator=generator)
+    return probabilities, torch.randint(-1, 2, (num_texts, 3), generator=generator)
+
+
+def tune(batches, target="macro"):
+    thresholds = make()
+    thresholds.start_tuning(target)
+    for probabilities, targets in batches:
+        thresholds.score(probabilities, targets)
+    return thresholds, thresholds.get_metrics(reset=True)
+
+
+def test_a_label_is_predicted_at_its_threshold():
+    thresholds = make(threshold=0.25)
+    assert thresholds(torch.tensor([[0.25, 0.3, 0.2]])).tolist() == [[True, True, False]]
+    thresholds.thresholds[1] = 0.4
+    assert thresholds(torch.tensor([[0.25, 0.3, 0.2]])).tolist() == [[True, False, False]]
+
+
+def test_the_end_of_a_pass_tunes_and_its_scores_are_those_of_tuned_thresholds():
+    batches = [texts(20, seed=1), texts(11, seed=2)]
+    thresholds, scores = tune(batches)
+    all_batches = [torch.cat(parts) for parts in zip(*batches)]
+    assert torch.equal(thresholds.thresholds, tune_thresholds(*all_batches, "macro"))
+    thresholds.stop_tuning()
+    before = thresholds.thresholds.clone()
+    thresholds.score(*all_batches)
+    assert thresholds.get_metrics(reset=True) == scores
+    assert torch.equal(thresholds.thresholds, before)
+    fixed = make()
+    fixed.score(*all_batches)
+    assert fixed.get_metrics(reset=True)["f1-measure-macro"] < scores["f1-measure-macro"]
+
+
+def test_each_pass_is_tuned_by_itself():
+    thresholds, _ = tune([texts(20, seed=1)])
+    thresholds.score(*texts(20, seed=2))
+    thresholds.get_metrics()
+    thresholds.get_metrics(reset=True)
+    assert torch.equal(thresholds.thresholds, tune([texts(20, seed=2)])[0].thresholds)
+
+
+def test_training_tunes_nothing():
+    thresholds = make().train()
+    thresholds.start_tuning("micro")
+    thresholds.score(*texts(20, seed=1))
+    thresholds.get_metrics(reset=True)
+    assert thresholds.thresholds.tolist() == [0.5] * 3
+
+
+def test_masked_items_change_nothing():
+    probabilities, targets = texts(20, seed=3)
+    mask = torch.arange(20) < 15
+    thresholds = make()
+    thresholds.start_tuning("micro")
+    thresholds.score(probabilities, targets, mask)
+    scores = thresholds.get_metrics(reset=True)
+    expected, expected_scores = tune([(probabilities[:15], targets[:15])], "micro")
+    assert scores == expected_scores
+    assert torch.equal(thresholds.thresholds, expected.thresholds)
+
+
+def test_thresholds_and_training_counts_are_saved():
+    thresholds, _ = tune([texts(20, seed=1)])
+    counts = LabelCounts({"labels": {"A": 50, "B": 10, "C": 2}}, {"labels": 100})
+    thresholds.counts.use_training_counts(counts)
+    again = make()
+    again.load_state_dict(thresholds.state_dict())
+    assert torch.equal(again.thresholds, thresholds.thresholds)
+    again.score(*texts(20, seed=1))
+    scores = again.get_metrics()
+    assert [scores[f"recall-{group}"] for group in ("head", "medium", "tail")] == [
+        scores[f"recall-{label}"] for label in LABELS
+    ]
+
+
+@pytest.mark.parametrize("threshold", [0, 1, -0.5, float("nan")])
+def test_a_threshold_that_is_no_probability_is_refused(threshold):
+    with pytest.raises(ConfigurationError, match="`threshold` must be a probability"):
+        make(threshold=threshold)
+
+
+def tune_in_a_worker(rank, folder, shares, expected):
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
+    )
+    thresholds, scores = tune(shares[rank])
+    assert torch.equal(thresholds.thresholds, expected[0])
+    assert scores == expected[1]
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+def test_two_workers_tune_as_one(tmp_path):
+    batches = [texts(20, seed=1), texts(11, seed=2)]
+    thresholds, scores = tune(batches)
+    # The first worker has no batch.
+    torch.multiprocessing.spawn(
+        tune_in_a_worker, args=(tmp_path, [[], batches], (thresholds.thresholds, scores)), nprocs=2
+    )
