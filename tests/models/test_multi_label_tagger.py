@@ -2,6 +2,9 @@
 
 import json
 import random
+import re
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +15,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, DatasetReader, Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
+
+from tests.conftest import CONFIGS, ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 # Nouns have their labels; the verbs have none.
 LEXICON = {
@@ -138,6 +145,17 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
     assert again[0]["labels"] == prediction["labels"]
     assert len(again[1]["labels"]) == 1
     assert json.loads(predictor.dump_line(prediction)) == prediction
+
+
+@pytest.mark.slow
+def test_the_config_that_the_readme_shows_trains(corpus, monkeypatch):
+    (config,) = re.findall(r"^```jsonnet\n([^`]*label_separator[^`]*)^```", README, re.MULTILINE)
+    (corpus / "config.jsonnet").write_text(config)
+    shutil.copy(CONFIGS / "template.libsonnet", corpus)
+    monkeypatch.chdir(corpus)
+    params = Params.from_file("config.jsonnet", {"trainer.num_epochs": 1})
+    train_model(params, "run")
+    assert "best_validation_f1-measure-tail" in json.loads(Path("run/metrics.json").read_text())
 
 
 @pytest.mark.parametrize(
