@@ -1,6 +1,10 @@
-"""Times linear-chain CRFs: ours, AllenNLP's and pytorch-crf, in one run, and prints a table.
+"""Times linear-chain CRFs: ours, AllenNLP's and pytorch-crf, in one run, and prints tables.
 
-Run: python scripts/benchmark_crf.py [--sizes 32x128x9 ...] [--threads 2] [--repeats 9]
+Run: python scripts/benchmark_crf.py [--tables crf weightings growth] [--sizes 32x128x9 ...]
+    [--device cuda] [--threads 2] [--repeats 9]
+
+`crf` compares the libraries, `weightings` our class weightings with the plain likelihood, `growth` shows
+how the time of ours grows with sequences and tokens.
 
 All get the same float32 scores and right-padded masks, lengths uniform in [T/2, T], and are timed in
 turns. A candidate whose numbers differ from the reference's in float64 is not timed. `decoding` ends in
@@ -16,16 +20,20 @@ import multiprocessing
 import statistics
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from allennlp.modules import ConditionalRandomField as AllenNLPField
 
 from tagger.linear_chain import use_implementation
-from tagger.modules import ConditionalRandomField
+from tagger.modules import ConditionalRandomField, TagWeighting
 
 Size = Tuple[int, int, int]
 TASKS = ("loss", "loss+gradient", "decoding")
+WEIGHTINGS = ("emission", "emission_transition", "lannoy", "chain", "marginal", "softmax_margin")
+WEIGHTED_SIZES = [(32, 128, 9), (128, 512, 33)]
+GROWING_SIZES = [(8, 1_000, 9), (8, 2_000, 9), (8, 5_000, 9), (8, 10_000, 9)]
+GROWING_SIZES += [(32, 128, 9), (128, 128, 9), (512, 128, 9)]
 DEFAULT_SIZES = list(itertools.product((8, 32, 128), (32, 128, 512), (9, 33, 73)))
 
 
@@ -75,42 +83,43 @@ class Candidate:
         return list(torch.autograd.grad(loss, [emissions, *parameters]))
 
 
-def random_batch(size: Size) -> Batch:
+def random_batch(size: Size, device: str = "cpu") -> Batch:
     """Normally distributed emissions, and lengths uniform in [T/2, T]."""
     batch_size, num_tokens, num_tags = size
     generator = torch.Generator().manual_seed(0)
     lengths = torch.randint(num_tokens // 2, num_tokens + 1, (batch_size,), generator=generator)
     lengths[0] = num_tokens
-    return Batch(
+    batch = Batch(
         torch.randn(size, generator=generator),
         torch.randint(num_tags, (batch_size, num_tokens), generator=generator),
         torch.arange(num_tokens) < lengths.unsqueeze(1),
     )
+    return Batch(*(tensor.to(device) for tensor in batch))
 
 
-def candidates(num_tags: int) -> Dict[str, Candidate]:
+def _of_module(module: Any) -> Candidate:
+    return Candidate(
+        module,
+        lambda batch: module(*batch),
+        lambda batch: [path for path, _ in module.viterbi_tags(batch.emissions, batch.mask)],
+    )
+
+
+def candidates(num_tags: int, device: str = "cpu") -> Dict[str, Candidate]:
     """All CRFs that are installed, with the same parameters."""
     torch.manual_seed(0)
     ours, allennlp = ConditionalRandomField(num_tags), AllenNLPField(num_tags)
     allennlp.load_state_dict(ours.state_dict())
-
-    def of_module(module: Any) -> Candidate:
-        return Candidate(
-            module,
-            lambda batch: module(*batch),
-            lambda batch: [path for path, _ in module.viterbi_tags(batch.emissions, batch.mask)],
-        )
-
     found = {
-        "ours": of_module(ours),
-        "our reference": _by_reference(of_module(ours)),
-        "AllenNLP": of_module(allennlp),
+        "ours": _of_module(ours.to(device)),
+        "our reference": _by_reference(_of_module(ours)),
+        "AllenNLP": _of_module(allennlp.to(device)),
     }
     try:
         from torchcrf import CRF
     except ImportError:
         return found
-    pytorch_crf = CRF(num_tags, batch_first=True)
+    pytorch_crf = CRF(num_tags, batch_first=True).to(device)
     with torch.no_grad():
         pytorch_crf.start_transitions.copy_(ours.start_transitions)
         pytorch_crf.transitions.copy_(ours.transitions)
@@ -179,6 +188,18 @@ def peak_memory(name: str, size: Size) -> float:
     return queue.get() if process.exitcode == 0 else float("nan")
 
 
+def weighted_candidates(num_tags: int, device: str) -> Dict[str, Candidate]:
+    """Our CRF, plain and with each weighting."""
+    weights = torch.linspace(0.5, 2.0, num_tags).tolist()
+    found = {"plain": _of_module(ConditionalRandomField(num_tags).to(device))}
+    for name in WEIGHTINGS:
+        weighting = TagWeighting.by_name(name)(tag_weights=weights)
+        crf = ConditionalRandomField(num_tags, weighting=weighting).to(device)
+        crf.load_state_dict(found["plain"].module.state_dict(), strict=False)
+        found[name] = _of_module(crf)
+    return found
+
+
 def times(found: Dict[str, Candidate], task: str, batch: Batch, repeats: int) -> Dict[str, list]:
     """Milliseconds of each candidate, `repeats` of them, timed in turns."""
     milliseconds: Dict[str, list] = {name: [] for name in found}
@@ -186,14 +207,16 @@ def times(found: Dict[str, Candidate], task: str, batch: Batch, repeats: int) ->
         for name, candidate in found.items():
             start = time.perf_counter()
             candidate.run(task, batch)
+            if batch.emissions.is_cuda:
+                torch.cuda.synchronize()
             if repeat > 0:
                 milliseconds[name].append((time.perf_counter() - start) * 1e3)
     return milliseconds
 
 
-def benchmark(size: Size, repeats: int, with_memory: bool) -> None:
-    """Prints the rows of one size."""
-    batch, found = random_batch(size), candidates(size[2])
+def print_crf_rows(size: Size, device: str, repeats: int, with_memory: bool) -> None:
+    """Compares the libraries at one size."""
+    batch, found = random_batch(size, device), candidates(size[2], device)
     exact = found["our reference"]
     for name in list(found):
         difference = disagreement(found[name], exact, batch)
@@ -202,16 +225,43 @@ def benchmark(size: Size, repeats: int, with_memory: bool) -> None:
             del found[name]
     columns = {task: times(found, task, batch, repeats) for task in TASKS}
     for name in found:
-        cells = []
-        for task in TASKS:
-            own = columns[task][name]
-            median = statistics.median(own)
-            cell = f"{median:.3g} ({min(own):.3g}..{max(own):.3g})"
-            if "AllenNLP" in found and name != "AllenNLP":
-                cell += f", {statistics.median(columns[task]['AllenNLP']) / median:.0f}x"
-            cells.append(cell)
+        cells = [_cell(columns[task][name], columns[task].get("AllenNLP")) for task in TASKS]
         cells.append(f"{peak_memory(name, size):.0f}" if with_memory else "-")
-        print(f"| {'x'.join(map(str, size))} | {name} | {' | '.join(cells)} |", flush=True)
+        print(f"| {_name(size)} | {name} | {' | '.join(cells)} |", flush=True)
+
+
+def print_weighting_rows(size: Size, device: str, repeats: int) -> None:
+    """Compares the weightings with the plain likelihood at one size."""
+    found = weighted_candidates(size[2], device)
+    milliseconds = times(found, "loss+gradient", random_batch(size, device), repeats)
+    plain = statistics.median(milliseconds["plain"])
+    for name, own in milliseconds.items():
+        ratio = statistics.median(own) / plain
+        print(f"| {_name(size)} | {name} | {_cell(own)} | {ratio:.2f} |", flush=True)
+
+
+def print_growth_row(size: Size, device: str, repeats: int) -> None:
+    """Times ours at one size, also by token."""
+    found = {"ours": _of_module(ConditionalRandomField(size[2]).to(device))}
+    batch = random_batch(size, device)
+    num_tokens = int(batch.mask.sum())
+    cells = []
+    for task in TASKS:
+        own = times(found, task, batch, repeats)["ours"]
+        cells.append(f"{_cell(own)}, {statistics.median(own) / num_tokens * 1e6:.0f} ns a token")
+    print(f"| {_name(size)} | {' | '.join(cells)} |", flush=True)
+
+
+def _cell(own: List[float], others: Optional[List[float]] = None) -> str:
+    median = statistics.median(own)
+    cell = f"{median:.3g} ({min(own):.3g}..{max(own):.3g})"
+    if others is not None and others is not own:
+        cell += f", {statistics.median(others) / median:.0f}x"
+    return cell
+
+
+def _name(size: Size) -> str:
+    return "x".join(map(str, size))
 
 
 def _size(text: str) -> Size:
@@ -222,19 +272,33 @@ def _size(text: str) -> Size:
 def main() -> None:
     """Parses the command line and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", nargs="+", type=_size, default=DEFAULT_SIZES, help="as BxTxK")
+    tables = ("crf", "weightings", "growth")
+    parser.add_argument("--tables", nargs="+", choices=tables, default=tables)
+    parser.add_argument("--sizes", nargs="+", type=_size, help="as BxTxK; of `crf`, `weightings`")
+    parser.add_argument("--device", default="cpu", help="as torch names it")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--no-memory", action="store_true", help="leave the memory out")
     arguments = parser.parse_args()
+    device, repeats = arguments.device, arguments.repeats
     torch.set_num_threads(arguments.threads)
     print(
-        f"torch {torch.__version__}, {arguments.threads} threads; ms: median (min..max), ", end=""
+        f"torch {torch.__version__}, {device}, {arguments.threads} threads; ms: median (min..max)"
     )
-    print("times AllenNLP's speed; peak MiB of loss+gradient\n")
-    print(f"| BxTxK | | {' | '.join(TASKS)} | MiB |\n|---|---|---|---|---|---|")
-    for size in arguments.sizes:
-        benchmark(size, arguments.repeats, not arguments.no_memory)
+    if "crf" in arguments.tables:
+        print("\nx: times AllenNLP's speed; MiB: peak of loss+gradient\n")
+        print(f"| BxTxK | | {' | '.join(TASKS)} | MiB |\n|---|---|---|---|---|---|")
+        with_memory = not arguments.no_memory and device == "cpu"
+        for size in arguments.sizes or DEFAULT_SIZES:
+            print_crf_rows(size, device, repeats, with_memory)
+    if "weightings" in arguments.tables:
+        print("\n| BxTxK | weighting | loss+gradient | times plain |\n|---|---|---|---|")
+        for size in arguments.sizes or WEIGHTED_SIZES:
+            print_weighting_rows(size, device, repeats)
+    if "growth" in arguments.tables:
+        print(f"\n| BxTxK | {' | '.join(TASKS)} |\n|---|---|---|---|")
+        for size in GROWING_SIZES:
+            print_growth_row(size, device, repeats)
 
 
 if __name__ == "__main__":
