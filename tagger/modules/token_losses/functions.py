@@ -12,7 +12,7 @@ import torch
 
 def gold_log_probabilities(scores: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
     """`log p_y`, -inf where the gold tag is impossible."""
-    return scores.log_softmax(-1).gather(-1, tags.unsqueeze(-1)).squeeze(-1)
+    return _of_gold(scores.log_softmax(-1), tags)
 
 
 def cross_entropy(
@@ -26,10 +26,10 @@ def cross_entropy(
         label_smoothing: the share that all tags get alike, as in Szegedy et al. 2016, "Rethinking the
             Inception architecture for computer vision", section 7, but for impossible tags.
     """
-    of_gold = -gold_log_probabilities(scores, tags)
+    log_probabilities = scores.log_softmax(-1)
+    of_gold = -_of_gold(log_probabilities, tags)
     if not label_smoothing:
         return of_gold
-    log_probabilities = scores.log_softmax(-1)
     is_possible = log_probabilities > -torch.inf
     of_all = -torch.where(is_possible, log_probabilities, torch.zeros_like(log_probabilities))
     return (1 - label_smoothing) * of_gold + label_smoothing * of_all.sum(-1) / is_possible.sum(-1)
@@ -68,3 +68,7 @@ def mean_over_known(losses: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor
         A scalar, 0 where no tag is known.
     """
     return losses.sum() / (mask & (tags >= 0)).sum().clamp(min=1)
+
+
+def _of_gold(values: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
+    return values.gather(-1, tags.unsqueeze(-1)).squeeze(-1)

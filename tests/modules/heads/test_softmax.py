@@ -54,7 +54,7 @@ def test_a_sequences_loss_is_the_sum_over_its_known_tokens(vocab, emissions):
 @pytest.mark.parametrize("garbage", [100.0, torch.nan])
 def test_plain_decoding_takes_the_best_tag_of_each_token(garbage, vocab, emissions):
     mask = mask_of(LENGTHS)
-    dirty = emissions.masked_fill(~mask.unsqueeze(2), garbage)
+    dirty = torch.where(mask.unsqueeze(2), emissions, torch.tensor([0, 0, 0, 0, garbage]))
     tags = SoftmaxHead(vocab, tag_encoding="BIOUL").decode(dirty, mask)
     for row, length in enumerate(LENGTHS):
         expected = [scores.index(max(scores)) for scores in emissions[row, :length].tolist()]
@@ -64,7 +64,7 @@ def test_plain_decoding_takes_the_best_tag_of_each_token(garbage, vocab, emissio
 @pytest.mark.parametrize("garbage", [100.0, torch.nan])
 def test_constrained_decoding_finds_the_most_probable_legal_path(garbage, vocab, emissions):
     mask = mask_of(LENGTHS)
-    dirty = emissions.masked_fill(~mask.unsqueeze(2), garbage)
+    dirty = torch.where(mask.unsqueeze(2), emissions, torch.tensor([0, 0, 0, 0, garbage]))
     tags = constrained(vocab).decode(dirty, mask)
     log_probabilities = emissions.log_softmax(2)
     for row, length in enumerate(LENGTHS):
