@@ -1,7 +1,8 @@
-"""Dataset readers and fields."""
+"""Dataset readers, fields and batch samplers."""
 
 from tagger.data.dataset_readers import ColumnDatasetReader as ColumnDatasetReader
 from tagger.data.fields import LabelSetsField as LabelSetsField
 from tagger.data.fields import TagField as TagField
 from tagger.data.label_counts import LabelCounts as LabelCounts
 from tagger.data.label_counts import count_labels as count_labels
+from tagger.data.samplers import OversamplingBatchSampler as OversamplingBatchSampler

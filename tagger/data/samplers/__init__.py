@@ -1,0 +1,3 @@
+"""Batch samplers."""
+
+from tagger.data.samplers.oversampling import OversamplingBatchSampler as OversamplingBatchSampler
