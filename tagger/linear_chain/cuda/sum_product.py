@@ -15,14 +15,19 @@ and `p(i | j)` the probability that tag i precedes tag j, given the prefix and j
 are the derivatives by the emissions, and the summands of the last sum those by the transitions.
 
 Letters: `TAGS` is K rounded up to a power of two; tags that do not exist score -inf. `TINY` is the
-smallest sum that is not taken for underflow. See the package for `B`, `T`, `K`.
+smallest sum that is not taken for underflow. `FROM_THE_END` says whether rows are read backwards, so
+that suffixes take the place of prefixes; transitions come transposed then, start and end scores
+swapped. See the package for `B`, `T`, `K`.
 """
 
 from tagger.linear_chain.cuda.language import tl, triton
-from tagger.linear_chain.cuda.tiles import IMPOSSIBLE, load_column, load_tags, load_transitions
-
-#: What `adjoint_kernel` makes of the transitions' derivatives: nothing, a sum, or one matrix a token.
-DROP, SUM, KEEP = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
+from tagger.linear_chain.cuda.tiles import (
+    IMPOSSIBLE,
+    finite,
+    load_column,
+    load_tags,
+    load_transitions,
+)
 
 
 @triton.jit
@@ -35,14 +40,20 @@ def forward_kernel(
     tags,
     values,
     messages,
+    arrivals,
     num_tokens,
     num_tags,
     TAGS: tl.constexpr,
     TINY: tl.constexpr,
     HAS_TAGS: tl.constexpr,
     HAS_MESSAGES: tl.constexpr,
+    HAS_ARRIVALS: tl.constexpr,
+    FROM_THE_END: tl.constexpr,
 ):
     """Writes log z_t, or what it takes from the score of each token on the path `tags`.
+
+    Or else writes the log-sums of all prefixes that arrive at each tag, its emission left out, less
+    those of all prefixes up to the token before. The end scores have no part in it.
 
     Args:
         emissions: (B, T, K).
@@ -53,17 +64,21 @@ def forward_kernel(
         tags: (B, T) int64, read if `HAS_TAGS`.
         values: (B, T); holds zeros.
         messages: (B, T, K), written at real tokens if `HAS_MESSAGES`.
+        arrivals: (B, T, K), written at real tokens if `HAS_ARRIVALS`.
         num_tokens: T.
         num_tags: K.
         TAGS: see above.
         TINY: see above.
         HAS_TAGS: whether to write log-likelihoods.
         HAS_MESSAGES: whether to keep the messages.
+        HAS_ARRIVALS: whether to write log-sums; excludes `HAS_TAGS`.
+        FROM_THE_END: see above; only if `HAS_ARRIVALS`.
     """
     row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row).to(tl.int32)
     emissions += row * num_tokens * num_tags
     messages += row * num_tokens * num_tags
+    arrivals += row * num_tokens * num_tags
     values += row * num_tokens
     tag = tl.arange(0, TAGS)
     weights, peaks = _weights(transitions, num_tags, TAGS)
@@ -72,22 +87,27 @@ def forward_kernel(
     value = tl.full((), 0.0, message.dtype)
     log_sum_before = value
     for t in range(length):
-        emission = load_tags(emissions + t * num_tags, num_tags, TAGS)
+        token = _token(t, length, FROM_THE_END)
+        emission = load_tags(emissions + token * num_tags, num_tags, TAGS)
         if t > 0:
             total = tl.sum(tl.exp(message)[:, None] * weights, 0)
-            if _any((emission > IMPOSSIBLE) & (total < TINY)):
+            is_needed = tag < num_tags if HAS_ARRIVALS else emission > IMPOSSIBLE
+            if _any(is_needed & (total < TINY)):
                 for k in range(num_tags):
                     column = message + load_column(transitions, k, num_tags, TAGS)
                     arriving = tl.where(tag == k, _log_sum(column), arriving)
             else:
                 arriving = tl.log(_at_least(total, TINY)) + peaks
+        if HAS_ARRIVALS:
+            arrival = arriving - log_sum_before
+            tl.store(arrivals + token * num_tags + tag, arrival, mask=tag < num_tags)
         message, top, log_sum = _shifted(arriving + emission)
         value = top + log_sum - log_sum_before
         log_sum_before = log_sum
-        tl.store(values + t, value)
+        tl.store(values + token, value)
         if HAS_MESSAGES:
-            tl.store(messages + t * num_tags + tag, message, mask=tag < num_tags)
-    if length > 0:
+            tl.store(messages + token * num_tags + tag, message, mask=tag < num_tags)
+    if length > 0 and not HAS_ARRIVALS:
         _, top, log_sum = _shifted(message + load_tags(end, num_tags, TAGS))
         tl.store(values + length - 1, value + top + log_sum - log_sum_before)
     if HAS_TAGS:
@@ -106,6 +126,7 @@ def adjoint_kernel(
     tags,
     upstream,
     by_emissions,
+    by_start,
     pairs,
     batch_size,
     num_tokens,
@@ -113,9 +134,12 @@ def adjoint_kernel(
     TAGS: tl.constexpr,
     TINY: tl.constexpr,
     HAS_TAGS: tl.constexpr,
-    PAIRS: tl.constexpr,
+    OF_ARRIVALS: tl.constexpr,
+    FROM_THE_END: tl.constexpr,
 ):
     """Differentiates the log normalisers, or what they exceed the score of each token on the path by.
+
+    Or else differentiates the arrivals, up to a constant for each token: `upstream` sums to 0 over tags.
 
     Args:
         messages: (B, T, K), from `forward_kernel`.
@@ -124,18 +148,20 @@ def adjoint_kernel(
         end: (K,).
         lengths: (B,) int64.
         tags: (B, T) int64, read if `HAS_TAGS`.
-        upstream: (B, T), the weights of the tokens; 0 where log z_t or the path's score is -inf.
+        upstream: (B, T), the weights of the tokens; 0 where log z_t or the path's score is -inf. If
+            `OF_ARRIVALS`, (B, T, K).
         by_emissions: (B, T, K), written everywhere.
-        pairs: the derivatives by the transitions are added to it. If `PAIRS` is `SUM`, (P, 2, K, K):
-            for each of the grid's P programs, the sum, and apart from it what the path adds. If
-            `KEEP`, (B, T - 1, K, K).
+        by_start: (B, K), written where a row has a token.
+        pairs: (P, 2, K, K), to which the derivatives by the transitions are added: for each of the
+            grid's P programs, the sum, and apart from it what the path adds.
         batch_size: B.
         num_tokens: T.
         num_tags: K.
         TAGS: see above.
         TINY: see above.
         HAS_TAGS: whether the path's scores are subtracted.
-        PAIRS: `DROP`, `SUM` or `KEEP`.
+        OF_ARRIVALS: whether to differentiate arrivals; excludes `HAS_TAGS`.
+        FROM_THE_END: as for `forward_kernel`.
     """
     program = tl.program_id(0)
     tag = tl.arange(0, TAGS)
@@ -153,26 +179,35 @@ def adjoint_kernel(
         messages_of_row = messages + row * num_tokens * num_tags
         by_emissions_of_row = by_emissions + row * num_tokens * num_tags
         tags_of_row = tags + row * num_tokens
-        upstream_of_row = upstream + row * num_tokens
+        upstream_of_row = upstream + row * num_tokens * (num_tags if OF_ARRIVALS else 1)
         adjoint = tl.zeros((TAGS,), weights.dtype)
         weight = tl.full((), 0.0, weights.dtype)
-        if length > 0:
+        if length > 0 and not OF_ARRIVALS:
             last = load_tags(messages_of_row + (length - 1) * num_tags, num_tags, TAGS)
             weight = tl.load(upstream_of_row + length - 1)
             adjoint = weight * _softmax(last + load_tags(end, num_tags, TAGS))
         for step in range(length):
             t = length - 1 - step
+            token = _token(t, length, FROM_THE_END)
             gradient = adjoint
             if HAS_TAGS:
                 own = tl.load(tags_of_row + t)
                 gradient -= tl.where(tag == own, weight, 0.0)
-            tl.store(by_emissions_of_row + t * num_tags + tag, gradient, mask=is_tag)
-            if t > 0:
-                before = load_tags(messages_of_row + (t - 1) * num_tags, num_tags, TAGS)
+            tl.store(by_emissions_of_row + token * num_tags + tag, gradient, mask=is_tag)
+            if OF_ARRIVALS:
+                of_tags = upstream_of_row + token * num_tags + tag
+                adjoint += tl.load(of_tags, mask=is_tag, other=0.0)
+                # Constants of a token count for nothing: errors in them must not add up.
+                own_message = load_tags(messages_of_row + token * num_tags, num_tags, TAGS)
+                adjoint -= tl.sum(adjoint, 0) * _softmax(own_message)
+                gradient = adjoint
+            if t == 0:
+                tl.store(by_start + row * num_tags + tag, gradient, mask=is_tag)
+            else:
+                token_before = _token(t - 1, length, FROM_THE_END)
+                before = load_tags(messages_of_row + token_before * num_tags, num_tags, TAGS)
                 message = tl.exp(before)
                 total = tl.sum(message[:, None] * weights, 0)
-                if PAIRS == KEEP:
-                    own_pairs = pairs + (row * (num_tokens - 1) + t - 1) * num_pairs
                 if _any((adjoint != 0.0) & (total < TINY)):
                     ratio = tl.zeros((TAGS,), weights.dtype)
                     returned = ratio
@@ -180,53 +215,47 @@ def adjoint_kernel(
                         column = before + load_column(transitions, k, num_tags, TAGS)
                         share = _softmax(column) * tl.sum(tl.where(tag == k, adjoint, 0.0), 0)
                         returned += share
-                        if PAIRS != DROP:
-                            target = own_pairs + tag * num_tags + k
-                            share += tl.load(target, mask=is_tag, other=0.0)
-                            tl.store(target, share, mask=is_tag)
+                        target = own_pairs + tag * num_tags + k
+                        share += tl.load(target, mask=is_tag, other=0.0)
+                        tl.store(target, share, mask=is_tag)
                 else:
                     ratio = tl.where(adjoint != 0.0, adjoint / _at_least(total, TINY), 0.0)
                     returned = message * tl.sum(entering * ratio[:, None], 0)
-                    if PAIRS == KEEP:
-                        shares = message[:, None] * weights * ratio[None, :]
-                        pair = tag[:, None] * num_tags + tag[None, :]
-                        is_pair = is_tag[:, None] & is_tag[None, :]
-                        tl.store(own_pairs + pair, shares, mask=is_pair)
-                if PAIRS == SUM:
-                    sums += message[:, None] * ratio[None, :]
-                    if HAS_TAGS:
-                        # Only one thread adds, so that the order of the additions is fixed.
-                        move = tl.load(tags_of_row + t - 1) * num_tags + own
-                        tl.atomic_add(own_pairs + num_pairs + move, -weight, sem="relaxed")
-                weight_before = tl.load(upstream_of_row + t - 1)
-                scale = (weight_before - weight) / _at_least(tl.sum(message, 0), 1.0)
-                adjoint = returned + scale * message
-                weight = weight_before
+                sums += message[:, None] * ratio[None, :]
+                if HAS_TAGS:
+                    # Only one thread adds, so that the order of the additions is fixed.
+                    move = tl.load(tags_of_row + t - 1) * num_tags + own
+                    tl.atomic_add(own_pairs + num_pairs + move, -weight, sem="relaxed")
+                adjoint = returned
+                if not OF_ARRIVALS:
+                    weight_before = tl.load(upstream_of_row + t - 1)
+                    scale = (weight_before - weight) / _at_least(tl.sum(message, 0), 1.0)
+                    adjoint += scale * message
+                    weight = weight_before
         _clear(by_emissions_of_row, length * num_tags, num_tokens * num_tags)
-    if PAIRS == SUM:
-        sums *= weights
-        # What is loaded below may have been stored by another thread.
-        tl.debug_barrier()
-        # Column by column, so that no registers hold a tile of addresses all the time.
-        for k in range(num_tags):
-            target = own_pairs + tag * num_tags + k
-            column = tl.sum(tl.where(tag[None, :] == k, sums, 0.0), 1)
-            column += tl.load(target, mask=is_tag, other=0.0)
-            tl.store(target, column, mask=is_tag)
+    sums *= weights
+    # What is loaded below may have been stored by another thread.
+    tl.debug_barrier()
+    # Column by column, so that no registers hold a tile of addresses all the time.
+    for k in range(num_tags):
+        target = own_pairs + tag * num_tags + k
+        column = tl.sum(tl.where(tag[None, :] == k, sums, 0.0), 1)
+        column += tl.load(target, mask=is_tag, other=0.0)
+        tl.store(target, column, mask=is_tag)
+
+
+@triton.jit
+def _token(t, length, FROM_THE_END: tl.constexpr):
+    """The token that is read as the t-th."""
+    return length - 1 - t if FROM_THE_END else t
 
 
 @triton.jit
 def _weights(transitions, num_tags, TAGS: tl.constexpr):
     """exp(transitions - peaks), (TAGS, TAGS), and the finite peaks of its columns, (TAGS,)."""
     scores = load_transitions(transitions, num_tags, TAGS)
-    peaks = _finite(tl.max(scores, 0))
+    peaks = finite(tl.max(scores, 0))
     return tl.exp(scores - peaks[None, :]), peaks
-
-
-@triton.jit
-def _finite(scores):
-    """`scores` with 0 for -inf."""
-    return tl.where(scores == IMPOSSIBLE, 0.0, scores)
 
 
 @triton.jit
@@ -244,14 +273,14 @@ def _any(conditions):
 def _shifted(scores):
     """`scores` less the largest, that one, and the log-sum of the former (0 where all are -inf)."""
     top = tl.max(scores, 0)
-    scores -= _finite(top)
+    scores -= finite(top)
     return scores, top, tl.log(_at_least(tl.sum(tl.exp(scores), 0), 1.0))
 
 
 @triton.jit
 def _softmax(scores):
     """The softmax of a vector, 0 where all of it is -inf."""
-    powers = tl.exp(scores - _finite(tl.max(scores, 0)))
+    powers = tl.exp(scores - finite(tl.max(scores, 0)))
     return powers / _at_least(tl.sum(powers, 0), 1.0)
 
 
@@ -277,7 +306,7 @@ def _subtract_from_path(emissions, transitions, start, end, tags, values, length
         score += tl.load(end + own, mask=t == length - 1, other=0.0)
         log_normalizer = tl.load(values + t, mask=is_real, other=0.0)
         is_possible = log_normalizer != IMPOSSIBLE
-        value = tl.where(is_possible, score - _finite(log_normalizer), IMPOSSIBLE)
+        value = tl.where(is_possible, score - finite(log_normalizer), IMPOSSIBLE)
         tl.store(values + t, value, mask=is_real)
 
 

@@ -28,3 +28,9 @@ def load_column(transitions, k, num_tags, TAGS: tl.constexpr):
     """(TAGS,), the scores of the transitions to tag k."""
     tag = tl.arange(0, TAGS)
     return tl.load(transitions + tag * num_tags + k, mask=tag < num_tags, other=IMPOSSIBLE)
+
+
+@triton.jit
+def finite(scores):
+    """`scores` with 0 for -inf."""
+    return tl.where(scores == IMPOSSIBLE, 0.0, scores)

@@ -1,0 +1,149 @@
+"""How the kernels are launched.
+
+As many warps as leave each thread 32 registers for the transitions, the adjoint twice more for their
+transpose and their derivatives. Compiled for sm_90 in float32, the forward kernel and the adjoint take
+up to 72 and 217 registers at 32 tags (1 warp), 72 and 254 at 64 (4 warps), 103 and 128 at 128 (16 warps;
+272 bytes spill). None of this was timed. Tags are padded to a power of two, so that 33 cost as much as
+64.
+"""
+
+from typing import Dict, Optional, Tuple
+
+import torch
+
+from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.cuda.language import triton
+from tagger.linear_chain.cuda.sum_product import adjoint_kernel, forward_kernel
+
+# Beyond it the transitions and their derivatives do not fit the registers of a multiprocessor.
+_MAX_TAGS = 128
+# Bounds the scratch memory: each program sums derivatives by the transitions in matrices of its own.
+_MAX_PROGRAMS = 4096
+# What underflows, 1e-38 and 2e-308, is beyond the last digit of a sum that is not smaller than this.
+_TINY = {torch.float32: 1e-28, torch.float64: 1e-290}
+
+
+def fits(scores: ChainScores) -> bool:
+    """Whether the kernels can take it."""
+    return scores.emissions.numel() > 0 and len(scores.start) <= _MAX_TAGS
+
+
+def contiguous(scores: ChainScores) -> ChainScores:
+    """`scores` without a graph, in the layout that kernels expect."""
+    return ChainScores(*(tensor.detach().contiguous() for tensor in scores))
+
+
+def launch_options(emissions: torch.Tensor) -> Dict[str, int]:
+    """The tile's size, and as many warps as leave a thread 32 registers of the transitions."""
+    size = triton.next_power_of_2(emissions.size(2))
+    num_warps = size**2 * emissions.element_size() // 4 // (32 * 32)
+    return {"TAGS": size, "num_warps": min(max(num_warps, 1), 16)}
+
+
+def launch_forward(
+    scores: ChainScores,
+    lengths: torch.Tensor,
+    tags: Optional[torch.Tensor] = None,
+    messages: Optional[torch.Tensor] = None,
+    arrivals: Optional[torch.Tensor] = None,
+    from_the_end: bool = False,
+) -> torch.Tensor:
+    """Launches `forward_kernel`.
+
+    Args:
+        scores: of B sequences of up to T tokens over K tags.
+        lengths: (B,) int64.
+        tags: (B, T) int64, a path, or `None`.
+        messages: (B, T, K), written unless `None`.
+        arrivals: (B, T, K), written unless `None`.
+        from_the_end: whether rows are read backwards.
+
+    Returns:
+        The kernel's `values`, (B, T).
+    """
+    emissions, transitions, start, end = contiguous(_directed(scores, from_the_end))
+    batch_size, num_tokens, num_tags = emissions.shape
+    values = emissions.new_zeros(batch_size, num_tokens)
+    with torch.cuda.device_of(emissions):
+        forward_kernel[(batch_size,)](
+            emissions,
+            transitions,
+            start,
+            end,
+            lengths,
+            lengths if tags is None else tags.contiguous(),
+            values,
+            values if messages is None else messages,
+            values if arrivals is None else arrivals,
+            num_tokens,
+            num_tags,
+            TINY=_TINY[emissions.dtype],
+            HAS_TAGS=tags is not None,
+            HAS_MESSAGES=messages is not None,
+            HAS_ARRIVALS=arrivals is not None,
+            FROM_THE_END=from_the_end,
+            **launch_options(emissions),
+        )
+    return values
+
+
+def launch_adjoint(
+    scores: ChainScores,
+    lengths: torch.Tensor,
+    messages: torch.Tensor,
+    upstream: torch.Tensor,
+    tags: Optional[torch.Tensor] = None,
+    from_the_end: bool = False,
+) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Launches `adjoint_kernel`.
+
+    Args:
+        scores: of B sequences of up to T tokens over K tags.
+        lengths: (B,) int64.
+        messages: (B, T, K), from `launch_forward`.
+        upstream: (B, T), the weights of the values; or (B, T, K), those of the arrivals.
+        tags: (B, T) int64, the path if the values are of one.
+        from_the_end: as in `launch_forward`.
+
+    Returns:
+        The derivatives by the emissions, (B, T, K), by the transitions, (K, K), and by the start
+        scores, (K,), or `from_the_end` by the end scores.
+    """
+    batch_size, num_tokens, num_tags = messages.shape
+    num_programs = min(batch_size, _MAX_PROGRAMS)
+    _, transitions, _, end = contiguous(_directed(scores, from_the_end))
+    by_emissions = torch.empty_like(messages)
+    by_start = messages.new_zeros(batch_size, num_tags)
+    pairs = messages.new_zeros(num_programs, 2, num_tags, num_tags)
+    with torch.cuda.device_of(messages):
+        adjoint_kernel[(num_programs,)](
+            messages,
+            transitions,
+            transitions.t().contiguous(),
+            end,
+            lengths,
+            lengths if tags is None else tags.contiguous(),
+            upstream.contiguous(),
+            by_emissions,
+            by_start,
+            pairs,
+            batch_size,
+            num_tokens,
+            num_tags,
+            TINY=_TINY[messages.dtype],
+            HAS_TAGS=tags is not None,
+            OF_ARRIVALS=upstream.dim() == 3,
+            FROM_THE_END=from_the_end,
+            **launch_options(messages),
+        )
+    by_transitions = pairs.sum((0, 1))
+    if from_the_end:
+        by_transitions = by_transitions.t()
+    return by_emissions, by_transitions, by_start.sum(0)
+
+
+def _directed(scores: ChainScores, from_the_end: bool) -> ChainScores:
+    """The chain whose prefixes, its rows being read backwards, are the suffixes of `scores`."""
+    if not from_the_end:
+        return scores
+    return ChainScores(scores.emissions, scores.transitions.t(), scores.end, scores.start)
