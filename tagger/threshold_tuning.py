@@ -122,7 +122,7 @@ def _all_cuts(probabilities: torch.Tensor, targets: torch.Tensor) -> _Cuts:
         true_positives=torch.cat([positives.new_zeros(1, num_labels), positives.cumsum(0)]),
         num_predicted=torch.arange(num_items + 1, device=targets.device).double().unsqueeze(1),
         num_gold=positives.sum(0),
-        is_possible=(last > first) & (last >= 0),
+        is_possible=last > first,
         # Between neighbouring numbers the middle is one of them.
         thresholds=torch.where(middle > first, middle, last),
     )
@@ -152,8 +152,8 @@ def _best_micro_f1(cuts: _Cuts, num_others: torch.Tensor) -> torch.Tensor:
 
 def _least_precision(cuts: _Cuts, least: float) -> torch.Tensor:
     precision = cuts.true_positives / cuts.num_predicted.clamp(min=1)
-    # Out of reach, any precision is below every gain of one that reaches it.
-    return cuts.best(torch.where(precision >= least, cuts.true_positives, precision - 1))
+    # A precision that falls short is below 1; one that does not has a true positive at least.
+    return cuts.best(torch.where(precision >= least, cuts.true_positives, precision))
 
 
 def _least_recall(cuts: _Cuts, least: float) -> torch.Tensor:

@@ -95,11 +95,23 @@ def test_thresholds_part_neighbouring_numbers_and_certain_ones():
     for good, bad in ((high, low), (torch.tensor(1.0), torch.tensor(0.0))):
         (threshold,) = tune_thresholds(torch.stack([good, bad])[:, None], torch.tensor([[1], [0]]))
         assert bad < threshold <= good
-    # A certain error can be left out too.
-    (threshold,) = tune_thresholds(
-        torch.tensor([[1.0]] * 9 + [[0.5]]), torch.tensor([[0]] * 9 + [[1]]), {"precision": 0.01}
-    )
-    assert threshold <= 0.5
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_predictions_of_a_label_without_a_positive_count_in_micro_f1(seed):
+    probabilities, targets = random_items(seed)
+    targets[:, 2] = 0
+    tuned = tune_thresholds(probabilities, targets, "micro").tolist()
+    every = product(*thresholds_of(probabilities)[:2], [0.5])
+    best = max(micro_f1(counts_at(thresholds, probabilities, targets)) for thresholds in every)
+    assert micro_f1(counts_at(tuned, probabilities, targets)) == pytest.approx(best, abs=1e-12)
+
+
+def test_a_label_of_which_every_prediction_does_harm_is_never_predicted():
+    probabilities = torch.tensor([[0.9, 1.0]] * 9 + [[0.9, 0.5]])
+    targets = torch.tensor([[1, 0]] * 9 + [[1, 1]])
+    tuned = tune_thresholds(probabilities, targets, "micro")
+    assert tuned[1] > 1
 
 
 def test_no_items_at_all_leave_the_default():

@@ -50,7 +50,7 @@ class MultiLabelLoss(torch.nn.Module, Registrable):
             scores = scores.float()
         zeros = torch.zeros_like(scores)
         # Before the losses too: a NaN there would reach the gradient through the `where` after them.
-        losses = self.label_losses(torch.where(known, scores, zeros), known & (targets > 0))
+        losses = self.label_losses(torch.where(known, scores, zeros), targets > 0)
         return torch.where(known, losses, zeros).sum(-1)
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:

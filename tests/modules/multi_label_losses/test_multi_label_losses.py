@@ -11,7 +11,8 @@ from allennlp.data import Vocabulary
 from tagger.data import LabelCounts
 from tagger.modules import MultiLabelLoss
 
-COUNTS, NUM_ITEMS = [50, 7, 1], 100
+# Too large for half precision.
+COUNTS, NUM_ITEMS = [5001, 7, 1], 10_007
 COUNTED = {"label_counts": COUNTS, "num_items": NUM_ITEMS}
 
 
@@ -214,7 +215,7 @@ def vocabulary():
 
 
 def training_counts(num_items=NUM_ITEMS):
-    return LabelCounts({"labels": {"A": 50, "C": 1, "B": 7}}, {"labels": num_items})
+    return LabelCounts({"labels": {"A": 5001, "C": 1, "B": 7}}, {"labels": num_items})
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if needs_counts(name)])
@@ -242,7 +243,10 @@ def test_positive_weights_are_given_by_label():
 
 @pytest.mark.parametrize(
     ("rule", "expected"),
-    [("balanced", [1, 93 / 7, 99]), ("inverse_sqrt", [1, (93 / 7) ** 0.5, 99**0.5])],
+    [
+        ("balanced", [5006 / 5001, 10_000 / 7, 10_006]),
+        ("inverse_sqrt", [(5006 / 5001) ** 0.5, (10_000 / 7) ** 0.5, 10_006**0.5]),
+    ],
 )
 def test_positive_weights_follow_from_counts_by_rule_and_are_saved(rule, expected):
 
