@@ -7,6 +7,7 @@ from allennlp.data import Instance
 from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField
 
 from tagger.data.fields.label_sets_field import LabelSetsField
+from tagger.data.fields.tag_field import TagField
 
 
 class LabelCounts(Dict[str, Dict[str, int]]):
@@ -50,13 +51,18 @@ class LabelCounts(Dict[str, Dict[str, int]]):
 
 
 def count_labels(instances: Iterable[Instance]) -> LabelCounts:
-    """Counts the labels of all fields that hold labels, as these count them for a vocabulary."""
+    """Counts the labels of all fields that hold labels."""
     counts: Dict[str, Dict[str, int]] = defaultdict(lambda: defaultdict(int))
     num_items: Dict[str, int] = defaultdict(int)
     for instance in instances:
         for field in instance.fields.values():
-            if isinstance(field, (LabelField, LabelSetsField, MultiLabelField, SequenceLabelField)):
+            if isinstance(field, (LabelSetsField, TagField)):
                 field.count_vocab_items(counts)
+            elif isinstance(field, (LabelField, MultiLabelField, SequenceLabelField)):
+                # Once they are indexed, AllenNLP's fields count nothing themselves.
+                labels = [field.label] if isinstance(field, LabelField) else field.labels
+                for label in labels:
+                    counts[field._label_namespace][str(label)] += 1
             if isinstance(field, LabelSetsField):
                 num_items[field.label_namespace] += field.num_known_items()
             elif isinstance(field, MultiLabelField):

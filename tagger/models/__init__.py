@@ -1,5 +1,7 @@
 """Models."""
 
+from tagger.models.document_classifier import DocumentClassifier
 from tagger.models.sequence_tagger import SequenceTagger
+from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
 
-__all__ = ["SequenceTagger"]
+__all__ = ["DocumentClassifier", "SequenceTagger", "SequenceTaggerEnsemble"]

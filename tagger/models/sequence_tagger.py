@@ -76,6 +76,7 @@ class SequenceTagger(Model):
         self.text_field_embedder = text_field_embedder
         self.encoder = encoder
         self.head = head
+        self.label_namespace = label_namespace
         self.loss_reduction = loss_reduction
         self.training_metrics = training_metrics
         self.tags = tags_in_order(vocab, label_namespace)
@@ -141,9 +142,7 @@ class SequenceTagger(Model):
             padding, and `mask`, (B, T) bool, and `words`.
         """
         mask = get_text_field_mask(tokens)
-        encoded = self.encoder(self.text_field_embedder(tokens), mask)
-        # (B, T, K)
-        emissions = self.projection(encoded)
+        emissions = self.emissions(tokens, mask)
         output: Dict[str, Any] = {}
         if tags is not None:
             output["loss"] = self._loss(self.head.sequence_loss(emissions, tags, mask), mask)
@@ -156,6 +155,10 @@ class SequenceTagger(Model):
         if tags is not None:
             self.head.score(predictions, tags, mask)
         return output
+
+    def emissions(self, tokens: TextFieldTensors, mask: torch.Tensor) -> torch.Tensor:
+        """Returns the scores of each tag at each token, (B, T, K); padding is not defined."""
+        return self.projection(self.encoder(self.text_field_embedder(tokens), mask))
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """Replaces what is predicted, if anything, by strings for each sentence: see the head.

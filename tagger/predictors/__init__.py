@@ -1,5 +1,6 @@
 """Predictors."""
 
+from tagger.predictors.document_classifier import DocumentClassifierPredictor
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor
 
-__all__ = ["SequenceTaggerPredictor"]
+__all__ = ["DocumentClassifierPredictor", "SequenceTaggerPredictor"]

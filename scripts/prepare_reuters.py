@@ -1,0 +1,100 @@
+#!/usr/bin/env python
+"""Checks a copy of Reuters-21578 (ApteMod, 90 labels) and puts it where the configs look for it.
+
+    python scripts/prepare_reuters.py SOURCE [--target FOLDER]
+
+SOURCE is a folder with one file `*train.jsonl` and one `*test.jsonl`. A document is a JSON object on a
+line of its own: an `id`, a `title`, a `text`, which may be empty, and a list of `labels`. The corpus has
+no development set: a tenth of the training documents, chosen by a hash of their ids, becomes one.
+"""
+
+import argparse
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+LICENCE = """\
+Reuters-21578 is (c) Reuters Ltd. and for research use only; see
+https://www.daviddlewis.com/resources/testcollections/reuters21578/. This project does not distribute it.
+"""
+EXPECTED = {"train": 7_770, "test": 3_019}
+NUM_LABELS = 90
+TARGET = Path(__file__).resolve().parents[1] / "data" / "reuters"
+
+Document = Dict[str, Any]
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> None:
+    """Checks the corpus and writes its parts."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("source", type=Path)
+    parser.add_argument("--target", type=Path, default=TARGET)
+    options = parser.parse_args(arguments)
+    print(LICENCE)
+    documents = {part: read(options.source, part) for part in EXPECTED}
+    check(documents)
+    train = documents["train"]
+    parts = {
+        "train": [document for document in train if not is_development(document)],
+        "dev": [document for document in train if is_development(document)],
+        "test": documents["test"],
+    }
+    options.target.mkdir(parents=True, exist_ok=True)
+    for name, part in parts.items():
+        path = options.target / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(document) + "\n" for document in part))
+        print(f"{path}: {len(part):,} documents, {len(labels_of(part))} labels")
+
+
+def read(source: Path, part: str) -> List[Document]:
+    """Reads the documents of one part.
+
+    Raises:
+        SystemExit: if there is not one file of that part, or a line is no document.
+    """
+    paths = sorted(source.glob(f"*{part}.jsonl"))
+    if len(paths) != 1:
+        raise SystemExit(
+            f"{source}: expected one file *{part}.jsonl, got {len(paths)}; name the folder that holds it"
+        )
+    documents = []
+    for number, line in enumerate(paths[0].read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            document = json.loads(line)
+            documents.append({key: document[key] for key in ("id", "title", "text", "labels")})
+        except (ValueError, KeyError, TypeError) as error:
+            raise SystemExit(
+                f"{paths[0]}:{number}: expected a JSON object with `id`, `title`, `text` and `labels`: "
+                f"{error}"
+            ) from None
+    return documents
+
+
+def check(documents: Dict[str, List[Document]]) -> None:
+    """Compares the number of documents and labels with the known ones.
+
+    Raises:
+        SystemExit: if one differs.
+    """
+    for part, expected in EXPECTED.items():
+        found, num_labels = len(documents[part]), len(labels_of(documents[part]))
+        if found != expected or num_labels != NUM_LABELS:
+            raise SystemExit(
+                f"{part}: {found} documents of {num_labels} labels, expected {expected} of "
+                f"{NUM_LABELS}; results on these compare with no published ones, nothing was written"
+            )
+
+
+def labels_of(documents: List[Document]) -> List[str]:
+    """Returns the labels that occur, sorted."""
+    return sorted({label for document in documents for label in document["labels"]})
+
+
+def is_development(document: Document) -> bool:
+    """Whether a training document goes into the development set, the same everywhere."""
+    return hashlib.sha256(document["id"].encode()).digest()[0] < 26
+
+
+if __name__ == "__main__":
+    main()

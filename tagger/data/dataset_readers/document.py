@@ -1,0 +1,112 @@
+"""A reader of documents with several labels each."""
+
+import json
+from os import PathLike
+from typing import Any, Dict, Iterable, List, Optional, Union
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.data import DatasetReader, Field, Instance, TokenIndexer, Tokenizer
+from allennlp.data.fields import MetadataField, MultiLabelField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.data.tokenizers import LettersDigitsTokenizer
+
+
+@DatasetReader.register("document")
+class DocumentDatasetReader(DatasetReader):
+    """Reads documents from files of JSON lines: `{"text": "...", "labels": ["A", "B"]}`.
+
+    An instance has the fields `tokens` (`TextField`), `labels` (`MultiLabelField`; absent where a
+    document comes without) and `metadata` (`{"text": "..."}`).
+
+    Args:
+        text_keys: the keys of the texts that make up a document, which are joined by line breaks; each
+            may be missing, but not all.
+        labels_key: the key of the list of labels, which may be empty.
+        max_tokens: how many tokens of a document are kept.
+        tokenizer: splits text; by default at anything that is neither letter nor digit.
+        token_indexers: how tokens are indexed; `None` for a single id of namespace `tokens`.
+        label_namespace: the namespace of the labels in the vocabulary.
+        **kwargs: those of AllenNLP's `DatasetReader`, such as `max_instances`.
+
+    Raises:
+        ConfigurationError: if `max_tokens` is not positive.
+
+    Example:
+        >>> instance = DocumentDatasetReader().text_to_instance("Wheat prices fell.", ["wheat"])
+        >>> [token.text for token in instance["tokens"]], instance["labels"].labels
+        (['Wheat', 'prices', 'fell', '.'], ['wheat'])
+    """
+
+    def __init__(
+        self,
+        text_keys: Optional[List[str]] = None,
+        labels_key: str = "labels",
+        max_tokens: int = 512,
+        tokenizer: Optional[Tokenizer] = None,
+        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        label_namespace: str = "labels",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
+        )
+        if max_tokens < 1:
+            raise ConfigurationError(f"`max_tokens` must be at least 1; got {max_tokens}")
+        self._text_keys = text_keys or ["text"]
+        self._labels_key = labels_key
+        self._max_tokens = max_tokens
+        self._tokenizer = tokenizer or LettersDigitsTokenizer()
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._label_namespace = label_namespace
+
+    def text_to_instance(self, text: str, labels: Optional[List[str]] = None) -> Instance:
+        """Makes an instance of one document.
+
+        Raises:
+            ValueError: if the text has no token.
+        """
+        tokens = self._tokenizer.tokenize(text)[: self._max_tokens]
+        if not tokens:
+            raise ValueError(f"a document must have a token; got the text {text!r}")
+        fields: Dict[str, Field] = {
+            "tokens": TextField(tokens),
+            "metadata": MetadataField({"text": text}),
+        }
+        if labels is not None:
+            fields["labels"] = MultiLabelField(labels, label_namespace=self._label_namespace)
+        return Instance(fields)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
+
+    def _read(self, file_path: Union[str, "PathLike[str]"]) -> Iterable[Instance]:
+        path = cached_path(file_path)
+        with open(path, encoding="utf-8") as lines:
+            for number, line in self.shard_iterable(enumerate(lines, start=1)):
+                if not line.strip():
+                    continue
+                try:
+                    yield self.text_to_instance(*self._parsed(line))
+                except ValueError as error:
+                    raise ValueError(f"{path}:{number}: {error}: {line.strip()[:80]}") from error
+
+    def _parsed(self, line: str) -> Any:
+        """The text of a line and its labels, `None` where it has none."""
+        document = json.loads(line)
+        texts = (
+            [document[key] for key in self._text_keys if document.get(key)]
+            if isinstance(document, dict)
+            else []
+        )
+        if not texts or not all(isinstance(text, str) for text in texts):
+            raise ValueError(
+                f"expected a JSON object with text under one of the keys {', '.join(self._text_keys)}; "
+                f"name others with `text_keys`"
+            )
+        labels = document.get(self._labels_key)
+        if labels is not None and not (
+            isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+        ):
+            raise ValueError(f"expected a list of strings under the key `{self._labels_key}`")
+        return "\n".join(texts), labels

@@ -1,0 +1,63 @@
+import json
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from tagger.data.dataset_readers import DocumentDatasetReader
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_lines(*documents):
+        path = tmp_path / "documents.jsonl"
+        lines = [line if isinstance(line, str) else json.dumps(line) for line in documents]
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    return write_lines
+
+
+def words(instance):
+    return [token.text for token in instance["tokens"]]
+
+
+def test_texts_are_joined_and_labels_read(write):
+    path = write({"title": "Wheat up", "text": "", "labels": ["wheat", "grain"]}, "", {"text": "x"})
+    first, second = DocumentDatasetReader(text_keys=["title", "text"]).read(path)
+    assert words(first) == ["Wheat", "up"]
+    assert first["labels"].labels == ["wheat", "grain"]
+    assert "labels" not in second.fields
+
+
+def test_a_document_without_labels_differs_from_one_of_no_label(write):
+    (instance,) = DocumentDatasetReader().read(write({"text": "x", "labels": []}))
+    assert instance["labels"].labels == []
+
+
+def test_long_documents_are_cut(write):
+    (instance,) = DocumentDatasetReader(max_tokens=2).read(write({"text": "a b c"}))
+    assert words(instance) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "documents.jsonl:2: Expecting"),
+        ("[1]", "documents.jsonl:2: expected a JSON object with text under one of the keys text"),
+        ({"labels": []}, "documents.jsonl:2: expected a JSON object with text"),
+        ({"text": 3}, "documents.jsonl:2: expected a JSON object with text"),
+        ({"text": " "}, "documents.jsonl:2: a document must have a token"),
+        (
+            {"text": "x", "labels": "a"},
+            "documents.jsonl:2: expected a list of strings under the key",
+        ),
+    ],
+)
+def test_a_line_that_does_not_fit_is_named(write, line, message):
+    with pytest.raises(ValueError, match=message):
+        list(DocumentDatasetReader().read(write({"text": "a"}, line)))
+
+
+def test_a_limit_of_no_token_is_refused():
+    with pytest.raises(ConfigurationError, match="`max_tokens` must be at least 1; got 0"):
+        DocumentDatasetReader(max_tokens=0)

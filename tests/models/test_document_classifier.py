@@ -1,0 +1,92 @@
+import json
+import random
+
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.models import load_archive
+from allennlp.predictors import Predictor
+
+TOPICS = {"grain": "wheat corn harvest", "money": "bank rates dollar", "oil": "crude barrel opec"}
+LOSSES = [
+    "binary_cross_entropy",
+    "focal",
+    "class_balanced_focal",
+    "rebalanced_focal",
+    "negative_tolerant",
+    "distribution_balanced",
+    "class_balanced_negative_tolerant",
+]
+
+
+def documents(count, seed):
+    """Documents whose words say their labels, one, two or none."""
+    draws = random.Random(seed)
+    for _ in range(count):
+        labels = draws.sample(sorted(TOPICS), draws.choice([0, 1, 1, 2]))
+        words = [word for label in labels for word in TOPICS[label].split()] + ["the", "of"] * 3
+        draws.shuffle(words)
+        yield {"text": " ".join(words), "labels": labels}
+
+
+@pytest.fixture
+def train(tmp_path):
+    for name, count in (("train", 120), ("dev", 40)):
+        lines = "".join(json.dumps(document) + "\n" for document in documents(count, name))
+        (tmp_path / f"{name}.jsonl").write_text(lines)
+
+    def run(loss, *callbacks):
+        embedding = {"type": "embedding", "embedding_dim": 16}
+        params = {
+            "dataset_reader": {"type": "document"},
+            "train_data_path": str(tmp_path / "train.jsonl"),
+            "validation_data_path": str(tmp_path / "dev.jsonl"),
+            "model": {
+                "type": "document_classifier",
+                "text_field_embedder": {"token_embedders": {"tokens": embedding}},
+                "encoder": {"type": "cnn", "num_filters": 8, "ngram_filter_sizes": [1, 2]},
+                "loss": {"type": loss},
+            },
+            "data_loader": {"batch_size": 16},
+            "trainer": {
+                "optimizer": {"type": "adam", "lr": 0.02},
+                "num_epochs": 8,
+                "validation_metric": "+f1-measure-macro",
+                "callbacks": ["training_counts", *callbacks],
+            },
+        }
+        train_model(Params(params), str(tmp_path / loss))
+        return tmp_path / loss
+
+    return run
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_documents_are_learnt_under_every_loss(train, loss):
+    folder = train(loss, {"type": "tune_thresholds", "target": "macro"})
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["best_validation_f1-measure-macro"] > 0.9
+    assert metrics["best_validation_f1-measure-head"] > 0.9
+    assert "best_validation_hamming-loss" in metrics
+
+
+def test_an_archive_predicts_as_the_trained_model_did(train):
+    predictor = Predictor.from_archive(load_archive(train("focal") / "model.tar.gz"))
+    prediction = predictor.predict_json(
+        predictor.load_line("the wheat corn harvest of crude barrel opec")
+    )
+    assert sorted(prediction["labels"]) == ["grain", "oil"]
+    assert set(prediction["probabilities"]) == set(TOPICS)
+    assert predictor.load_line('{"text": "a"}') == {"text": "a"}
+    with pytest.raises(ValueError, match="must be plain text, or a JSON object with a `text`"):
+        predictor.load_line('{"txt": "a"}')
+
+
+def test_unknown_labels_get_no_gradient(train):
+    model = load_archive(train("binary_cross_entropy") / "model.tar.gz").model
+    tokens = {"tokens": {"tokens": torch.tensor([[2, 3]])}}
+    loss = model(tokens, torch.tensor([[1, -1, 0]]))["loss"]
+    loss.backward()
+    assert model.projection.bias.grad[1] == 0
+    assert model.projection.bias.grad[[0, 2]].abs().min() > 0

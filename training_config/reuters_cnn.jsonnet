@@ -1,0 +1,47 @@
+// A CNN over words that start from GloVe (Kim 2014) on Reuters-21578, 90 labels, several a document; the loss is
+// binary cross-entropy, and another one in each config that starts from this one.
+// Files: `python scripts/prepare_reuters.py SOURCE` and `python scripts/prepare_glove.py`.
+local loss = 'binary_cross_entropy';
+local num_filters = 100;
+local dropout = 0.5;
+local learning_rate = 0.001;
+
+{
+  loss:: { type: loss },
+
+  dataset_reader: {
+    type: 'document',
+    text_keys: ['title', 'text'],
+    max_tokens: 300,
+    token_indexers: { tokens: { type: 'single_id', lowercase_tokens: true } },
+  },
+  train_data_path: 'data/reuters/train.jsonl',
+  validation_data_path: 'data/reuters/dev.jsonl',
+  vocabulary: { min_count: { tokens: 3 } },
+
+  model: {
+    type: 'document_classifier',
+    text_field_embedder: {
+      token_embedders: {
+        tokens: { type: 'embedding', embedding_dim: 50, pretrained_file: 'data/glove/glove.6B.50d.txt' },
+      },
+    },
+    encoder: { type: 'cnn', num_filters: num_filters, ngram_filter_sizes: [1, 2, 3] },
+    dropout: dropout,
+    loss: $.loss,
+  },
+
+  data_loader: { batch_sampler: { type: 'bucket', batch_size: 32, sorting_keys: ['tokens'] } },
+  validation_data_loader: {
+    batch_sampler: { type: 'bucket', batch_size: 128, sorting_keys: ['tokens'], padding_noise: 0 },
+  },
+
+  trainer: {
+    optimizer: { type: 'adam', lr: learning_rate },
+    num_epochs: 40,
+    patience: 5,
+    validation_metric: '+f1-measure-overall',
+    checkpointer: { keep_most_recent_by_count: 1 },
+    callbacks: ['training_counts'],
+  },
+}
