@@ -23,6 +23,8 @@ if [ "$(cat .venv-legacy/installed 2>/dev/null)" != "$stamp" ]; then
     # All at once, so that pip keeps AllenNLP's pins. They allow numpy 2, which torch 1.12 can't use.
     # --use-pep517: as in install.sh.
     .venv-legacy/bin/python -m pip install --use-pep517 allennlp==2.10.1 'numpy<2' pytest seqeval -e .
+    # Where install.sh puts it too, and pytest looks for it.
+    .venv-legacy/bin/python -m pip install --no-deps --upgrade --target .venv/downstream allennlp-models==2.10.1
     echo "$stamp" >.venv-legacy/installed
 fi
 
