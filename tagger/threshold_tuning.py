@@ -135,15 +135,14 @@ def _best_micro_f1(cuts: _Cuts, num_others: torch.Tensor) -> torch.Tensor:
     2 TP - f (predicted + gold) exceeds 0, a sum over the labels.
 
     Args:
-        cuts: of the labels; those without a gold item are left as they are.
-        num_others: (), how many predictions there are of these.
+        cuts: of the labels; those without a gold item get the cut without a prediction.
+        num_others: (), how many predictions there are of these, whatever their cut.
     """
-    has_gold = cuts.num_gold > 0
     f1 = cuts.num_gold.new_zeros(())
     while True:
         best = cuts.best(2 * cuts.true_positives - f1 * cuts.num_predicted)
-        num_right = cuts.true_positives.gather(0, best)[0][has_gold].sum()
-        num_predicted = best[0][has_gold].sum() + num_others
+        num_right = cuts.true_positives.gather(0, best).sum()
+        num_predicted = best.sum() + num_others
         better = 2 * num_right / (num_predicted + cuts.num_gold.sum()).clamp(min=1)
         if better <= f1:
             return best

@@ -43,13 +43,20 @@ def test_the_end_of_a_pass_tunes_and_its_scores_are_those_of_tuned_thresholds():
     all_batches = [torch.cat(parts) for parts in zip(*batches)]
     assert torch.equal(thresholds.thresholds, tune_thresholds(*all_batches, "macro"))
     thresholds.stop_tuning()
-    before = thresholds.thresholds.clone()
     thresholds.score(*all_batches)
     assert thresholds.get_metrics(reset=True) == scores
-    assert torch.equal(thresholds.thresholds, before)
     fixed = make()
     fixed.score(*all_batches)
     assert fixed.get_metrics(reset=True)["f1-measure-macro"] < scores["f1-measure-macro"]
+
+
+def test_nothing_is_tuned_any_more_once_that_is_stopped():
+    thresholds, _ = tune([texts(20, seed=1)])
+    before = thresholds.thresholds.clone()
+    thresholds.stop_tuning()
+    thresholds.score(*texts(20, seed=2))
+    thresholds.get_metrics(reset=True)
+    assert torch.equal(thresholds.thresholds, before)
 
 
 def test_each_pass_is_tuned_by_itself():
