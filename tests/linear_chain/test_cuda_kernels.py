@@ -189,6 +189,14 @@ def test_a_path_through_an_underflowing_transition_counts():
         assert tag_marginals(scores)[0, 2, 1] > 0.99
 
 
+def test_nothing_follows_an_impossible_tag_that_leads_nowhere():
+    scores, _, mask = batch([3], 2)
+    scores.emissions[0, 1, 0] = -torch.inf
+    scores.transitions[0] = -torch.inf
+    with use_implementation("cuda"):
+        assert backward_scores(scores, mask)[0, 1, 0] == -torch.inf
+
+
 @pytest.mark.parametrize("name", [*FUNCTIONS, "viterbi_decode"])
 def test_nan_in_the_padding_changes_nothing(name):
     scores, tags, mask = batch([5, 0, 2], 3)
