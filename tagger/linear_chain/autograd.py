@@ -5,7 +5,6 @@ from typing import Any, Callable, Optional, Tuple
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores
-from tagger.linear_chain.tracing import not_traced as not_traced
 
 #: A function of the scores alone, in the reference or equal to it.
 ScoreFunction = Callable[[ChainScores], torch.Tensor]

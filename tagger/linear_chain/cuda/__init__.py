@@ -1,6 +1,7 @@
 """The functions of `tagger.linear_chain.reference`, computed by Triton kernels on CUDA tensors.
 
-The best of k > 1 paths, second derivatives and chains of more than 128 tags go through the reference.
+The best of k > 1 paths, second derivatives, the derivatives of forward and of backward scores, and
+chains of more than 128 tags go through the reference.
 """
 
 from tagger.linear_chain.cuda.decoding import k_best_decode, sample_paths

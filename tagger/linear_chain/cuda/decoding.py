@@ -5,12 +5,12 @@ from typing import Tuple
 import torch
 
 from tagger.linear_chain import reference
-from tagger.linear_chain.autograd import not_traced
 from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.cuda.language import triton
 from tagger.linear_chain.cuda.launches import contiguous, fits, launch_forward, launch_options
 from tagger.linear_chain.cuda.max_sum import best_path_kernel
 from tagger.linear_chain.cuda.sampling import sample_kernel
+from tagger.linear_chain.tracing import not_traced
 
 
 @not_traced

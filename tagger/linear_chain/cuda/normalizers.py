@@ -5,9 +5,10 @@ from typing import Any, Optional, Tuple
 import torch
 
 from tagger.linear_chain import reference
-from tagger.linear_chain.autograd import ScoreFunction, gradients_of, not_traced
+from tagger.linear_chain.autograd import ScoreFunction, gradients_of
 from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.cuda.launches import fits, launch_adjoint, launch_forward
+from tagger.linear_chain.tracing import not_traced
 
 
 def log_partition(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:

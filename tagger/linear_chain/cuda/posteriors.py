@@ -10,10 +10,11 @@ import torch
 from torch.nn.functional import pad
 
 from tagger.linear_chain import reference
-from tagger.linear_chain.autograd import ReferenceDerivatives, gradients_of, not_traced
+from tagger.linear_chain.autograd import ReferenceDerivatives, gradients_of
 from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.cuda.launches import fits, launch_adjoint, launch_forward
 from tagger.linear_chain.reference import log_ratio, logsumexp, restricted
+from tagger.linear_chain.tracing import not_traced
 
 
 @not_traced
