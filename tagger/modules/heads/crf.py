@@ -63,3 +63,6 @@ class CrfHead(TaggingHead):
 
     def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return self.crf.viterbi_decode(emissions, mask)[0]
+
+    def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self.crf.marginals(emissions, mask)

@@ -67,6 +67,9 @@ class SigmoidHead(TaggingHead):
         """
         return self.predict(emissions, mask)["predicted_labels"]
 
+    def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(emissions.float())
+
     def prepare_scores(
         self, vocab: Vocabulary, label_namespace: str, tag_encoding: Optional[str]
     ) -> None:
@@ -74,7 +77,7 @@ class SigmoidHead(TaggingHead):
 
     def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
         """Returns `predicted_labels`, (B, T, C) bool, and `probabilities`, (B, T, C)."""
-        probabilities = torch.sigmoid(emissions.float())
+        probabilities = self.marginals(emissions, mask)
         predicted_labels = self.thresholds(probabilities) & mask.unsqueeze(-1)
         return {"predicted_labels": predicted_labels, "probabilities": probabilities}
 

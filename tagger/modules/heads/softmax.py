@@ -62,6 +62,9 @@ class SoftmaxHead(TaggingHead):
     ) -> torch.Tensor:
         return self.loss(emissions, tags, mask).sum(1)
 
+    def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return emissions.float().softmax(2)
+
     def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.transitions is None:
             best = emissions.argmax(2)

@@ -49,6 +49,18 @@ class TaggingHead(torch.nn.Module, Registrable):
         """
         raise NotImplementedError
 
+    def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The probability of each tag at each token, whatever the others are.
+
+        Args:
+            emissions: (B, T, K), scores of each tag at each token.
+            mask: (B, T) bool.
+
+        Returns:
+            (B, T, K), of a head for one tag a token a distribution at each; padding is not defined.
+        """
+        raise NotImplementedError
+
     def prepare_scores(
         self, vocab: Vocabulary, label_namespace: str, tag_encoding: Optional[str]
     ) -> None:

@@ -1,0 +1,112 @@
+"""Makes one archive of several sequence taggers, which then decide together.
+
+    python scripts/make_ensemble.py a.tar.gz b.tar.gz -o ensemble.tar.gz [--average marginals]
+
+The taggers must have the same vocabulary and dataset reader, as those have that one config gave from
+several seeds. The archive holds all their weights; `allennlp evaluate` and `predict` take it.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.meta import META_NAME, Meta
+from allennlp.data import Vocabulary
+from allennlp.models.archival import CONFIG_NAME, Archive, archive_model, load_archive
+from allennlp.models.model import _DEFAULT_WEIGHTS, remove_keys_from_params
+
+from tagger.models import SequenceTaggerEnsemble
+from tagger.models.sequence_tagger_ensemble import AVERAGES
+
+#: What the ensemble's config takes over from the first archive's, where it is there.
+SHARED = (
+    "dataset_reader",
+    "validation_dataset_reader",
+    "vocabulary",
+    "data_loader",
+    "validation_data_loader",
+)
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> None:
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("archives", type=Path, nargs="+", metavar="ARCHIVE")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="ARCHIVE")
+    parser.add_argument("--average", choices=AVERAGES, default=AVERAGES[0])
+    options = parser.parse_args(arguments)
+    if options.output.exists():
+        raise SystemExit(f"{options.output} is there already; move it away, or give another name")
+    try:
+        make_ensemble(options.archives, options.output, options.average)
+    except (ConfigurationError, FileNotFoundError) as error:
+        raise SystemExit(str(error)) from None
+    print(f"Wrote {options.output}, {len(options.archives)} taggers that average {options.average}")
+
+
+def make_ensemble(paths: Sequence[Path], output: Path, average: str) -> None:
+    """Writes an archive of an ensemble.
+
+    Args:
+        paths: of the members' archives.
+        output: where to write.
+        average: as of `SequenceTaggerEnsemble`.
+
+    Raises:
+        ConfigurationError: if the members do not go together.
+    """
+    archives = [load_archive(path) for path in paths]
+    for path, archive in zip(paths, archives):
+        _check_alike(path, archive, paths[0], archives[0])
+    vocab = archives[0].model.vocab
+    model = SequenceTaggerEnsemble(vocab, [archive.model for archive in archives], average)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        Params(_config(archives, average)).to_file(str(folder / CONFIG_NAME))
+        vocab.save_to_files(str(folder / "vocabulary"))
+        Meta.new().to_file(folder / META_NAME)
+        torch.save(model.state_dict(), folder / _DEFAULT_WEIGHTS)
+        archive_model(folder, archive_path=output)
+
+
+def _config(archives: List[Archive], average: str) -> Dict[str, Any]:
+    first = archives[0].config.as_dict(quiet=True)
+    config = {name: first[name] for name in SHARED if name in first}
+    members = []
+    for archive in archives:
+        params = archive.config.duplicate()["model"]
+        # Files that training started from; AllenNLP leaves them out itself, but not from lists.
+        remove_keys_from_params(params)
+        members.append(params.as_dict(quiet=True))
+    config["model"] = {
+        "type": "sequence_tagger_ensemble",
+        "average": average,
+        "members": members,
+    }
+    return config
+
+
+def _check_alike(path: Path, archive: Archive, first_path: Path, first: Archive) -> None:
+    remedy = "train the members from one config and the same data, with different seeds"
+    if archive.config["dataset_reader"].as_dict(quiet=True) != first.config[
+        "dataset_reader"
+    ].as_dict(quiet=True):
+        raise ConfigurationError(f"{path} has another `dataset_reader` than {first_path}; {remedy}")
+    entries, expected = _entries(archive.model.vocab), _entries(first.model.vocab)
+    for namespace in sorted(entries.keys() | expected.keys()):
+        if entries.get(namespace) != expected.get(namespace):
+            raise ConfigurationError(
+                f"{path} has another vocabulary than {first_path}, in namespace `{namespace}`; {remedy}"
+            )
+
+
+def _entries(vocab: Vocabulary) -> Dict[str, Dict[int, str]]:
+    return {name: vocab.get_index_to_token_vocabulary(name) for name in vocab.get_namespaces()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.models import Model, load_archive
+from allennlp.nn.util import get_text_field_mask
+
+from scripts.make_ensemble import main as make_ensemble
+from tagger.data import LabelSetsField, TagField
+from tagger.models import SequenceTaggerEnsemble
+from tests.conftest import CONFIGS, ROOT
+from tests.oracles.linear_chain import EnumeratedChain
+
+HEADS = {
+    "crf": {"type": "crf"},
+    "softmax": {"type": "softmax", "constrain_decoding": True},
+    "sigmoid": {"type": "sigmoid"},
+}
+SENTENCES = [(["Ada", "Lovelace", "left"], ["B-PER", "I-PER", "O"]), (["Rome"], ["B-LOC"])]
+
+
+def instance(words, tags, head):
+    text = TextField([Token(word) for word in words], {"tokens": SingleIdTokenIndexer()})
+    if head == "sigmoid":
+        labels = LabelSetsField([[] if tag == "O" else [tag[2:]] for tag in tags], text)
+        return Instance({"tokens": text, "tags": labels})
+    return Instance({"tokens": text, "tags": TagField(tags, text)})
+
+
+@pytest.fixture(params=HEADS)
+def head(request):
+    return request.param
+
+
+@pytest.fixture
+def instances(head):
+    return [instance(words, tags, head) for words, tags in SENTENCES]
+
+
+def build(instances, head_type, seed=0, **head_changes):
+    """A tagger whose scores are so large that members differ."""
+    torch.manual_seed(seed)
+    params = {
+        "type": "sequence_tagger",
+        "text_field_embedder": {
+            "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}
+        },
+        "encoder": {"type": "pass_through"},
+        "head": {**HEADS[head_type], **head_changes},
+        "initializer": {"regexes": [["projection.weight", {"type": "normal", "std": 3.0}]]},
+    }
+    vocab = Vocabulary.from_instances(instances)
+    return Model.from_params(Params(params), vocab=vocab).eval()
+
+
+def ensemble(members, average):
+    return SequenceTaggerEnsemble(members[0].vocab, members, average).eval()
+
+
+def tensors(model, instances):
+    batch = Batch(instances)
+    batch.index_instances(model.vocab)
+    return batch.as_tensor_dict()
+
+
+def chains(member, batch):
+    """Every sentence's paths, written out."""
+    mask = get_text_field_mask(batch["tokens"])
+    scores = member.head.crf._decoding_scores(member.emissions(batch["tokens"], mask).detach())
+    return [EnumeratedChain(scores, row, int(mask[row].sum())) for row in range(len(mask))]
+
+
+def test_copies_of_one_tagger_predict_as_it_does(head, instances):
+    tagger = build(instances, head)
+    both = ensemble([tagger, tagger], "emissions")
+    batch = tensors(tagger, instances)
+    expected, actual = tagger(**batch), both(**batch)
+    assert actual.keys() == expected.keys()
+    for name in expected:
+        torch.testing.assert_close(actual[name], expected[name])
+    assert both.get_metrics(reset=True) == pytest.approx(tagger.get_metrics(reset=True))
+    assert both.make_output_human_readable(actual) == tagger.make_output_human_readable(expected)
+
+
+@pytest.mark.parametrize("head", ["softmax", "sigmoid"])
+@pytest.mark.parametrize("average", ["emissions", "marginals"])
+def test_scores_of_different_taggers_are_averaged(average, head, instances):
+    members = [build(instances, head, seed) for seed in (1, 2)]
+    both = ensemble(members, average)
+    batch = tensors(both, instances)
+    mask = get_text_field_mask(batch["tokens"])
+    emissions = [member.emissions(batch["tokens"], mask) for member in members]
+    assert not torch.allclose(*emissions)
+    if average == "emissions":
+        expected = both.head.marginals((emissions[0] + emissions[1]) / 2, mask)
+    else:
+        expected = sum(m.head.marginals(e, mask) for m, e in zip(members, emissions)) / 2
+    actual = both.head.marginals(both.emissions(batch["tokens"], mask), mask)
+    torch.testing.assert_close(actual, expected)
+    assert both(**batch)["loss"].isfinite()
+
+
+@pytest.mark.parametrize("head", ["crf"])
+@pytest.mark.parametrize("seed", range(5))
+def test_averaged_emissions_rank_sequences_by_the_geometric_mean(seed, head, instances):
+    members = [build(instances, head, 2 * seed + each) for each in (1, 2)]
+    both = ensemble(members, "emissions")
+    batch = tensors(both, instances)
+    predicted = both(**batch)["predicted_tags"].tolist()
+    for row, of_members in enumerate(zip(*(chains(member, batch) for member in members))):
+        log_probabilities = sum(chain.path_scores.log_softmax(0) for chain in of_members) / 2
+        best = of_members[0].paths[int(log_probabilities.argmax())]
+        assert predicted[row][: len(best)] == list(best)
+
+
+@pytest.mark.parametrize("head", ["crf"])
+@pytest.mark.parametrize("seed", range(5))
+def test_averaged_marginals_predict_the_legal_tags_of_least_risk(seed, head, instances):
+    members = [build(instances, head, 2 * seed + each, constrain_training=True) for each in (1, 2)]
+    both = ensemble(members, "marginals")
+    batch = tensors(both, instances)
+    predicted = both(**batch)["predicted_tags"].tolist()
+    for row, of_members in enumerate(zip(*(chains(member, batch) for member in members))):
+        mixture = sum(chain.path_scores.softmax(0) for chain in of_members) / 2
+        tags = of_members[0].path_tags
+        # (P, P): in how many tokens two paths agree
+        num_right = (tags.unsqueeze(0) == tags.unsqueeze(1)).double().sum(2)
+        gains = torch.where(of_members[0].path_scores > -torch.inf, num_right @ mixture, -1.0)
+        best = of_members[0].paths[int(gains.argmax())]
+        assert predicted[row][: len(best)] == list(best)
+
+
+@pytest.mark.parametrize("head", ["sigmoid"])
+def test_thresholds_are_averaged(head, instances):
+    members = [build(instances, head, seed) for seed in (1, 2)]
+    for member, threshold in zip(members, (0.2, 0.6)):
+        member.head.thresholds.thresholds.fill_(threshold)
+    assert ensemble(members, "marginals").head.thresholds.thresholds.tolist() == pytest.approx(
+        [0.4, 0.4]
+    )
+
+
+@pytest.mark.parametrize("head", ["crf"])
+def test_members_that_do_not_go_together_are_refused(head, instances):
+    tagger = build(instances, "crf")
+    with pytest.raises(ConfigurationError, match="`average` must be one of.*got 'mean'"):
+        ensemble([tagger], "mean")
+    with pytest.raises(ConfigurationError, match="`members` must hold at least one"):
+        SequenceTaggerEnsemble(tagger.vocab, [], "emissions")
+    other = build(instances, "softmax")
+    with pytest.raises(ConfigurationError, match="number 1, a `SoftmaxHead`, has not the param"):
+        ensemble([tagger, other], "emissions")
+    with pytest.raises(ConfigurationError, match="number 0 is a `Model`"):
+        SequenceTaggerEnsemble(tagger.vocab, [Model(tagger.vocab)], "emissions")
+
+
+@pytest.fixture(scope="session")
+def trained_otherwise(tmp_path_factory):
+    """The folder of a training run of the toy config from another seed."""
+    folder = tmp_path_factory.mktemp("runs") / "toy"
+    seeds = {"random_seed": 1, "numpy_seed": 1, "pytorch_seed": 1, "trainer.num_epochs": 5}
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(ROOT)
+        train_model(Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet", seeds), str(folder))
+    return folder
+
+
+def run(*arguments, folder):
+    command = [sys.executable, "-m", "allennlp", *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2_000:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("average", ["emissions", "marginals"])
+def test_an_archive_of_archives_is_evaluated_and_predicts(
+    average, trained, trained_otherwise, tmp_path
+):
+    paths = []
+    for name, folder in {"a": trained, "b": trained_otherwise}.items():
+        paths.append(tmp_path / f"{name}.tar.gz")
+        shutil.copy(folder / "model.tar.gz", paths[-1])
+    members = [load_archive(path).model for path in paths]
+    output = tmp_path / "both.tar.gz"
+    make_ensemble([*map(str, paths), "-o", str(output), "--average", average])
+    # It holds all that it needs.
+    for path in paths:
+        path.unlink()
+    test_file = ROOT / "data/toy/test.txt"
+    run("evaluate", output, test_file, "--output-file", "scores.json", folder=tmp_path)
+    options = ["--use-dataset-reader", "--silent", "--output-file", "predictions.jsonl"]
+    run("predict", output, test_file, *options, folder=tmp_path)
+    both = ensemble(members, average)
+    reader = load_archive(trained / "model.tar.gz").dataset_reader
+    expected = both.forward_on_instances(list(reader.read(test_file)))
+    lines = (tmp_path / "predictions.jsonl").read_text().splitlines()
+    assert [json.loads(line)["tags"] for line in lines] == [each["tags"] for each in expected]
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    expected_scores = both.get_metrics(reset=True)
+    assert {name: scores[name] for name in expected_scores} == pytest.approx(expected_scores)
+
+
+@pytest.mark.slow
+def test_another_vocabulary_is_refused_and_nothing_is_overwritten(trained, tmp_path):
+    folder = tmp_path / "other"
+    shutil.copytree(trained, folder)
+    words = folder / "vocabulary/tokens.txt"
+    words.write_text(words.read_text().replace("Nordbank", "Southbank"))
+    output = tmp_path / "both.tar.gz"
+    with pytest.raises(SystemExit, match="other has another vocabulary.*namespace `tokens`"):
+        make_ensemble([str(trained / "model.tar.gz"), str(folder), "-o", str(output)])
+    output.write_text("mine")
+    with pytest.raises(SystemExit, match="both.tar.gz is there already"):
+        make_ensemble([str(trained / "model.tar.gz"), "-o", str(output)])
+    assert output.read_text() == "mine"
