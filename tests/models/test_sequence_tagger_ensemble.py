@@ -17,6 +17,7 @@ from allennlp.nn.util import get_text_field_mask
 from scripts.make_ensemble import main as make_ensemble
 from tagger.data import LabelSetsField, TagField
 from tagger.models import SequenceTaggerEnsemble
+from tagger.models.sequence_tagger_ensemble import MixtureHead
 from tests.conftest import CONFIGS, ROOT
 from tests.oracles.linear_chain import EnumeratedChain
 
@@ -139,6 +140,15 @@ def test_averaged_marginals_predict_the_legal_tags_of_least_risk(seed, head, ins
         assert predicted[row][: len(best)] == list(best)
 
 
+def test_least_risk_is_not_the_most_probable_sequence():
+    tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+    head = MixtureHead(Vocabulary({"labels": dict.fromkeys(tags, 1)}), "labels", "BIO")
+    probabilities = torch.tensor([[[0.9, 0.1, 0, 0, 0], [0.06, 0.05, 0.8, 0.05, 0.04]]])
+    # Right tags expected of O O: 0.96, of B-X I-X: 0.9; their products are 0.054 and 0.08.
+    mask = torch.ones(1, 2, dtype=torch.bool)
+    assert head.decode(probabilities.log(), mask).tolist() == [[0, 0]]
+
+
 @pytest.mark.parametrize("head", ["sigmoid"])
 def test_thresholds_are_averaged(head, instances):
     members = [build(instances, head, seed) for seed in (1, 2)]
@@ -222,3 +232,15 @@ def test_another_vocabulary_is_refused_and_nothing_is_overwritten(trained, tmp_p
     with pytest.raises(SystemExit, match="both.tar.gz is there already"):
         make_ensemble([str(trained / "model.tar.gz"), "-o", str(output)])
     assert output.read_text() == "mine"
+
+
+@pytest.mark.slow
+def test_files_that_training_started_from_are_not_needed(trained, tmp_path):
+    folder = tmp_path / "member"
+    shutil.copytree(trained, folder)
+    config = json.loads((folder / "config.json").read_text())
+    embedders = config["model"]["text_field_embedder"]["token_embedders"]
+    embedders["tokens"]["pretrained_file"] = "no such file"
+    (folder / "config.json").write_text(json.dumps(config))
+    make_ensemble([str(folder), "-o", str(tmp_path / "alone.tar.gz")])
+    assert len(load_archive(tmp_path / "alone.tar.gz").model.members) == 1
