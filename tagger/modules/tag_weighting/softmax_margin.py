@@ -91,9 +91,10 @@ class SoftmaxMarginWeighting(TagWeighting):
         # (K, K)
         margins = self.cost + self.tag_weights.log().unsqueeze(1)
         margins = margins.masked_fill(torch.eye(len(margins), device=margins.device).bool(), 0.0)
-        if tags.dim() == 2 and not bool((tags[mask] == -1).any()):
+        if tags.dim() == 2 and not bool(((tags == -1) & mask).any()):
             # What lies in the padding may be no tag.
-            margins = margins[torch.where(mask, tags, torch.zeros_like(tags))]
+            tags_or_zero = torch.where(mask, tags, torch.zeros_like(tags))
+            margins = torch.nn.functional.embedding(tags_or_zero, margins)
         else:
             tags = allowed_tags(tags, len(margins))
             margins = _margins_of_sets(margins, tags)
