@@ -218,7 +218,7 @@ def test_a_loss_without_counts_is_an_error_that_names_the_callback(corpus):
     ("head", "message"),
     [
         ({"threshold": 1.0}, "`threshold` must be a probability"),
-        ({"loss": {"type": "focal", "gamma": -1}}, "`gamma` must be at least 0"),
+        ({"loss": {"type": "focal", "gamma": -1}}, "`gamma` must be a finite number of at least 0"),
     ],
 )
 def test_heads_that_make_no_sense_are_refused(head, message, instances, corpus):

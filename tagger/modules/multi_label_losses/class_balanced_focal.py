@@ -4,12 +4,13 @@ from typing import Any
 
 import torch
 
+from tagger.modules.focusing import check_gamma
 from tagger.modules.multi_label_losses.formulas import class_balanced_weights, focal_terms
 from tagger.modules.multi_label_losses.multi_label_loss import (
     CountedMultiLabelLoss,
     MultiLabelLoss,
 )
-from tagger.modules.multi_label_losses.settings import check_class_balancing, check_focusing
+from tagger.modules.multi_label_losses.settings import check_class_balancing
 
 
 @MultiLabelLoss.register("class_balanced_focal")
@@ -29,7 +30,7 @@ class ClassBalancedFocalLoss(CountedMultiLabelLoss):
 
     def __init__(self, gamma: float = 2.0, beta: float = 0.9, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        check_focusing(gamma)
+        check_gamma(gamma)
         check_class_balancing(beta)
         self.gamma = gamma
         self.beta = beta

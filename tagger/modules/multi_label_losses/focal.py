@@ -4,9 +4,10 @@ from typing import Optional
 
 import torch
 
+from tagger.modules.focusing import check_gamma
 from tagger.modules.multi_label_losses.formulas import focal_terms
 from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss
-from tagger.modules.multi_label_losses.settings import check_focusing, check_setting
+from tagger.modules.multi_label_losses.settings import check_setting
 
 
 @MultiLabelLoss.register("focal")
@@ -26,7 +27,7 @@ class FocalLoss(MultiLabelLoss):
 
     def __init__(self, gamma: float = 2.0, alpha: Optional[float] = None) -> None:
         super().__init__()
-        check_focusing(gamma)
+        check_gamma(gamma)
         if alpha is not None:
             check_setting("alpha", alpha, 0 < alpha < 1, "above 0 and below 1")
         self.gamma = gamma

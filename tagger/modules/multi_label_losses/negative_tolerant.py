@@ -4,12 +4,13 @@ from typing import Any
 
 import torch
 
+from tagger.modules.focusing import check_gamma
 from tagger.modules.multi_label_losses.formulas import negative_tolerant_terms, prior_bias
 from tagger.modules.multi_label_losses.multi_label_loss import (
     CountedMultiLabelLoss,
     MultiLabelLoss,
 )
-from tagger.modules.multi_label_losses.settings import check_focusing, check_negative_tolerance
+from tagger.modules.multi_label_losses.settings import check_negative_tolerance
 
 
 @MultiLabelLoss.register("negative_tolerant")
@@ -35,7 +36,7 @@ class NegativeTolerantLoss(CountedMultiLabelLoss):
         self, gamma: float = 2.0, kappa: float = 0.05, negative_scale: float = 2.0, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        check_focusing(gamma)
+        check_gamma(gamma)
         check_negative_tolerance(kappa, negative_scale)
         self.gamma = gamma
         self.kappa = kappa

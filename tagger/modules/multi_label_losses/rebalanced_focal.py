@@ -4,12 +4,13 @@ from typing import Any
 
 import torch
 
+from tagger.modules.focusing import check_gamma
 from tagger.modules.multi_label_losses.formulas import focal_terms, rebalancing_weights
 from tagger.modules.multi_label_losses.multi_label_loss import (
     CountedMultiLabelLoss,
     MultiLabelLoss,
 )
-from tagger.modules.multi_label_losses.settings import check_focusing, check_rebalancing
+from tagger.modules.multi_label_losses.settings import check_rebalancing
 
 
 @MultiLabelLoss.register("rebalanced_focal")
@@ -39,7 +40,7 @@ class RebalancedFocalLoss(CountedMultiLabelLoss):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_focusing(gamma)
+        check_gamma(gamma)
         check_rebalancing(alpha, beta, mu)
         self.gamma = gamma
         self.alpha = alpha

@@ -11,11 +11,6 @@ def check_setting(name: str, value: float, is_right: bool, expected: str) -> Non
         raise ConfigurationError(f"`{name}` must be {expected}; got {value!r}")
 
 
-def check_focusing(gamma: float) -> None:
-    """Checks the argument of `focal_terms`."""
-    check_setting("gamma", gamma, gamma >= 0, "at least 0, 0 for no focusing")
-
-
 def check_negative_tolerance(kappa: float, negative_scale: float) -> None:
     """Checks the arguments of `prior_bias` and `negative_tolerant_terms`."""
     check_setting("kappa", kappa, kappa >= 0, "at least 0, 0 for no bias")
