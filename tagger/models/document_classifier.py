@@ -11,6 +11,7 @@ from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from tagger.data.fields import tags_in_order
+from tagger.metrics import headlines
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
 
@@ -146,5 +147,4 @@ class DocumentClassifier(Model):
         if self.training:
             return {}
         scores = self.thresholds.get_metrics(reset)
-        headlines = ("f1-measure-overall", "f1-measure-macro")
-        return scores if reset else {name: scores[name] for name in headlines}
+        return scores if reset else headlines(scores)

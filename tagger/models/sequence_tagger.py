@@ -13,12 +13,10 @@ from allennlp.nn.util import get_text_field_mask
 
 from tagger.data.fields import tags_in_order
 from tagger.label_encoding import complete_tags, infer_encoding
+from tagger.metrics import headlines
 from tagger.modules.heads import TaggingHead
 
 LOSS_REDUCTIONS = ("sentence", "token", "sum")
-
-#: The scores that are shown before the end of a pass.
-HEADLINES = ("accuracy", "f1-measure-overall", "f1-measure-macro")
 
 
 @Model.register("sequence_tagger", constructor="from_partial_objects")
@@ -183,7 +181,7 @@ class SequenceTagger(Model):
         if self.training and not self.training_metrics:
             return {}
         scores = self.head.get_metrics(reset)
-        return scores if reset else {name: scores[name] for name in HEADLINES if name in scores}
+        return scores if reset else headlines(scores)
 
     def _loss(self, sequence_losses: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.loss_reduction == "sentence":
