@@ -96,6 +96,16 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
     return torch.as_tensor(mask.sum(1))
 
 
+def real_tokens(lengths: torch.Tensor, num_tokens: int) -> torch.Tensor:
+    """Which tokens of each row are real, (B, T) bool.
+
+    Args:
+        lengths: (B,), how many of them are.
+        num_tokens: T.
+    """
+    return torch.arange(num_tokens, device=lengths.device) < lengths.unsqueeze(1)
+
+
 @not_traced
 def checked_labels(
     tags: torch.Tensor, lengths: torch.Tensor, emissions: torch.Tensor
@@ -117,7 +127,7 @@ def checked_labels(
     """
     batch_size, num_tokens, num_tags = emissions.shape
     if tags.shape == emissions.shape and tags.dtype == torch.bool:
-        for row, token in (~tags.any(2) & _is_real(lengths, num_tokens)).nonzero().tolist():
+        for row, token in (~tags.any(2) & real_tokens(lengths, num_tokens)).nonzero().tolist():
             raise ValueError(
                 f"`tags` must allow each real token at least one tag; row {row} allows token {token} "
                 f"none"
@@ -133,7 +143,7 @@ def checked_labels(
     if not bool(((array < 0) | (array >= num_tags)).any()):
         return tags.long()
     # What lies in the padding is nobody's concern.
-    is_outside = ((tags < 0) | (tags >= num_tags)) & _is_real(lengths, num_tokens)
+    is_outside = ((tags < 0) | (tags >= num_tags)) & real_tokens(lengths, num_tokens)
     for row, token in (is_outside & (tags != -1)).nonzero().tolist():
         raise ValueError(
             f"`tags` must lie in 0 to {num_tags - 1} at real tokens, or be -1 where unknown; row "
@@ -180,8 +190,3 @@ def _array_on_cpu(tensor: torch.Tensor) -> Any:
     On a busy machine these wait for one another longer than the check takes.
     """
     return tensor.numpy() if tensor.device.type == "cpu" else tensor
-
-
-def _is_real(lengths: torch.Tensor, num_tokens: int) -> torch.Tensor:
-    """(B, T) bool."""
-    return torch.arange(num_tokens, device=lengths.device) < lengths.unsqueeze(1)

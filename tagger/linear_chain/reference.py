@@ -10,13 +10,13 @@ from typing import List, Tuple
 
 import torch
 
-from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
+from tagger.linear_chain.chain_scores import ChainScores, allowed_tags, real_tokens
 
 
 def step_scores(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """What each token adds to the score of the path `tags`, (B, T)."""
     emissions, transitions, start, end = scores
-    mask = _mask(scores, lengths)
+    mask = real_tokens(lengths, scores.emissions.size(1))
     tags = torch.where(mask, tags, torch.zeros_like(tags))
     # (B, T)
     steps = emissions.gather(2, tags.unsqueeze(2)).squeeze(2)
@@ -29,7 +29,7 @@ def step_scores(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) 
 
 def step_log_normalizers(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """log z_t of each token, (B, T)."""
-    mask = _mask(scores, lengths)
+    mask = real_tokens(lengths, scores.emissions.size(1))
     messages, log_normalizers, _ = _forward_messages(scores, mask)
     # (B, T): the normalisers, were each token the last
     closed = logsumexp(messages + scores.end + log_normalizers.unsqueeze(2), dim=2)
@@ -58,7 +58,7 @@ def step_log_conditionals(
     scores: ChainScores, labels: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
     """The log-probability of each token's label given the labels before it, (B, T)."""
-    mask = _mask(scores, lengths)
+    mask = real_tokens(lengths, scores.emissions.size(1))
     allowed = allowed_tags(labels, len(scores.start)) | ~mask.unsqueeze(2)
     # (B, T, K): the log-sum, up to a constant, of all paths through a tag whose prefix is allowed
     _, _, arrivals = _forward_messages(restricted(scores, allowed), mask)
@@ -72,42 +72,46 @@ def step_log_marginals(
     scores: ChainScores, labels: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
     """The log-probability of each token's label, (B, T)."""
-    mask = _mask(scores, lengths)
+    mask = real_tokens(lengths, scores.emissions.size(1))
     joint = _forward_messages(scores, mask)[0] + _backward_messages(scores, mask)[0]
     return _log_shares(joint, allowed_tags(labels, len(scores.start)), mask)
 
 
 def forward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """Log-sums of prefixes, (B, T, K)."""
-    messages, log_normalizers, _ = _forward_messages(scores, _mask(scores, lengths))
+    messages, log_normalizers, _ = _forward_messages(
+        scores, real_tokens(lengths, scores.emissions.size(1))
+    )
     return messages + log_normalizers.cumsum(1).unsqueeze(2)
 
 
 def backward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """Log-sums of suffixes, (B, T, K)."""
-    messages, log_normalizers = _backward_messages(scores, _mask(scores, lengths))
+    messages, log_normalizers = _backward_messages(
+        scores, real_tokens(lengths, scores.emissions.size(1))
+    )
     return messages + log_normalizers.flip(1).cumsum(1).flip(1).unsqueeze(2)
 
 
 def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = k | x), (B, T, K)."""
-    mask = _mask(scores, lengths)
+    mask = real_tokens(lengths, scores.emissions.size(1))
     # (B, T, K)
     joint = _forward_messages(scores, mask)[0] + _backward_messages(scores, mask)[0]
-    probabilities = _normalized_exp(joint, dim=2)
+    probabilities = normalized_exp(joint, dim=2)
     return torch.where(mask.unsqueeze(2), probabilities, torch.zeros_like(probabilities))
 
 
 def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = i, y_{t+1} = j | x), (B, T - 1, K, K)."""
-    mask = _mask(scores, lengths)
+    mask = real_tokens(lengths, scores.emissions.size(1))
     forward, _, _ = _forward_messages(scores, mask)
     backward, _ = _backward_messages(scores, mask)
     # (B, T - 1, 1, K): the emission at t + 1 and everything after it
     arriving = (_without_padding(scores.emissions, mask) + backward)[:, 1:].unsqueeze(2)
     # (B, T - 1, K, K)
     joint = forward[:, :-1].unsqueeze(3) + scores.transitions + arriving
-    probabilities = _normalized_exp(joint.flatten(2), dim=2).view_as(joint)
+    probabilities = normalized_exp(joint.flatten(2), dim=2).view_as(joint)
     return torch.where(mask[:, 1:, None, None], probabilities, torch.zeros_like(probabilities))
 
 
@@ -115,7 +119,7 @@ def sample_paths(
     scores: ChainScores, lengths: torch.Tensor, uniforms: torch.Tensor
 ) -> torch.Tensor:
     """Paths drawn from p(y | x), (B, S, T), by inverting distributions at `uniforms`, (B, S, T)."""
-    mask = _mask(scores, lengths)
+    mask = real_tokens(lengths, scores.emissions.size(1))
     scores = ChainScores(*(tensor.double() for tensor in scores))
     messages, _, _ = _forward_messages(scores, mask)
     paths = torch.zeros(uniforms.shape, dtype=torch.int64, device=mask.device)
@@ -125,7 +129,7 @@ def sample_paths(
         if t + 1 < paths.size(2):
             is_last = (lengths == t + 1)[:, None, None]
             leaving = torch.where(is_last, leaving, scores.transitions.t()[paths[:, :, t + 1]])
-        cumulated = _normalized_exp(messages[:, t].unsqueeze(1) + leaving, dim=2).cumsum(2)
+        cumulated = normalized_exp(messages[:, t].unsqueeze(1) + leaving, dim=2).cumsum(2)
         total = cumulated[:, :, -1:]
         drawn = (cumulated <= uniforms[:, :, t : t + 1] * total).sum(2)
         # Rounding must not draw a tag behind the last possible one.
@@ -140,7 +144,7 @@ def k_best_decode(
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """The k best paths, (B, k, T), and their scores, (B, k)."""
     emissions, transitions, start, end = scores
-    mask = _mask(scores, lengths)
+    mask = real_tokens(lengths, scores.emissions.size(1))
     batch_size, num_tokens, num_tags = emissions.shape
     if num_tokens == 0:
         return mask.new_zeros(batch_size, k, 0, dtype=torch.long), emissions.new_zeros(
@@ -265,7 +269,7 @@ def _normalized(scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     return scores - shift.unsqueeze(-1), log_sum
 
 
-def _normalized_exp(scores: torch.Tensor, dim: int) -> torch.Tensor:
+def normalized_exp(scores: torch.Tensor, dim: int) -> torch.Tensor:
     """The softmax of `scores`, with zeros instead of NaN where all are -inf."""
     log_sum = logsumexp(scores, dim).unsqueeze(dim)
     is_possible = log_sum != -torch.inf
@@ -295,11 +299,6 @@ def total(steps: torch.Tensor) -> torch.Tensor:
     is_possible = (steps != -torch.inf).all(1)
     total = torch.where(is_possible.unsqueeze(1), steps, torch.zeros_like(steps)).sum(1)
     return torch.where(is_possible, total, torch.full_like(total, -torch.inf))
-
-
-def _mask(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """(B, T) bool, true at real tokens."""
-    return torch.arange(scores.emissions.size(1), device=lengths.device) < lengths.unsqueeze(1)
 
 
 def _last_tokens(mask: torch.Tensor) -> torch.Tensor:

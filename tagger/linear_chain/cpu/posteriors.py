@@ -11,7 +11,7 @@ from tagger.linear_chain.autograd import (
     ScoreFunction,
     gradients_of,
 )
-from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.chain_scores import ChainScores, real_tokens
 from tagger.linear_chain.cpu.arrays import array, arrays, gradients_by_scores, ones, tag_array
 from tagger.linear_chain.cpu.kernels.compilation import for_row_ranges
 from tagger.linear_chain.cpu.kernels.conditionals import arrival_rows, conditional_rows
@@ -73,7 +73,7 @@ def step_log_marginals(
     if labels.dim() == 2:
         return _Marginals.apply(specification, specification, lengths, labels, *scores)
     marginals = tag_marginals(ChainScores(*(tensor.double() for tensor in scores)), lengths)
-    is_real = torch.arange(labels.size(1)) < lengths.unsqueeze(1)
+    is_real = real_tokens(lengths, labels.size(1))
     shares = torch.where(labels, marginals, torch.zeros_like(marginals)).sum(2)
     if bool((shares[is_real] < TINY).any()):
         return specification(scores)

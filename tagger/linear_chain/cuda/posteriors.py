@@ -11,9 +11,9 @@ from torch.nn.functional import pad
 
 from tagger.linear_chain import reference
 from tagger.linear_chain.autograd import ReferenceDerivatives, gradients_of
-from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.chain_scores import ChainScores, real_tokens
 from tagger.linear_chain.cuda.launches import fits, launch_adjoint, launch_forward
-from tagger.linear_chain.reference import log_ratio, logsumexp, restricted
+from tagger.linear_chain.reference import log_ratio, logsumexp, normalized_exp, restricted
 from tagger.linear_chain.tracing import not_traced
 
 
@@ -58,7 +58,7 @@ def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = k | x), (B, T, K)."""
     if not fits(scores):
         return reference.tag_marginals(scores, lengths)
-    return _or_zero(_shares(_joint(scores, lengths)), lengths)
+    return _or_zero(normalized_exp(_joint(scores, lengths), dim=2), lengths)
 
 
 @not_traced
@@ -71,7 +71,7 @@ def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Te
     behind = _arrivals(scores, lengths, from_the_end=True) + emissions
     # (B, T - 1, K, K)
     joint = before[:, :-1].unsqueeze(3) + scores.transitions + behind[:, 1:].unsqueeze(2)
-    return _or_zero(_shares(joint.flatten(2)).view_as(joint), lengths - 1)
+    return _or_zero(normalized_exp(joint.flatten(2), dim=2).view_as(joint), lengths - 1)
 
 
 @not_traced
@@ -115,11 +115,6 @@ def _joint(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     return before + _or_zero(scores.emissions, lengths) + behind
 
 
-def _shares(joint: torch.Tensor) -> torch.Tensor:
-    """The softmax over the last dimension, 0 where all of it is -inf."""
-    return log_ratio(joint, logsumexp(joint, dim=-1).unsqueeze(-1)).exp()
-
-
 def _log_shares(joint: torch.Tensor, labels: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """The log of what share the tags of a path, or sets of tags, have in all of `joint`, (B, T)."""
     if labels.dim() == 2:
@@ -132,7 +127,7 @@ def _log_shares(joint: torch.Tensor, labels: torch.Tensor, lengths: torch.Tensor
 
 def _or_zero(rows: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """`rows`, (B, T, ...), with zeros from each one's length on."""
-    is_real = torch.arange(rows.size(1), device=rows.device) < lengths.unsqueeze(1)
+    is_real = real_tokens(lengths, rows.size(1))
     is_real = is_real.view(*is_real.shape, *[1] * (rows.dim() - 2))
     return torch.where(is_real, rows, torch.zeros_like(rows))
 

@@ -12,7 +12,13 @@ import numpy as np
 
 from tagger.linear_chain.cpu.kernels.adjoints import add_outer_products
 from tagger.linear_chain.cpu.kernels.compilation import kernel
-from tagger.linear_chain.cpu.kernels.messages import TINY, forward_row, new_chain, new_row, peak_of
+from tagger.linear_chain.cpu.kernels.messages import (
+    TINY,
+    forward_row,
+    new_chain,
+    new_row,
+    shifted_exponentials,
+)
 
 
 @kernel
@@ -141,7 +147,7 @@ def marginal_gradient_rows(
         The float64 gradients by transitions, start and end.
     """
     num_tokens, num_tags = messages.shape[1:]
-    leaving = np.exp(transitions.astype(np.float64) - peak_of(transitions.ravel()))
+    leaving, _ = shifted_exponentials(transitions)
     entering = leaving.T.copy()
     # m v, then dm - E m; and f s
     prefix_changes, returning = np.empty((num_tokens, num_tags)), np.empty((num_tokens, num_tags))

@@ -8,7 +8,7 @@ the only likely path. A row in which one does is computed again in log space, sl
 Letters: `n` the real tokens of a row; see the package for `B`, `T`, `K`.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Tuple
 
 import numpy as np
 
@@ -61,17 +61,24 @@ def peak_of(scores: np.ndarray) -> float:
 
 
 @kernel
+def shifted_exponentials(transitions: np.ndarray) -> Tuple[np.ndarray, float]:
+    """The exponentials of (K, K) scores less the largest of them, and that one."""
+    peak = peak_of(transitions.ravel())
+    exponentials = np.empty(transitions.shape)
+    for i in range(len(transitions)):
+        for j in range(len(transitions)):
+            exponentials[i, j] = exp(transitions[i, j] - peak)
+    return exponentials, peak
+
+
+@kernel
 def new_chain(transitions: np.ndarray, start: np.ndarray, end: np.ndarray) -> Chain:
     """Takes the exponentials of the scores, their largest taken out."""
-    num_tags = len(start)
-    transition_peak = peak_of(transitions.ravel())
+    leaving, transition_peak = shifted_exponentials(transitions)
     end_peak = peak_of(end)
-    leaving = np.empty((num_tags, num_tags))
-    closing = np.empty(num_tags)
-    for i in range(num_tags):
-        closing[i] = exp(end[i] - end_peak)
-        for j in range(num_tags):
-            leaving[i, j] = exp(transitions[i, j] - transition_peak)
+    closing = np.empty(len(end))
+    for k in range(len(end)):
+        closing[k] = exp(end[k] - end_peak)
     return Chain(
         transitions.astype(np.float64),
         start.astype(np.float64),

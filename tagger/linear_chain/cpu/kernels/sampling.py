@@ -40,7 +40,7 @@ def sample_rows(
     num_tokens, num_tags = emissions.shape[1:]
     chain = new_chain(transitions, start, end)
     row = new_row(num_tokens, num_tags)
-    log_weights = np.empty(num_tags)
+    log_weights, weights = np.empty(num_tags), np.empty(num_tags)
     for b in range(first, last):
         n = lengths[b]
         if n == 0:
@@ -58,23 +58,23 @@ def sample_rows(
                 for k in range(num_tags):
                     leaving = chain.end[k] if t == n - 1 else chain.transitions[k, tag]
                     log_weights[k] = row.messages[t, k] + leaving
-                tag = _draw(log_weights, uniforms[b, sample, t])
+                tag = _draw(log_weights, uniforms[b, sample, t], weights)
                 paths[b, sample, t] = tag
 
 
 @kernel
-def _draw(log_weights: np.ndarray, uniform: float) -> int:
-    """The tag at which the share of the weights up to it exceeds `uniform`."""
+def _draw(log_weights: np.ndarray, uniform: float, weights: np.ndarray) -> int:
+    """The tag at which the share of the weights up to it exceeds `uniform`; `weights` is scratch."""
     peak = peak_of(log_weights)
     total = 0.0
     for k in range(len(log_weights)):
-        total += np.exp(log_weights[k] - peak)
+        weights[k] = np.exp(log_weights[k] - peak)
+        total += weights[k]
     drawn = 0
     cumulated = 0.0
-    for k in range(len(log_weights)):
-        weight = np.exp(log_weights[k] - peak)
-        cumulated += weight
-        if weight > 0.0:
+    for k in range(len(weights)):
+        cumulated += weights[k]
+        if weights[k] > 0.0:
             drawn = k
             if cumulated > uniform * total:
                 break
