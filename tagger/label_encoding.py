@@ -116,6 +116,31 @@ def labels_of_tags(tags: Sequence[str]) -> List[Optional[str]]:
     return [split_tag(tag)[1] for tag in tags]
 
 
+def labels_opened(tags: Sequence[str], encoding: Optional[str]) -> List[Optional[str]]:
+    """Returns the label of each tag that opens a span wherever it stands, `None` for the others.
+
+    A legal sequence has one such tag for each span. Where tags spell no spans, each is its own label.
+
+    Args:
+        tags: All tags, in the order of their indices.
+        encoding: Their encoding, `None` where they spell no spans. Not IOB1, where a span's first tag
+            depends on the one before.
+
+    Raises:
+        ValueError: If a tag is not one of this encoding, or the encoding is IOB1.
+
+    Example:
+        >>> labels_opened(["O", "B-PER", "I-PER", "L-PER", "U-PER"], "BIOUL")
+        [None, 'PER', None, None, 'PER']
+    """
+    if encoding is None:
+        return labels_of_tags(tags)
+    if encoding == "IOB1":
+        raise ValueError("`encoding` is IOB1, where a span's first tag depends on others; use BIO")
+    split = [_split_tag_of(encoding, tag) for tag in tags]
+    return [label if prefix in _rules(encoding).opening else None for prefix, label in split]
+
+
 def complete_tags(tags: Iterable[str], encoding: str) -> List[str]:
     """Returns `tags` and after them, sorted, the others that their labels can have in this encoding.
 

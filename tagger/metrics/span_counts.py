@@ -1,13 +1,10 @@
-"""Counts of right, predicted and gold spans, and the scores made of them: pure functions on arrays.
+"""Counts of spans by gold and predicted label: pure functions on arrays.
 
 Letters: `B` sentences, `T` tokens, `K` tags, `C` labels, `S` spans, `N` tokens laid end to end.
-
-Counts are int64 arrays (3, C): for each label the spans that are predicted and gold alike (true
-positives), the predicted ones and the gold ones. They add up over batches and over workers.
 """
 
 from itertools import product
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set
+from typing import List, NamedTuple, Optional, Sequence, Set
 
 import numpy as np
 
@@ -16,6 +13,11 @@ from tagger.label_encoding import allowed_transitions, tags_to_spans
 
 #: The gold index of a token whose tag is not known.
 UNKNOWN = -1
+
+#: What becomes of a gold span where no predicted one has its boundaries; see `count_spans`.
+GOLD_FATES = ("boundary", "both", "missed")
+#: What a predicted span is where no gold one has its boundaries.
+PREDICTED_FATES = ("boundary", "both", "spurious")
 
 
 class TagTables(NamedTuple):
@@ -54,9 +56,23 @@ class Spans(NamedTuple):
     ends: np.ndarray
 
 
+class SpanMatches(NamedTuple):
+    """The spans of a batch whose rows are laid end to end, as by `lay_end_to_end`.
+
+    Attributes:
+        predicted: The predicted spans.
+        gold: The gold spans.
+        is_right: (S,) bool, for each predicted span whether a gold span equals it.
+    """
+
+    predicted: Spans
+    gold: Spans
+    is_right: np.ndarray
+
+
 def tag_tables(
     tags: Sequence[str],
-    encoding: str,
+    encoding: Optional[str],
     strict: bool = False,
     ignore_labels: Optional[Sequence[str]] = None,
 ) -> TagTables:
@@ -64,14 +80,17 @@ def tag_tables(
 
     Args:
         tags: The tag of each index 0 ... K - 1. Tags without a label have the label `_`, as in seqeval.
-        encoding: One of `tagger.label_encoding.ENCODINGS`.
+        encoding: One of `tagger.label_encoding.ENCODINGS`; None if the tags spell no spans: each but `O`
+            is then its own label, and no token continues a span.
         strict: Whether a span counts only if its tags are legal from its first token to its last.
         ignore_labels: Labels whose spans never count.
 
     Raises:
         ValueError: If a tag is not one of this encoding, `ignore_labels` names no label of these tags,
-            or `strict` is asked of IOB1.
+            or `strict` is asked of IOB1 or of no encoding.
     """
+    if strict and encoding is None:
+        raise ValueError("`strict` is true, but the tags spell no spans; set `strict` to false")
     if strict and encoding == "IOB1":
         raise ValueError(
             "`strict` is true and `encoding` is 'IOB1', in which no span is illegal; set `strict` to "
@@ -87,11 +106,11 @@ def tag_tables(
 
     continues = np.zeros((num_tags + 1, num_tags + 1), dtype=bool)
     for i, j in product(range(num_tags), repeat=2):
-        if label_of[i] == label_of[j] >= 0:
+        if encoding is not None and label_of[i] == label_of[j] >= 0:
             continues[i, j] = len(tags_to_spans([tags[i], tags[j]], encoding)) == 1
 
     opens, closes = np.ones((2, num_tags + 1), dtype=bool)
-    if strict:
+    if strict and encoding is not None:
         allowed = set(allowed_transitions(encoding, dict(enumerate(tags))))
         opens[:num_tags] = [(num_tags, k) in allowed for k in range(num_tags)]
         closes[:num_tags] = [(k, num_tags + 1) in allowed for k in range(num_tags)]
@@ -120,104 +139,98 @@ def find_spans(tables: TagTables, tags: np.ndarray) -> Spans:
     return _select(spans, tables.opens[tags[starts]] & tables.closes[tags[ends]])
 
 
-def count_spans(
-    tables: TagTables, predicted: np.ndarray, gold: np.ndarray, mask: np.ndarray
-) -> np.ndarray:
-    """Counts true positives, predicted and gold spans by label.
+def count_spans(tables: TagTables, predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    """Counts spans by what is gold and what is predicted (the classes of Manning 2006).
+
+    Where a gold and a predicted span have the same boundaries, the pair counts once, in the row of the
+    gold label and the column of the predicted one. Of the other spans each counts by itself: as
+    `boundary` if it overlaps one of its label, as `both` if it overlaps only others, and if none as
+    `missed`, a gold one, or `spurious`, a predicted one. So a gold label's row adds up to its gold
+    spans, and a predicted label's column to its predicted ones.
 
     A span, predicted or gold, counts neither way if it holds a token of unknown gold tag or lies
     right beside one. So whether a span counts depends on where it lies and never on whether it is
     right: tags hidden at random favour neither right spans nor wrong ones, but shorter ones.
 
     Args:
-        tables: Of the K tags.
-        predicted: (B, T) int, tag indices.
-        gold: (B, T) int, tag indices, `UNKNOWN` where the tag is not known.
-        mask: (B, T) bool, which tokens are real; the others may hold anything.
+        tables: Of the K tags and C labels.
+        predicted: (N,) int, tag indices, as from `lay_end_to_end`.
+        gold: (N,) int, likewise, `UNKNOWN` where the tag is not known.
 
     Returns:
-        (3, C) int64, see the head of this module.
+        (C + 3, C + 3) int64: rows are the gold labels and `PREDICTED_FATES`, columns the predicted
+        labels and `GOLD_FATES`.
     """
-    outside = len(tables.label_of) - 1
-    flat_gold = _lay_end_to_end(gold, mask, outside)
-    # (N + 1,), how many unknown tokens there are before each position
-    num_unknown = np.concatenate(([0], np.cumsum(flat_gold == UNKNOWN)))
+    num_labels = len(tables.labels)
+    gold_spans, predicted_spans = find_spans(tables, gold), find_spans(tables, predicted)
+    gold_cover, predicted_cover = (_cover(s, len(gold)) for s in (gold_spans, predicted_spans))
+    num_unknown = _num_before(gold == UNKNOWN)
+    num_common = _num_before((gold_cover >= 0) & (predicted_cover >= 0))
+    num_alike = _num_before((gold_cover >= 0) & (predicted_cover == gold_cover))
 
-    def known_spans(flat_tags: np.ndarray) -> Spans:
-        spans = find_spans(tables, flat_tags)
+    def known(spans: Spans) -> Spans:
         # A border lies on either side of every span, so these positions exist.
         return _select(spans, num_unknown[spans.starts - 1] == num_unknown[spans.ends + 2])
 
-    gold_spans = known_spans(flat_gold)
-    predicted_spans = known_spans(_lay_end_to_end(predicted, mask, outside))
+    def fates(spans: Spans) -> np.ndarray:
+        overlaps, overlaps_its_label = (
+            num[spans.ends + 1] > num[spans.starts] for num in (num_common, num_alike)
+        )
+        return num_labels + np.where(overlaps_its_label, 0, np.where(overlaps, 1, 2))
+
+    gold_spans, predicted_spans = known(gold_spans), known(predicted_spans)
+    columns, rows = fates(gold_spans), fates(predicted_spans)
     _, i, j = np.intersect1d(
         gold_spans.starts, predicted_spans.starts, assume_unique=True, return_indices=True
     )
-    is_right = (gold_spans.ends[i] == predicted_spans.ends[j]) & (
-        gold_spans.labels[i] == predicted_spans.labels[j]
+    same_end = gold_spans.ends[i] == predicted_spans.ends[j]
+    i, j = i[same_end], j[same_end]
+    columns[i] = predicted_spans.labels[j]
+    unpaired = np.ones(len(rows), dtype=bool)
+    unpaired[j] = False
+
+    size = num_labels + len(GOLD_FATES)
+    cells = np.concatenate(
+        [gold_spans.labels * size + columns, (rows * size + predicted_spans.labels)[unpaired]]
     )
-    counted = (gold_spans.labels[i][is_right], predicted_spans.labels, gold_spans.labels)
-    return np.stack([np.bincount(labels, minlength=len(tables.labels)) for labels in counted])
+    return np.bincount(cells, minlength=size**2).reshape(size, size)
 
 
-def precision_recall_f1(counts: np.ndarray) -> np.ndarray:
-    """Returns precision, recall and F1, 0 where they are undefined.
+def lay_end_to_end(tags: np.ndarray, mask: np.ndarray, outside: int) -> np.ndarray:
+    """Returns the rows in one, (N,), a border of `outside` on both sides of each.
 
     Args:
-        counts: (3, ...) true positives, predicted and gold spans.
-
-    Returns:
-        (3, ...) float64.
-
-    Example:
-        >>> precision_recall_f1(np.array([[3, 0], [4, 0], [6, 2]])).tolist()
-        [[0.75, 0.0], [0.5, 0.0], [0.6, 0.0]]
+        tags: (B, T) int.
+        mask: (B, T) bool, which tokens are real; `outside` stands for the others.
+        outside: K, which is no tag.
     """
-    true_positives, num_predicted, num_gold = counts
-    return np.stack(
-        [
-            _divide(true_positives, num_predicted),
-            _divide(true_positives, num_gold),
-            _divide(2 * true_positives, num_predicted + num_gold),
-        ]
-    )
-
-
-def scores_by_label(labels: Sequence[str], counts: np.ndarray) -> Dict[str, List[float]]:
-    """Returns precision, recall and F1 of each label, and their averages.
-
-    Args:
-        labels: The C labels.
-        counts: (3, C) int64, see the head of this module.
-
-    Returns:
-        For each label; then for `overall`, of all spans together (micro average); then for `macro`,
-        the mean over the labels that have a gold or a predicted span, as in seqeval, or 0 if none
-        has. A label of one of these two names gives way to the average.
-    """
-    # (3, C)
-    scores = precision_recall_f1(counts)
-    occurs = counts.any(axis=0)
-    macro = scores[:, occurs].mean(axis=1) if occurs.any() else np.zeros(3)
-    overall = precision_recall_f1(counts.sum(axis=1))
-    by_label = dict(zip(labels, scores.T.tolist()))
-    return {**by_label, "overall": overall.tolist(), "macro": macro.tolist()}
-
-
-def _lay_end_to_end(tags: np.ndarray, mask: np.ndarray, outside: int) -> np.ndarray:
-    """Returns the rows in one, (N,), a border of `outside` on both sides of each."""
     # (B, T + 2)
     bordered = np.full((tags.shape[0], tags.shape[1] + 2), outside)
     np.copyto(bordered[:, 1:-1], tags, where=mask)
     return bordered.ravel()
 
 
+def _cover(spans: Spans, num_tokens: int) -> np.ndarray:
+    """The label of the span that each token lies in, (N,), -1 outside."""
+    changes = np.zeros(num_tokens + 1, dtype=np.int64)
+    changes[spans.starts] += spans.labels + 1
+    changes[spans.ends + 1] -= spans.labels + 1
+    return changes[:-1].cumsum() - 1
+
+
+def _num_before(which: np.ndarray) -> np.ndarray:
+    """How many there are before each position, (N + 1,)."""
+    return np.concatenate(([0], np.cumsum(which)))
+
+
 def _select(spans: Spans, which: np.ndarray) -> Spans:
     return Spans(*(column[which] for column in spans))
 
 
-def _label_name(tag: str, encoding: str) -> Optional[str]:
-    """The label of a tag, None outside spans."""
+def _label_name(tag: str, encoding: Optional[str]) -> Optional[str]:
+    """The label of a tag, None if it has none."""
+    if encoding is None:
+        return None if tag == "O" else tag
     spans = tags_to_spans([tag], encoding)
     return (spans[0][0] or "_") if spans else None
 
@@ -229,8 +242,3 @@ def _check_names(names: Set[str], known: Set[str]) -> None:
             f"({', '.join(sorted(known))})"
             + (did_you_mean(name, sorted(known)) or "; leave it out")
         )
-
-
-def _divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    quotient = np.zeros(np.shape(denominator))
-    return np.divide(numerator, denominator, out=quotient, where=denominator > 0)
