@@ -17,6 +17,8 @@ local learning_rate = 0.001;
   },
   train_data_path: 'data/reuters/train.jsonl',
   validation_data_path: 'data/reuters/dev.jsonl',
+  test_data_path: 'data/reuters/test.jsonl',
+  evaluate_on_test: true,
   vocabulary: { min_count: { tokens: 3 } },
 
   model: {
@@ -37,7 +39,7 @@ local learning_rate = 0.001;
   },
 
   trainer: {
-    optimizer: { type: 'adam', lr: learning_rate },
+    optimizer: { type: 'fused_adam', lr: learning_rate },
     num_epochs: 40,
     patience: 5,
     validation_metric: '+f1-measure-overall',

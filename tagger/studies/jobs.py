@@ -1,0 +1,160 @@
+"""Runs the training runs of a study side by side, and goes on where an earlier attempt stopped."""
+
+import json
+import multiprocessing
+import os
+import shutil
+import sys
+import time
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence
+
+#: Holds the job's config once its run has begun, and so shows whether it is still the same.
+JOB_FILE = "job.json"
+METRICS_FILE = "metrics.json"
+LOG_FILE = "log.txt"
+
+#: Processor threads must not spin while they wait: other jobs need the cores.
+ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+
+
+class Job(NamedTuple):
+    """A training run of a study.
+
+    Attributes:
+        factors: What distinguishes it, by name: its variant or its weight, and its seed.
+        config: Its config, complete, as `allennlp train` takes it.
+    """
+
+    factors: Mapping[str, Any]
+    config: Mapping[str, Any]
+
+    def folder(self, study: Path) -> Path:
+        """The job's own folder: one level for each factor."""
+        return study.joinpath("runs", *(_as_file_name(value) for value in self.factors.values()))
+
+    def is_finished(self, study: Path) -> bool:
+        """Whether its run has come to its end."""
+        return (self.folder(study) / METRICS_FILE).exists()
+
+
+def seeded_jobs(
+    factors: Mapping[str, Any], config: Mapping[str, Any], seeds: Iterable[int]
+) -> List[Job]:
+    """Returns a job for each seed."""
+    return [
+        Job(
+            {**factors, "seed": seed},
+            {**config, "random_seed": seed, "numpy_seed": seed, "pytorch_seed": seed},
+        )
+        for seed in seeds
+    ]
+
+
+def default_num_workers(config: Mapping[str, Any]) -> int:
+    """One job a core; on GPUs, which AllenNLP gives to one run each, one job at a time."""
+    import torch
+
+    device = config.get("trainer", {}).get("cuda_device")
+    if torch.cuda.is_available() and device != -1:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int) -> List[Job]:
+    """Runs what is not finished yet, each job in a process of one thread, and prints progress.
+
+    A job that was interrupted is begun anew, so that its result is that of its seed. What a finished
+    one leaves in its folder are its metrics, its archive and its log.
+
+    Args:
+        jobs: the study's jobs.
+        study: the study's folder; jobs have folders in it.
+        num_workers: how many jobs to run side by side.
+
+    Returns:
+        The jobs that failed; their logs say why.
+
+    Raises:
+        ValueError: if the folder holds a run of the same name with another config.
+    """
+    for job in jobs:
+        _check_unchanged(job, study)
+    todo = [job for job in jobs if not job.is_finished(study)]
+    print(f"{len(jobs)} runs, of which {len(jobs) - len(todo)} are finished; {study}", flush=True)
+    os.environ.update(ENVIRONMENT)
+    # A server that has imported everything once forks a process for each job.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tagger", "allennlp.commands"])
+    failed: List[Job] = []
+    running: Dict[Any, Job] = {}
+    num_done, start = 0, time.monotonic()
+    queue = list(todo)
+    try:
+        while queue or running:
+            while queue and len(running) < num_workers:
+                job = queue.pop(0)
+                process = context.Process(target=_run, args=(job, study))
+                process.start()
+                running[process] = job
+            ended = set(wait([process.sentinel for process in running]))
+            for process in [process for process in running if process.sentinel in ended]:
+                process.join()
+                job = running.pop(process)
+                num_done += 1
+                if process.exitcode != 0 or not job.is_finished(study):
+                    failed.append(job)
+                remaining = (time.monotonic() - start) / num_done * (len(todo) - num_done)
+                print(
+                    f"[{num_done}/{len(todo)}] {describe(job)}: "
+                    f"{'FAILED' if job in failed else 'done'}; "
+                    f"about {remaining / 60:.0f} min left",
+                    flush=True,
+                )
+    finally:
+        for process in running:
+            process.terminate()
+    return failed
+
+
+def describe(job: Job) -> str:
+    """Returns the job's factors as a phrase."""
+    return ", ".join(f"{name} {value}" for name, value in job.factors.items())
+
+
+def _run(job: Job, study: Path) -> None:
+    """Trains, in a process of its own, with everything it says in its log."""
+    from allennlp.commands.train import train_model
+    from allennlp.common import Params
+
+    folder = job.folder(study)
+    # What lies here is of an attempt that was interrupted.
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    log_path = folder.with_name(f"{folder.name}.{LOG_FILE}")
+    with log_path.open("w") as log:
+        os.dup2(log.fileno(), sys.stdout.fileno())
+        os.dup2(log.fileno(), sys.stderr.fileno())
+        config = json.loads(json.dumps(job.config))
+        train_model(Params(config), str(folder), file_friendly_logging=True)
+    (folder / JOB_FILE).write_text(_as_json(job.config))
+    for checkpoint in folder.glob("*.th"):
+        checkpoint.unlink()
+
+
+def _check_unchanged(job: Job, study: Path) -> None:
+    path = job.folder(study) / JOB_FILE
+    if path.exists() and path.read_text() != _as_json(job.config):
+        raise ValueError(
+            f"{path} is of a run of the same name, {describe(job)}, with another config; take another "
+            f"folder for the study, or delete {path.parent}"
+        )
+
+
+def _as_json(config: Mapping[str, Any]) -> str:
+    return json.dumps(config, indent=2, sort_keys=True)
+
+
+def _as_file_name(value: Any) -> str:
+    return "".join(c if c.isalnum() or c in "._-" else "_" for c in str(value))

@@ -1,0 +1,96 @@
+"""What came of a study's runs."""
+
+import csv
+import json
+import statistics
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
+
+from tagger.studies.jobs import METRICS_FILE, Job
+
+
+class Result(NamedTuple):
+    """A finished run.
+
+    Attributes:
+        factors: What distinguishes it, by name, its seed the last.
+        metrics: Its scores, as AllenNLP names them: `best_validation_...`, `test_...`.
+    """
+
+    factors: Mapping[str, Any]
+    metrics: Mapping[str, float]
+
+
+def read_results(jobs: Sequence[Job], study: Path) -> List[Result]:
+    """Returns the results of the jobs that are finished."""
+    return [
+        Result(job.factors, json.loads((job.folder(study) / METRICS_FILE).read_text()))
+        for job in jobs
+        if job.is_finished(study)
+    ]
+
+
+def write_results(results: Sequence[Result], path: Path) -> None:
+    """Writes a tidy CSV file: one line for each run and metric."""
+    names = list(results[0].factors) if results else []
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*names, "metric", "value"])
+        for result in results:
+            for metric, value in result.metrics.items():
+                if isinstance(value, (int, float)):
+                    writer.writerow([*(result.factors[name] for name in names), metric, value])
+
+
+class Column(NamedTuple):
+    """A column of a study's table.
+
+    Attributes:
+        title: What stands above it.
+        metrics: The metrics whose mean it shows, times 100.
+    """
+
+    title: str
+    metrics: Sequence[str]
+
+
+def format_summary(results: Sequence[Result], columns: Sequence[Column]) -> str:
+    """Returns a Markdown table: a line for each variant, mean and standard deviation over seeds.
+
+    Args:
+        results: of runs whose last factor is the seed.
+        columns: those of the table.
+
+    Raises:
+        ValueError: if a run has no such metric.
+    """
+    groups: Dict[str, List[Result]] = {}
+    for result in results:
+        *factors, _seed = result.factors.values()
+        groups.setdefault(", ".join(map(str, factors)), []).append(result)
+    lines = [
+        f"| | {' | '.join(column.title for column in columns)} | runs |",
+        f"|---|{'---|' * len(columns)}---|",
+    ]
+    for name, group in groups.items():
+        cells = [
+            _mean_and_spread([_cell(result, column.metrics) for result in group])
+            for column in columns
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} | {len(group)} |")
+    return "\n".join(lines)
+
+
+def _cell(result: Result, metrics: Sequence[str]) -> float:
+    missing = [metric for metric in metrics if metric not in result.metrics]
+    if missing:
+        raise ValueError(
+            f"`columns` names the metric {missing[0]!r}, which the run {dict(result.factors)} does not "
+            f"have; it has {', '.join(result.metrics)}"
+        )
+    return 100 * statistics.mean(result.metrics[metric] for metric in metrics)
+
+
+def _mean_and_spread(values: Sequence[float]) -> str:
+    spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.1f}{spread}"

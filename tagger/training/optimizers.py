@@ -1,0 +1,48 @@
+"""Optimizers."""
+
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+from allennlp.training.optimizers import Optimizer, make_parameter_groups
+
+#: Since when torch has the pass for CPUs.
+_IS_FUSED = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 5)
+
+
+@Optimizer.register("fused_adam")
+class FusedAdam(Optimizer, torch.optim.Adam):
+    """AllenNLP's `adam`, each parameter updated in one pass over its memory.
+
+    On a CPU the other takes about ten, and with a large vocabulary that is a third of a training step.
+    Before torch 2.5, which knows no such pass, the two are the same.
+
+    Args:
+        model_parameters: by name; supplied by the trainer in a config.
+        parameter_groups: lists of regular expressions, each with the options of the parameters that
+            match.
+        lr: the learning rate.
+        betas: decay of the running means of the gradient and of its square.
+        eps: is added to the denominator.
+        weight_decay: an L2 penalty.
+        amsgrad: whether to keep the largest mean square seen.
+    """
+
+    def __init__(
+        self,
+        model_parameters: List[Tuple[str, torch.nn.Parameter]],
+        parameter_groups: Optional[List[Tuple[List[str], Dict[str, Any]]]] = None,
+        lr: float = 0.001,
+        betas: Tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-08,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+    ) -> None:
+        super().__init__(
+            make_parameter_groups(model_parameters, parameter_groups),
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            amsgrad=amsgrad,
+            **({"fused": True} if _IS_FUSED else {}),
+        )

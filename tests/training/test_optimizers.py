@@ -1,0 +1,35 @@
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.training.optimizers import Optimizer
+
+import tagger.training  # noqa: F401
+
+
+def optimized(name, **options):
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(5, 3)
+    optimizer = Optimizer.from_params(
+        Params({"type": name, "lr": 0.1, **options}),
+        model_parameters=list(layer.named_parameters()),
+    )
+    for _ in range(5):
+        optimizer.zero_grad()
+        layer(torch.ones(2, 5)).pow(2).sum().backward()
+        optimizer.step()
+    return layer.weight
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"weight_decay": 0.1},
+        {"betas": [0.5, 0.9]},
+        {"parameter_groups": [[["bias"], {"lr": 1}]]},
+    ],
+)
+def test_fused_adam_makes_the_steps_of_adam(options):
+    expected = optimized("adam", **options)
+    torch.testing.assert_close(optimized("fused_adam", **options), expected)
+    assert not torch.equal(expected, optimized("sgd"))

@@ -1,0 +1,17 @@
+// A character-CNN BiLSTM-CRF on CrossNER's music domain: thirteen labels, a hundred sentences to learn them from.
+// Files: data/README.md says where they come from; `python scripts/prepare_glove.py` writes the vectors.
+(import 'template.libsonnet') + {
+  source_encoding:: 'BIO',
+  glove_file:: 'data/glove/glove.6B.50d.txt',
+  lowercase_words:: true,
+  hidden_size:: 100,
+  batch_size:: 8,
+  learning_rate:: 0.003,
+  num_epochs:: 30,
+  patience:: null,
+
+  train_data_path: 'data/crossner_music/train.txt',
+  validation_data_path: 'data/crossner_music/dev.txt',
+  test_data_path: 'data/crossner_music/test.txt',
+  evaluate_on_test: true,
+}

@@ -1,0 +1,30 @@
+// Seven losses on Reuters-21578, 90 labels, several a document: the comparison of Huang et al. 2021, on a small CNN.
+local losses = [
+  'binary_cross_entropy',
+  'focal',
+  'class_balanced_focal',
+  'rebalanced_focal',
+  'negative_tolerant',
+  'distribution_balanced',
+  'class_balanced_negative_tolerant',
+];
+
+{
+  seeds: [1, 2, 3],
+  variants: {
+    [loss]: (import '../reuters_cnn.jsonnet') + { loss:: { type: loss } }
+    for loss in losses
+  } + {
+    'binary_cross_entropy, tune_thresholds': (import '../reuters_cnn.jsonnet') + {
+      trainer+: { callbacks+: [{ type: 'tune_thresholds', target: 'macro' }] },
+    },
+  },
+  columns: [
+    { title: 'dev micro F1', metrics: ['best_validation_f1-measure-overall'] },
+    { title: 'test micro F1', metrics: ['test_f1-measure-overall'] },
+    { title: 'macro F1', metrics: ['test_f1-measure-macro'] },
+    { title: 'head', metrics: ['test_f1-measure-head'] },
+    { title: 'medium', metrics: ['test_f1-measure-medium'] },
+    { title: 'tail', metrics: ['test_f1-measure-tail'] },
+  ],
+}

@@ -1,0 +1,17 @@
+// A character-CNN BiLSTM-CRF on WNUT-17: emerging entities in noisy text, six labels, four of them rare.
+// Files: data/README.md says where they come from; `python scripts/prepare_glove.py` writes the vectors.
+(import 'template.libsonnet') + {
+  source_encoding:: 'BIO',
+  glove_file:: 'data/glove/glove.6B.50d.txt',
+  lowercase_words:: true,
+  hidden_size:: 100,
+  batch_size:: 16,
+  learning_rate:: 0.003,
+  num_epochs:: 12,
+  patience:: null,
+
+  train_data_path: 'data/wnut17/wnut17train.conll',
+  validation_data_path: 'data/wnut17/emerging.dev.conll',
+  test_data_path: 'data/wnut17/emerging.test.annotated',
+  evaluate_on_test: true,
+}
