@@ -1,0 +1,32 @@
+// As reuters_cnn.jsonnet, over the transformer all-MiniLM-L6-v2 (22.7 million parameters), fine-tuned: for a GPU.
+// Files: `python scripts/prepare_reuters.py SOURCE` and `python scripts/prepare_minilm.py`.
+local transformer = 'data/all-MiniLM-L6-v2';
+local max_tokens = 256;
+
+(import 'reuters_cnn.jsonnet') + {
+  dataset_reader+: {
+    max_tokens: max_tokens,
+    tokenizer: { type: 'pretrained_transformer', model_name: transformer, max_length: max_tokens },
+    token_indexers: { tokens: { type: 'pretrained_transformer', model_name: transformer } },
+  },
+  // Subwords have indices of their own.
+  vocabulary: {},
+  model+: {
+    text_field_embedder: {
+      token_embedders: { tokens: { type: 'pretrained_transformer', model_name: transformer } },
+    },
+    encoder: { type: 'bag_of_embeddings', averaged: true },
+  },
+  trainer+: {
+    optimizer: {
+      type: 'huggingface_adamw',
+      lr: 5e-5,
+      // What is new learns faster than what is pretrained.
+      parameter_groups: [[['^projection'], { lr: 1e-3 }]],
+    },
+    learning_rate_scheduler: { type: 'slanted_triangular', num_epochs: 20, cut_frac: 0.1 },
+    num_epochs: 20,
+    grad_norm: 1,
+    use_amp: true,
+  },
+}
