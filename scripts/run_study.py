@@ -52,7 +52,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     (options.folder / "summary.md").write_text(summary + "\n")
     print(summary)
     if failed:
-        logs = ", ".join(f"{job.folder(options.folder)}.log.txt" for job in failed)
+        logs = ", ".join(str(job.log(options.folder)) for job in failed)
         raise SystemExit(f"{len(failed)} runs failed: see {logs}; run this again to retry them")
 
 

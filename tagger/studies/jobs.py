@@ -10,10 +10,9 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence
 
-#: Holds the job's config once its run has begun, and so shows whether it is still the same.
+#: Holds the job's config; the last thing that a run writes.
 JOB_FILE = "job.json"
 METRICS_FILE = "metrics.json"
-LOG_FILE = "log.txt"
 
 #: Processor threads must not spin while they wait: other jobs need the cores.
 ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
@@ -34,9 +33,14 @@ class Job(NamedTuple):
         """The job's own folder: one level for each factor."""
         return study.joinpath("runs", *(_as_file_name(value) for value in self.factors.values()))
 
+    def log(self, study: Path) -> Path:
+        """The file with everything that its run says; beside the folder, which training wants empty."""
+        folder = self.folder(study)
+        return folder.with_name(f"{folder.name}.log.txt")
+
     def is_finished(self, study: Path) -> bool:
         """Whether its run has come to its end."""
-        return (self.folder(study) / METRICS_FILE).exists()
+        return (self.folder(study) / JOB_FILE).exists()
 
 
 def seeded_jobs(
@@ -132,15 +136,14 @@ def _run(job: Job, study: Path) -> None:
     # What lies here is of an attempt that was interrupted.
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    log_path = folder.with_name(f"{folder.name}.{LOG_FILE}")
-    with log_path.open("w") as log:
+    with job.log(study).open("w") as log:
         os.dup2(log.fileno(), sys.stdout.fileno())
         os.dup2(log.fileno(), sys.stderr.fileno())
         config = json.loads(json.dumps(job.config))
         train_model(Params(config), str(folder), file_friendly_logging=True)
-    (folder / JOB_FILE).write_text(_as_json(job.config))
     for checkpoint in folder.glob("*.th"):
         checkpoint.unlink()
+    (folder / JOB_FILE).write_text(_as_json(job.config))
 
 
 def _check_unchanged(job: Job, study: Path) -> None:

@@ -1,0 +1,44 @@
+import json
+
+import pytest
+from allennlp.common import Params
+
+from scripts import run_study
+from tests.conftest import CONFIGS
+
+STUDIES = sorted(path.stem for path in (CONFIGS / "studies").glob("*.jsonnet"))
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_studies_that_come_along_are_whole(name, at_root):
+    study = Params.from_file(CONFIGS / "studies" / f"{name}.jsonnet").as_dict(quiet=True)
+    assert len(study["seeds"]) >= 3
+    assert all({"title", "metrics"} == set(column) for column in study["columns"])
+    for config in study["variants"].values():
+        assert config["evaluate_on_test"]
+        assert config["test_data_path"] != config["validation_data_path"]
+
+
+@pytest.mark.slow
+def test_the_script_writes_results_and_a_table(at_root, tmp_path, capfd):
+    config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
+    config["trainer"]["num_epochs"] = 1
+    study = {
+        "variants": {"plain": config},
+        "seeds": [1],
+        "columns": [{"title": "F1", "metrics": ["best_validation_f1-measure-overall"]}],
+    }
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    run_study.main([str(tmp_path / "study.json"), "-s", str(tmp_path / "out")])
+    table = (tmp_path / "out/summary.md").read_text()
+    assert table.startswith("| | F1 | runs |")
+    assert table in capfd.readouterr().out
+    assert (
+        "plain,1,best_validation_f1-measure-overall," in (tmp_path / "out/results.csv").read_text()
+    )
+
+
+def test_a_study_without_variants_says_what_is_missing(tmp_path):
+    (tmp_path / "study.json").write_text('{"seeds": [1]}')
+    with pytest.raises(SystemExit, match="does not say its `variants`"):
+        run_study.main([str(tmp_path / "study.json"), "-s", str(tmp_path)])

@@ -1,0 +1,87 @@
+import csv
+import json
+
+import pytest
+from allennlp.common import Params
+
+from tagger.studies import Column, Job, format_summary, read_results, run_jobs, seeded_jobs
+from tagger.studies import write_results as write
+from tagger.studies.results import Result
+from tests.conftest import CONFIGS
+
+
+@pytest.fixture
+def config(at_root):
+    config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
+    config["trainer"]["num_epochs"] = 1
+    return config
+
+
+@pytest.mark.slow
+def test_a_study_runs_every_job_once_and_keeps_on_after_a_failure(config, tmp_path, capfd):
+    jobs = seeded_jobs({"variant": "plain"}, config, [1, 2])
+    broken = Job({"variant": "broken", "seed": 1}, {**config, "model": {"type": "no such"}})
+    assert run_jobs([broken, *jobs], tmp_path, num_workers=2) == [broken]
+    assert "no such" in broken.log(tmp_path).read_text()
+    results = read_results([broken, *jobs], tmp_path)
+    assert [result.factors["seed"] for result in results] == [1, 2]
+    assert results[0].metrics != results[1].metrics
+    archives = [job.folder(tmp_path) / "model.tar.gz" for job in jobs]
+    first = [archive.stat().st_mtime_ns for archive in archives]
+    assert run_jobs(jobs, tmp_path, num_workers=2) == []
+    assert [archive.stat().st_mtime_ns for archive in archives] == first
+    assert "2 runs, of which 2 are finished" in capfd.readouterr().out
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_is_begun_anew_and_gives_what_an_unbroken_one_gives(config, tmp_path):
+    (job,) = seeded_jobs({"variant": "plain"}, config, [1])
+    half = job.folder(tmp_path / "a")
+    half.mkdir(parents=True)
+    (half / "metrics.json").write_text("{}")
+    (half / "weights.th").write_text("half")
+    for study in ("a", "b"):
+        assert run_jobs([job], tmp_path / study, num_workers=1) == []
+    (a,), (b,) = (read_results([job], tmp_path / study) for study in ("a", "b"))
+    assert a.metrics["best_validation_loss"] == b.metrics["best_validation_loss"]
+    assert not list(half.glob("*.th"))
+
+
+def test_a_folder_with_runs_of_another_config_is_refused(config, tmp_path):
+    (job,) = seeded_jobs({"variant": "plain"}, config, [1])
+    job.folder(tmp_path).mkdir(parents=True)
+    (job.folder(tmp_path) / "job.json").write_text(json.dumps({"other": 1}))
+    with pytest.raises(ValueError, match="variant plain, seed 1, with another config"):
+        run_jobs([job], tmp_path, num_workers=1)
+
+
+def result(variant, seed, **metrics):
+    return Result({"variant": variant, "seed": seed}, metrics)
+
+
+def test_the_summary_has_mean_and_standard_deviation_over_seeds():
+    results = [
+        result("CRF", 1, a=0.5, b=0.1),
+        result("CRF", 2, a=0.7, b=0.3),
+        result("softmax", 1, a=0.25, b=0.75),
+    ]
+    columns = [Column("A", ["a"]), Column("both", ["a", "b"])]
+    assert format_summary(results, columns).splitlines() == [
+        "| | A | both | runs |",
+        "|---|---|---|---|",
+        "| CRF | 60.0 ± 14.1 | 40.0 ± 14.1 | 2 |",
+        "| softmax | 25.0 | 50.0 | 1 |",
+    ]
+    with pytest.raises(ValueError, match="metric 'c', which the run"):
+        format_summary(results, [Column("C", ["c"])])
+
+
+def test_results_are_written_one_line_a_run_and_metric(tmp_path):
+    path = tmp_path / "results.csv"
+    write([result("a,b", 1, f1=0.5, duration="0:01"), result("c", 2, f1=0.25)], path)
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows == [
+        {"variant": "a,b", "seed": "1", "metric": "f1", "value": "0.5"},
+        {"variant": "c", "seed": "2", "metric": "f1", "value": "0.25"},
+    ]

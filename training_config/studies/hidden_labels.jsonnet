@@ -1,0 +1,32 @@
+// Is a token of WNUT-17 in an entity? With all labels, with 30 % unknown, and with those taken for negative. Files:
+//
+//   python scripts/hide_labels.py data/wnut17/wnut17train.conll data/wnut17_binary/train.txt
+//   python scripts/hide_labels.py data/wnut17/wnut17train.conll data/wnut17_binary/unknown.txt --share 0.3
+//   python scripts/hide_labels.py data/wnut17/wnut17train.conll data/wnut17_binary/negative.txt --share 0.3 --hide-as O
+//   python scripts/hide_labels.py data/wnut17/emerging.dev.conll data/wnut17_binary/dev.txt
+//   python scripts/hide_labels.py data/wnut17/emerging.test.annotated data/wnut17_binary/test.txt
+local folder = 'data/wnut17_binary/';
+local tagger(train) = (import '../wnut17_bilstm_crf.jsonnet') + {
+  source_encoding:: null,
+  tag_encoding:: null,
+  train_data_path: folder + train,
+  validation_data_path: folder + 'dev.txt',
+  test_data_path: folder + 'test.txt',
+  dataset_reader+: { label_separator: '|', unknown_tag: '?' },
+  model+: { head: { type: 'sigmoid' } },
+};
+
+{
+  seeds: [1, 2, 3],
+  variants: {
+    'all labels': tagger('train.txt'),
+    '30 % unknown': tagger('unknown.txt'),
+    '30 % taken for negative': tagger('negative.txt'),
+  },
+  columns: [
+    { title: 'dev F1', metrics: ['best_validation_f1-measure-overall'] },
+    { title: 'test F1', metrics: ['test_f1-measure-overall'] },
+    { title: 'precision', metrics: ['test_precision-overall'] },
+    { title: 'recall', metrics: ['test_recall-overall'] },
+  ],
+}
