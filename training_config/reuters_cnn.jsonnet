@@ -33,10 +33,8 @@ local learning_rate = 0.001;
     loss: $.loss,
   },
 
-  data_loader: { batch_sampler: { type: 'bucket', batch_size: 32, sorting_keys: ['tokens'] } },
-  validation_data_loader: {
-    batch_sampler: { type: 'bucket', batch_size: 128, sorting_keys: ['tokens'], padding_noise: 0 },
-  },
+  data_loader: { type: 'bucketed', batch_size: 32 },
+  validation_data_loader: { type: 'bucketed', batch_size: 128, shuffle: false },
 
   trainer: {
     optimizer: { type: 'fused_adam', lr: learning_rate },
@@ -44,6 +42,6 @@ local learning_rate = 0.001;
     patience: 5,
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
-    callbacks: ['training_counts'],
+    callbacks: ['training_counts', 'show_scores'],
   },
 }

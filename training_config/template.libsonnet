@@ -97,21 +97,17 @@
     },
   },
 
-  data_loader: {
-    batch_sampler: { type: 'bucket', batch_size: $.batch_size, sorting_keys: ['tokens'] },
-  },
-  validation_data_loader: {
-    batch_sampler: { type: 'bucket', batch_size: 128, sorting_keys: ['tokens'], padding_noise: 0 },
-  },
+  data_loader: { type: 'bucketed', batch_size: $.batch_size },
+  validation_data_loader: { type: 'bucketed', batch_size: 128, shuffle: false },
 
   trainer: {
-    optimizer: { type: 'adam', lr: $.learning_rate },
+    optimizer: { type: 'fused_adam', lr: $.learning_rate },
     grad_norm: 5,
     num_epochs: $.num_epochs,
     patience: $.patience,
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
-    // For class weights by rule; without one it does nothing.
-    callbacks: ['training_counts'],
+    // The first is for class weights by rule; without one it does nothing.
+    callbacks: ['training_counts', 'show_scores'],
   },
 }

@@ -2,7 +2,7 @@
 
 from tagger.metrics.headlines import headlines
 from tagger.metrics.multi_label_scores import MultiLabelScores
-from tagger.metrics.span_scores import SpanScores
-from tagger.metrics.span_table import format_span_table
+from tagger.metrics.score_table import best_scores, format_scores
+from tagger.metrics.tag_scores import TagScores
 
-__all__ = ["MultiLabelScores", "SpanScores", "format_span_table", "headlines"]
+__all__ = ["MultiLabelScores", "TagScores", "best_scores", "format_scores", "headlines"]

@@ -10,8 +10,7 @@ from allennlp.training.metrics import Metric
 
 from tagger.data.fields import tags_in_order
 from tagger.metrics.auc import NUM_BINS, area_under_curve, count_probabilities
-from tagger.metrics.span_counts import scores_by_label
-from tagger.metrics.span_scores import MEASURES
+from tagger.metrics.label_scores import MEASURES, macro_average, scores_by_label
 
 
 @Metric.register("multi_label_scores")
@@ -98,30 +97,27 @@ class MultiLabelScores(Metric):
         Under `distributed` every worker must call this equally often, as AllenNLP's trainer does.
 
         Returns:
-            `precision-A`, `recall-A` and `f1-measure-A` for each label; `-overall` of all labels
-            together (micro average); `-macro`, the mean over the labels that are gold or predicted
-            somewhere; `-head`, `-medium` and `-tail`, such means over the labels of a group, where
-            training counts are known. `hamming-loss`, the share of known labels that are wrong;
-            `num-labels-found`, how many labels have an F1 above 0; given probabilities, `auc-A` for each
-            label that has positives and negatives, and their mean `auc-macro`. What is undefined
-            otherwise is 0.
+            `precision-A`, `recall-A`, `f1-measure-A` and `num-gold-A` for each label; `-overall` of all
+            labels together (micro average); `-macro`, the mean over the labels that are gold or
+            predicted somewhere; `-head`, `-medium` and `-tail`, such means over the labels of a group,
+            where training counts are known. `hamming-loss`, the share of known labels that are wrong;
+            `num-labels-found`, how many labels have an F1 above 0. What is undefined is 0.
+
+            At a reset only, as they are not cheap: given probabilities, `auc-A` for each label that has
+            positives and negatives, and their mean `auc-macro`.
         """
         counts = dist_reduce_sum(self._counts).cpu().numpy()
-        histograms = dist_reduce_sum(self._histograms).cpu()
-        if reset:
-            self.reset()
-        of_labels = scores_by_label(self._labels, counts[:3])
-        scores = {
-            f"{measure}-{name}": value
-            for name, values in {**of_labels, **self._scores_of_groups(counts[:3])}.items()
-            for measure, value in zip(MEASURES, values)
-        }
         true_positives, num_predicted, num_gold, num_known = counts.sum(1).tolist()
         num_wrong = num_predicted + num_gold - 2 * true_positives
-        scores["hamming-loss"] = num_wrong / max(num_known, 1)
-        scores["num-labels-found"] = int(np.count_nonzero(counts[0]))
-        if histograms.any():
-            scores.update(self._areas(histograms))
+        scores = {
+            **scores_by_label(self._labels, counts[:3]),
+            **self._scores_of_groups(counts[:3]),
+            "hamming-loss": num_wrong / max(num_known, 1),
+            "num-labels-found": int(np.count_nonzero(counts[0])),
+        }
+        if reset:
+            scores.update(self._areas())
+            self.reset()
         return scores
 
     def reset(self) -> None:
@@ -129,7 +125,7 @@ class MultiLabelScores(Metric):
         self._counts = torch.zeros(4, len(self._labels), dtype=torch.long)
         self._histograms = torch.zeros(2, len(self._labels), NUM_BINS, dtype=torch.long)
 
-    def _scores_of_groups(self, counts: np.ndarray) -> Dict[str, List[float]]:
+    def _scores_of_groups(self, counts: np.ndarray) -> Dict[str, float]:
         if self.label_counts is None:
             return {}
         of_training = np.asarray(self.label_counts)
@@ -137,11 +133,15 @@ class MultiLabelScores(Metric):
         is_tail = of_training <= self._most_tail_count
         groups = {"head": is_head, "medium": ~is_head & ~is_tail, "tail": is_tail}
         return {
-            name: scores_by_label([], counts[:, members])["macro"]
+            f"{measure}-{name}": value
             for name, members in groups.items()
+            for measure, value in zip(MEASURES, macro_average(counts[:, members]))
         }
 
-    def _areas(self, histograms: torch.Tensor) -> Dict[str, float]:
+    def _areas(self) -> Dict[str, float]:
+        histograms = dist_reduce_sum(self._histograms).cpu()
+        if not histograms.any():
+            return {}
         areas = area_under_curve(histograms)
         defined = ~areas.isnan()
         by_label = {

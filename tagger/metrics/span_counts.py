@@ -56,20 +56,6 @@ class Spans(NamedTuple):
     ends: np.ndarray
 
 
-class SpanMatches(NamedTuple):
-    """The spans of a batch whose rows are laid end to end, as by `lay_end_to_end`.
-
-    Attributes:
-        predicted: The predicted spans.
-        gold: The gold spans.
-        is_right: (S,) bool, for each predicted span whether a gold span equals it.
-    """
-
-    predicted: Spans
-    gold: Spans
-    is_right: np.ndarray
-
-
 def tag_tables(
     tags: Sequence[str],
     encoding: Optional[str],

@@ -11,13 +11,13 @@ from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from tagger.data.fields import tags_in_order
-from tagger.metrics import headlines
+from tagger.models.scored_model import ScoredModel
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
 
 
 @Model.register("document_classifier", constructor="from_partial_objects")
-class DocumentClassifier(Model):
+class DocumentClassifier(ScoredModel):
     """Gives a document its labels, several or none.
 
     A label is predicted where its probability reaches its threshold; the trainer's callback
@@ -138,13 +138,5 @@ class DocumentClassifier(Model):
             ]
         return output_dict
 
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """The scores since the last reset, as in `MultiLabelScores`; none while training.
-
-        Args:
-            reset: whether this is the end of a pass; before, only the headlines.
-        """
-        if self.training:
-            return {}
-        scores = self.thresholds.get_metrics(reset)
-        return scores if reset else headlines(scores)
+    def get_scores(self, reset: bool) -> Dict[str, float]:
+        return self.thresholds.get_metrics(reset)

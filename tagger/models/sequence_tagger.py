@@ -13,14 +13,14 @@ from allennlp.nn.util import get_text_field_mask
 
 from tagger.data.fields import tags_in_order
 from tagger.label_encoding import complete_tags, infer_encoding
-from tagger.metrics import headlines
+from tagger.models.scored_model import ScoredModel
 from tagger.modules.heads import TaggingHead
 
 LOSS_REDUCTIONS = ("sentence", "token", "sum")
 
 
 @Model.register("sequence_tagger", constructor="from_partial_objects")
-class SequenceTagger(Model):
+class SequenceTagger(ScoredModel):
     """Gives every token of a sentence a tag, or with the head `sigmoid` any number of labels.
 
     Letters: `B` batch, `T` tokens, `K` tags. In a config `encoder` needs no input size, and `head` may
@@ -168,20 +168,11 @@ class SequenceTagger(Model):
             output_dict.update(self.head.make_readable(output_dict, lengths))
         return output_dict
 
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """The scores of what was seen since the last reset; none while training.
+    def get_scores(self, reset: bool) -> Dict[str, float]:
+        return self.head.get_metrics(reset)
 
-        Args:
-            reset: whether this is the end of a pass. Only then come all scores: before, the trainer
-                shows what it gets on a single line.
-
-        Returns:
-            The head's scores: precision, recall and F1 of spans, for instance.
-        """
-        if self.training and not self.training_metrics:
-            return {}
-        scores = self.head.get_metrics(reset)
-        return scores if reset else headlines(scores)
+    def get_confusions(self) -> Dict[str, int]:
+        return self.head.get_confusions()
 
     def _loss(self, sequence_losses: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.loss_reduction == "sentence":

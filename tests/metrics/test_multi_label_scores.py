@@ -25,7 +25,7 @@ def random_batch(seed, num_items=60, share_unknown=0.2):
 def score(probabilities, targets, mask=None, **kwargs):
     metric = MultiLabelScores(vocabulary_of(LABELS), **kwargs)
     metric(probabilities >= 0.5, targets, mask, probabilities)
-    return metric.get_metric()
+    return metric.get_metric(reset=True)
 
 
 def known(probabilities, targets, mask, label=slice(None)):
@@ -77,7 +77,19 @@ def test_without_probabilities_there_is_no_area():
     probabilities, targets, mask = random_batch(seed=4)
     metric = MultiLabelScores(vocabulary_of(LABELS))
     metric(probabilities >= 0.5, targets, mask)
-    assert not any(name.startswith("auc") for name in metric.get_metric())
+    assert not any(name.startswith("auc") for name in metric.get_metric(reset=True))
+
+
+def test_areas_wait_for_the_end_of_a_pass(monkeypatch):
+    probabilities, targets, mask = random_batch(seed=4)
+    metric = MultiLabelScores(vocabulary_of(LABELS))
+    metric(probabilities >= 0.5, targets, mask, probabilities)
+    with monkeypatch.context() as patch:
+        patch.setattr("tagger.metrics.multi_label_scores.area_under_curve", None)
+        before = metric.get_metric()
+    after = metric.get_metric(reset=True)
+    assert set(after) - set(before) == {"auc-A", "auc-B", "auc-C", "auc-macro"}
+    assert {name: after[name] for name in before} == before
 
 
 def test_what_is_predicted_of_unknown_labels_and_padding_changes_nothing():

@@ -21,14 +21,20 @@ def test_scores_of_an_evaluation_become_a_table(tmp_path, capsys, monkeypatch):
     assert lines[1].split() == ["PER", "0.5000", "1.0000", "0.6667"]
 
 
-def test_of_a_training_run_the_best_epochs_scores_count():
+def test_of_a_training_run_the_best_epochs_scores_count(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "metrics.json"
     best = {f"best_validation_{name}": value / 2 for name, value in SCORES.items()}
-    assert show_scores.scores_of({**SCORES, **best}) == {"PER": [0.25, 0.5, 0.33335]}
+    path.write_text(json.dumps({**SCORES, **best}))
+    lines = run(show_scores, capsys, monkeypatch, path).splitlines()
+    assert lines[1].split() == ["PER", "0.2500", "0.5000", "0.3333"]
 
 
-def test_metrics_without_span_scores_are_refused():
-    with pytest.raises(ValueError, match="`metrics` holds no scores of spans.*but loss"):
-        show_scores.scores_of({"loss": 3.0})
+def test_metrics_without_scores_by_label_are_refused(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "metrics.json"
+    path.write_text('{"loss": 3.0}')
+    with pytest.raises(SystemExit):
+        run(show_scores, capsys, monkeypatch, path)
+    assert "metrics.json` holds no scores by label" in capsys.readouterr().err
 
 
 def test_entities_stand_below_their_text(tmp_path, capsys, monkeypatch):

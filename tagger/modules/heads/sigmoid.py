@@ -90,6 +90,10 @@ class SigmoidHead(TaggingHead):
         """The scores since the last reset, as in `MultiLabelScores`."""
         return self.thresholds.get_metrics(reset)
 
+    def get_confusions(self) -> Dict[str, int]:
+        """None: labels that a token may have together are not taken for one another."""
+        return {}
+
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]
     ) -> Dict[str, List[Any]]:

@@ -5,10 +5,9 @@ from typing import Any, Dict, List, Optional
 import torch
 from allennlp.common import Registrable
 from allennlp.data import Vocabulary
-from allennlp.training.metrics import CategoricalAccuracy, Metric
 
 from tagger.data.fields import tags_in_order
-from tagger.metrics import SpanScores
+from tagger.metrics import TagScores
 
 
 class TaggingHead(torch.nn.Module, Registrable):
@@ -72,11 +71,7 @@ class TaggingHead(torch.nn.Module, Registrable):
             tag_encoding: how tags spell spans, `None` if they spell none.
         """
         self._tags = tags_in_order(vocab, label_namespace)
-        self._scores: Metric = (
-            SpanScores(vocab, label_namespace, tag_encoding)
-            if tag_encoding
-            else CategoricalAccuracy()
-        )
+        self._scores = TagScores(vocab, label_namespace, tag_encoding)
 
     def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
         """What a model puts out: by name, tensors (B, T, ...), here `predicted_tags`."""
@@ -92,17 +87,15 @@ class TaggingHead(torch.nn.Module, Registrable):
             tags: the gold tags, as for `sequence_loss`.
             mask: (B, T) bool.
         """
-        predicted_tags = predictions["predicted_tags"]
-        if isinstance(self._scores, SpanScores):
-            self._scores(predicted_tags, tags, mask)
-        else:
-            one_hot = torch.nn.functional.one_hot(predicted_tags, len(self._tags))
-            self._scores(one_hot, tags, mask & (tags >= 0))  # type: ignore[arg-type]
+        self._scores(predictions["predicted_tags"], tags, mask)
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """The scores since the last reset: of spans as in `SpanScores`, or else `accuracy`."""
-        scores = self._scores.get_metric(reset)
-        return scores if isinstance(scores, dict) else {"accuracy": scores}
+        """The scores since the last reset, as in `TagScores`."""
+        return self._scores.get_metric(reset)
+
+    def get_confusions(self) -> Dict[str, int]:
+        """What was taken for what since the last reset, as in `TagScores`."""
+        return self._scores.get_confusions()
 
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]

@@ -7,9 +7,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 from seqeval.metrics import classification_report
 from seqeval.scheme import BILOU, IOB2, IOBES
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from tagger.label_encoding import tags_to_spans
-from tagger.metrics import SpanScores
+from tagger.metrics import TagScores
 from tests.metrics.tagged import (
     random_sentences,
     tag_set,
@@ -18,16 +19,37 @@ from tests.metrics.tagged import (
     vocabulary_of,
 )
 from tests.oracles.conlleval import count_chunks
+from tests.oracles.span_confusions import count_confusions
 
 ENCODINGS = ["BIO", "IOB1", "BIOUL", "BMES"]
 MEASURES = {"precision": "precision", "recall": "recall", "f1-measure": "f1-score"}
 
 
-def score(gold, predicted, encoding="BIO", tags=None, **kwargs):
+def scored(gold, predicted, encoding="BIO", tags=None, **kwargs):
     tags = tags or tag_set(encoding)
-    metric = SpanScores(vocabulary_of(tags), encoding=encoding, **kwargs)
+    metric = TagScores(vocabulary_of(tags), encoding=encoding, **kwargs)
     metric(to_batch(predicted, tags), to_batch(gold, tags), to_mask(gold))
-    return metric.get_metric()
+    return metric
+
+
+def score(gold, predicted, encoding="BIO", tags=None, **kwargs):
+    return scored(gold, predicted, encoding, tags, **kwargs).get_metric()
+
+
+def with_unknown(sentences, share, seed):
+    rng = np.random.default_rng(seed)
+    return [["?" if rng.random() < share else tag for tag in tags] for tags in sentences]
+
+
+def known_labels(gold, predicted, label_of):
+    """The labels of all tokens whose gold tag is known, gold and predicted."""
+    pairs = [
+        (label_of(gold_tag), label_of(predicted_tag))
+        for gold_tags, predicted_tags in zip(gold, predicted)
+        for gold_tag, predicted_tag in zip(gold_tags, predicted_tags)
+        if gold_tag != "?"
+    ]
+    return tuple(zip(*pairs))
 
 
 def assert_equals_report(scores, report):
@@ -110,8 +132,7 @@ def test_macro_average_leaves_out_labels_that_do_not_occur():
 def test_spans_that_touch_an_unknown_token_count_neither_way(encoding, seed):
     tags = tag_set(encoding)
     gold, predicted = random_sentences(tags, 60, seed)
-    rng = np.random.default_rng(seed)
-    gold = [["?" if rng.random() < 0.15 else tag for tag in sentence] for sentence in gold]
+    gold = with_unknown(gold, 0.15, seed)
 
     def known_spans(sentences):
         return {
@@ -143,8 +164,9 @@ def test_spans_that_touch_an_unknown_token_count_neither_way(encoding, seed):
         ("O O", "O O"),
     ],
 )
-def test_scores_are_zero_where_nothing_counts(gold, predicted):
-    assert set(score([gold.split()], [predicted.split()]).values()) == {0.0}
+def test_scores_of_spans_are_zero_where_none_counts(gold, predicted):
+    scores = score([gold.split()], [predicted.split()])
+    assert not any(value for name, value in scores.items() if not name.startswith("token-"))
 
 
 @pytest.mark.parametrize("sentences", [[], [[]], [[], []]])
@@ -156,7 +178,7 @@ def test_padding_changes_nothing():
     tags = tag_set("BIO")
     gold, predicted = random_sentences(tags, 40, seed=1)
     mask = to_mask(gold)
-    metric = SpanScores(vocabulary_of(tags))
+    metric = TagScores(vocabulary_of(tags))
     for padding in (0, 2, -1, -100, 999):
         metric(to_batch(predicted, tags, padding), to_batch(gold, tags, padding), mask)
         assert metric.get_metric(reset=True) == score(gold, predicted)
@@ -165,7 +187,7 @@ def test_padding_changes_nothing():
 def test_batches_add_up_until_reset():
     tags = tag_set("BIOUL")
     gold, predicted = random_sentences(tags, 50, seed=2)
-    metric = SpanScores(vocabulary_of(tags), encoding="BIOUL")
+    metric = TagScores(vocabulary_of(tags), encoding="BIOUL")
     for first in range(0, 50, 7):
         some_gold, some_predicted = gold[first : first + 7], predicted[first : first + 7]
         metric(to_batch(some_predicted, tags), to_batch(some_gold, tags), to_mask(some_gold))
@@ -175,7 +197,7 @@ def test_batches_add_up_until_reset():
 
 
 def test_all_tokens_count_without_a_mask():
-    metric = SpanScores(vocabulary_of(["O", "B-PER"]))
+    metric = TagScores(vocabulary_of(["O", "B-PER"]))
     metric(torch.tensor([[1, 0, 1]]), torch.tensor([[1, 0, 0]]))
     assert metric.get_metric()["precision-PER"] == 0.5
 
@@ -192,19 +214,105 @@ def test_ignored_labels_do_not_count():
     assert scores == {key: value for key, value in expected.items() if "LOC" not in key}
 
 
-def test_the_table_shows_scores_and_numbers_of_gold_spans():
-    tags = tag_set("BIO", labels=("PER", "LOC"))
-    metric = SpanScores(vocabulary_of(tags))
-    gold = [["B-PER", "O", "B-PER"], ["B-LOC", "I-LOC", "O"]]
-    predicted = [["B-PER", "B-LOC", "O"], ["B-LOC", "I-LOC", "O"]]
-    metric(to_batch(predicted, tags), to_batch(gold, tags), to_mask(gold))
-    assert [line.split() for line in metric.format_table().splitlines()] == [
-        ["precision", "recall", "F1", "gold"],
-        ["LOC", "0.5000", "1.0000", "0.6667", "1"],
-        ["PER", "1.0000", "0.5000", "0.6667", "2"],
-        ["overall", "0.6667", "0.6667", "0.6667", "3"],
-        ["macro", "0.7500", "0.7500", "0.6667", "3"],
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("seed", range(4))
+def test_confusions_of_spans_are_those_counted_one_by_one(encoding, seed):
+    gold, predicted = random_sentences(tag_set(encoding), 80, seed)
+    gold = with_unknown(gold, 0.05 * seed, seed)
+    confusions = scored(gold, predicted, encoding).get_confusions()
+    expected = count_confusions(gold, predicted, encoding)
+    assert len(expected) > 15
+    assert {name: n for name, n in confusions.items() if name.startswith("confusion-")} == {
+        f"confusion-{row}>{column}": number for (row, column), number in expected.items()
+    }
+
+
+def test_spans_fare_as_the_documentation_says():
+    sentences = [
+        "B-PER I-PER O B-LOC I-LOC O B-LOC O O B-PER",
+        "B-PER O O B-PER I-PER O O O B-LOC I-LOC",
     ]
+    gold, predicted = (sentence.split() for sentence in sentences)
+    confusions = scored([gold], [predicted]).get_confusions()
+    assert {name: n for name, n in confusions.items() if name.startswith("confusion-")} == {
+        "confusion-PER>boundary": 1,  # tokens 0 and 1
+        "confusion-boundary>PER": 1,
+        "confusion-LOC>PER": 1,  # tokens 3 and 4
+        "confusion-LOC>missed": 1,  # token 6
+        "confusion-PER>both": 1,  # token 9
+        "confusion-both>LOC": 1,  # tokens 8 and 9
+    }
+    swapped = scored([predicted], [gold]).get_confusions()
+    assert swapped["confusion-spurious>LOC"] == 1
+
+
+def test_rows_of_confusions_add_up_to_gold_spans_and_columns_to_predicted_ones():
+    gold, predicted = random_sentences(tag_set("BIO"), 60, seed=5)
+    metric = scored(gold, predicted, strict=True)
+    scores, confusions = metric.get_metric(), metric.get_confusions()
+    for label in ("PER", "LOC", "GPE-X"):
+        num_gold = sum(
+            n for name, n in confusions.items() if name.startswith(f"confusion-{label}>")
+        )
+        num_predicted = sum(
+            n
+            for name, n in confusions.items()
+            if name.startswith("confusion-") and name.endswith(f">{label}")
+        )
+        num_right = confusions[f"confusion-{label}>{label}"]
+        assert scores[f"num-gold-{label}"] == num_gold
+        assert scores[f"recall-{label}"] == num_right / num_gold
+        assert scores[f"precision-{label}"] == num_right / num_predicted
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_token_scores_are_those_of_labels_without_prefixes(encoding):
+    gold, predicted = random_sentences(tag_set(encoding), 80, seed=6)
+    gold = with_unknown(gold, 0.1, seed=6)
+    metric = scored(gold, predicted, encoding)
+    scores, confusions = metric.get_metric(), metric.get_confusions()
+    true, guessed = known_labels(gold, predicted, lambda tag: tag.partition("-")[2] or "O")
+    labels = ["GPE-X", "LOC", "PER"]
+    for name, average in [
+        *((label, None) for label in labels),
+        ("overall", "micro"),
+        ("macro",) * 2,
+    ]:
+        expected = precision_recall_fscore_support(
+            true, guessed, labels=labels if average else [name], average=average
+        )
+        for measure, value in zip(MEASURES, expected):
+            assert scores[f"token-{measure}-{name}"] == pytest.approx(float(np.squeeze(value)))
+    assert scores["token-num-gold-overall"] == sum(label != "O" for label in true)
+    names = [*labels, "O"]
+    cells = confusion_matrix(true, guessed, labels=names)
+    assert cells.tolist() == [
+        [confusions[f"token-confusion-{row}>{column}"] for column in names] for row in names
+    ]
+
+
+def test_plain_labels_are_scored_by_token():
+    tags = ["DET", "NOUN", "VERB", "B-X"]
+    gold, predicted = random_sentences(tags, 60, seed=7)
+    gold = with_unknown(gold, 0.1, seed=7)
+    scores = score(gold, predicted, None, tags)
+    true, guessed = known_labels(gold, predicted, lambda tag: tag)
+    expected = precision_recall_fscore_support(true, guessed, labels=tags)
+    for tag, precision, recall, f1, num_gold in zip(tags, *expected):
+        assert scores[f"token-precision-{tag}"] == pytest.approx(precision)
+        assert scores[f"token-recall-{tag}"] == pytest.approx(recall)
+        assert scores[f"token-f1-measure-{tag}"] == pytest.approx(f1)
+        assert scores[f"token-num-gold-{tag}"] == num_gold
+    accuracy = np.mean([a == b for a, b in zip(true, guessed)])
+    assert scores["accuracy"] == scores["token-f1-measure-overall"] == pytest.approx(accuracy)
+    assert not any(name.startswith("precision") for name in scores)
+
+
+def test_outside_is_no_label_among_plain_ones_but_counts_for_accuracy():
+    scores = score([["O", "NAME", "O"]], [["O", "O", "O"]], None, ["O", "NAME"])
+    assert scores["accuracy"] == pytest.approx(2 / 3)
+    assert scores["token-f1-measure-overall"] == 0
+    assert "token-f1-measure-O" not in scores
 
 
 def test_tags_need_no_labels_and_no_outside():
@@ -215,16 +323,16 @@ def test_tags_need_no_labels_and_no_outside():
 def test_arguments_are_left_as_they_were():
     tensors = [torch.tensor([[1, 2, 0]]), torch.tensor([[1, -1, 0]]), torch.tensor([[1, 1, 0]]) > 0]
     before = [tensor.clone() for tensor in tensors]
-    SpanScores(vocabulary_of(tag_set("BIO")))(*tensors)
+    TagScores(vocabulary_of(tag_set("BIO")))(*tensors)
     assert all(torch.equal(tensor, copy) for tensor, copy in zip(tensors, before, strict=True))
 
 
 def test_it_is_registered():
     metric = Metric.from_params(
-        Params({"type": "span_scores", "encoding": "BIOUL", "ignore_labels": ["LOC"]}),
+        Params({"type": "tag_scores", "encoding": "BIOUL", "ignore_labels": ["LOC"]}),
         vocabulary=vocabulary_of(tag_set("BIOUL")),
     )
-    assert isinstance(metric, SpanScores)
+    assert isinstance(metric, TagScores)
 
 
 @pytest.mark.parametrize(
@@ -239,15 +347,16 @@ def test_it_is_registered():
             r"\(GPE-X, LOC, PER\); did you mean `PER`\?",
         ),
         ({"encoding": "BIOUL", "ignore_labels": ["X123"]}, "`X123`, .*; leave it out"),
+        ({"encoding": None, "strict": True}, "`strict` is true, but the tags spell no spans"),
     ],
 )
 def test_bad_settings_are_refused(kwargs, message):
     with pytest.raises(ConfigurationError, match=message):
-        SpanScores(vocabulary_of(tag_set("BIOUL")), **kwargs)
+        TagScores(vocabulary_of(tag_set("BIOUL")), **kwargs)
 
 
 def test_bad_tensors_are_refused():
-    metric = SpanScores(vocabulary_of(["O", "B-PER", "I-PER"]))
+    metric = TagScores(vocabulary_of(["O", "B-PER", "I-PER"]))
     tags = torch.tensor([[0, 1]])
     with pytest.raises(
         ValueError, match=r"got \(1, 2, 3\), \(1, 2\) and \(1, 2\); pass tag indices"
@@ -263,20 +372,20 @@ def test_bad_tensors_are_refused():
         metric(tags, tags + 2)
 
 
-def score_in_a_worker(rank, folder, all_shares, expected):
+def score_in_a_worker(rank, folder, all_shares, expected, confusions):
     """Scores one worker's share of each division of the data, two sentences at a time."""
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
     )
     tags = tag_set("BIO")
-    metric = SpanScores(vocabulary_of(tags))
+    metric = TagScores(vocabulary_of(tags))
     for shares in all_shares:
         gold, predicted = shares[rank]
         for i in range(0, len(gold), 2):
             some = slice(i, i + 2)
             metric(to_batch(predicted[some], tags), to_batch(gold[some], tags), to_mask(gold[some]))
         assert metric.get_metric() == expected
-        assert f"{expected['f1-measure-overall']:.4f}" in metric.format_table()
+        assert metric.get_confusions() == confusions
         assert metric.get_metric(reset=True) == expected
         assert set(metric.get_metric().values()) == {0.0}
     torch.distributed.destroy_process_group()
@@ -290,6 +399,9 @@ def test_two_workers_score_as_one(tmp_path):
         [(gold[:border], predicted[:border]), (gold[border:], predicted[border:])]
         for border in (9, 30)
     ]
+    one = scored(gold, predicted)
     torch.multiprocessing.spawn(
-        score_in_a_worker, args=(tmp_path, all_shares, score(gold, predicted)), nprocs=2
+        score_in_a_worker,
+        args=(tmp_path, all_shares, one.get_metric(), one.get_confusions()),
+        nprocs=2,
     )
