@@ -8,8 +8,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 
+from tagger.linear_chain import viterbi_decode
 from tagger.models.sequence_tagger import SequenceTagger
-from tagger.modules.heads import CrfHead, SigmoidHead, SoftmaxHead, TaggingHead
+from tagger.modules.chain_decoder import expected_right
+from tagger.modules.heads import ChainHead, SigmoidHead, SoftmaxHead, TaggingHead
 
 AVERAGES = ("emissions", "marginals")
 
@@ -30,6 +32,8 @@ class SequenceTaggerEnsemble(SequenceTagger):
       that the encoding allows, the one with the least expected number of wrong tags (minimum risk).
       This need not be the best sequence even if all members are the same. The loss is the
       cross-entropy of the averaged probabilities.
+
+    Of the members' settings for decoding, such as `decode_bias`, the first one's hold for all.
 
     Letters: `B` batch, `T` tokens, `K` tags.
 
@@ -58,8 +62,10 @@ class SequenceTaggerEnsemble(SequenceTagger):
         self.loss_reduction = first.loss_reduction
         self.training_metrics = False
         self.head = _mean_head([tagger.head for tagger in taggers])
-        if average == "marginals" and isinstance(self.head, CrfHead):
+        if average == "marginals" and isinstance(self.head, ChainHead):
+            decoder = self.head.decoder
             self.head = MixtureHead(vocab, self.label_namespace, self.tag_encoding)
+            self.head.decoder = decoder
             self.head.prepare_scores(vocab, self.label_namespace, self.tag_encoding)
         self.members = torch.nn.ModuleList(taggers)
 
@@ -84,6 +90,9 @@ class SequenceTaggerEnsemble(SequenceTagger):
 class MixtureHead(SoftmaxHead):
     """Decodes log-probabilities of tags to the legal tags of which the fewest are expected to be wrong.
 
+    A mixture of chains is no chain. Its tags' marginals are exact; the probability of an entity is that
+    of the chain of these marginals, without transition scores, which is an approximation.
+
     Args:
         vocab: holds the tags.
         label_namespace: the vocabulary's namespace of the tags.
@@ -97,9 +106,12 @@ class MixtureHead(SoftmaxHead):
             vocab, label_namespace, tag_encoding, constrain_decoding=tag_encoding is not None
         )
 
-    def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        # The expected number of right tags is the sum of their probabilities.
-        return super().decode(self.marginals(emissions, mask), mask)
+    def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return emissions.float().softmax(2)
+
+    def best_tags(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        probabilities = self.marginals(self.decoder.biased(emissions), mask)
+        return viterbi_decode(expected_right(self.chain_scores(emissions), probabilities), mask)[0]
 
 
 def _checked(members: List[Model]) -> List[SequenceTagger]:

@@ -135,7 +135,7 @@ class ConditionalRandomField(torch.nn.Module):
             The paths, (B, T) int64, 0 in the padding, and their scores, (B,), -inf where the
             constraints allow no path. Both stay on the device of `logits`.
         """
-        return viterbi_decode(self._decoding_scores(logits), self._mask(logits, mask))
+        return viterbi_decode(self.decoding_scores(logits), self._mask(logits, mask))
 
     def viterbi_tags(
         self,
@@ -156,7 +156,7 @@ class ConditionalRandomField(torch.nn.Module):
             is -inf and the path meaningless.
         """
         lengths = checked_lengths(self._mask(logits, mask), logits)
-        paths, path_scores = k_best_decode(self._decoding_scores(logits), lengths, k=top_k or 1)
+        paths, path_scores = k_best_decode(self.decoding_scores(logits), lengths, k=top_k or 1)
         k_best = [
             [(path[:length], score) for path, score in zip(row_paths, row_scores)]
             for length, row_paths, row_scores in zip(
@@ -167,15 +167,20 @@ class ConditionalRandomField(torch.nn.Module):
             return [row[0] for row in k_best]
         return [row[:1] + [best for best in row[1:] if best[1] > -torch.inf] for row in k_best]
 
-    def _training_scores(self, emissions: torch.Tensor) -> ChainScores:
-        scores = self._scores(emissions)
-        return self._constrained(scores) if self.constrain_training else scores
+    def decoding_scores(self, logits: torch.Tensor) -> ChainScores:
+        """The chain that decoding sees: what the constraints forbid scores -inf.
 
-    def _decoding_scores(self, emissions: torch.Tensor) -> ChainScores:
-        scores = self._scores(emissions)
+        Args:
+            logits: (B, T, K), emission scores.
+        """
+        scores = self._scores(logits)
         if self.weighting is not None:
             scores = self.weighting.decoding_scores(scores)
         return self._constrained(scores)
+
+    def _training_scores(self, emissions: torch.Tensor) -> ChainScores:
+        scores = self._scores(emissions)
+        return self._constrained(scores) if self.constrain_training else scores
 
     def _scores(self, emissions: torch.Tensor) -> ChainScores:
         if self.include_start_end_transitions:

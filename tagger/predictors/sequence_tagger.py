@@ -11,6 +11,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from tagger.label_encoding import tags_to_spans
+from tagger.modules.heads import ChainHead
 
 #: What a model may say of each token.
 OF_TOKENS = ("tags", "labels", "probabilities")
@@ -28,10 +29,14 @@ class SequenceTaggerPredictor(Predictor):
 
     - `text`: the sentence; tokens that came without one are joined by single blanks;
     - `tokens` and `tags`: one string for each token; with the head `sigmoid`, in place of `tags`,
-      `labels`, a list for each token, and `probabilities`, an object from labels to numbers;
+      `labels`, a list for each token;
+    - `probabilities`, if asked for: for each token an object from tags, or labels, to numbers;
     - `entities`: for each its `label`, its `text`, `start` and `end`, the characters of `text` where it
-      begins and before which it ends, and `tokens`, its first and its last token. Left out where tags
-      spell no spans.
+      begins and before which it ends, `tokens`, its first and its last token, and its `probability`,
+      exactly, but not in IOB1. Left out where tags spell no spans.
+
+    A probability is the model's own, whatever `decode_bias` made of it, among the sequences that may be
+    predicted; see `tagger.modules.ChainHead`.
 
     Args:
         model: a `sequence_tagger`.
@@ -39,6 +44,8 @@ class SequenceTaggerPredictor(Predictor):
         language: of the rules that split text into tokens, as a code that spaCy knows; they come with
             spaCy, nothing is downloaded.
         frozen: whether the model is in evaluation mode.
+        probabilities: whether to put out the probabilities of all tags of each token too; with the head
+            `sigmoid` they always are.
     """
 
     def __init__(
@@ -47,8 +54,11 @@ class SequenceTaggerPredictor(Predictor):
         dataset_reader: DatasetReader,
         language: str = "en",
         frozen: bool = True,
+        probabilities: bool = False,
     ) -> None:
         super().__init__(model, dataset_reader, frozen)
+        if isinstance(model.head, ChainHead):
+            model.head.predicts_marginals = probabilities
         self._tokenizer = spacy.blank(language).tokenizer
 
     def predict(self, sentence: str) -> JsonDict:
@@ -147,10 +157,12 @@ def _prediction(
     prediction: JsonDict = {"text": text, "tokens": [token.text for token in tokens]}
     prediction.update((name, output[name]) for name in OF_TOKENS if name in output)
     if tag_encoding is not None:
-        prediction["entities"] = [
+        prediction["entities"] = entities = [
             _entity(text, tokens, label, first, last)
             for label, (first, last) in tags_to_spans(output["tags"], tag_encoding)
         ]
+        for entity, probability in zip(entities, output.get("entity_probabilities", [])):
+            entity["probability"] = probability
     return prediction
 
 

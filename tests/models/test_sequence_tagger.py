@@ -71,10 +71,10 @@ def test_training_steps_do_not_decode_unless_asked(
     training_metrics, params, instances, monkeypatch
 ):
     model = build(params, instances, training_metrics=training_metrics)
-    decode = Mock(side_effect=model.head.decode)
-    monkeypatch.setattr(model.head, "decode", decode)
+    predict = Mock(side_effect=model.head.predict)
+    monkeypatch.setattr(model.head, "predict", predict)
     output = model.train()(**tensors(model, instances))
-    assert ("predicted_tags" in output) == decode.called == training_metrics
+    assert ("predicted_tags" in output) == predict.called == training_metrics
     assert bool(model.get_metrics()) == training_metrics
     assert ("recall-PER" in model.get_metrics(reset=True)) == training_metrics
 

@@ -76,7 +76,7 @@ def tensors(model, instances):
 def chains(member, batch):
     """Every sentence's paths, written out."""
     mask = get_text_field_mask(batch["tokens"])
-    scores = member.head.crf._decoding_scores(member.emissions(batch["tokens"], mask).detach())
+    scores = member.head.crf.decoding_scores(member.emissions(batch["tokens"], mask).detach())
     return [EnumeratedChain(scores, row, int(mask[row].sum())) for row in range(len(mask))]
 
 
@@ -106,7 +106,7 @@ def test_scores_of_different_taggers_are_averaged(average, head, instances):
     else:
         expected = sum(m.head.marginals(e, mask) for m, e in zip(members, emissions)) / 2
     actual = both.head.marginals(both.emissions(batch["tokens"], mask), mask)
-    torch.testing.assert_close(actual, expected)
+    torch.testing.assert_close(actual[mask], expected[mask])
     assert both(**batch)["loss"].isfinite()
 
 
@@ -126,7 +126,7 @@ def test_averaged_emissions_rank_sequences_by_the_geometric_mean(seed, head, ins
 @pytest.mark.parametrize("head", ["crf"])
 @pytest.mark.parametrize("seed", range(5))
 def test_averaged_marginals_predict_the_legal_tags_of_least_risk(seed, head, instances):
-    members = [build(instances, head, 2 * seed + each, constrain_training=True) for each in (1, 2)]
+    members = [build(instances, head, 2 * seed + each) for each in (1, 2)]
     both = ensemble(members, "marginals")
     batch = tensors(both, instances)
     predicted = both(**batch)["predicted_tags"].tolist()

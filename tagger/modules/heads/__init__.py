@@ -1,8 +1,9 @@
 """Tagging heads: what turns emissions into a loss and into tags."""
 
+from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.crf import CrfHead
 from tagger.modules.heads.sigmoid import SigmoidHead
 from tagger.modules.heads.softmax import SoftmaxHead
 from tagger.modules.heads.tagging_head import TaggingHead
 
-__all__ = ["CrfHead", "SigmoidHead", "SoftmaxHead", "TaggingHead"]
+__all__ = ["ChainHead", "CrfHead", "SigmoidHead", "SoftmaxHead", "TaggingHead"]

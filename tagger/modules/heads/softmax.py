@@ -1,20 +1,21 @@
 """A token classifier as a tagging head."""
 
-from typing import Optional
+from typing import Dict, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.data.fields import tags_in_order
-from tagger.linear_chain import ChainScores, viterbi_decode
+from tagger.linear_chain import ChainScores
+from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.legal_transitions import legal_transitions
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.token_losses import CrossEntropyLoss, TokenLoss
 
 
 @TaggingHead.register("softmax")
-class SoftmaxHead(TaggingHead):
+class SoftmaxHead(ChainHead):
     """A softmax over the tags of each token, by itself.
 
     Args:
@@ -25,14 +26,17 @@ class SoftmaxHead(TaggingHead):
         loss: of each token; cross-entropy if left out.
         constrain_decoding: whether to predict the most probable of the sequences that `tag_encoding`
             allows, instead of the most probable tag of each token.
+        decode_bias: see `ChainDecoder`; likewise the next two.
+        entity_thresholds: probabilities by label, below which entities are not predicted.
+        decoding: `"viterbi"` or `"minimum_risk"`.
 
     Raises:
         ConfigurationError: if the vocabulary has no tags, or decoding is to be constrained and the tags
-            spell no spans.
+            spell no spans, or as `ChainDecoder` does.
     """
 
-    #: (K + 2, K + 2): 0 where a transition is legal, else -inf; K is the start, K + 1 the end.
-    transitions: Optional[torch.Tensor]
+    #: (K + 2, K + 2): 0 where a transition may be predicted, else -inf; K is the start, K + 1 the end.
+    transitions: torch.Tensor
 
     def __init__(
         self,
@@ -41,20 +45,26 @@ class SoftmaxHead(TaggingHead):
         tag_encoding: Optional[str] = None,
         loss: Optional[TokenLoss] = None,
         constrain_decoding: bool = False,
+        decode_bias: Optional[Dict[str, float]] = None,
+        entity_thresholds: Optional[Dict[str, float]] = None,
+        decoding: str = "viterbi",
     ) -> None:
-        super().__init__()
         tags = tags_in_order(vocab, label_namespace)
-        self.loss = loss or CrossEntropyLoss()
-        transitions = None
+        transitions = torch.zeros(len(tags) + 2, len(tags) + 2)
         if constrain_decoding:
             if tag_encoding is None:
                 raise ConfigurationError(
                     f"`constrain_decoding` needs tags that spell spans; got {', '.join(tags)}; set it "
                     f"to false, or give `tag_encoding`"
                 )
-            transitions = torch.full((len(tags) + 2, len(tags) + 2), -torch.inf)
+            transitions.fill_(-torch.inf)
             for i, j in legal_transitions(tag_encoding, tags):
                 transitions[i, j] = 0
+        super().__init__(
+            vocab, label_namespace, tag_encoding, decode_bias, entity_thresholds, decoding
+        )
+        self.loss = loss or CrossEntropyLoss()
+        self.constrain_decoding = constrain_decoding
         self.register_buffer("transitions", transitions, persistent=False)
 
     def sequence_loss(
@@ -62,18 +72,18 @@ class SoftmaxHead(TaggingHead):
     ) -> torch.Tensor:
         return self.loss(emissions, tags, mask).sum(1)
 
-    def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return emissions.float().softmax(2)
-
-    def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        if self.transitions is None:
-            best = emissions.argmax(2)
-            return torch.where(mask, best, torch.zeros_like(best))
+    def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
         # Emissions do for log-probabilities: their difference at a token is the same for all tags.
-        scores = ChainScores(
+        return ChainScores(
             emissions,
             self.transitions[:-2, :-2],
             start=self.transitions[-2, :-2],
             end=self.transitions[:-2, -1],
         )
-        return viterbi_decode(scores, mask)[0]
+
+    def best_tags(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if self.constrain_decoding:
+            return super().best_tags(emissions, mask)
+        # Both ways of decoding come to this, which no sum over a long chain blurs.
+        best = self.decoder.biased(emissions).argmax(2)
+        return torch.where(mask, best, torch.zeros_like(best))

@@ -1,0 +1,229 @@
+"""What CRF and softmax share: decoding, and the probabilities of tags and of entities."""
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+from tagger.label_encoding import tags_to_spans
+from tagger.linear_chain import ChainScores, sample_paths
+from tagger.modules import CrfHead, SoftmaxHead
+from tests.linear_chain.chains import mask_of
+from tests.oracles.linear_chain import EnumeratedChain
+
+TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+LENGTHS = [4, 1, 0, 3]
+HEADS = {
+    "crf": CrfHead,
+    "crf, unconstrained": lambda *args, **kwargs: CrfHead(
+        *args, constrain_decoding=False, **kwargs
+    ),
+    "softmax": SoftmaxHead,
+    "softmax, constrained": lambda *args, **kwargs: SoftmaxHead(
+        *args, constrain_decoding=True, **kwargs
+    ),
+}
+
+
+@pytest.fixture
+def vocab():
+    # the larger the count, the smaller the index
+    return Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(TAGS)}})
+
+
+@pytest.fixture
+def emissions():
+    return torch.randn(4, 4, len(TAGS)) * 2
+
+
+@pytest.fixture(params=HEADS)
+def build(request, vocab):
+    """Makes a head with given settings; each has the same scores."""
+
+    def build(**settings):
+        torch.manual_seed(1)
+        return HEADS[request.param](vocab, tag_encoding="BIO", **settings).double()
+
+    return build
+
+
+def chains(head, emissions):
+    scores = ChainScores(*(tensor.detach() for tensor in head.chain_scores(emissions)))
+    return [EnumeratedChain(scores, row, length) for row, length in enumerate(LENGTHS) if length]
+
+
+def spans_of(path):
+    return tags_to_spans([TAGS[k] for k in path], "BIO")
+
+
+def test_entities_have_the_probability_of_all_paths_that_hold_them(build, emissions):
+    head = build()
+    predictions = head.predict(emissions.double(), mask_of(LENGTHS))
+    num_entities = 0
+    rows = [row for row, length in enumerate(LENGTHS) if length]
+    for row, chain in zip(rows, chains(head, emissions)):
+        path = predictions["predicted_tags"][row, : LENGTHS[row]].tolist()
+        expected = torch.full((4,), -1.0).double()
+        for label, (first, last) in spans_of(path):
+            # Spelt legally, whatever comes before and behind.
+            tags = [f"B-{label}", *[f"I-{label}"] * (last - first)]
+            expected[first] = sum(
+                probability
+                for other, probability in zip(chain.paths, chain.path_scores.softmax(0).tolist())
+                if [TAGS[k] for k in other[first : last + 1]] == tags
+                and TAGS[[*other, 0][last + 1]] != f"I-{label}"
+            )
+            num_entities += 1
+        torch.testing.assert_close(predictions["entity_probabilities"][row], expected)
+    assert num_entities >= 3
+
+
+def test_probabilities_are_those_of_what_may_be_predicted(build, emissions):
+    head = build()
+    marginals = head.marginals(emissions, mask_of(LENGTHS))
+    rows = [row for row, length in enumerate(LENGTHS) if length]
+    for row, chain in zip(rows, chains(head, emissions)):
+        torch.testing.assert_close(
+            marginals[row, : LENGTHS[row]].double(), chain.tag_marginals(), rtol=1e-5, atol=1e-6
+        )
+
+
+def test_entities_of_a_long_chain_occur_in_samples_as_often_as_their_probability_says(vocab):
+    head = CrfHead(vocab, tag_encoding="BIO")
+    emissions, mask = torch.randn(1, 60, len(TAGS)), torch.ones(1, 60, dtype=torch.bool)
+    predictions = head.predict(emissions, mask)
+    scores = head.chain_scores(emissions)
+    samples = sample_paths(scores, mask, num_samples=4_000).detach()[0].tolist()
+    sampled = [set(spans_of(path)) for path in samples]
+    spans = spans_of(predictions["predicted_tags"][0].tolist())
+    assert len(spans) > 5
+    for span in spans:
+        share = sum(span in each for each in sampled) / len(sampled)
+        probability = float(predictions["entity_probabilities"][0, span[1][0]])
+        # four standard deviations
+        assert share == pytest.approx(probability, abs=4 * 0.5 / 4_000**0.5)
+
+
+def test_a_larger_bias_finds_ever_more_of_a_label_and_changes_no_probability(build, emissions):
+    mask = mask_of(LENGTHS)
+    plain = build()
+    numbers, every = [], set()
+    for bias in (-20.0, -2.0, -1.0, 0.0, 1.0, 2.0, 20.0):
+        head = build(decode_bias={"X": bias})
+        tags = head.decode(emissions, mask)
+        numbers.append(int((tags[mask] == TAGS.index("B-X")).sum()))
+        every.add(numbers[-1])
+        torch.testing.assert_close(
+            head.marginals(emissions, mask), plain.marginals(emissions, mask)
+        )
+    assert numbers == sorted(numbers)
+    assert len(every) > 2
+    assert numbers[-1] == sum(LENGTHS)
+
+
+def test_the_bias_counts_once_for_each_entity(vocab):
+    head = CrfHead(vocab, tag_encoding="BIO", decode_bias={"X": 1.0, "Y": -3.0})
+    assert head.decoder.bias.tolist() == [0, 1, 0, -3, 0]
+    bioul = ["O", "B-X", "I-X", "L-X", "U-X"]
+    vocab = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(bioul)}})
+    head = CrfHead(vocab, tag_encoding="BIOUL", decode_bias={"X": 1.0})
+    assert head.decoder.bias.tolist() == [0, 1, 0, 0, 1]
+    assert "decoder.bias" not in head.state_dict()
+
+
+def test_plain_labels_are_biased_themselves():
+    vocab = Vocabulary({"labels": {"NOUN": 2, "VERB": 1}})
+    head = SoftmaxHead(vocab, decode_bias={"VERB": 1.0})
+    emissions, mask = torch.tensor([[[0.5, 0.0], [1.5, 0.0]]]), mask_of([2])
+    assert head.decode(emissions, mask).tolist() == [[1, 0]]
+    assert list(head.predict(emissions, mask)) == ["predicted_tags"]
+
+
+def test_thresholds_drop_the_entities_below_them_and_no_others(build, emissions):
+    mask = mask_of(LENGTHS)
+    emissions = torch.cat([emissions, torch.randn(16, 4, len(TAGS)) * 2]).double()
+    mask = torch.cat([mask, torch.ones(16, 4, dtype=torch.bool)])
+    before = build().predict(emissions, mask)
+    head = build(entity_thresholds={"X": 0.5})
+    after = head.predict(emissions, mask)
+    assert torch.equal(head.decode(emissions, mask), after["predicted_tags"])
+    num_dropped, num_kept = 0, 0
+    for row in range(len(mask)):
+        length = int(mask[row].sum())
+        expected = set()
+        for label, (first, last) in spans_of(before["predicted_tags"][row, :length].tolist()):
+            is_kept = label != "X" or before["entity_probabilities"][row, first] >= 0.5
+            num_dropped, num_kept = num_dropped + (not is_kept), num_kept + is_kept
+            if is_kept:
+                expected.add((label, (first, last)))
+            assert (after["entity_probabilities"][row, first] >= 0) == is_kept
+        assert set(spans_of(after["predicted_tags"][row, :length].tolist())) == expected
+    assert num_dropped > 2
+    assert num_kept > 2
+
+
+def test_minimum_risk_has_the_most_tags_expected_to_be_right(build):
+    emissions, mask = torch.randn(20, 4, len(TAGS)), torch.ones(20, 4, dtype=torch.bool)
+    head = build(decoding="minimum_risk")
+    tags = head.decode(emissions, mask)
+    scores = ChainScores(*(tensor.detach() for tensor in head.chain_scores(emissions)))
+    for row, path in enumerate(tags.tolist()):
+        chain = EnumeratedChain(scores, row, 4)
+        # (P, P): in how many tokens two paths agree
+        num_right = (chain.path_tags.unsqueeze(0) == chain.path_tags.unsqueeze(1)).double().sum(2)
+        expected = num_right @ chain.path_scores.softmax(0)
+        possible = torch.where(chain.path_scores > -torch.inf, expected, -1.0)
+        assert path == list(chain.paths[int(possible.argmax())])
+    # Tags that are decided one by one are those of the least risk as they are.
+    is_chain = not isinstance(head, SoftmaxHead) or head.constrain_decoding
+    assert torch.equal(tags, build().decode(emissions, mask)) != is_chain
+
+
+def test_what_lies_in_the_padding_changes_nothing(build, emissions):
+    mask = mask_of(LENGTHS)
+    dirty = torch.where(mask.unsqueeze(2), emissions, torch.tensor(torch.nan))
+    for settings in ({"decoding": "minimum_risk"}, {"entity_thresholds": {"X": 0.3}}):
+        head = build(decode_bias={"Y": 0.5}, **settings)
+        expected, actual = head.predict(emissions, mask), head.predict(dirty, mask)
+        for name, values in expected.items():
+            torch.testing.assert_close(actual[name], values)
+
+
+def test_marginals_are_put_out_on_request(build, emissions):
+    head = build()
+    head.prepare_scores(
+        Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(TAGS)}}), "labels", "BIO"
+    )
+    head.predicts_marginals = True
+    output = head.predict(emissions, mask_of(LENGTHS))
+    readable = head.make_readable(output, LENGTHS)
+    assert not output
+    assert [len(tokens) for tokens in readable["probabilities"]] == LENGTHS
+    assert sum(readable["probabilities"][0][3].values()) == pytest.approx(1, abs=1e-5)
+    assert list(readable["probabilities"][0][3]) == TAGS
+    for tags, probabilities in zip(readable["tags"], readable["entity_probabilities"]):
+        assert len(tags_to_spans(tags, "BIO")) == len(probabilities)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"decode_bias": {"Z": 1}}, r"`decode_bias` names `Z`, .* \(X, Y\)"),
+        ({"entity_thresholds": {"x": 0.5}}, "`entity_thresholds` names `x`"),
+        ({"decode_bias": {"X": float("nan")}}, "`decode_bias` gives `X` nan"),
+        ({"entity_thresholds": {"X": 1.5}}, "`X` 1.5; it must be a number from 0 to 1"),
+        ({"decoding": "virtebi"}, "`decoding` must be one of.*did you mean `viterbi`"),
+        ({"tag_encoding": None, "entity_thresholds": {"X": 0.5}}, "needs tags that spell spans"),
+        ({"tag_encoding": "IOB1", "decode_bias": {"X": 1}}, "`decode_bias` cannot be used.*IOB1"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(settings, message, vocab):
+    with pytest.raises(ConfigurationError, match=message):
+        CrfHead(vocab, **{"tag_encoding": "BIO", **settings})
+
+
+def test_iob1_is_decoded_without_probabilities_of_entities(emissions):
+    tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+    vocab = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(tags)}})
+    head = CrfHead(vocab, tag_encoding="IOB1")
+    assert list(head.predict(emissions, mask_of(LENGTHS))) == ["predicted_tags"]
