@@ -1,5 +1,6 @@
-"""Dataset readers, fields and batch samplers."""
+"""Dataset readers, fields, a batch sampler and a data loader."""
 
+from tagger.data.data_loaders import BucketedDataLoader as BucketedDataLoader
 from tagger.data.dataset_readers import ColumnDatasetReader as ColumnDatasetReader
 from tagger.data.fields import LabelSetsField as LabelSetsField
 from tagger.data.fields import TagField as TagField

@@ -1,0 +1,3 @@
+"""Data loaders."""
+
+from tagger.data.data_loaders.bucketed import BucketedDataLoader as BucketedDataLoader

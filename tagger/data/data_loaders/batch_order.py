@@ -1,0 +1,66 @@
+"""Which instances make a batch, and in which order batches come."""
+
+from typing import List
+
+import numpy as np
+
+# Sorting windows of more batches saves little more padding, and gives batches that vary less.
+_BATCHES_PER_WINDOW = 50
+# However few batches there are, not all are sorted at once: they would hardly vary.
+_MIN_WINDOWS = 4
+
+
+def shuffled_batches(
+    lengths: np.ndarray, num_batches: int, generator: np.random.Generator, sort: bool = True
+) -> List[np.ndarray]:
+    """Returns the indices of the instances of each batch, at random.
+
+    The instances are shuffled, dealt to windows of many batches, sorted by length in each, and cut into
+    batches; then the batches are shuffled.
+
+    Args:
+        lengths: (N,), of each instance.
+        num_batches: how many batches to make, from 1 to N; their sizes differ by one at most.
+        generator: what draws. Beside one in the same state, with as many batches of other data of the
+            same kind, it puts batches of about the same lengths at the same places.
+        sort: whether instances of like length go together.
+    """
+    # Drawn first, lest it depend on the number of instances.
+    order_of_batches = generator.permutation(num_batches)
+    order = generator.permutation(len(lengths))
+    if sort:
+        num_windows = max(_MIN_WINDOWS, -(-num_batches // _BATCHES_PER_WINDOW))
+        window_ends = _bounds(len(lengths), num_batches)[_bounds(num_batches, num_windows)]
+        windows = np.split(order, window_ends[1:-1])
+        order = np.concatenate([_longest_first(window, lengths) for window in windows])
+    batches = _cut(order, num_batches)
+    return [batches[i] for i in order_of_batches]
+
+
+def ordered_batches(lengths: np.ndarray, num_batches: int, sort: bool = True) -> List[np.ndarray]:
+    """Returns the indices of the instances of each batch, longest first, or else as they come.
+
+    Args:
+        lengths: (N,), of each instance.
+        num_batches: how many batches to make, from 1 to N; their sizes differ by one at most.
+        sort: whether instances of like length go together.
+
+    Example:
+        >>> [batch.tolist() for batch in ordered_batches(np.array([1, 5, 2, 4, 3]), 2)]
+        [[1, 3], [4, 2, 0]]
+    """
+    order = np.arange(len(lengths))
+    return _cut(_longest_first(order, lengths) if sort else order, num_batches)
+
+
+def _longest_first(indices: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    return indices[np.argsort(-lengths[indices], kind="stable")]
+
+
+def _cut(order: np.ndarray, num_batches: int) -> List[np.ndarray]:
+    return np.split(order, _bounds(len(order), num_batches)[1:-1])
+
+
+def _bounds(total: int, num_parts: int) -> np.ndarray:
+    """Where each of so many parts of a whole begins, and where the last ends."""
+    return np.arange(num_parts + 1) * total // num_parts

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from tagger.data.data_loaders.batch_order import ordered_batches, shuffled_batches
+
+
+@pytest.fixture
+def lengths():
+    return np.random.default_rng(0).gamma(2, 8, size=3_001).astype(int) + 1
+
+
+def shuffled(lengths, num_batches, seed=0, **options):
+    return shuffled_batches(lengths, num_batches, np.random.default_rng(seed), **options)
+
+
+def share_of_padding(batches, lengths):
+    num_padded = sum(len(batch) * lengths[batch].max() for batch in batches)
+    return 1 - lengths.sum() / num_padded
+
+
+@pytest.mark.parametrize("sort", [True, False])
+@pytest.mark.parametrize("num_instances", [1, 2, 7, 3_001])
+@pytest.mark.parametrize("order", [shuffled, ordered_batches])
+def test_each_instance_is_in_one_batch_and_batches_differ_by_one_at_most(
+    order, num_instances, sort, lengths
+):
+    for num_batches in {1, (num_instances + 1) // 2, num_instances}:
+        batches = order(lengths[:num_instances], num_batches, sort=sort)
+        assert len(batches) == num_batches
+        sizes = {len(batch) for batch in batches}
+        assert min(sizes) > 0
+        assert max(sizes) - min(sizes) <= 1
+        assert sorted(np.concatenate(batches)) == list(range(num_instances))
+
+
+def test_batches_hold_instances_of_like_length(lengths):
+    assert share_of_padding(shuffled(lengths, 100), lengths) < 0.1
+    assert share_of_padding(ordered_batches(lengths, 100), lengths) < 0.03
+    assert share_of_padding(shuffled(lengths, 100, sort=False), lengths) > 0.5
+
+
+def test_the_seed_repeats_the_order(lengths):
+    first, again, other = (
+        [batch.tolist() for batch in shuffled(lengths, 100, seed)] for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert sorted(first) != sorted(other)
+
+
+def test_batches_come_in_random_order(lengths):
+    means = [lengths[batch].mean() for batch in shuffled(lengths, 100)]
+    # of the correlation of 100 independent pairs, five standard deviations
+    assert abs(np.corrcoef(means, np.arange(100))[0, 1]) < 0.5
+
+
+def test_companions_change(lengths):
+    """With few batches as well, of which one sorting would always make the same."""
+    lengths = np.arange(1, 33)
+    assert len({frozenset(b.tolist()) for seed in range(9) for b in shuffled(lengths, 4, seed)}) > 9
+
+
+def test_shares_of_the_data_have_batches_of_like_length_at_the_same_places(lengths):
+    first, second = lengths[::2], lengths[1::2]
+    means = [
+        [share[batch].mean() for batch in shuffled(share, 50, seed=3)] for share in (first, second)
+    ]
+    assert len(first) != len(second)
+    assert np.corrcoef(means)[0, 1] > 0.9
+
+
+def test_unshuffled_batches_go_from_long_to_short_or_stay_in_place(lengths):
+    ends = [lengths[[batch[0], batch[-1]]] for batch in ordered_batches(lengths, 100)]
+    assert (np.diff(np.concatenate(ends)) <= 0).all()
+    in_place = np.concatenate(ordered_batches(lengths, 100, sort=False))
+    assert in_place.tolist() == list(range(len(lengths)))

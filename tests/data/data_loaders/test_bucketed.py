@@ -1,0 +1,296 @@
+import json
+import random
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed
+from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.commands.find_learning_rate import find_learning_rate_model
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, DataLoader, DatasetReader, Vocabulary
+from allennlp.data.samplers import BucketBatchSampler
+from allennlp.training.callbacks import TrainerCallback
+
+from tagger.data import BucketedDataLoader, ColumnDatasetReader, count_labels
+from tests.conftest import CONFIGS, ROOT
+from tests.data.data_loaders.test_columns import assert_same
+
+TRAIN = ROOT / "data/toy/train.txt"
+
+
+@pytest.fixture
+def reader():
+    return ColumnDatasetReader()
+
+
+@pytest.fixture
+def vocabulary(reader):
+    return Vocabulary.from_instances(reader.read(TRAIN))
+
+
+@pytest.fixture
+def sentences(reader):
+    """The words of each sentence."""
+    return [instance["metadata"]["words"] for instance in reader.read(TRAIN)]
+
+
+@pytest.fixture
+def loader_of(reader, vocabulary):
+    """Makes loaders of the toy corpus."""
+
+    def make(**options):
+        if "batch_sampler" not in options:
+            options.setdefault("batch_size", 8)
+        loader = BucketedDataLoader(reader, TRAIN, **options)
+        loader.index_with(vocabulary)
+        return loader
+
+    return make
+
+
+def words_of(loader):
+    """The words of an epoch, by batch and sentence."""
+    return [[each["words"] for each in batch["metadata"]] for batch in loader]
+
+
+def test_batches_are_those_of_allennlp(loader_of, reader, vocabulary):
+    by_words = {tuple(each["metadata"]["words"]): each for each in reader.read(TRAIN)}
+    for ours in loader_of():
+        batch = Batch(by_words[tuple(each["words"])] for each in ours["metadata"])
+        batch.index_instances(vocabulary)
+        assert_same(ours, batch.as_tensor_dict())
+
+
+@pytest.mark.parametrize("options", [{}, {"shuffle": False}, {"sort_by_length": False}])
+def test_an_epoch_has_each_sentence_once(loader_of, sentences, options):
+    loader = loader_of(**options)
+    batches = words_of(loader)
+    assert len(batches) == len(loader) == -(-len(sentences) // 8)
+    assert sorted(sum(batches, [])) == sorted(sentences)
+
+
+def test_epochs_differ_and_the_seed_repeats_them(loader_of):
+    loader, again, other = loader_of(seed=1), loader_of(seed=1), loader_of(seed=2)
+    first, second = words_of(loader), words_of(loader)
+    assert sorted(first) != sorted(second)
+    assert [words_of(again), words_of(again)] == [first, second]
+    assert words_of(other) != first
+
+
+def test_the_seed_is_drawn_from_numpys_generator(loader_of):
+    orders = []
+    for seed in (1, 1, 2):
+        np.random.seed(seed)
+        orders.append(words_of(loader_of()))
+    assert orders[0] == orders[1] != orders[2]
+
+
+def test_the_order_does_not_depend_on_what_others_draw(loader_of):
+    loader, undisturbed = loader_of(seed=1), loader_of(seed=1)
+    words_of(loader)
+    random.random(), np.random.random(), torch.rand(1)
+    words_of(undisturbed)
+    assert words_of(loader) == words_of(undisturbed)
+
+
+def test_unshuffled_batches_go_from_long_to_short_or_stay_in_the_order_of_the_file(
+    loader_of, sentences
+):
+    lengths = [len(words) for batch in words_of(loader_of(shuffle=False)) for words in batch]
+    assert lengths == sorted(lengths, reverse=True)
+    loader = loader_of(shuffle=False, sort_by_length=False)
+    assert sum(words_of(loader), []) == sum(words_of(loader), []) == sentences
+
+
+def test_a_sampler_chooses_the_batches(loader_of, reader):
+    instances = list(reader.read(TRAIN))
+    sampler = BucketBatchSampler(batch_size=5, sorting_keys=["tokens"], shuffle=False)
+    loader = loader_of(batch_sampler=sampler)
+    assert len(loader) == sampler.get_num_batches(instances)
+    assert words_of(loader) == [
+        [instances[i]["metadata"]["words"] for i in batch]
+        for batch in sampler.get_batch_indices(instances)
+    ]
+
+
+def test_instances_are_let_go_of_unless_a_sampler_needs_them(loader_of):
+    assert loader_of()._instances == []
+    assert len(loader_of(batch_sampler=BucketBatchSampler(5))._instances) > 0
+
+
+def test_labels_are_counted_before_and_after_indexing(reader, vocabulary):
+    expected = count_labels(reader.read(TRAIN))
+    loader = BucketedDataLoader(reader, TRAIN, batch_size=8)
+    assert count_labels(loader.iter_instances()) == expected
+    loader.index_with(vocabulary)
+    assert count_labels(loader.iter_instances()) == expected
+
+
+def test_another_indexing_replaces_the_first(loader_of):
+    loader = loader_of(shuffle=False)
+    labels = ["O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-EVENT", "I-EVENT"]
+    vocabulary = Vocabulary()
+    vocabulary.add_tokens_to_namespace(["@@UNKNOWN@@"], "tokens")
+    vocabulary.add_tokens_to_namespace(labels, "labels")
+    loader.index_with(vocabulary)
+    assert {batch["tokens"]["tokens"]["tokens"].max().item() for batch in loader} == {1}
+
+
+def test_batches_are_prefetched_to_a_device_from_pinned_memory(loader_of, monkeypatch):
+    """The device is one that every build of torch has, and that holds no values."""
+    pin_memory = Mock(side_effect=lambda tensor: tensor)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: pin_memory(tensor))
+    on_cpu, on_device = loader_of(seed=1), loader_of(seed=1)
+    on_device.set_target_device(torch.device("meta"))
+    for expected, batch in zip(on_cpu, on_device):
+        assert batch["metadata"] == expected["metadata"]
+        for name in ("tags", "tokens"):
+            ours, theirs = batch[name], expected[name]
+            while isinstance(ours, dict):
+                (ours,), (theirs,) = ours.values(), theirs.values()
+            assert (ours.device.type, ours.shape, ours.dtype) == (
+                "meta",
+                theirs.shape,
+                theirs.dtype,
+            )
+    assert pin_memory.call_count == 2 * len(on_device)
+
+
+def test_iterating_before_indexing_is_an_error_that_names_the_call(reader):
+    with pytest.raises(ValueError, match=r"call `index_with\(vocab\)`"):
+        iter(BucketedDataLoader(reader, TRAIN, batch_size=8))
+
+
+@pytest.mark.parametrize("value", [0, -1])
+def test_batch_sizes_out_of_range_are_refused(reader, value):
+    with pytest.raises(ConfigurationError, match=f"`batch_size` must be at least 1; got {value}"):
+        BucketedDataLoader(reader, TRAIN, batch_size=value)
+
+
+def test_a_batch_size_or_a_sampler_is_asked_for(reader):
+    with pytest.raises(ConfigurationError, match="`batch_size` or `batch_sampler`.* got neither"):
+        BucketedDataLoader(reader, TRAIN)
+    with pytest.raises(ConfigurationError, match="got both"):
+        BucketedDataLoader(reader, TRAIN, batch_size=8, batch_sampler=BucketBatchSampler(8))
+
+
+def test_a_file_without_instances_is_named():
+    with pytest.raises(ConfigurationError, match=r"train\.txt.* finds no instances"):
+        BucketedDataLoader(ColumnDatasetReader(max_instances=0), TRAIN, batch_size=8)
+
+
+class UnshardedReader(ColumnDatasetReader):
+    """Leaves it to AllenNLP which instances a worker has."""
+
+    def __init__(self):
+        super().__init__()
+        self.manual_distributed_sharding = False
+
+    def shard_iterable(self, iterable):
+        return iter(iterable)
+
+
+READERS = [ColumnDatasetReader, UnshardedReader]
+BATCH_SIZES = [1, 2, 4]
+
+
+def read_in_a_worker(rank, folder):
+    """Writes the words of three kinds of epoch, by batch, for each reader and batch size."""
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
+    )
+    epochs = []
+    for reader_class in READERS:
+        reader = reader_class()
+        for batch_size in BATCH_SIZES:
+            np.random.seed(rank)
+            loader = BucketedDataLoader(reader, folder / "nine.txt", batch_size=batch_size)
+            loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
+            evaluation = BucketedDataLoader(
+                reader, folder / "nine.txt", batch_size=batch_size, shuffle=False
+            )
+            evaluation.index_with(Vocabulary.from_instances(loader.iter_instances()))
+            epochs.append([words_of(loader), words_of(loader), words_of(evaluation)])
+        with pytest.raises(ConfigurationError, match=r"finds \[1, 0\] instances for the workers"):
+            BucketedDataLoader(reader, folder / "one.txt", batch_size=8)
+    (folder / f"{rank}.json").write_text(json.dumps(epochs))
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+def test_two_workers_share_the_data_in_as_many_batches(tmp_path):
+    sentences = [length * [f"word{length}"] for length in range(1, 10)]
+    blocks = ["".join(f"{word} O\n" for word in words) for words in sentences]
+    (tmp_path / "nine.txt").write_text("\n".join(blocks))
+    (tmp_path / "one.txt").write_text(blocks[0])
+    torch.multiprocessing.spawn(read_in_a_worker, args=(tmp_path,), nprocs=2)
+    workers = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
+    for (*loaders,), batch_size in zip(zip(*workers), BATCH_SIZES * len(READERS)):
+        for epochs in zip(*loaders):
+            # one has five sentences, the other four
+            num_batches = min(-(-5 // batch_size), 4)
+            assert [len(batches) for batches in epochs] == [num_batches] * 2
+            assert sorted(sum(sum(epochs, []), [])) == sorted(sentences)
+
+
+def toy_params(**changes):
+    return Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet", changes)
+
+
+def test_the_template_uses_it_for_training_and_development(at_root):
+    params = toy_params()
+    reader = DatasetReader.from_params(params["dataset_reader"])
+    for name, is_shuffled in {"data_loader": True, "validation_data_loader": False}.items():
+        loader = DataLoader.from_params(params[name], reader=reader, data_path="data/toy/dev.txt")
+        assert isinstance(loader, BucketedDataLoader)
+        assert loader._shuffle is is_shuffled
+
+
+@pytest.mark.slow
+def test_evaluation_writes_predictions_in_the_order_of_the_file_if_asked_to(
+    trained, tmp_path, at_root, reader
+):
+    overrides = {"validation_data_loader": {"sort_by_length": False, "batch_size": 4}}
+    evaluate_from_archive(
+        trained / "model.tar.gz",
+        "data/toy/test.txt",
+        predictions_output_file=str(tmp_path / "predictions.jsonl"),
+        cmd_overrides=json.dumps(overrides),
+    )
+    batches = map(json.loads, (tmp_path / "predictions.jsonl").read_text().splitlines())
+    expected = [instance["metadata"]["words"] for instance in reader.read("data/toy/test.txt")]
+    assert sum((batch["words"] for batch in batches), []) == expected
+
+
+@pytest.mark.slow
+def test_the_search_for_a_learning_rate_accepts_it(tmp_path, at_root):
+    find_learning_rate_model(toy_params(), str(tmp_path / "search"), num_batches=12)
+    assert (tmp_path / "search/lr-losses.png").exists()
+
+
+@TrainerCallback.register("break_off_once")
+class BreakOffOnce(TrainerCallback):
+    """Ends training, once, in the last epoch but one."""
+
+    is_broken = False
+
+    def on_batch(self, trainer, *args, is_training=True, **kwargs):
+        if is_training and trainer._epochs_completed == 2 and not BreakOffOnce.is_broken:
+            BreakOffOnce.is_broken = True
+            raise InterruptedError
+
+
+@pytest.mark.slow
+def test_a_recovered_run_goes_on_as_if_never_broken_off(tmp_path, at_root):
+    changes = {"trainer.num_epochs": 4, "trainer.callbacks": ["break_off_once"]}
+    changes.update({f"model.encoder.{name}dropout": 0 for name in ("", "input_", "output_")})
+    with pytest.raises(InterruptedError):
+        train_model(toy_params(**changes), str(tmp_path / "broken"))
+    recovered = train_model(toy_params(**changes), str(tmp_path / "broken"), recover=True)
+    unbroken = train_model(toy_params(**changes), str(tmp_path / "unbroken"))
+    # single precision, four epochs
+    torch.testing.assert_close(recovered.state_dict(), unbroken.state_dict(), rtol=1e-3, atol=1e-4)

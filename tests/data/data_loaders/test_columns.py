@@ -1,0 +1,189 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data.fields import (
+    AdjacencyField,
+    ArrayField,
+    FlagField,
+    LabelField,
+    ListField,
+    MetadataField,
+    MultiLabelField,
+    SequenceLabelField,
+    SpanField,
+    TextField,
+)
+from allennlp.data.token_indexers import (
+    PretrainedTransformerIndexer,
+    PretrainedTransformerMismatchedIndexer,
+    SingleIdTokenIndexer,
+    TokenCharactersIndexer,
+)
+from allennlp.data.tokenizers import PretrainedTransformerTokenizer
+
+from tagger.data import LabelSetsField, TagField
+from tagger.data.data_loaders.columns import FieldColumn, PaddedColumn, collect_columns
+
+SENTENCES = ["Ada left", "a b c", "Charlemagne", "the unbelievably long sentence of Ada goes on"]
+VOCABULARY = Vocabulary(
+    {
+        "tokens": {"Ada": 2, "left": 1, "the": 1},
+        "token_characters": dict.fromkeys("Adaleftbcn", 1),
+        "labels": {"O": 2, "B-PER": 1},
+        "topic_labels": {"x": 1, "y": 1, "z": 1},
+    }
+)
+
+
+def text_of(sentence, **indexers):
+    tokens = [Token(word) for word in sentence.split()]
+    return TextField(tokens, indexers or {"tokens": SingleIdTokenIndexer()})
+
+
+def tags_of(text):
+    return ["B-PER" if token.text == "Ada" else "O" for token in text]
+
+
+FIELDS = {
+    "words": lambda text: text,
+    "words_with_an_end": lambda text: text_of(
+        " ".join(map(str, text)),
+        tokens=SingleIdTokenIndexer(end_tokens=["left"], token_min_padding_length=5),
+    ),
+    "characters": lambda text: text_of(
+        " ".join(map(str, text)),
+        tokens=SingleIdTokenIndexer(),
+        token_characters=TokenCharactersIndexer(min_padding_length=4),
+    ),
+    "tags": lambda text: TagField(
+        ["?" if tag == "O" else tag for tag in tags_of(text)], text, unknown_tag="?"
+    ),
+    "sequence_labels": lambda text: SequenceLabelField(tags_of(text), text),
+    "label_sets": lambda text: LabelSetsField([[tag] for tag in tags_of(text)], text),
+    "label": lambda text: LabelField("xyz"[len(text) % 3], "topic_labels"),
+    "labels": lambda text: MultiLabelField("xyz"[: len(text) % 3], "topic_labels"),
+    "array": lambda text: ArrayField(np.ones((len(text), 3), np.float32), padding_value=-7),
+    "adjacency": lambda text: AdjacencyField([(0, len(text) - 1)], text, padding_value=-3),
+    "span": lambda text: SpanField(0, len(text) - 1, text),
+    "metadata": lambda text: MetadataField({"words": [str(token) for token in text]}),
+    "flag": lambda text: FlagField(True),
+    "spans": lambda text: ListField([SpanField(i, i, text) for i in range(len(text))]),
+    "sentences": lambda text: ListField([text] * (len(text) % 2 + 1)),
+}
+NOT_PADDED_SIMPLY = {"metadata", "flag", "spans", "sentences"}
+
+
+def instances_of(make_field):
+    instances = [Instance({"field": make_field(text_of(sentence))}) for sentence in SENTENCES]
+    for instance in instances:
+        instance.index_fields(VOCABULARY)
+    return instances
+
+
+def assert_same(ours, theirs):
+    assert type(ours) is type(theirs)
+    if isinstance(theirs, torch.Tensor):
+        assert ours.dtype == theirs.dtype
+        assert torch.equal(ours, theirs)
+    elif isinstance(theirs, dict):
+        assert list(ours) == list(theirs)
+        for key in theirs:
+            assert_same(ours[key], theirs[key])
+    else:
+        assert ours == theirs
+
+
+def assert_batches_are_those_of_allennlp(instances):
+    column = collect_columns(instances)["field"]
+    for indices in ([0], [2, 1], [1, 0, 2], [3, 1, 1, 2, 0]):
+        batch = Batch([instances[i] for i in indices])
+        assert_same(column.batch(np.array(indices)), batch.as_tensor_dict()["field"])
+    return column
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_batches_are_those_of_allennlp(name):
+    column = assert_batches_are_those_of_allennlp(instances_of(FIELDS[name]))
+    assert type(column) is (FieldColumn if name in NOT_PADDED_SIMPLY else PaddedColumn)
+
+
+@pytest.fixture(scope="session")
+def transformer(tmp_path_factory):
+    """The folder of a transformer's tokenizer, whose padding is not 0."""
+    transformers = pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("transformer")
+    words = ["[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PAD]", "ada", "left", "the", *"abcdelmn"]
+    pieces = [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    (folder / "vocab.txt").write_text("\n".join([*words, *pieces]))
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize("max_length", [None, 8])
+def test_wordpieces_of_words_are_batched_as_by_allennlp(transformer, max_length):
+    indexer = PretrainedTransformerMismatchedIndexer(transformer, max_length=max_length)
+    instances = instances_of(lambda text: text_of(" ".join(map(str, text)), bert=indexer))
+    column = assert_batches_are_those_of_allennlp(instances)
+    assert isinstance(column, PaddedColumn)
+    # By wordpieces, which are more than the words.
+    assert (column.lengths() > [len(sentence.split()) for sentence in SENTENCES]).all()
+
+
+def test_wordpieces_are_batched_as_by_allennlp(transformer):
+    tokenizer = PretrainedTransformerTokenizer(transformer)
+    indexer = PretrainedTransformerIndexer(transformer)
+    instances = instances_of(
+        lambda text: TextField(tokenizer.tokenize(" ".join(map(str, text))), {"bert": indexer})
+    )
+    assert isinstance(assert_batches_are_those_of_allennlp(instances), PaddedColumn)
+
+
+def test_metadata_are_the_objects_themselves():
+    instances = instances_of(FIELDS["metadata"])
+    (batched,) = collect_columns(instances)["field"].batch(np.array([1]))
+    assert batched is instances[1]["field"].metadata
+
+
+class UnevenlyPadded(ArrayField):
+    """Pads with what no constant is."""
+
+    def as_tensor(self, padding_lengths):
+        (length,) = padding_lengths.values()
+        return torch.arange(length)
+
+
+def test_other_padding_than_a_constant_is_left_to_the_field():
+    instances = instances_of(lambda text: UnevenlyPadded(np.zeros(len(text))))
+    assert isinstance(assert_batches_are_those_of_allennlp(instances), FieldColumn)
+
+
+@pytest.mark.parametrize("name", ["words", "characters", "tags", "label_sets"])
+def test_length_is_that_of_the_sentence(name):
+    column = collect_columns(instances_of(FIELDS[name]))["field"]
+    assert column.lengths().tolist() == [2, 3, 1, 8]
+
+
+@pytest.mark.parametrize("name", ["label", "labels", "metadata", "span"])
+def test_what_is_as_long_everywhere_has_no_length(name):
+    assert collect_columns(instances_of(FIELDS[name]))["field"].lengths().tolist() == [0] * 4
+
+
+def test_arrays_are_compact():
+    column = collect_columns(instances_of(FIELDS["sequence_labels"]))["field"]
+    # 14 tags of one byte; for each sentence 8 bytes that say where its tags are and 4 that say how many
+    assert column.nbytes == 14 + 4 * 12
+
+
+def test_instances_of_different_fields_are_refused():
+    text = text_of("Ada left")
+    instances = [Instance({"tokens": text}), Instance({"tokens": text, "flag": FlagField(True)})]
+    with pytest.raises(
+        ConfigurationError,
+        match=r"first has tokens \(TextField\), number 2 has flag \(FlagField\), tokens \(TextF",
+    ):
+        collect_columns(instances[i] for i in range(2) if not instances[i].index_fields(VOCABULARY))
