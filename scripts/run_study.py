@@ -52,8 +52,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     (options.folder / "summary.md").write_text(summary + "\n")
     print(summary)
     if failed:
-        logs = ", ".join(str(job.log(options.folder)) for job in failed)
-        raise SystemExit(f"{len(failed)} runs failed: see {logs}; run this again to retry them")
+        raise SystemExit(f"{len(failed)} runs failed; mend what their logs say and run this again")
 
 
 def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:

@@ -1,11 +1,12 @@
 """Studies: many training runs that differ in a setting, and what came of them."""
 
 from tagger.studies.jobs import Job, default_num_workers, run_jobs, seeded_jobs
-from tagger.studies.results import Column, format_summary, read_results, write_results
+from tagger.studies.results import Column, Result, format_summary, read_results, write_results
 
 __all__ = [
     "Column",
     "Job",
+    "Result",
     "default_num_workers",
     "format_summary",
     "read_results",

@@ -6,9 +6,11 @@ import os
 import shutil
 import sys
 import time
-from multiprocessing.connection import wait
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence
+from typing import Any, Iterable, List, Mapping, NamedTuple, Sequence
+
+from tagger.studies.work import Work, train
 
 #: Holds the job's config; the last thing that a run writes.
 JOB_FILE = "job.json"
@@ -23,7 +25,7 @@ class Job(NamedTuple):
 
     Attributes:
         factors: What distinguishes it, by name: its variant or its weight, and its seed.
-        config: Its config, complete, as `allennlp train` takes it.
+        config: Its config, complete, as `allennlp train` takes it; or what else its work is to be told.
     """
 
     factors: Mapping[str, Any]
@@ -66,16 +68,21 @@ def default_num_workers(config: Mapping[str, Any]) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int) -> List[Job]:
+def run_jobs(
+    jobs: Sequence[Job],
+    study: Path,
+    num_workers: int,
+    work: Work = train,
+) -> List[Job]:
     """Runs what is not finished yet, each job in a process of one thread, and prints progress.
 
-    A job that was interrupted is begun anew, so that its result is that of its seed. What a finished
-    one leaves in its folder are its metrics, its archive and its log.
+    A job that was interrupted is begun anew, so that its result is that of its seed.
 
     Args:
         jobs: the study's jobs.
         study: the study's folder; jobs have folders in it.
         num_workers: how many jobs to run side by side.
+        work: what a job does with its config.
 
     Returns:
         The jobs that failed; their logs say why.
@@ -91,35 +98,27 @@ def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int) -> List[Job]:
     # A server that has imported everything once forks a process for each job.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tagger", "allennlp.commands"])
-    failed: List[Job] = []
-    running: Dict[Any, Job] = {}
-    num_done, start = 0, time.monotonic()
-    queue = list(todo)
-    try:
-        while queue or running:
-            while queue and len(running) < num_workers:
-                job = queue.pop(0)
-                process = context.Process(target=_run, args=(job, study))
-                process.start()
-                running[process] = job
-            ended = set(wait([process.sentinel for process in running]))
-            for process in [process for process in running if process.sentinel in ended]:
-                process.join()
-                job = running.pop(process)
-                num_done += 1
-                if process.exitcode != 0 or not job.is_finished(study):
-                    failed.append(job)
-                remaining = (time.monotonic() - start) / num_done * (len(todo) - num_done)
-                print(
-                    f"[{num_done}/{len(todo)}] {describe(job)}: "
-                    f"{'FAILED' if job in failed else 'done'}; "
-                    f"about {remaining / 60:.0f} min left",
-                    flush=True,
-                )
-    finally:
-        for process in running:
+
+    def attempt(job: Job) -> Job:
+        process = context.Process(target=_run, args=(job, study, work))
+        process.start()
+        try:
+            process.join()
+        finally:
             process.terminate()
-    return failed
+        return job
+
+    start = time.monotonic()
+    with ThreadPool(num_workers) as pool:
+        for num_done, job in enumerate(pool.imap_unordered(attempt, todo), start=1):
+            remaining = (time.monotonic() - start) / num_done * (len(todo) - num_done)
+            print(
+                f"[{num_done}/{len(todo)}] {describe(job)}: "
+                f"{'done' if job.is_finished(study) else f'FAILED, see {job.log(study)}'}; "
+                f"about {remaining / 60:.0f} min left",
+                flush=True,
+            )
+    return [job for job in todo if not job.is_finished(study)]
 
 
 def describe(job: Job) -> str:
@@ -127,11 +126,8 @@ def describe(job: Job) -> str:
     return ", ".join(f"{name} {value}" for name, value in job.factors.items())
 
 
-def _run(job: Job, study: Path) -> None:
-    """Trains, in a process of its own, with everything it says in its log."""
-    from allennlp.commands.train import train_model
-    from allennlp.common import Params
-
+def _run(job: Job, study: Path, work: Work) -> None:
+    """Does a job in a process of its own, with everything it says in its log."""
     folder = job.folder(study)
     # What lies here is of an attempt that was interrupted.
     shutil.rmtree(folder, ignore_errors=True)
@@ -139,10 +135,7 @@ def _run(job: Job, study: Path) -> None:
     with job.log(study).open("w") as log:
         os.dup2(log.fileno(), sys.stdout.fileno())
         os.dup2(log.fileno(), sys.stderr.fileno())
-        config = json.loads(json.dumps(job.config))
-        train_model(Params(config), str(folder), file_friendly_logging=True)
-    for checkpoint in folder.glob("*.th"):
-        checkpoint.unlink()
+        work(job.config, folder)
     (folder / JOB_FILE).write_text(_as_json(job.config))
 
 

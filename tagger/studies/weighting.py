@@ -1,0 +1,120 @@
+"""A study of class weights: every strategy with every label, weight and seed."""
+
+import math
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Sequence
+
+from tagger.studies.jobs import Job, seeded_jobs
+from tagger.studies.results import Result
+
+#: Weights that are applied after training, by the settings of decoding.
+DECODE_BIAS = "decode_bias"
+STRATEGIES = (
+    "emission",
+    "emission_transition",
+    "lannoy",
+    "chain",
+    "marginal",
+    "softmax_margin",
+    DECODE_BIAS,
+)
+
+
+def plain_jobs(config: Mapping[str, Any], seeds: Sequence[int]) -> List[Job]:
+    """Returns the jobs that train without weights, which stand for weight 1 of every strategy."""
+    return seeded_jobs({"strategy": "plain", "label": "none", "weight": 1}, config, seeds)
+
+
+def weighted_jobs(
+    config: Mapping[str, Any],
+    strategies: Sequence[str],
+    labels: Sequence[str],
+    weights: Sequence[float],
+    seeds: Sequence[int],
+) -> List[Job]:
+    """Returns the jobs that train with a weight, those of weight 1 left out.
+
+    Args:
+        config: of a tagger with the head `crf`.
+        strategies: names of weightings; `DECODE_BIAS` needs no training.
+        labels: those to weight, one at a time.
+        weights: of the label, the others weighing 1.
+        seeds: of the runs. All jobs of the first come first.
+    """
+    return [
+        job
+        for seed in seeds
+        for strategy in strategies
+        if strategy != DECODE_BIAS
+        for label in labels
+        for weight in weights
+        if weight != 1
+        for job in seeded_jobs(
+            _factors(strategy, label, weight), _weighted(config, strategy, label, weight), [seed]
+        )
+    ]
+
+
+def biased_jobs(
+    plain: Sequence[Job], study: Path, labels: Sequence[str], weights: Sequence[float]
+) -> List[Job]:
+    """Returns the jobs that evaluate plain models with a bias for a label when they decode.
+
+    The bias is the logarithm of the weight: it multiplies the odds of the label's opening tags.
+
+    Args:
+        plain: the jobs that trained the models.
+        study: the study's folder.
+        labels: those to favour, one at a time.
+        weights: of the label, the others weighing 1.
+    """
+    return [
+        Job(
+            {**_factors(DECODE_BIAS, label, weight), "seed": job.factors["seed"]},
+            {
+                "archive": str(job.folder(study) / "model.tar.gz"),
+                "overrides": {"model.head.decode_bias": {label: math.log(weight)}},
+            },
+        )
+        for job in plain
+        for label in labels
+        for weight in weights
+        if weight != 1
+    ]
+
+
+def with_plain_results(
+    plain: Sequence[Result],
+    weighted: Sequence[Result],
+    strategies: Sequence[str],
+    labels: Sequence[str],
+) -> List[Result]:
+    """Returns all results by strategy, label, weight and seed, the plain ones as weight 1 of each."""
+    results = list(weighted) + [
+        Result({**_factors(strategy, label, 1), "seed": result.factors["seed"]}, result.metrics)
+        for strategy in strategies
+        for label in labels
+        for result in plain
+    ]
+    return sorted(
+        results,
+        key=lambda result: (
+            strategies.index(result.factors["strategy"]),
+            labels.index(result.factors["label"]),
+            result.factors["weight"],
+            result.factors["seed"],
+        ),
+    )
+
+
+def _factors(strategy: str, label: str, weight: float) -> Dict[str, Any]:
+    return {"strategy": strategy, "label": label, "weight": weight}
+
+
+def _weighted(
+    config: Mapping[str, Any], strategy: str, label: str, weight: float
+) -> Dict[str, Any]:
+    weighting = {"type": strategy, "label_weights": {label: weight}}
+    model = config["model"]
+    head = {"type": "crf", **model.get("head", {}), "weighting": weighting}
+    return {**config, "model": {**model, "head": head}}

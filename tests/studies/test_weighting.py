@@ -1,0 +1,79 @@
+import json
+import math
+
+import pytest
+
+from scripts import weighting_study
+from tagger.studies import Result
+from tagger.studies.weighting import biased_jobs, plain_jobs, weighted_jobs, with_plain_results
+from tests.conftest import CONFIGS
+
+CONFIG = {"model": {"type": "sequence_tagger", "encoder": 1}}
+
+
+def test_every_strategy_label_weight_and_seed_is_a_job_with_its_weighting():
+    jobs = weighted_jobs(CONFIG, ["chain", "decode_bias"], ["PER", "LOC"], [0.5, 1, 2], [1, 2])
+    assert len(jobs) == len({tuple(job.factors.values()) for job in jobs}) == 2 * 2 * 2
+    assert [job.factors["seed"] for job in jobs] == [1] * 4 + [2] * 4
+    job = jobs[1]
+    assert job.factors == {"strategy": "chain", "label": "PER", "weight": 2, "seed": 1}
+    assert job.config["model"] == {
+        "type": "sequence_tagger",
+        "encoder": 1,
+        "head": {"type": "crf", "weighting": {"type": "chain", "label_weights": {"PER": 2}}},
+    }
+    assert "head" not in CONFIG["model"]
+
+
+def test_a_head_keeps_its_other_settings():
+    config = {"model": {"head": {"type": "crf", "constrain_training": True}}}
+    (job,) = weighted_jobs(config, ["chain"], ["PER"], [2], [1])
+    assert job.config["model"]["head"]["constrain_training"]
+
+
+def test_a_weight_biases_decoding_by_its_logarithm(tmp_path):
+    (plain,) = plain_jobs(CONFIG, [7])
+    (job,) = biased_jobs([plain], tmp_path, ["PER"], [1, 2])
+    assert job.factors == {"strategy": "decode_bias", "label": "PER", "weight": 2, "seed": 7}
+    assert job.config["archive"] == str(plain.folder(tmp_path) / "model.tar.gz")
+    assert job.config["overrides"] == {"model.head.decode_bias": {"PER": math.log(2)}}
+
+
+def test_the_plain_result_stands_for_weight_one_of_every_strategy_and_label():
+    plain = Result({"strategy": "plain", "label": "none", "weight": 1, "seed": 1}, {"f1": 0.5})
+    heavy = Result({"strategy": "chain", "label": "PER", "weight": 2, "seed": 1}, {"f1": 0.6})
+    light = Result({"strategy": "chain", "label": "PER", "weight": 0.5, "seed": 1}, {"f1": 0.4})
+    results = with_plain_results([plain], [heavy, light], ["chain", "lannoy"], ["PER"])
+    assert [tuple(result.factors.values()) for result in results] == [
+        ("chain", "PER", 0.5, 1),
+        ("chain", "PER", 1, 1),
+        ("chain", "PER", 2, 1),
+        ("lannoy", "PER", 1, 1),
+    ]
+    assert results[1].metrics == results[3].metrics == plain.metrics
+
+
+@pytest.mark.slow
+def test_the_study_runs_from_one_command(at_root, tmp_path, capfd):
+    overrides = {
+        "trainer.num_epochs": 1,
+        "test_data_path": "data/toy/test.txt",
+        "evaluate_on_test": True,
+    }
+    arguments = [str(CONFIGS / "toy_bilstm_crf.jsonnet"), "-s", str(tmp_path), "--labels", "PER"]
+    arguments += ["--weights", "1", "3", "--strategies", "chain", "decode_bias", "--seeds", "1"]
+    weighting_study.main([*arguments, "-o", json.dumps(overrides)])
+    lines = (tmp_path / "results.csv").read_text().splitlines()
+    assert lines[0] == "strategy,label,weight,seed,metric,value"
+    for strategy in ("chain", "decode_bias"):
+        for weight in (1, 3):
+            for metric in ("best_validation_recall-PER", "test_recall-PER"):
+                assert any(
+                    line.startswith(f"{strategy},PER,{weight},1,{metric},") for line in lines
+                ), (strategy, weight, metric)
+
+
+def test_a_weight_of_nothing_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        weighting_study.main(["config", "-s", str(tmp_path), "--labels", "PER", "--weights", "0"])
+    assert "weights must be above 0; got 0" in capsys.readouterr().err
