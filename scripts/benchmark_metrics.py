@@ -1,5 +1,7 @@
 #!/usr/bin/env python
-"""Compares the speed of span scores with seqeval's on synthetic tags, after checking that they agree.
+"""Compares the speed of `TagScores` with seqeval's on synthetic tags, after checking that they agree.
+
+Ours are scores of spans and tokens and all confusions, seqeval's the scores of spans.
 
 Usage: python scripts/benchmark_metrics.py [--num-tokens 1000000]
 """
@@ -13,7 +15,7 @@ import torch
 from allennlp.data import Vocabulary
 from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
-from tagger.metrics import SpanScores
+from tagger.metrics import TagScores
 
 LABELS = ("LOC", "MISC", "ORG", "PER")
 TAGS = ["O"] + [f"{prefix}-{label}" for label in LABELS for prefix in "BI"]
@@ -23,7 +25,7 @@ NUM_RUNS = 5
 
 
 def main() -> None:
-    """Checks that both give the same scores, then prints tokens per second."""
+    """Checks that both give the same scores, then prints seconds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--num-tokens", type=int, default=1_000_000)
     num_sentences = parser.parse_args().num_tokens // NUM_TOKENS_PER_SENTENCE
@@ -33,11 +35,12 @@ def main() -> None:
     gold_strings, predicted_strings = to_strings(gold), to_strings(predicted)
 
     def ours(batch_size: int) -> List[float]:
-        metric = SpanScores(vocabulary)
+        metric = TagScores(vocabulary)
         for start in range(0, num_sentences, batch_size):
             batch = slice(start, start + batch_size)
             metric(predicted_tensor[batch], gold_tensor[batch])
         scores = metric.get_metric()
+        assert sum(metric.get_confusions().values()) > num_tokens
         return [scores[f"f1-measure-{label}"] for label in LABELS]
 
     def seqevals() -> List[float]:
@@ -52,11 +55,11 @@ def main() -> None:
     print(f"{num_tokens:,} tokens, the same F1 of each label: {np.round(f1, 4).tolist()}")
 
     seqeval_seconds = best_seconds(seqevals)
-    print(f"seqeval                       {num_tokens / seqeval_seconds:14,.0f} tokens/s")
+    print(f"seqeval                      {seqeval_seconds:8.2f} s")
     for batch_size in (BATCH_SIZE, num_sentences):
         seconds = best_seconds(lambda size=batch_size: ours(size))  # type: ignore[misc]
         print(
-            f"SpanScores, batches of {batch_size:6d} {num_tokens / seconds:14,.0f} tokens/s, "
+            f"TagScores, batches of {batch_size:6d} {seconds:8.2f} s, "
             f"{seqeval_seconds / seconds:.0f} times as fast"
         )
 
