@@ -254,7 +254,10 @@ def test_the_template_uses_it_for_training_and_development(at_root):
 def test_evaluation_writes_predictions_in_the_order_of_the_file_if_asked_to(
     trained, tmp_path, at_root, reader
 ):
-    overrides = {"validation_data_loader": {"sort_by_length": False, "batch_size": 4}}
+    overrides = {
+        "validation_data_loader.sort_by_length": False,
+        "validation_data_loader.batch_size": 4,
+    }
     evaluate_from_archive(
         trained / "model.tar.gz",
         "data/toy/test.txt",

@@ -159,7 +159,7 @@ def test_instances_without_a_label_are_refused():
 @pytest.mark.slow
 def test_the_toy_config_trains_with_it(tmp_path, at_root):
     sampler = {"type": "oversampling", "batch_size": 8, "threshold": 0.2, "empty_rate": 0.5}
-    data_loader = {"batch_size": None, "batch_sampler": sampler}
+    data_loader = {"type": "bucketed", "batch_sampler": sampler}
     overrides = {"data_loader": data_loader, "trainer.num_epochs": 2}
     train_model(
         Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet", overrides), str(tmp_path / "run")
