@@ -1,7 +1,7 @@
 """What models share that show their scores."""
 
 import logging
-from typing import Dict
+from typing import Dict, List
 
 from allennlp.models import Model
 
@@ -35,6 +35,10 @@ class ScoredModel(Model):
         """What was taken for what since the last reset, if that is counted."""
         return {}
 
+    def get_tables(self) -> List[str]:
+        """More tables of what was seen since the last reset, to log below that of the scores."""
+        return []
+
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """The scores of what was seen since the last reset; none while training, unless asked for.
 
@@ -52,7 +56,7 @@ class ScoredModel(Model):
                 return {}
         if not reset:
             return headlines(self.get_scores(reset))
-        confusions = self.get_confusions()
+        confusions, tables = self.get_confusions(), self.get_tables()
         scores = self.get_scores(reset)
         if self.training:
             return scores
@@ -60,5 +64,5 @@ class ScoredModel(Model):
         if self.is_in_training:
             return scores
         scores.update(confusions)
-        logger.info("Scores\n%s", format_scores(scores))
+        logger.info("Scores\n%s", "\n\n".join([format_scores(scores), *tables]))
         return scores

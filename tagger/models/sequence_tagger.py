@@ -174,6 +174,9 @@ class SequenceTagger(ScoredModel):
     def get_confusions(self) -> Dict[str, int]:
         return self.head.get_confusions()
 
+    def get_tables(self) -> List[str]:
+        return self.head.get_tables()
+
     def _loss(self, sequence_losses: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.loss_reduction == "sentence":
             return sequence_losses.mean()

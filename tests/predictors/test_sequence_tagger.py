@@ -75,6 +75,25 @@ def test_instances_of_the_dataset_reader_are_tagged(predictor, at_root):
         assert len(prediction["tags"]) == len(prediction["tokens"])
 
 
+def test_entities_have_probabilities_and_tokens_those_of_all_tags_on_request(archive):
+    text = "Ada Lovelace met Charles Babbage in London."
+    plain = Predictor.from_archive(archive).predict(text)
+    assert "probabilities" not in plain
+    assert all(0 < entity["probability"] <= 1 for entity in plain["entities"])
+    predictor = Predictor.from_archive(archive, extra_args={"probabilities": True})
+    prediction = predictor.predict(text)
+    assert json.loads(predictor.dump_line(prediction)) == prediction
+    assert prediction["entities"] == plain["entities"]
+    assert plain["entities"]
+    of_tokens = prediction["probabilities"]
+    assert [sum(of_tags.values()) for of_tags in of_tokens] == pytest.approx([1] * 8, abs=1e-5)
+    for entity in prediction["entities"]:
+        # An entity is at most as probable as any of its tags.
+        for token in range(entity["tokens"][0], entity["tokens"][1] + 1):
+            of_its_tag = of_tokens[token][prediction["tags"][token]]
+            assert entity["probability"] <= of_its_tag + 1e-5
+
+
 def test_plain_labels_have_no_entities(predictor, fixed_tags, archive):
     fixed_tags(["VERB"])
     archive.model.tag_encoding = None

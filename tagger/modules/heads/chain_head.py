@@ -7,7 +7,7 @@ from allennlp.data import Vocabulary
 
 from tagger.data.fields import tags_in_order
 from tagger.linear_chain import ChainScores, tag_marginals
-from tagger.metrics.calibration_error import CalibrationError
+from tagger.metrics import CalibrationError
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.entity_finder import Entities, EntityFinder
 from tagger.modules.heads.tagging_head import TaggingHead
@@ -118,6 +118,10 @@ class ChainHead(TaggingHead):
         if self._calibration is not None:
             scores["calibration-error"] = self._calibration.get_metric(reset)
         return scores
+
+    def get_tables(self) -> List[str]:
+        """How often entities are right by their probability."""
+        return [] if self._calibration is None else [self._calibration.format_table()]
 
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]

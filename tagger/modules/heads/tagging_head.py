@@ -97,6 +97,10 @@ class TaggingHead(torch.nn.Module, Registrable):
         """What was taken for what since the last reset, as in `TagScores`."""
         return self._scores.get_confusions()
 
+    def get_tables(self) -> List[str]:
+        """Tables to read of what was seen since the last reset, besides that of the scores."""
+        return []
+
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]
     ) -> Dict[str, List[Any]]:

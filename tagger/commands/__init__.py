@@ -1,0 +1,1 @@
+"""Subcommands of `allennlp` of our own; AllenNLP imports them when it looks for plugins."""

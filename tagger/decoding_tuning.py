@@ -1,0 +1,273 @@
+"""Settings of a decoder, fitted to labelled data without training.
+
+Letters: `B` sentences, `T` tokens, `K` tags, `C` labels, `S` spans.
+"""
+
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from tagger.did_you_mean import did_you_mean
+from tagger.metrics.label_scores import macro_average, precision_recall_f1
+from tagger.metrics.span_counts import lay_end_to_end, tag_tables
+from tagger.metrics.span_matches import SpanMatches, match_spans
+from tagger.modules.chain_decoder import ChainDecoder
+from tagger.modules.heads import ChainHead
+
+#: What a label can be tuned to, and what the number of such a target is.
+MEASURES = ("precision", "recall", "f_beta", "macro_f1")
+#: By what: a label's bias, which finds more or less of it, or its threshold, which only drops.
+MEANS = ("bias", "threshold")
+
+#: The biases to try, in nats: from -12 to 12, then more closely around the best.
+COARSE_STEP, FINE_STEP, LARGEST_BIAS = 0.5, 0.0625, 12.0
+#: The bias of one label moves spans of others, so all are fitted again, at most so often.
+MAX_PASSES = 5
+
+
+class Settings(NamedTuple):
+    """Of a `ChainDecoder`, by label.
+
+    Attributes:
+        decode_bias: in nats.
+        entity_thresholds: probabilities.
+    """
+
+    decode_bias: Dict[str, float]
+    entity_thresholds: Dict[str, float]
+
+    def changed(
+        self, label: str, bias: Optional[float] = None, threshold: Optional[float] = None
+    ) -> "Settings":
+        """Returns settings with these of one label in place of its own."""
+        return Settings(
+            _replaced(self.decode_bias, label, bias),
+            _replaced(self.entity_thresholds, label, threshold),
+        )
+
+
+class Target(NamedTuple):
+    """What is wanted of a label.
+
+    Attributes:
+        label: the label to tune.
+        measure: `"precision"`: the highest recall at a precision of at least `value`. `"recall"`: the
+            highest precision at a recall of at least `value`. `"f_beta"`: the highest F score, in which
+            recall counts `value` times as much as precision (van Rijsbergen 1979, chapter 7).
+            `"macro_f1"`: the highest mean F1 of all labels.
+        value: see there; of no account for `"macro_f1"`.
+    """
+
+    label: str
+    measure: str
+    value: float = 0.0
+
+    def merit(self, counts: np.ndarray, label: int) -> Tuple[bool, float, float]:
+        """Whether the target is met, and then two numbers by which the higher is the better.
+
+        Args:
+            counts: (3, C), true positives, predicted and gold.
+            label: the index of the label.
+        """
+        precision, recall, _ = precision_recall_f1(counts[:, label]).tolist()
+        if self.measure == "precision":
+            is_met = precision >= self.value
+            return (is_met, recall, precision) if is_met else (is_met, precision, recall)
+        if self.measure == "recall":
+            is_met = recall >= self.value
+            return (is_met, precision, recall) if is_met else (is_met, recall, precision)
+        if self.measure == "macro_f1":
+            return True, macro_average(counts)[2], precision
+        true_positives, num_predicted, num_gold = counts[:, label].tolist()
+        weight = self.value**2
+        total = weight * num_gold + num_predicted
+        return True, (1 + weight) * true_positives / max(total, 1e-9), precision
+
+
+class Batch(NamedTuple):
+    """Sentences that are decoded again and again.
+
+    Attributes:
+        emissions: (B, T, K).
+        tags: (B, T) int64, the gold tags, -1 where unknown.
+        mask: (B, T) bool, right-padded.
+    """
+
+    emissions: torch.Tensor
+    tags: torch.Tensor
+    mask: torch.Tensor
+
+
+class DecodedEntities(NamedTuple):
+    """The S entities predicted under some settings, those that count.
+
+    Attributes:
+        labels: (S,) int64, indices of labels.
+        is_right: (S,) bool.
+        probabilities: (S,) float32; NaN where they were not asked for.
+    """
+
+    labels: np.ndarray
+    is_right: np.ndarray
+    probabilities: np.ndarray
+
+
+class DecodingTuner:
+    """Tries settings of a head's decoder on labelled sentences.
+
+    Args:
+        head: whose decoder is tuned; left with whatever was tried last.
+        tags: all tags, in the order of their indices.
+        tag_encoding: how they spell spans.
+        batches: the sentences, on the CPU as the head is.
+    """
+
+    def __init__(
+        self, head: ChainHead, tags: Sequence[str], tag_encoding: str, batches: Sequence[Batch]
+    ) -> None:
+        self.head = head
+        self._tags = tags
+        self._tag_encoding = tag_encoding
+        self.batches = batches
+        self._tables = tag_tables(tags, tag_encoding)
+        self.labels: List[str] = self._tables.labels
+        gold = [self._match(batch, batch.tags).spans.labels for batch in batches]
+        self._num_gold = self._count(np.concatenate(gold))
+
+    def counts(self, settings: Settings) -> np.ndarray:
+        """Returns true positives, predicted and gold entities of each label, (3, C) int64."""
+        return self._counts(self._decode(settings, with_probabilities=False))
+
+    def tune(
+        self, targets: Sequence[Target], start: Settings, means: Optional[Sequence[str]] = None
+    ) -> Settings:
+        """Finds settings that do best by these targets.
+
+        One label's setting is sought at a time, the others' being what they are, until nothing changes.
+        Of several targets that cannot be had together, that is not the best compromise.
+
+        Args:
+            targets: at most one for each label.
+            start: the settings to start from; what they hold of other labels stays.
+            means: by which to tune, some of `MEANS`; of several, each label takes the one that does
+                better. By default both, but for the macro F1 the bias.
+
+        Raises:
+            ConfigurationError: if a target's label is unknown or named twice, or its number is out of
+                range.
+        """
+        self._check(targets)
+        settings = start
+        for _ in range(MAX_PASSES if len(targets) > 1 else 1):
+            before = settings
+            for target in targets:
+                settings = self._fit(target, settings, means)
+            if settings == before:
+                break
+        return settings
+
+    def _fit(self, target: Target, settings: Settings, means: Optional[Sequence[str]]) -> Settings:
+        means = means or (MEANS[:1] if target.measure == "macro_f1" else MEANS)
+        label = self.labels.index(target.label)
+        # Entities below the thresholds of others are no concern of this label.
+        others = settings if target.measure == "macro_f1" else Settings(settings.decode_bias, {})
+
+        def merit_of(bias: float) -> Tuple[bool, float, float]:
+            return target.merit(self.counts(others.changed(target.label, bias=bias)), label)
+
+        found = []
+        if "bias" in means:
+            bias = max(_by_size(0.0, LARGEST_BIAS, COARSE_STEP), key=merit_of)
+            bias = max(_by_size(bias, COARSE_STEP, FINE_STEP), key=merit_of)
+            found.append((merit_of(bias), settings.changed(target.label, bias=bias)))
+        if "threshold" in means:
+            merit, threshold = max(
+                self._cuts(target, others.changed(target.label)), key=lambda cut: cut[0]
+            )
+            found.append((merit, settings.changed(target.label, threshold=threshold)))
+        return max(found, key=lambda each: each[0])[1]
+
+    def _cuts(
+        self, target: Target, settings: Settings
+    ) -> Iterator[Tuple[Tuple[bool, float, float], float]]:
+        """Yields what each threshold of a label does that makes a difference, the lowest first."""
+        label = self.labels.index(target.label)
+        entities = self._decode(settings, with_probabilities=True)
+        counts = self._counts(entities)
+        is_of_label = entities.labels == label
+        order = entities.probabilities[is_of_label].argsort()
+        probabilities = entities.probabilities[is_of_label][order]
+        yield target.merit(counts, label), 0.0
+        for is_right, low, high in zip(
+            entities.is_right[is_of_label][order],
+            probabilities,
+            [*probabilities[1:], np.float32(1)],
+        ):
+            counts[:2, label] -= is_right, 1
+            middle = (low + high) / 2
+            if middle > low:
+                yield target.merit(counts, label), float(middle)
+
+    def _decode(self, settings: Settings, with_probabilities: bool) -> DecodedEntities:
+        head = self.head
+        decoding = head.decoder.decoding
+        head.decoder = ChainDecoder(self._tags, self._tag_encoding, *settings, decoding)
+        parts = []
+        for batch in self.batches:
+            if with_probabilities:
+                predictions = head.predict(batch.emissions, batch.mask)
+                tags, stated = predictions["predicted_tags"], predictions["entity_probabilities"]
+            else:
+                tags = head.decode(batch.emissions, batch.mask)
+                stated = torch.full(tags.shape, torch.nan)
+            spans, is_right = self._match(batch, tags)
+            rows, places = np.divmod(spans.starts, tags.size(1) + 2)
+            parts.append((spans.labels, is_right, stated.numpy()[rows, places - 1]))
+        return DecodedEntities(*map(np.concatenate, zip(*parts)))
+
+    def _match(self, batch: Batch, tags: torch.Tensor) -> SpanMatches:
+        predicted, gold = (
+            lay_end_to_end(each.numpy(), batch.mask.numpy(), len(self._tags))
+            for each in (tags, batch.tags)
+        )
+        return match_spans(self._tables, predicted, gold)
+
+    def _counts(self, entities: DecodedEntities) -> np.ndarray:
+        right, predicted = entities.labels[entities.is_right], entities.labels
+        return np.stack([self._count(right), self._count(predicted), self._num_gold])
+
+    def _count(self, labels: np.ndarray) -> np.ndarray:
+        return np.bincount(labels, minlength=len(self.labels))
+
+    def _check(self, targets: Sequence[Target]) -> None:
+        seen = set()
+        for label, measure, value in targets:
+            if label not in self.labels:
+                raise ConfigurationError(
+                    f"`{measure}` names `{label}`, which is no label of this model "
+                    f"({', '.join(self.labels)})" + did_you_mean(label, self.labels)
+                )
+            if label in seen:
+                raise ConfigurationError(
+                    f"`{measure}` names `{label}`, which has a target already; give one for each label"
+                )
+            seen.add(label)
+            most = 1 if measure in ("precision", "recall") else np.inf
+            if measure != "macro_f1" and not (0 < value <= most and np.isfinite(value)):
+                raise ConfigurationError(
+                    f"`{measure}` gives `{label}` {value:g}; it must be above 0"
+                    + (" and at most 1" if most == 1 else " and finite")
+                )
+
+
+def _by_size(middle: float, reach: float, step: float) -> List[float]:
+    """From `middle - reach` to `middle + reach`, the nearest to 0 first: of equals it is the best."""
+    num_steps = round(reach / step)
+    return sorted((middle + k * step for k in range(-num_steps, num_steps + 1)), key=abs)
+
+
+def _replaced(values: Dict[str, float], label: str, value: Optional[float]) -> Dict[str, float]:
+    others = {name: each for name, each in values.items() if name != label}
+    return {**others, label: value} if value else others

@@ -1,0 +1,124 @@
+import json
+import subprocess
+import sys
+import tarfile
+
+import pytest
+from allennlp.commands import main
+from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.models import load_archive
+
+from tagger.commands.tune_decoding import write_settings
+from tagger.decoding_tuning import Settings
+from tests.conftest import ROOT
+
+DEV = str(ROOT / "data/toy/dev.txt")
+
+
+@pytest.fixture
+def detuned(trained, tmp_path):
+    """The toy archive, perfect on its development data, made to take every word for a person."""
+    path = tmp_path / "detuned.tar.gz"
+    write_settings(trained / "model.tar.gz", path, Settings({"PER": 100.0, "ORG": 0.25}, {}))
+    return path
+
+
+@pytest.fixture
+def run(detuned, monkeypatch, capsys):
+    """Runs the subcommand on that archive, and returns what it prints."""
+
+    def run(*arguments):
+        command = ["allennlp", "tune-decoding", str(detuned), DEV, *map(str, arguments)]
+        monkeypatch.setattr(sys, "argv", command)
+        main(prog="allennlp")
+        return capsys.readouterr().out
+
+    return run
+
+
+def evaluate(archive, overrides=""):
+    return evaluate_from_archive(str(archive), DEV, cmd_overrides=overrides)
+
+
+@pytest.mark.slow
+def test_targets_that_are_met_give_an_archive_that_meets_them(run, detuned, tmp_path):
+    output = tmp_path / "tuned.tar.gz"
+    printed = run("-o", output, "--precision", "PER=0.9", "--recall", "LOC=0.9")
+    before, after = evaluate(detuned), evaluate(output)
+    assert before["precision-PER"] < 0.9 <= after["precision-PER"]
+    assert before["recall-LOC"] < 0.9 <= after["recall-LOC"]
+    tables = printed.split("After")
+    for table, scores in zip(tables, (before, after)):
+        (line,) = (line for line in table.splitlines() if line.startswith("PER"))
+        assert line.split()[1] == f"{scores['precision-PER']:.4f}"
+    with tarfile.open(detuned) as old, tarfile.open(output) as new:
+        assert new.getnames() == old.getnames()
+        weights = [each.extractfile("weights.th").read() for each in (old, new)]
+        assert weights[0] == weights[1]
+    settings = load_archive(output).config["model"]["head"].as_dict()
+    assert settings["decode_bias"]["ORG"] == 0.25
+    assert f"decode_bias: {json.dumps(settings['decode_bias'], sort_keys=True)}" in printed
+
+
+@pytest.mark.slow
+def test_settings_can_be_overridden(trained):
+    archive = trained / "model.tar.gz"
+    before = evaluate(archive)
+    biased = evaluate(archive, '{"model.head.decode_bias": {"PER": 100}}')
+    assert biased["precision-PER"] < before["precision-PER"]
+    none = evaluate(archive, '{"model.head.entity_thresholds": {"PER": 1.0}}')
+    assert none["recall-PER"] == 0
+    assert none["recall-LOC"] == before["recall-LOC"]
+    assert evaluate(archive, '{"model.head.decoding": "minimum_risk"}')["loss"] == before["loss"]
+    assert 0 < before["calibration-error"] < 1
+
+
+@pytest.mark.slow
+def test_what_is_out_of_reach_writes_nothing(run, detuned, tmp_path):
+    # By a threshold no more entities are found.
+    message = (
+        "recall of 1 for `LOC` is out of reach, the best found has precision 0.0000 and recall"
+    )
+    with pytest.raises(SystemExit, match=message):
+        run("-o", tmp_path / "tuned.tar.gz", "--recall", "LOC=1", "--by", "threshold")
+    assert list(tmp_path.iterdir()) == [detuned]
+
+
+@pytest.mark.slow
+def test_archives_are_overwritten_only_on_demand(run, detuned, tmp_path):
+    with pytest.raises(SystemExit, match="`--output` is the archive itself"):
+        run("-o", detuned, "--macro-f1", "--force")
+    output = tmp_path / "tuned.tar.gz"
+    output.write_text("mine")
+    with pytest.raises(SystemExit, match="is there already.*--force"):
+        run("-o", output, "--macro-f1")
+    assert output.read_text() == "mine"
+    run("-o", output, "--f-beta", "PER=1", "--by", "threshold", "--force")
+    assert tarfile.is_tarfile(output)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no target is given; add --precision"),
+        (["--recall", "PRE=0.5"], "names `PRE`.*did you mean `PER`"),
+    ],
+)
+def test_targets_that_do_not_fit_are_refused(arguments, message, run, tmp_path):
+    with pytest.raises(SystemExit, match=message):
+        run("-o", tmp_path / "tuned.tar.gz", *arguments)
+
+
+@pytest.mark.slow
+def test_a_target_without_a_number_is_refused(run, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run("-o", tmp_path / "tuned.tar.gz", "--recall", "PER")
+    assert "expected a label and a number, such as PER=0.97; got 'PER'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_allennlp_lists_it():
+    command = [sys.executable, "-m", "allennlp", "--help"]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True)
+    assert "tune-decoding" in done.stdout

@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+import torch
+
+from tagger.metrics.calibration import count_calibration, expected_calibration_error
+from tagger.metrics.calibration_error import CalibrationError
+from tagger.metrics.span_counts import lay_end_to_end, tag_tables
+from tagger.metrics.span_matches import match_spans
+from tests.metrics.tagged import random_sentences, tag_set, to_batch, to_mask, vocabulary_of
+
+TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+
+
+@pytest.mark.parametrize("num_bins", [1, 10, 15])
+def test_the_error_is_the_mean_distance_of_bins(num_bins):
+    rng = np.random.default_rng(0)
+    probabilities = np.append(rng.random(400), [0.0, 1.0])
+    is_right = rng.random(402) < probabilities**2
+    bins = [min(int(p * num_bins), num_bins - 1) for p in probabilities]
+    expected = 0.0
+    for each in set(bins):
+        inside = np.array(bins) == each
+        distance = abs(probabilities[inside].mean() - is_right[inside].mean())
+        expected += inside.mean() * distance
+    counts = count_calibration(probabilities, is_right, num_bins)
+    assert expected_calibration_error(counts) == pytest.approx(expected)
+
+
+def test_without_predictions_the_error_is_0():
+    assert expected_calibration_error(count_calibration(np.empty(0), np.empty(0))) == 0
+
+
+def test_right_spans_have_label_start_and_end_of_a_gold_one():
+    tags = tag_set("BIO")
+    gold, predicted = random_sentences(tags, 200, seed=1)
+    mask = to_mask(gold).numpy()
+    tables = tag_tables(tags, "BIO")
+    flat = [
+        lay_end_to_end(to_batch(rows, tags).numpy(), mask, len(tags)) for rows in (predicted, gold)
+    ]
+    spans, is_right = match_spans(tables, *flat)
+    of_gold = set(zip(*(each.tolist() for each in match_spans(tables, flat[1], flat[1]).spans)))
+    expected = [span in of_gold for span in zip(*(each.tolist() for each in spans))]
+    assert is_right.tolist() == expected
+    assert 50 < sum(expected) < len(expected) - 50
+
+
+def test_entities_count_by_the_probability_at_their_first_token():
+    metric = CalibrationError(vocabulary_of(TAGS))
+    # B-X I-X O | B-Y B-X, of which B-X is wrong
+    predictions = torch.tensor([[1, 2, 0], [3, 1, 4]])
+    gold = torch.tensor([[1, 2, 0], [3, 3, 0]])
+    probabilities = torch.tensor([[0.9, 7.0, 7.0], [0.6, 0.3, 7.0]])
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    metric(probabilities, predictions, gold, mask)
+    assert metric.get_metric() == pytest.approx((0.1 + 0.4 + 0.3) / 3)
+    assert "0.90 - 1.00           1            0.9000       1.0000" in metric.format_table()
+    # Beside a token of unknown tag nothing counts.
+    metric.reset()
+    gold[0, 2] = -1
+    metric(probabilities, predictions, gold, mask)
+    assert metric.get_metric(reset=True) == pytest.approx((0.4 + 0.3) / 2)
+    assert metric.get_metric() == 0
+
+
+def test_batches_add_up():
+    whole, parts = CalibrationError(vocabulary_of(TAGS)), CalibrationError(vocabulary_of(TAGS))
+    predictions, gold = torch.randint(0, 5, (2, 8, 6))
+    probabilities = torch.rand(8, 6)
+    whole(probabilities, predictions, gold)
+    for row in range(8):
+        parts(probabilities[row : row + 1], predictions[row : row + 1], gold[row : row + 1])
+    assert parts.get_metric() == pytest.approx(whole.get_metric())
