@@ -51,6 +51,11 @@ def format_scores(scores: Mapping[str, float]) -> str:
         both                       .         .     .       .
         spurious                   .         .     .       .
     """
+    return "\n\n".join(_align(rows) for rows in score_tables(scores))
+
+
+def score_tables(scores: Mapping[str, float]) -> List[List[List[str]]]:
+    """Returns the tables of `format_scores` as rows of cells, the first row being the header."""
     names, token_names = _names(scores, ""), _names(scores, "token-")
     labels = [name for name in names or token_names if name not in AVERAGES]
     averages = [name for name in token_names if name in AVERAGES]
@@ -63,7 +68,7 @@ def format_scores(scores: Mapping[str, float]) -> str:
         ),
         _confusion_table(scores, "token-", classes, classes, what="tokens"),
     ]
-    return "\n\n".join(_align(rows) for rows in tables if len(rows) > 1)
+    return [rows for rows in tables if len(rows) > 1]
 
 
 def _names(scores: Mapping[str, float], prefix: str) -> List[str]:

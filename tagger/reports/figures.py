@@ -1,0 +1,174 @@
+"""The figures of reports, as SVG documents: each a function of plain numbers.
+
+Text stays text, so that it can be searched, and any machine's fonts do.
+"""
+
+import io
+import math
+from functools import wraps
+from statistics import mean
+from typing import Any, Callable, Collection, Dict, List, Mapping, Sequence, Tuple
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tagger.reports.weight_effects import Curve
+
+_STYLE: Dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "tagger",  # equal numbers give equal files
+    "text.parse_math": False,  # a `$` in a label is a `$`
+    "font.size": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.linewidth": 0.6,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 3.5,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+}
+_NO_METADATA = dict.fromkeys(["Creator", "Date", "Format", "Type"])
+
+#: Told apart without colours too, on paper; these are Okabe & Ito's (2008), for all kinds of eyes.
+_LINES: Sequence[Dict[str, Any]] = (
+    {"color": "#0072B2", "marker": "o", "linestyle": "-"},
+    {"color": "#D55E00", "marker": "s", "linestyle": "-"},
+    {"color": "#000000", "marker": "^", "linestyle": "-"},
+    {"color": "#767676", "marker": "", "linestyle": "--"},
+)
+
+
+def _as_svg(draw: Callable[..., Figure]) -> Callable[..., str]:
+    """Makes a function that draws a figure return it as an SVG document."""
+
+    @wraps(draw)
+    def draw_svg(*args: Any, **kwargs: Any) -> str:
+        with matplotlib.rc_context(_STYLE):
+            buffer = io.StringIO()
+            draw(*args, **kwargs).savefig(buffer, format="svg", metadata=_NO_METADATA)
+        return buffer.getvalue()
+
+    return draw_svg
+
+
+@_as_svg
+def draw_weight_panels(panels: Mapping[Tuple[str, str], Mapping[str, Curve]]) -> Figure:
+    """Draws scores against the weight of a label: a row for each label, a column for each strategy.
+
+    Lines are means over seeds, bands reach from the lowest seed to the highest.
+
+    Args:
+        panels: By label and strategy, curves by the name of their score, at most four.
+    """
+    labels, strategies = (list(dict.fromkeys(names)) for names in zip(*panels))
+    figure = Figure(figsize=(1 + 2.5 * len(strategies), 0.6 + 2.0 * len(labels)))
+    grid = figure.subplots(len(labels), len(strategies), sharex=True, sharey=True, squeeze=False)
+    for row, label in zip(grid, labels):
+        for axes, strategy in zip(row, strategies):
+            if (label, strategy) in panels:
+                _draw_curves(axes, panels[label, strategy])
+            axes.set_title(f"{label}, {strategy}")
+        row[0].set_ylabel("score in %")
+    for axes in grid[-1]:
+        axes.set_xlabel("weight of the label")
+    _scale_weights(grid[0, 0], {w for each in panels.values() for w in next(iter(each.values()))})
+    names = next(iter(panels.values()))
+    handles = grid[0, 0].get_lines()[: len(names)]
+    figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+    return figure
+
+
+def _draw_curves(axes: Axes, curves: Mapping[str, Curve]) -> None:
+    for scores, line in zip(curves.values(), _LINES):
+        weights = list(scores)
+        axes.plot(weights, [100 * mean(scores[weight]) for weight in weights], **line)
+        low, high = ([100 * of(scores[weight]) for weight in weights] for of in (min, max))
+        axes.fill_between(weights, low, high, color=line["color"], alpha=0.15, linewidth=0)
+    axes.axvline(1, color="#999999", linewidth=0.6)
+
+
+def _scale_weights(axes: Axes, weights: Collection[float]) -> None:
+    """Makes the axis logarithmic, with 1 in its middle and a tick at each weight."""
+    reach = 1.15 * max(1.1, *(max(weight, 1 / weight) for weight in weights))
+    axes.set_xscale("log")
+    axes.set_xlim(1 / reach, reach)
+    named: List[float] = []
+    for weight in sorted(weights, key=lambda weight: (weight != 1, -abs(math.log(weight)))):
+        # Names nearer than this would overlap.
+        if all(abs(math.log(weight / other)) > math.log(reach) / 5 for other in named):
+            named.append(weight)
+    axes.set_xticks(list(weights), [f"{w:g}" if w in named else "" for w in weights])
+    axes.set_xticks([], minor=True)
+
+
+@_as_svg
+def draw_epochs(
+    losses: Mapping[str, Sequence[float]], scores: Mapping[str, Sequence[float]], best_epoch: int
+) -> Figure:
+    """Draws losses and scores by epoch, counted from 0, side by side.
+
+    Args:
+        losses: Of each epoch, by name; at most four.
+        scores: Likewise.
+        best_epoch: A vertical line marks it.
+    """
+    figure = Figure(figsize=(7.5, 2.8))
+    for axes, title, curves in zip(figure.subplots(1, 2), ("loss", "F1"), (losses, scores)):
+        for (name, values), line in zip(curves.items(), _LINES):
+            axes.plot(values, label=name, **line)
+        axes.axvline(best_epoch, color="#999999", linewidth=0.6)
+        axes.set_title(title)
+        axes.set_xlabel("epoch")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend()
+    return figure
+
+
+@_as_svg
+def draw_precision_recall(curves: Mapping[str, Tuple[np.ndarray, np.ndarray]]) -> Figure:
+    """Draws a panel with precision against recall for each label.
+
+    Args:
+        curves: Precision and recall by label, as from `precision_recall_points`.
+    """
+    num_columns = min(4, len(curves))
+    num_rows = math.ceil(len(curves) / num_columns)
+    figure = Figure(figsize=(0.5 + 1.9 * num_columns, 0.4 + 1.9 * num_rows))
+    grid = figure.subplots(num_rows, num_columns, sharex=True, sharey=True, squeeze=False)
+    for axes, (label, (precision, recall)) in zip(grid.flat, curves.items()):
+        axes.plot(recall, precision, color="#0072B2")
+        axes.plot(recall[-1:], precision[-1:], "o", color="#0072B2")
+        axes.set(title=label, xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    for axes in grid.flat[len(curves) :]:
+        axes.set_visible(False)
+    figure.supxlabel("recall", fontsize=9)
+    figure.supylabel("precision", fontsize=9)
+    return figure
+
+
+@_as_svg
+def draw_reliability(counts: np.ndarray) -> Figure:
+    """Draws the share of right predictions against their probability, and how many there are.
+
+    Args:
+        counts: (3, R), as from `tagger.metrics.calibration.count_calibration`.
+    """
+    borders = np.linspace(0, 1, counts.shape[1] + 1)
+    some = counts[0] > 0
+    number, total, right = counts[:, some]
+    figure = Figure(figsize=(3.6, 4.0))
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    upper.plot([0, 1], [0, 1], color="#999999", linewidth=0.8, linestyle="--")
+    upper.plot(total / number, right / number, color="#0072B2", marker="o")
+    upper.set(ylabel="share right", xlim=(0, 1), ylim=(0, 1.03))
+    lower.bar(borders[:-1], counts[0], np.diff(borders), align="edge", color="#9fc5df", ec="white")
+    lower.set(xlabel="probability", ylabel="entities")
+    return figure

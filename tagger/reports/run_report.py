@@ -1,0 +1,188 @@
+"""A page on a training run: how it went, what the model gets right and what it gets wrong."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+
+import numpy as np
+from allennlp.common.util import lazy_groups_of
+from allennlp.data import Instance
+from allennlp.models import load_archive
+
+from tagger.label_encoding import tags_to_spans
+from tagger.metrics import score_tables
+from tagger.metrics.calibration import count_calibration, expected_calibration_error
+from tagger.models import SequenceTagger
+from tagger.predictors import SequenceTaggerPredictor
+from tagger.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
+from tagger.reports.page import write_page
+from tagger.reports.tagged_sentences import (
+    Segment,
+    TaggedSentence,
+    cut_into_segments,
+    judge,
+    precision_recall_points,
+    sample_errors,
+)
+
+BATCH_SIZE = 64
+
+
+class Judged(NamedTuple):
+    """A predicted span: its label, its probability, and whether it is right."""
+
+    label: str
+    probability: float
+    is_right: bool
+
+
+def write_run_report(
+    run: Path,
+    path: Path,
+    data: Optional[str] = None,
+    figure_folder: Optional[Path] = None,
+    num_errors: int = 20,
+    seed: int = 0,
+) -> None:
+    """Writes the page. What does not apply to the model or to the run is left out.
+
+    Args:
+        run: the training run's folder, with a `sequence_tagger` in `model.tar.gz`.
+        path: the page's file.
+        data: what to score the model on; the run's validation data by default.
+        figure_folder: gets the figures as files too.
+        num_errors: how many sentences with errors to show.
+        seed: of the choice of these.
+
+    Raises:
+        ValueError: if the model is no `sequence_tagger`, or there is nothing to score it on.
+    """
+    archive = load_archive(run / "model.tar.gz")
+    model, reader = archive.model, archive.validation_dataset_reader
+    if not isinstance(model, SequenceTagger):
+        raise ValueError(
+            f"`run` is {run}, which holds a {type(model).__name__}; a report is of a `sequence_tagger`"
+        )
+    data = data or archive.config.get("validation_data_path")
+    if data is None:
+        raise ValueError(f"`data` is not given, and {run} has no validation data; name a file")
+    predictor = SequenceTaggerPredictor(model, reader)
+    sentences: List[TaggedSentence] = []
+    num_sentences = 0
+    for instances in lazy_groups_of(reader.read(data), BATCH_SIZE):
+        num_sentences += len(instances)
+        predictions = predictor.predict_batch_instance(instances)
+        if model.tag_encoding is not None:
+            sentences += _tagged_sentences(
+                instances, predictions, set(model.tags), model.tag_encoding
+            )
+    # Predicting has scored; the confusions come first because scores are reset.
+    confusions = model.get_confusions()
+    scores = model.get_scores(reset=True)
+    epochs = read_epochs(run)
+    figures = {"epochs": _draw_epochs(epochs)} if epochs else {}
+    judged = _judge_all(sentences)
+    counts = count_calibration(*_columns(judged))
+    if judged:
+        figures["precision_recall"] = draw_precision_recall(_precision_recall(sentences, judged))
+        figures["reliability"] = draw_reliability(counts)
+    write_page(
+        "run.html",
+        path,
+        figures,
+        figure_folder,
+        run=run.resolve().name,
+        data=data,
+        num_sentences=num_sentences,
+        num_tagged=len(sentences),
+        has_spans=model.tag_encoding is not None,
+        tables=score_tables({**scores, **confusions}),
+        calibration_error=f"{expected_calibration_error(counts):.3f}",
+        num_wrong=sum(sentence.gold != sentence.predicted for sentence in sentences),
+        errors=[_segments(each) for each in sample_errors(sentences, num_errors, seed)],
+    )
+
+
+def read_epochs(run: Path) -> List[Dict[str, Any]]:
+    """Returns the metrics of each epoch, in their order, as far as the folder holds them."""
+    epochs = [json.loads(file.read_text()) for file in run.glob("metrics_epoch_*.json")]
+    return sorted(epochs, key=lambda metrics: metrics["epoch"])
+
+
+def _draw_epochs(epochs: Sequence[Mapping[str, Any]]) -> str:
+    def by_name(names: Mapping[str, str]) -> Dict[str, List[float]]:
+        return {
+            name: [epoch[key] for epoch in epochs]
+            for name, key in names.items()
+            if all(key in epoch for epoch in epochs)
+        }
+
+    level = "" if "validation_f1-measure-overall" in epochs[0] else "token-"
+    return draw_epochs(
+        by_name({"training": "training_loss", "validation": "validation_loss"}),
+        by_name(
+            {
+                "overall": f"validation_{level}f1-measure-overall",
+                "macro": f"validation_{level}f1-measure-macro",
+            }
+        ),
+        epochs[-1]["best_epoch"],
+    )
+
+
+def _tagged_sentences(
+    instances: Sequence[Instance],
+    predictions: Sequence[Mapping[str, Any]],
+    known_tags: Set[str],
+    tag_encoding: str,
+) -> Iterator[TaggedSentence]:
+    """Those sentences of which all gold tags are known."""
+    for instance, prediction in zip(instances, predictions):
+        tags = instance["tags"].labels  # type: ignore[attr-defined]
+        if not known_tags.issuperset(tags):
+            continue
+        entities = prediction["entities"]
+        yield TaggedSentence(
+            prediction["tokens"],
+            tags_to_spans(tags, tag_encoding),
+            [(entity["label"], tuple(entity["tokens"])) for entity in entities],
+            [entity["probability"] for entity in entities if "probability" in entity],
+        )
+
+
+def _judge_all(sentences: Sequence[TaggedSentence]) -> List[Judged]:
+    """Those predicted spans that have a probability."""
+    return [
+        Judged(span[0], probability, span in sentence.gold)
+        for sentence in sentences
+        for span, probability in zip(sentence.predicted, sentence.probabilities)
+    ]
+
+
+def _precision_recall(
+    sentences: Sequence[TaggedSentence], judged: Sequence[Judged]
+) -> Dict[str, Tuple[np.ndarray, np.ndarray]]:
+    """Points by label; none of labels that are never gold or never predicted."""
+    num_gold = Counter(label for sentence in sentences for label, _ in sentence.gold)
+    return {
+        label: precision_recall_points(
+            *_columns([each for each in judged if each.label == label]), num_gold[label]
+        )
+        for label in sorted({each.label for each in judged} & set(num_gold))
+    }
+
+
+def _columns(judged: Sequence[Judged]) -> Tuple[np.ndarray, np.ndarray]:
+    """Probabilities, and whether each is of something right."""
+    return np.array([each.probability for each in judged]), np.array(
+        [each.is_right for each in judged]
+    )
+
+
+def _segments(sentence: TaggedSentence) -> Dict[str, List[Segment]]:
+    words, gold, predicted, _ = sentence
+    return {
+        "gold": cut_into_segments(words, gold, judge(gold, predicted, "missed")),
+        "predicted": cut_into_segments(words, predicted, judge(predicted, gold, "spurious")),
+    }

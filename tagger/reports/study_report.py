@@ -1,0 +1,196 @@
+"""A page on a weighting study: what the weight of a label does under each strategy."""
+
+import csv
+import math
+from pathlib import Path
+from statistics import mean
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from tagger.metrics import score_tables
+from tagger.metrics.score_table import BEST_PREFIX
+from tagger.reports.figures import draw_weight_panels
+from tagger.reports.page import write_page
+from tagger.reports.weight_effects import Curve, best_weight, curve, rank_correlation
+from tagger.studies.results import Result
+
+#: What the names of scores start with, by what is counted.
+LEVELS = {"tokens": "token-", "spans": ""}
+TEST_PREFIX = "test_"
+
+#: Results by label and strategy.
+Groups = Mapping[Tuple[str, str], Sequence[Result]]
+
+
+def write_study_report(
+    results: Sequence[Result],
+    path: Path,
+    figure_folder: Optional[Path] = None,
+    level: str = "tokens",
+    max_loss: float = 0.01,
+) -> None:
+    """Writes the page.
+
+    Args:
+        results: of runs with the factors `strategy`, `label`, `weight` and `seed`; the plain model, of
+            weight 1, is there for each strategy and label. Development scores must be among their
+            metrics, test scores may be.
+        path: the page's file.
+        figure_folder: gets the figures as files too.
+        level: what is counted, `"tokens"` or `"spans"`.
+        max_loss: how much macro F1 a weight may cost that the page recommends, from 0 to 1.
+
+    Raises:
+        ValueError: if there is no result, one lacks a metric, or there are none of weight 1.
+    """
+    if not results or level not in LEVELS:
+        raise ValueError(
+            f"`results` must not be empty and `level` be one of {', '.join(LEVELS)}; got "
+            f"{len(results)} results and {level!r}"
+        )
+    groups = _by_label_and_strategy(results)
+    scale = Scale(
+        LEVELS[level], has_test=any(f.startswith(TEST_PREFIX) for f in results[0].metrics)
+    )
+    # The plain model's runs are the same for each label and strategy.
+    plain = [r.metrics for r in next(iter(groups.values())) if r.factors["weight"] == 1]
+    write_page(
+        "study.html",
+        path,
+        {
+            "weights": draw_weight_panels(
+                {key: _panel(groups[key], key[0], scale) for key in groups}
+            )
+        },
+        figure_folder,
+        num_runs=len(results),
+        num_plain=len(plain),
+        level=level,
+        max_loss=_percent(max_loss),
+        has_test=scale.has_test,
+        correlations=_correlation_table(groups, scale),
+        best={
+            measure: _best_table(groups, measure, max_loss, scale)
+            for measure in ("recall", "precision")
+        },
+        plain_tables=score_tables(_over_seeds(plain, level)),
+    )
+
+
+def read_weighting_results(path: Path) -> List[Result]:
+    """Reads the results of a weighting study that `write_results` wrote.
+
+    Raises:
+        ValueError: if the file is none of a weighting study.
+    """
+    with path.open(newline="") as file:
+        reader = csv.DictReader(file)
+        expected = ["strategy", "label", "weight", "seed", "metric", "value"]
+        if reader.fieldnames != expected:
+            raise ValueError(
+                f"{path} has the columns {', '.join(reader.fieldnames or [])}, expected those of a "
+                f"weighting study: {', '.join(expected)}"
+            )
+        metrics: Dict[Tuple[str, str, str, str], Dict[str, float]] = {}
+        for row in reader:
+            key = row["strategy"], row["label"], row["weight"], row["seed"]
+            value = row["value"]
+            number = int(value) if value.lstrip("-").isdigit() else float(value)
+            metrics.setdefault(key, {})[row["metric"]] = number
+    return [
+        Result(
+            {"strategy": strategy, "label": label, "weight": float(weight), "seed": int(seed)},
+            scores,
+        )
+        for (strategy, label, weight, seed), scores in metrics.items()
+    ]
+
+
+def _by_label_and_strategy(results: Sequence[Result]) -> Groups:
+    """Labels one after the other, in the order in which they first occur."""
+    groups: Dict[Tuple[str, str], List[Result]] = {}
+    for label in dict.fromkeys(result.factors["label"] for result in results):
+        for result in results:
+            if result.factors["label"] == label:
+                groups.setdefault((label, result.factors["strategy"]), []).append(result)
+    return groups
+
+
+class Scale(NamedTuple):
+    """Which scores to show.
+
+    Attributes:
+        level: what their names start with, one of `LEVELS`.
+        has_test: whether there are test scores too.
+    """
+
+    level: str
+    has_test: bool
+
+    def curve(
+        self, results: Sequence[Result], measure: str, name: str, of: str = BEST_PREFIX
+    ) -> Curve:
+        """The curve of a measure of a label, or of `macro`, on development or test data."""
+        return curve(results, f"{of}{self.level}{measure}-{name}")
+
+
+def _panel(results: Sequence[Result], label: str, scale: Scale) -> Mapping[str, Curve]:
+    return {
+        "precision": scale.curve(results, "precision", label),
+        "recall": scale.curve(results, "recall", label),
+        "F1": scale.curve(results, "f1-measure", label),
+        "macro F1": scale.curve(results, "f1-measure", "macro"),
+    }
+
+
+def _correlation_table(groups: Groups, scale: Scale) -> List[List[str]]:
+    def correlation(results: Sequence[Result], measure: str, label: str) -> str:
+        value = rank_correlation(scale.curve(results, measure, label))
+        return "–" if math.isnan(value) else f"{value:+.2f}"
+
+    return [
+        ["label", "strategy", "with precision", "with recall"],
+        *(
+            [label, strategy]
+            + [correlation(results, measure, label) for measure in ("precision", "recall")]
+            for (label, strategy), results in groups.items()
+        ),
+    ]
+
+
+def _best_table(groups: Groups, measure: str, max_loss: float, scale: Scale) -> List[List[str]]:
+    """The weight with the highest `measure` that costs little, and the scores that it gives."""
+    sets = {"development": BEST_PREFIX, **({"test": TEST_PREFIX} if scale.has_test else {})}
+    rows = [["label", "strategy", "weight"]]
+    for name in sets:
+        rows[0] += [f"{name} {measure}", f"{name} macro F1"]
+    for (label, strategy), results in groups.items():
+        curves = {
+            name: (
+                scale.curve(results, measure, label, of),
+                scale.curve(results, "f1-measure", "macro", of),
+            )
+            for name, of in sets.items()
+        }
+        weight = best_weight(*curves["development"], max_loss)
+        row = [label, strategy, f"{weight:g}"]
+        for scores in (each for pair in curves.values() for each in pair):
+            change = mean(scores[weight]) - mean(scores[1])
+            row.append(f"{_percent(mean(scores[weight]))} ({100 * change:+.1f})")
+        rows.append(row)
+    return rows
+
+
+def _over_seeds(runs: Sequence[Mapping[str, Any]], level: str) -> Dict[str, float]:
+    """Means of development scores over runs, but sums of what was taken for what."""
+    scores: Dict[str, float] = {}
+    # A confusion that a run never made is not among its metrics.
+    for metric in dict.fromkeys(metric for run in runs for metric in run):
+        name = metric[len(BEST_PREFIX) :]
+        if metric.startswith(BEST_PREFIX) and name.startswith("token-") == (level == "tokens"):
+            values = [run.get(metric, 0) for run in runs]
+            scores[name] = sum(values) if "confusion-" in name else mean(values)
+    return scores
+
+
+def _percent(score: float) -> str:
+    return f"{100 * score:.1f}"

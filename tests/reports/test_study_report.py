@@ -1,0 +1,96 @@
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from scripts import report
+from tagger.reports import read_weighting_results, write_study_report
+from tagger.studies import write_results
+from tagger.studies.results import Result
+from tests.reports.pages import read_page
+
+LABELS = ["<b>&$1$", "LOC"]
+
+
+def metrics(label, weight, seed):
+    """Scores of which only the weighted label's depend on its weight: recall rises, precision falls."""
+    scores = {}
+    for data, level in [(d, n) for d in ("best_validation_", "test_") for n in ("", "token-")]:
+        for other in LABELS:
+            shift = (weight - 1) / 20 * (other == label)
+            values = (0.6 - shift, 0.5 + shift + (0.02 if data == "test_" else 0), 0.55)
+            names = ("precision", "recall", "f1-measure")
+            for name, value in zip(names, values):
+                scores[f"{data}{level}{name}-{other}"] = value
+        scores[f"{data}{level}f1-measure-macro"] = 0.5 - (0.1 if weight == 4 else 0) + seed / 500
+        scores[f"{data}{level}confusion-LOC>{LABELS[0]}"] = 3
+    return scores
+
+
+@pytest.fixture
+def results():
+    return [
+        Result(
+            {"strategy": strategy, "label": label, "weight": weight, "seed": seed},
+            metrics(label, weight, seed),
+        )
+        for strategy in ("chain", "emission")
+        for label in LABELS
+        for weight in (0.5, 1, 2, 4)
+        for seed in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize("level", ["tokens", "spans"])
+def test_the_page_is_whole_and_says_what_weights_do(results, tmp_path, level):
+    path = tmp_path / "new" / "study.html"
+    write_study_report(results, path, tmp_path / "figures", level)
+    cells = read_page(path).cells
+    row = cells.index("with recall") + 1
+    assert cells[row : row + 4] == [LABELS[0], "chain", "-1.00", "+1.00"]
+    row = cells.index("test macro F1") + 1
+    assert cells[row : row + 7] == [
+        *(LABELS[0], "chain", "2"),
+        *("55.0 (+5.0)", "50.3 (+0.0)", "57.0 (+5.0)", "50.3 (+0.0)"),
+    ]
+    assert "6" in cells[cells.index(f"{level}: gold > predicted") :]
+
+
+def test_the_figure_is_a_file_with_a_panel_for_each_label_and_strategy(results, tmp_path):
+    for name in ("a", "b"):
+        write_study_report(results, tmp_path / "study.html", tmp_path / name)
+    svg, again = ((tmp_path / name / "weights.svg").read_text() for name in ("a", "b"))
+    assert svg == again
+    texts = [each.text for each in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    for label in LABELS:
+        for strategy in ("chain", "emission"):
+            assert texts.count(f"{label}, {strategy}") == 1
+    assert {"0.5", "1", "2", "4", "macro F1"} <= set(texts)
+
+
+def test_without_test_scores_none_are_shown(results, tmp_path):
+    for result in results:
+        for name in [name for name in result.metrics if name.startswith("test_")]:
+            del result.metrics[name]
+    write_study_report(results, tmp_path / "study.html")
+    assert not any("test" in cell for cell in read_page(tmp_path / "study.html").cells)
+
+
+def test_results_survive_the_file_that_the_script_reads(results, tmp_path):
+    write_results(results, tmp_path / "results.csv")
+    assert read_weighting_results(tmp_path / "results.csv") == results
+    pages = [tmp_path / "a.html", tmp_path / "b.html"]
+    write_study_report(results, pages[0], level="spans")
+    report.main([str(tmp_path / "results.csv"), "-o", str(pages[1]), "--level", "spans"])
+    assert pages[0].read_text() == pages[1].read_text()
+
+
+def test_results_of_another_study_are_refused(tmp_path):
+    write_results([Result({"variant": "plain", "seed": 1}, {"f1": 1})], tmp_path / "results.csv")
+    with pytest.raises(SystemExit, match="columns variant, seed, metric, value, expected those of"):
+        report.main([str(tmp_path / "results.csv"), "-o", str(tmp_path / "study.html")])
+
+
+def test_no_results_and_unknown_levels_are_refused(results, tmp_path):
+    for arguments in ([], {}), (results, {"level": "words"}):
+        with pytest.raises(ValueError, match="`level` be one of tokens, spans; got"):
+            write_study_report(arguments[0], tmp_path / "study.html", **arguments[1])

@@ -1,0 +1,58 @@
+import math
+
+import pytest
+
+from tagger.reports.weight_effects import best_weight, curve, rank_correlation
+from tagger.studies.results import Result
+
+
+def result(weight, seed, **metrics):
+    return Result({"weight": weight, "seed": seed}, metrics)
+
+
+def test_a_curve_has_the_scores_of_all_seeds_by_rising_weight():
+    results = [result(4, 1, f1=0.4), result(0.5, 1, f1=0.1), result(4, 2, f1=0.3)]
+    assert list(curve(results, "f1").items()) == [(0.5, [0.1]), (4, [0.4, 0.3])]
+
+
+def test_a_run_without_the_metric_is_named():
+    with pytest.raises(ValueError, match="'weight': 4.*without the metric 'f1'; it has loss"):
+        curve([result(4, 1, loss=0.4)], "f1")
+
+
+@pytest.mark.parametrize(
+    ("scores", "correlation"),
+    [
+        ({0.1: [0.3], 1: [0.4], 10: [0.9]}, 1),
+        ({0.1: [0.9, 0.8], 1: [0.7, 0.6]}, -2 / math.sqrt(5)),
+        ({0.5: [0.2], 1: [0.1], 2: [0.3]}, 0.5),
+    ],
+)
+def test_rank_correlation_is_spearmans_over_all_runs(scores, correlation):
+    assert rank_correlation(scores) == pytest.approx(correlation)
+
+
+@pytest.mark.parametrize("scores", [{1: [0.5, 0.6]}, {1: [0.5], 2: [0.5]}])
+def test_rank_correlation_without_variation_is_undefined(scores):
+    assert math.isnan(rank_correlation(scores))
+
+
+MACRO_F1 = {0.25: [0.80, 0.78], 0.5: [0.78, 0.80], 1: [0.8, 0.8], 2: [0.79, 0.78]}
+
+
+def test_the_best_weight_may_cost_as_much_as_allowed_in_the_mean():
+    recall = {0.25: [0.5, 0.6], 0.5: [0.7, 0.3], 1: [0.4, 0.4], 2: [0.9, 0.9]}
+    assert best_weight(recall, MACRO_F1, max_loss=0.01) == 0.25
+    assert best_weight(recall, MACRO_F1, max_loss=0.009) == 1
+    assert best_weight(recall, MACRO_F1, max_loss=0.015) == 2
+
+
+def test_of_equally_good_weights_the_one_nearest_to_the_plain_model_wins():
+    recall = dict.fromkeys(MACRO_F1, [0.5])
+    assert best_weight({**recall, 1: [0.4]}, MACRO_F1, max_loss=0.01) == 0.5
+    assert best_weight(recall, MACRO_F1, max_loss=0.01) == 1
+
+
+def test_without_the_plain_model_there_is_nothing_to_compare_with():
+    with pytest.raises(ValueError, match=r"no run of weight 1, .*but of 0.5, 2"):
+        best_weight({0.5: [1]}, {0.5: [1], 2: [1]}, max_loss=0.01)
