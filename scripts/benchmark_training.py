@@ -1,0 +1,261 @@
+#!/usr/bin/env python
+"""Times training and evaluation, our tagger beside AllenNLP's `crf_tagger`, part by part of a step.
+
+Both taggers have one architecture: words 100, a convolution over characters 128, BiLSTM 2 x 200, a CRF.
+They train on CoNLL-2003 in `data/conll2003`, where `scripts/prepare_conll2003.py` puts it, with
+AllenNLP's trainer and Adam, batches of 32, and take turns, epoch by epoch, in one process. AllenNLP's
+tagger needs
+
+    pip install --no-deps allennlp-models==2.10.1
+
+Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_training.py [--sentences 3200] [--epochs 3]
+"""
+
+import argparse
+import collections
+import copy
+import logging
+import os
+import statistics
+import sys
+import tempfile
+import time
+from typing import Any, Callable, Dict, Iterator, List, Tuple, cast
+
+import torch
+from allennlp.commands.train import TrainModel
+from allennlp.common import Params
+from allennlp.data import DataLoader, TensorDict
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.metrics import CategoricalAccuracy, SpanBasedF1Measure
+
+from tagger.models import SequenceTagger
+
+PARTS = ("data", "encoder", "CRF", "optimizer", "metrics", "other")
+TRAIN, DEV = "data/conll2003/eng.train", "data/conll2003/eng.testa"
+
+EMBEDDER = {
+    "token_embedders": {
+        "tokens": {"type": "embedding", "embedding_dim": 100},
+        "token_characters": {
+            "type": "character_encoding",
+            "embedding": {"embedding_dim": 16, "vocab_namespace": "token_characters"},
+            "encoder": {
+                "type": "cnn",
+                "embedding_dim": 16,
+                "num_filters": 128,
+                "ngram_filter_sizes": [3],
+                "conv_layer_activation": "relu",
+            },
+        },
+    }
+}
+ENCODER = {
+    "type": "lstm",
+    "input_size": 228,
+    "hidden_size": 200,
+    "num_layers": 2,
+    "dropout": 0.5,
+    "bidirectional": True,
+}
+INDEXERS = {
+    "tokens": {"type": "single_id"},
+    "token_characters": {"type": "characters", "min_padding_length": 3},
+}
+
+
+def config(is_ours: bool, num_sentences: int) -> Dict[str, Any]:
+    """Returns the config of our tagger, or of AllenNLP's, its data set cut short."""
+    reader = {"type": "column", "source_encoding": "IOB1"} if is_ours else {"type": "conll2003"}
+    bucket = {"type": "bucket", "batch_size": 32, "sorting_keys": ["tokens"]}
+    loader = {"batch_sampler": bucket}
+    model = {
+        "type": "sequence_tagger",
+        "text_field_embedder": EMBEDDER,
+        "encoder": {"type": "bilstm", "hidden_size": 200, "num_layers": 2, "dropout": 0.5},
+    }
+    stock_model = {
+        "type": "crf_tagger",
+        "label_encoding": "BIO",
+        "constrain_crf_decoding": True,
+        "calculate_span_f1": True,
+        "text_field_embedder": EMBEDDER,
+        "encoder": ENCODER,
+    }
+    return {
+        "dataset_reader": {**reader, "token_indexers": INDEXERS, "max_instances": num_sentences},
+        "train_data_path": TRAIN,
+        "validation_data_path": DEV,
+        "model": model if is_ours else stock_model,
+        "data_loader": {"type": "bucketed", "batch_size": 32} if is_ours else loader,
+        "trainer": {
+            "optimizer": {"type": "fused_adam" if is_ours else "adam", "lr": 0.001},
+            "grad_norm": 5,
+            "num_epochs": 1,
+            # Started in the middle, the trainer has not begun them.
+            "enable_default_callbacks": False,
+            "run_confidence_checks": False,
+        },
+    }
+
+
+class Stopwatch:
+    """Adds up the seconds of the parts of the work, of which one is always on."""
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(PARTS, 0.0)
+        self._part, self._since = "other", time.perf_counter()
+
+    def switch(self, part: str) -> str:
+        """From now on this part is on; returns the one that was."""
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        now = time.perf_counter()
+        self.seconds[self._part] += now - self._since
+        before, self._part, self._since = self._part, part, now
+        return before
+
+    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns the function, with this part on while it runs."""
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            before = self.switch(part)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.switch(before)
+
+        return run
+
+    def take(self) -> Dict[str, float]:
+        """Returns the seconds of each part since it was asked last."""
+        self.switch("other")
+        seconds, self.seconds = self.seconds, dict.fromkeys(PARTS, 0.0)
+        return seconds
+
+
+class TimedLoader:
+    """A data loader, the time to wait for its batches counted as that of the data."""
+
+    def __init__(self, loader: DataLoader, watch: Stopwatch) -> None:
+        self._loader = loader
+        self._watch = watch
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __iter__(self) -> Iterator[TensorDict]:
+        batches = self._watch.timed("data", iter)(self._loader)
+        yield from iter(self._watch.timed("data", lambda: next(batches, None)), None)
+
+
+def timed_trainer(
+    run_config: Dict[str, Any], folder: str, watch: Stopwatch
+) -> GradientDescentTrainer:
+    """Returns the trainer of a run, all parts of whose steps the stopwatch tells apart."""
+    run = TrainModel.from_params(
+        Params(copy.deepcopy(run_config)), serialization_dir=folder, local_rank=0
+    )
+    trainer, model = cast(GradientDescentTrainer, run.trainer), cast(Any, run.model)
+
+    def time_method(owner: Any, name: str, part: str) -> None:
+        setattr(owner, name, watch.timed(part, getattr(owner, name)))
+
+    for name in ("data_loader", "_validation_data_loader"):
+        setattr(trainer, name, TimedLoader(getattr(trainer, name), watch))
+    time_method(model, "forward", "CRF")
+    # The encoder is on until emissions are there, and in the backward pass once their gradient is.
+    model.text_field_embedder.register_forward_pre_hook(_switch(watch, "encoder"))
+    projection = getattr(model, "projection", None) or model.tag_projection_layer
+    projection.register_forward_hook(_switch(watch, "CRF"))
+    projection.register_full_backward_pre_hook(_switch(watch, "encoder"))
+    time_method(trainer, "rescale_gradients", "optimizer")
+    time_method(trainer.optimizer, "step", "optimizer")
+    time_method(trainer.optimizer, "zero_grad", "optimizer")
+    time_method(model, "get_metrics", "metrics")
+    if isinstance(model, SequenceTagger):
+        time_method(model.head, "score", "metrics")
+    return trainer
+
+
+def format_table(phase: str, epochs: Dict[str, List[Dict[str, float]]], num_sentences: int) -> str:
+    """Returns a line for each tagger: medians over the epochs, and the speed beside the first's."""
+    lines = [f"{phase:12} sentences/s  times  " + "  ".join(f"{part:>9}" for part in PARTS)]
+    totals = {
+        name: statistics.median(sum(epoch.values()) for epoch in of_tagger)
+        for name, of_tagger in epochs.items()
+    }
+    for name, of_tagger in epochs.items():
+        shares = [
+            statistics.median(epoch[part] / sum(epoch.values()) for epoch in of_tagger)
+            for part in PARTS
+        ]
+        lines.append(
+            f"{name:12} {num_sentences / totals[name]:11.0f}  "
+            f"{next(iter(totals.values())) / totals[name]:5.1f}  "
+            + "  ".join(f"{share:9.1%}" for share in shares)
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _switch(watch: Stopwatch, part: str) -> Callable[..., None]:
+    def hook(*_: Any) -> None:
+        watch.switch(part)
+
+    return hook
+
+
+def main() -> None:
+    """Times both, taking turns, and prints the medians."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--sentences", type=int, default=3200, help="of training, and of evaluation"
+    )
+    parser.add_argument("--epochs", type=int, default=3)
+    options = parser.parse_args()
+    try:
+        import allennlp_models.tagging  # noqa: F401
+    except ImportError as error:
+        sys.exit(
+            f"{error}; `pip install --no-deps allennlp-models==2.10.1` brings AllenNLP's tagger"
+        )
+    logging.disable(logging.INFO)
+    os.environ["TQDM_DISABLE"] = "1"
+    watch = Stopwatch()
+    # Operators and methods of C, which Python looks up in the class.
+    for owner, name, part in (
+        (torch.Tensor, "backward", "CRF"),
+        (CategoricalAccuracy, "__call__", "metrics"),
+        (SpanBasedF1Measure, "__call__", "metrics"),
+    ):
+        setattr(owner, name, watch.timed(part, getattr(owner, name)))
+    # (tagger, phase) -> for each epoch the seconds of each part
+    epochs: Dict[Tuple[str, str], List[Dict[str, float]]] = collections.defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        trainers = {
+            name: timed_trainer(
+                config(is_ours, options.sentences), os.path.join(folder, name), watch
+            )
+            for name, is_ours in (("AllenNLP", False), ("ours", True))
+        }
+        # The first epoch compiles and warms up.
+        for epoch in range(options.epochs + 1):
+            for name, trainer in trainers.items():
+                for phase, run in (
+                    ("training", trainer._train_epoch),
+                    ("evaluation", trainer._validation_loss),
+                ):
+                    watch.take()
+                    run(epoch)
+                    if epoch > 0:
+                        epochs[name, phase].append(watch.take())
+    for phase in ("training", "evaluation"):
+        print(
+            format_table(phase, {name: epochs[name, phase] for name in trainers}, options.sentences)
+        )
+
+
+if __name__ == "__main__":
+    main()
