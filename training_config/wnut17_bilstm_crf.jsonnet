@@ -5,9 +5,8 @@
   glove_file:: 'data/glove/glove.6B.50d.txt',
   lowercase_words:: true,
   hidden_size:: 100,
-  batch_size:: 16,
-  learning_rate:: 0.003,
-  num_epochs:: 12,
+  learning_rate:: 0.005,
+  num_epochs:: 10,
   patience:: null,
 
   train_data_path: 'data/wnut17/wnut17train.conll',
