@@ -49,8 +49,8 @@ def test_the_seed_repeats_the_order(lengths):
 
 def test_batches_come_in_random_order(lengths):
     means = [lengths[batch].mean() for batch in shuffled(lengths, 100)]
-    # of the correlation of 100 independent pairs, five standard deviations
-    assert abs(np.corrcoef(means, np.arange(100))[0, 1]) < 0.5
+    # Neighbours are as unlike as any two: of 99 such pairs' correlation, five standard deviations.
+    assert abs(np.corrcoef(means[:-1], means[1:])[0, 1]) < 0.5
 
 
 def test_companions_change(lengths):
