@@ -21,6 +21,7 @@ local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
     'CRF, emission, inverse_sqrt': crf({ type: 'emission' } + inverse_sqrt),
     'CRF, oversampling': $.tagger {
       data_loader: {
+        type: 'bucketed',
         batch_sampler: { type: 'oversampling', batch_size: $.tagger.batch_size, threshold: 0.1 },
       },
     },
