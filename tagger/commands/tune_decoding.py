@@ -99,8 +99,11 @@ def tune_decoding(args: argparse.Namespace) -> None:
             "`archive_file` must hold a `sequence_tagger` whose head is `crf` or `softmax`; thresholds "
             "of the head `sigmoid` are tuned in training, by the callback `tune_thresholds`"
         )
-    if model.tag_encoding is None:
-        raise ConfigurationError("`archive_file` holds a tagger whose tags spell no entities")
+    if model.tag_encoding in (None, "IOB1"):
+        raise ConfigurationError(
+            f"`archive_file` must hold a tagger whose tags spell entities in BIO, BIOUL or BMES; got "
+            f"{model.tag_encoding or 'plain labels'}"
+        )
     batches = _batches(model, archive.validation_dataset_reader, args.input_file, args.batch_size)
     tuner = DecodingTuner(head.cpu(), model.tags, model.tag_encoding, batches)
     start = Settings(head.decoder.decode_bias, head.decoder.entity_thresholds)

@@ -60,8 +60,8 @@ class ChainDecoder(torch.nn.Module):
         _check_tags(self.decode_bias, self.entity_thresholds, tags, tag_encoding)
         bias = torch.zeros(len(tags))
         if self.decode_bias:
-            opened = labels_opened(tags, tag_encoding)
-            bias = torch.tensor([self.decode_bias.get(label or "O", 0.0) for label in opened])
+            opened = _labels_opened(tags, tag_encoding)
+            bias = torch.tensor([self.decode_bias.get(label, 0.0) for label in opened])
         # Part of the config, not of the weights.
         self.register_buffer("bias", bias, persistent=False)
 
@@ -110,6 +110,12 @@ def expected_right(scores: ChainScores, marginals: torch.Tensor) -> ChainScores:
     )
 
 
+def _labels_opened(tags: Sequence[str], tag_encoding: Optional[str]) -> List[str]:
+    """The label that each tag opens: empty if none, `_` for spans without a label, as in the scores."""
+    opened = labels_opened(tags, tag_encoding)
+    return ["" if label is None else label or "_" for label in opened]
+
+
 def _check_tags(
     decode_bias: Dict[str, float],
     entity_thresholds: Dict[str, float],
@@ -121,7 +127,7 @@ def _check_tags(
         if not values:
             continue
         try:
-            known = sorted({label for label in labels_opened(tags, tag_encoding) if label})
+            known = sorted({label for label in _labels_opened(tags, tag_encoding) if label})
         except ValueError as error:
             raise ConfigurationError(f"`{argument}` cannot be used: {error}") from error
         for label, value in values.items():

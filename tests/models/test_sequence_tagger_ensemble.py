@@ -149,6 +149,19 @@ def test_least_risk_is_not_the_most_probable_sequence():
     assert head.decode(probabilities.log(), mask).tolist() == [[0, 0]]
 
 
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+@pytest.mark.parametrize("average", ["emissions", "marginals"])
+def test_members_decoding_settings_hold_for_the_ensemble(average, head, instances):
+    for settings, expected in (
+        ({"decode_bias": {"PER": 200.0}}, {"B-PER"}),
+        ({"entity_thresholds": {"PER": 1.0, "LOC": 1.0}}, {"O"}),
+    ):
+        members = [build(instances, head, seed, **settings) for seed in (1, 2)]
+        both = ensemble(members, average)
+        outputs = both.forward_on_instances(instances)
+        assert {tag for output in outputs for tag in output["tags"]} == expected
+
+
 @pytest.mark.parametrize("head", ["sigmoid"])
 def test_thresholds_are_averaged(head, instances):
     members = [build(instances, head, seed) for seed in (1, 2)]

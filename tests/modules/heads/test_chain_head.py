@@ -57,7 +57,8 @@ def spans_of(path):
 
 
 def test_entities_have_the_probability_of_all_paths_that_hold_them(build, emissions):
-    head = build()
+    # Which the bias, though it makes entities, does not touch.
+    head = build(decode_bias={"X": 2.0})
     predictions = head.predict(emissions.double(), mask_of(LENGTHS))
     num_entities = 0
     rows = [row for row, length in enumerate(LENGTHS) if length]
@@ -129,6 +130,16 @@ def test_the_bias_counts_once_for_each_entity(vocab):
     head = CrfHead(vocab, tag_encoding="BIOUL", decode_bias={"X": 1.0})
     assert head.decoder.bias.tolist() == [0, 1, 0, 0, 1]
     assert "decoder.bias" not in head.state_dict()
+
+
+def test_spans_without_a_label_go_by_an_underscore():
+    vocab = Vocabulary({"labels": {"O": 3, "B": 2, "I": 1}})
+    settings = {"decode_bias": {"_": 20.0}, "entity_thresholds": {"_": 0.5}}
+    head = SoftmaxHead(vocab, tag_encoding="BIO", constrain_decoding=True, **settings)
+    emissions = torch.tensor([[[0.0, 3.0, 0.0], [0.0, -3.0, 0.0]]])
+    # By the bias each token is an entity, the second too improbable.
+    assert head.best_tags(emissions, mask_of([2])).tolist() == [[1, 1]]
+    assert head.decode(emissions, mask_of([2]))[0, 1] == 0
 
 
 def test_plain_labels_are_biased_themselves():
