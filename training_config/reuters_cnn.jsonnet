@@ -28,7 +28,7 @@ local learning_rate = 0.001;
         tokens: { type: 'embedding', embedding_dim: 50, pretrained_file: 'data/glove/glove.6B.50d.txt' },
       },
     },
-    encoder: { type: 'cnn', num_filters: num_filters, ngram_filter_sizes: [1, 2, 3] },
+    encoder: { type: 'masked_cnn', num_filters: num_filters, ngram_filter_sizes: [1, 2, 3] },
     dropout: dropout,
     loss: $.loss,
   },

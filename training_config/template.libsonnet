@@ -75,7 +75,7 @@
           type: 'character_encoding',
           embedding: { embedding_dim: $.character_dim, vocab_namespace: 'token_characters' },
           encoder: {
-            type: 'cnn',
+            type: 'masked_cnn',
             embedding_dim: $.character_dim,
             num_filters: $.num_character_filters,
             ngram_filter_sizes: $.character_widths,

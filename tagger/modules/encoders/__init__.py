@@ -1,5 +1,6 @@
 """Encoders of token sequences."""
 
 from tagger.modules.encoders.bilstm import BiLstmEncoder
+from tagger.modules.encoders.masked_cnn import MaskedCnnEncoder
 
-__all__ = ["BiLstmEncoder"]
+__all__ = ["BiLstmEncoder", "MaskedCnnEncoder"]

@@ -1,0 +1,61 @@
+import pytest
+import torch
+from allennlp.modules import Seq2VecEncoder
+from allennlp.modules.seq2vec_encoders import CnnEncoder
+from allennlp.nn import Activation
+
+from tagger.modules.encoders import MaskedCnnEncoder
+
+OPTIONS = [
+    {"ngram_filter_sizes": (3,)},
+    {"ngram_filter_sizes": (1, 2, 4), "output_dim": 3},
+    {"conv_layer_activation": Activation.by_name("tanh")()},
+]
+
+
+def encoders(**options):
+    theirs = CnnEncoder(embedding_dim=4, num_filters=6, **options)
+    ours = MaskedCnnEncoder(embedding_dim=4, num_filters=6, **options)
+    ours.load_state_dict(theirs.state_dict())
+    return ours, theirs
+
+
+def batch(lengths=(7, 5, 2, 1, 0), size=7):
+    mask = torch.arange(size) < torch.tensor(lengths).unsqueeze(1)
+    return torch.randn(len(lengths), size, 4, requires_grad=True), mask
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_outputs_and_gradients_are_those_of_allennlps_cnn(options):
+    tokens, mask = batch()
+    results = []
+    for encoder in encoders(**options):
+        output = encoder(tokens, mask)
+        gradients = torch.autograd.grad(
+            output.pow(2).sum(), [tokens, *encoder.parameters()], allow_unused=True
+        )
+        results.append((output, *(g for g in gradients if g is not None)))
+    for ours, theirs in zip(*results):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_without_a_mask_all_tokens_count():
+    tokens, _ = batch()
+    ours, theirs = encoders()
+    torch.testing.assert_close(ours(tokens, None), theirs(tokens, None))
+
+
+def test_words_shorter_than_a_filter_stay_zero_in_mixed_precision():
+    tokens, mask = batch()
+    ours, theirs = encoders(ngram_filter_sizes=(3,))
+    exact = ours(tokens, mask)
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = ours(tokens, mask)
+        # The reason for this class; where AllenNLP's comes out right, it is no longer needed.
+        assert theirs(tokens, mask).abs().max() > 1e30
+    torch.testing.assert_close(mixed.float(), exact, atol=0.05, rtol=0.05)
+    assert (mixed[2:] == 0).all()
+
+
+def test_configs_find_it():
+    assert Seq2VecEncoder.by_name("masked_cnn") is MaskedCnnEncoder
