@@ -1,6 +1,7 @@
 """Predictors."""
 
+from tagger.predictors.batched_predictor import BatchedPredictor
 from tagger.predictors.document_classifier import DocumentClassifierPredictor
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor
 
-__all__ = ["DocumentClassifierPredictor", "SequenceTaggerPredictor"]
+__all__ = ["BatchedPredictor", "DocumentClassifierPredictor", "SequenceTaggerPredictor"]

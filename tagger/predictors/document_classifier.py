@@ -6,14 +6,20 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
+from tagger.predictors.batched_predictor import BatchedPredictor
+
 
 @Predictor.register("document_classifier")
-class DocumentClassifierPredictor(Predictor):
+class DocumentClassifierPredictor(BatchedPredictor):
     """Labels documents.
 
     A line of input is plain text, or a JSON object with a `text`. Each prediction is a JSON object with
     `labels`, a list, and `probabilities`, an object from labels to numbers.
+
+    Args: those of `BatchedPredictor`.
     """
+
+    gold = "labels"
 
     def load_line(self, line: str) -> JsonDict:
         """Reads a line of input: a JSON object, or else plain text.

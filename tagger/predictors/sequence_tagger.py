@@ -12,6 +12,7 @@ from allennlp.predictors import Predictor
 
 from tagger.label_encoding import tags_to_spans
 from tagger.modules.heads import ChainHead
+from tagger.predictors.batched_predictor import BatchedPredictor
 
 #: What a model may say of each token.
 OF_TOKENS = ("tags", "labels", "probabilities")
@@ -21,7 +22,7 @@ Sentence = Tuple[str, List[Token]]
 
 
 @Predictor.register("sequence_tagger")
-class SequenceTaggerPredictor(Predictor):
+class SequenceTaggerPredictor(BatchedPredictor):
     """Tags sentences and lists the entities that the tags spell.
 
     A line of input is plain text, or a JSON object with either `sentence`, a text, or `tokens`, a list
@@ -46,6 +47,7 @@ class SequenceTaggerPredictor(Predictor):
         frozen: whether the model is in evaluation mode.
         probabilities: whether to put out the probabilities of all tags of each token too; with the head
             `sigmoid` they always are.
+        batch_tokens: see `BatchedPredictor`.
     """
 
     def __init__(
@@ -55,8 +57,9 @@ class SequenceTaggerPredictor(Predictor):
         language: str = "en",
         frozen: bool = True,
         probabilities: bool = False,
+        batch_tokens: int = 2048,
     ) -> None:
-        super().__init__(model, dataset_reader, frozen)
+        super().__init__(model, dataset_reader, frozen, batch_tokens)
         if isinstance(model.head, ChainHead):
             model.head.predicts_marginals = probabilities
         self._tokenizer = spacy.blank(language).tokenizer
@@ -86,18 +89,14 @@ class SequenceTaggerPredictor(Predictor):
         return self.predict_batch_json([inputs])[0]
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
-        """Tags a batch of inputs; predictions come in their order."""
+        """Tags inputs, any number of them; predictions come in their order."""
         sentences = [self._sentence(json_dict) for json_dict in inputs]
         return self._predict(
             [self._dataset_reader.text_to_instance(tokens) for _, tokens in sentences], sentences
         )
 
-    def predict_instance(self, instance: Instance) -> JsonDict:
-        """Tags one instance of the dataset reader."""
-        return self.predict_batch_instance([instance])[0]
-
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        """Tags a batch of instances of the dataset reader; predictions come in their order."""
+        """Tags instances of the dataset reader; predictions come in their order."""
         return self._predict(
             instances,
             [_joined([str(token) for token in _tokens(instance)]) for instance in instances],

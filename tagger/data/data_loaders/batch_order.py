@@ -53,6 +53,28 @@ def ordered_batches(lengths: np.ndarray, num_batches: int, sort: bool = True) ->
     return _cut(_longest_first(order, lengths) if sort else order, num_batches)
 
 
+def batches_within(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
+    """Returns the indices of the instances of each batch, longest first, as many as fit.
+
+    Args:
+        lengths: (N,), of each instance.
+        max_tokens: how many tokens a batch has at most, its padding included; an instance that is longer
+            makes a batch of its own.
+
+    Example:
+        >>> [batch.tolist() for batch in batches_within(np.array([1, 5, 2, 4, 3]), 8)]
+        [[1], [3, 4], [2, 0]]
+    """
+    order = _longest_first(np.arange(len(lengths)), lengths)
+    batches: List[np.ndarray] = []
+    start = 0
+    while start < len(order):
+        end = start + max(1, max_tokens // max(1, int(lengths[order[start]])))
+        batches.append(order[start:end])
+        start = end
+    return batches
+
+
 def _longest_first(indices: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return indices[np.argsort(-lengths[indices], kind="stable")]
 

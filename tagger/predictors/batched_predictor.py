@@ -1,0 +1,94 @@
+"""What the predictors share: batches of like length out of many inputs."""
+
+import weakref
+from typing import Any, Dict, List
+
+import numpy as np
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.nn.util import move_to_device
+from allennlp.predictors import Predictor
+
+from tagger.data.data_loaders.batch_order import batches_within
+from tagger.data.data_loaders.columns import collect_columns
+from tagger.predictors.throughput import Throughput
+
+
+class BatchedPredictor(Predictor):
+    """Predicts as many inputs as it is given at once, in batches of like length.
+
+    So `--batch-size` of `allennlp predict` says how many lines are read, sorted by length, predicted and
+    written before the next are read; memory does not grow with the file. Predictions come in the order
+    of the inputs. The log says from time to time, and in the end, how many there were in a second.
+
+    Args:
+        model: whose instances have a `TextField` named `tokens`.
+        dataset_reader: makes these instances.
+        frozen: whether the model is in evaluation mode.
+        batch_tokens: how many tokens a batch has at most, its padding included.
+
+    Raises:
+        ConfigurationError: if `batch_tokens` is not positive.
+    """
+
+    #: The field of what is to be predicted, which is left out even where it is known.
+    gold = "tags"
+
+    def __init__(
+        self,
+        model: Model,
+        dataset_reader: DatasetReader,
+        frozen: bool = True,
+        batch_tokens: int = 2048,
+    ) -> None:
+        super().__init__(model, dataset_reader, frozen)
+        if batch_tokens < 1:
+            raise ConfigurationError(f"`batch_tokens` must be at least 1; got {batch_tokens}")
+        self._batch_tokens = batch_tokens
+        self._throughput = Throughput()
+        # The command `predict` does not tell when it is done.
+        weakref.finalize(self, self._throughput.log)
+
+    def predict_instance(self, instance: Instance) -> JsonDict:
+        """Predicts one instance of the dataset reader."""
+        return self.predict_batch_instance([instance])[0]
+
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        """Predicts instances of the dataset reader, any number of them."""
+        if not instances:
+            return []
+        self._throughput.start()
+        columns = collect_columns(map(self._indexed, instances))
+        num_tokens = np.array([len(instance["tokens"]) for instance in instances])
+        # Of each instance, in word pieces where these are more than tokens.
+        lengths = np.max([num_tokens, *[column.lengths() for column in columns.values()]], axis=0)
+        predictions: List[JsonDict] = [{} for _ in instances]
+        for indices in batches_within(lengths, self._batch_tokens):
+            batch = {name: column.batch(indices) for name, column in columns.items()}
+            for name, values in self._outputs(batch).items():
+                for index, value in zip(indices.tolist(), values):
+                    predictions[index][name] = value
+        self._throughput.add(len(instances), int(num_tokens.sum()))
+        return predictions
+
+    def _indexed(self, instance: Instance) -> Instance:
+        self._dataset_reader.apply_token_indexers(instance)
+        known = {name: field for name, field in instance.items() if name != self.gold}
+        instance = Instance(known)
+        instance.index_fields(self._model.vocab)
+        return instance
+
+    def _outputs(self, batch: Dict[str, Any]) -> Dict[str, List[Any]]:
+        """What the model says of a batch: by name, a list of one entry for each instance."""
+        device = self._model._get_prediction_device()
+        with torch.inference_mode():
+            # AllenNLP moves word by word what is not a tensor, even if there is nothing to move.
+            outputs = self._model(**(move_to_device(batch, device) if device >= 0 else batch))
+            outputs = self._model.make_output_human_readable(outputs)
+        return {
+            name: values.tolist() if isinstance(values, torch.Tensor) else values
+            for name, values in outputs.items()
+        }

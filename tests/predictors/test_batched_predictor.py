@@ -1,0 +1,110 @@
+import gc
+import json
+import logging
+import sys
+
+import numpy as np
+import pytest
+from allennlp.commands import main
+from allennlp.common.checks import ConfigurationError
+from allennlp.predictors import Predictor
+
+from tagger.predictors.throughput import Throughput
+
+
+@pytest.fixture
+def instances(archive, at_root):
+    return list(archive.validation_dataset_reader.read("data/toy/test.txt"))
+
+
+def numbers_and_rest(prediction):
+    """The probabilities of entities, and a prediction without them."""
+    entities = prediction["entities"]
+    return [entity.pop("probability") for entity in entities], prediction
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 40, 100_000])
+def test_many_at_once_are_predicted_as_each_by_itself(archive, instances, batch_tokens):
+    predictor = Predictor.from_archive(archive, extra_args={"batch_tokens": batch_tokens})
+    together = predictor.predict_batch_instance(instances)
+    for instance, prediction in zip(instances, together, strict=True):
+        numbers, rest = numbers_and_rest(prediction)
+        own_numbers, own_rest = numbers_and_rest(predictor.predict_instance(instance))
+        assert rest == own_rest
+        # Padding changes the order in which the encoder sums.
+        assert numbers == pytest.approx(own_numbers, abs=1e-5)
+
+
+def test_batches_are_of_like_length_and_no_larger_than_asked(archive, instances, monkeypatch):
+    masks = []
+    predict = archive.model.head.predict
+    monkeypatch.setattr(
+        archive.model.head,
+        "predict",
+        lambda emissions, mask: (masks.append(mask), predict(emissions, mask))[1],
+    )
+    predictor = Predictor.from_archive(archive, extra_args={"batch_tokens": 60})
+    predictor.predict_batch_instance(instances)
+    assert all(mask.numel() <= 60 for mask in masks)
+    lengths = [mask.sum(1).tolist() for mask in masks]
+    assert sum(lengths, []) == sorted((len(i["tokens"]) for i in instances), reverse=True)
+
+
+def test_sentences_of_one_length_are_cut_into_batches_too(archive, monkeypatch):
+    sizes = []
+    forward = archive.model.emissions
+    monkeypatch.setattr(
+        archive.model,
+        "emissions",
+        lambda tokens, mask: (sizes.append(tuple(mask.shape)), forward(tokens, mask))[1],
+    )
+    predictor = Predictor.from_archive(archive, extra_args={"batch_tokens": 6})
+    predictor.predict_batch_json([{"tokens": ["Ada", "left"]}] * 7)
+    assert sizes == [(3, 2), (3, 2), (1, 2)]
+
+
+def test_gold_tags_are_not_looked_at(archive, instances, monkeypatch):
+    monkeypatch.setattr(archive.model.head, "sequence_loss", None)
+    monkeypatch.setattr(archive.model.head, "score", None)
+    Predictor.from_archive(archive).predict_batch_instance(instances)
+
+
+def test_no_input_gives_no_prediction(archive):
+    assert Predictor.from_archive(archive).predict_batch_json([]) == []
+
+
+def test_batch_tokens_must_be_positive(archive):
+    with pytest.raises(ConfigurationError, match="`batch_tokens` must be at least 1; got 0"):
+        Predictor.from_archive(archive, extra_args={"batch_tokens": 0})
+
+
+@pytest.mark.parametrize("batch_size", ["7", "1000"])
+def test_the_command_writes_predictions_in_the_order_of_the_file(
+    trained, tmp_path, monkeypatch, batch_size
+):
+    texts = [" ".join(["Ada"] * length) for length in np.random.default_rng(0).permutation(20) + 1]
+    source, output = tmp_path / "texts.txt", tmp_path / "predictions.jsonl"
+    source.write_text("\n".join(texts))
+    command = ["allennlp", "predict", str(trained / "model.tar.gz"), str(source)]
+    command += ["--silent", "--output-file", str(output), "--batch-size", batch_size]
+    monkeypatch.setattr(sys, "argv", command)
+    main(prog="allennlp")
+    assert [json.loads(line)["text"] for line in output.read_text().splitlines()] == texts
+
+
+def test_speed_is_logged_now_and_then_and_in_the_end(archive, instances, caplog):
+    caplog.set_level(logging.INFO)
+    predictor = Predictor.from_archive(archive)
+    predictor.predict_batch_instance(instances)
+    assert "sentences/s" not in caplog.text
+    del predictor
+    gc.collect()
+    num_tokens = sum(len(instance["tokens"]) for instance in instances)
+    assert f"predicted {len(instances)} sentences, {num_tokens} tokens in" in caplog.text
+
+    throughput = Throughput(interval=0)
+    throughput.start()
+    caplog.clear()
+    throughput.add(3, 20)
+    throughput.add(4, 30)
+    assert [record.args[:2] for record in caplog.records] == [(3, 20), (7, 50)]
