@@ -7,7 +7,7 @@ import io
 import math
 from functools import wraps
 from statistics import mean
-from typing import Any, Callable, Collection, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import matplotlib
 import numpy as np
@@ -69,7 +69,7 @@ def draw_weight_panels(panels: Mapping[Tuple[str, str], Mapping[str, Curve]]) ->
         panels: By label and strategy, curves by the name of their score, at most four.
     """
     labels, strategies = (list(dict.fromkeys(names)) for names in zip(*panels))
-    figure = Figure(figsize=(1 + 2.5 * len(strategies), 0.6 + 2.0 * len(labels)))
+    figure = Figure(figsize=(max(4.5, 1 + 2.5 * len(strategies)), 0.6 + 2.0 * len(labels)))
     grid = figure.subplots(len(labels), len(strategies), sharex=True, sharey=True, squeeze=False)
     for row, label in zip(grid, labels):
         for axes, strategy in zip(row, strategies):
@@ -111,23 +111,24 @@ def _scale_weights(axes: Axes, weights: Collection[float]) -> None:
 
 @_as_svg
 def draw_epochs(
-    losses: Mapping[str, Sequence[float]], scores: Mapping[str, Sequence[float]], best_epoch: int
+    panels: Mapping[str, Mapping[str, Sequence[float]]], best_epoch: Optional[int]
 ) -> Figure:
-    """Draws losses and scores by epoch, counted from 0, side by side.
+    """Draws panels, side by side, of what changes from epoch to epoch, counted from 0.
 
     Args:
-        losses: Of each epoch, by name; at most four.
-        scores: Likewise.
-        best_epoch: A vertical line marks it.
+        panels: By title, what to draw: by name, a number for each epoch; at most four names.
+        best_epoch: A vertical line marks it, if there is one.
     """
-    figure = Figure(figsize=(7.5, 2.8))
-    for axes, title, curves in zip(figure.subplots(1, 2), ("loss", "F1"), (losses, scores)):
+    figure = Figure(figsize=(3.75 * len(panels), 2.8))
+    grid = figure.subplots(1, len(panels), squeeze=False)
+    for axes, (title, curves) in zip(grid.flat, panels.items()):
         for (name, values), line in zip(curves.items(), _LINES):
             axes.plot(values, label=name, **line)
-        axes.axvline(best_epoch, color="#999999", linewidth=0.6)
+        if best_epoch is not None:
+            axes.axvline(best_epoch, color="#999999", linewidth=0.6)
         axes.set_title(title)
         axes.set_xlabel("epoch")
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
         axes.legend()
     return figure
 

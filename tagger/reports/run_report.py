@@ -14,7 +14,6 @@ from tagger.label_encoding import tags_to_spans
 from tagger.metrics import score_tables
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
 from tagger.models import SequenceTagger
-from tagger.predictors import SequenceTaggerPredictor
 from tagger.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
 from tagger.reports.page import write_page
 from tagger.reports.tagged_sentences import (
@@ -67,21 +66,21 @@ def write_run_report(
     data = data or archive.config.get("validation_data_path")
     if data is None:
         raise ValueError(f"`data` is not given, and {run} has no validation data; name a file")
-    predictor = SequenceTaggerPredictor(model, reader)
+    model.eval()
     sentences: List[TaggedSentence] = []
     num_sentences = 0
     for instances in lazy_groups_of(reader.read(data), BATCH_SIZE):
         num_sentences += len(instances)
-        predictions = predictor.predict_batch_instance(instances)
+        outputs = model.forward_on_instances(instances)
         if model.tag_encoding is not None:
-            sentences += _tagged_sentences(
-                instances, predictions, set(model.tags), model.tag_encoding
-            )
-    # Predicting has scored; the confusions come first because scores are reset.
+            sentences += _tagged_sentences(instances, outputs, set(model.tags), model.tag_encoding)
+    # The model has scored what it predicted; the confusions come first because scores are reset.
     confusions = model.get_confusions()
     scores = model.get_scores(reset=True)
     epochs = read_epochs(run)
-    figures = {"epochs": _draw_epochs(epochs)} if epochs else {}
+    figures = {}
+    if epochs:
+        figures["epochs"] = draw_epochs(_epoch_panels(epochs), epochs[-1].get("best_epoch"))
     judged = _judge_all(sentences)
     counts = count_calibration(*_columns(judged))
     if judged:
@@ -110,44 +109,43 @@ def read_epochs(run: Path) -> List[Dict[str, Any]]:
     return sorted(epochs, key=lambda metrics: metrics["epoch"])
 
 
-def _draw_epochs(epochs: Sequence[Mapping[str, Any]]) -> str:
-    def by_name(names: Mapping[str, str]) -> Dict[str, List[float]]:
-        return {
-            name: [epoch[key] for epoch in epochs]
-            for name, key in names.items()
-            if all(key in epoch for epoch in epochs)
-        }
-
+def _epoch_panels(epochs: Sequence[Mapping[str, Any]]) -> Dict[str, Dict[str, List[float]]]:
+    """Loss and F1, as far as there is any, by name and epoch."""
     level = "" if "validation_f1-measure-overall" in epochs[0] else "token-"
-    return draw_epochs(
-        by_name({"training": "training_loss", "validation": "validation_loss"}),
-        by_name(
-            {
-                "overall": f"validation_{level}f1-measure-overall",
-                "macro": f"validation_{level}f1-measure-macro",
-            }
-        ),
-        epochs[-1]["best_epoch"],
-    )
+    panels = {
+        "loss": {"training": "training_loss", "validation": "validation_loss"},
+        "F1": {
+            "overall": f"validation_{level}f1-measure-overall",
+            "macro": f"validation_{level}f1-measure-macro",
+        },
+    }
+    curves = {
+        title: {
+            name: [epoch[metric] for epoch in epochs]
+            for name, metric in metrics.items()
+            if metric in epochs[0]
+        }
+        for title, metrics in panels.items()
+    }
+    return {title: of_title for title, of_title in curves.items() if of_title}
 
 
 def _tagged_sentences(
     instances: Sequence[Instance],
-    predictions: Sequence[Mapping[str, Any]],
+    outputs: Sequence[Mapping[str, Any]],
     known_tags: Set[str],
     tag_encoding: str,
 ) -> Iterator[TaggedSentence]:
     """Those sentences of which all gold tags are known."""
-    for instance, prediction in zip(instances, predictions):
+    for instance, output in zip(instances, outputs):
         tags = instance["tags"].labels  # type: ignore[attr-defined]
         if not known_tags.issuperset(tags):
             continue
-        entities = prediction["entities"]
         yield TaggedSentence(
-            prediction["tokens"],
+            output["words"],
             tags_to_spans(tags, tag_encoding),
-            [(entity["label"], tuple(entity["tokens"])) for entity in entities],
-            [entity["probability"] for entity in entities if "probability" in entity],
+            tags_to_spans(output["tags"], tag_encoding),
+            output.get("entity_probabilities", []),
         )
 
 

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 import torch
 from allennlp.commands.train import train_model
@@ -44,7 +46,12 @@ def test_errors_are_marked_and_escaped(trained, of_archive, tmp_path, monkeypatc
         type(of_archive.model),
         "forward_on_instances",
         lambda model, instances: [
-            {"tags": next(tags), "entity_probabilities": [0.9, 0.6]} for _ in instances
+            {
+                "words": instance["metadata"]["words"],
+                "tags": next(tags),
+                "entity_probabilities": [0.9, 0.6],
+            }
+            for instance in instances
         ],
     )
     write_run_report(trained, tmp_path / "run.html", write_data(tmp_path, "O"))
@@ -77,6 +84,7 @@ def test_what_does_not_apply_to_plain_labels_is_left_out(at_root, tmp_path):
     assert "NOUN" in page.cells
     assert sum(tag == "svg" for tag, _ in page.tags) == 1
     text = (tmp_path / "run.html").read_text()
+    assert {"loss", "F1", "validation", "macro"} <= set(re.findall(r">([^<>]+)</text>", text))
     assert text.count("the tags of this model spell no entities") == 2
 
 
