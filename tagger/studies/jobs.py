@@ -4,11 +4,12 @@ import json
 import multiprocessing
 import os
 import shutil
+import signal
 import sys
 import time
-from multiprocessing.pool import ThreadPool
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, Iterable, List, Mapping, NamedTuple, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, cast
 
 from tagger.studies.work import Work, train
 
@@ -99,25 +100,35 @@ def run_jobs(
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tagger", "allennlp.commands"])
 
-    def attempt(job: Job) -> Job:
-        process = context.Process(target=_run, args=(job, study, work))
-        process.start()
-        try:
-            process.join()
-        finally:
-            process.terminate()
-        return job
-
+    queue = list(todo)
+    running: Dict[int, Tuple[Any, Job]] = {}
     start = time.monotonic()
-    with ThreadPool(num_workers) as pool:
-        for num_done, job in enumerate(pool.imap_unordered(attempt, todo), start=1):
-            remaining = (time.monotonic() - start) / num_done * (len(todo) - num_done)
-            print(
-                f"[{num_done}/{len(todo)}] {describe(job)}: "
-                f"{'done' if job.is_finished(study) else f'FAILED, see {job.log(study)}'}; "
-                f"about {remaining / 60:.0f} min left",
-                flush=True,
-            )
+    before = signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit("terminated; run this again to go on")
+    )
+    try:
+        while queue or running:
+            while queue and len(running) < num_workers:
+                job = queue.pop(0)
+                process = context.Process(target=_run, args=(job, study, work))
+                process.start()
+                running[process.sentinel] = process, job
+            for sentinel in wait(list(running)):
+                process, job = running.pop(cast(int, sentinel))
+                process.join()
+                num_done = len(todo) - len(queue) - len(running)
+                remaining = (time.monotonic() - start) / num_done * (len(todo) - num_done)
+                print(
+                    f"[{num_done}/{len(todo)}] {describe(job)}: "
+                    f"{'done' if job.is_finished(study) else f'FAILED, see {job.log(study)}'}; "
+                    f"about {remaining / 60:.0f} min left",
+                    flush=True,
+                )
+    finally:
+        # If it is stopped, there must be no job that still writes when the study is run again.
+        for process, _ in running.values():
+            process.terminate()
+        signal.signal(signal.SIGTERM, before)
     return [job for job in todo if not job.is_finished(study)]
 
 

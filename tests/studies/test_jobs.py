@@ -1,5 +1,9 @@
 import csv
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 from allennlp.common import Params
@@ -45,6 +49,30 @@ def test_an_interrupted_run_is_begun_anew_and_gives_what_an_unbroken_one_gives(c
     (a,), (b,) = (read_results([job], tmp_path / study) for study in ("a", "b"))
     assert a.metrics["best_validation_loss"] == b.metrics["best_validation_loss"]
     assert not list(half.glob("*.th"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_study_that_is_stopped_stops_its_runs(number, config, tmp_path):
+    config["trainer"]["num_epochs"] = 10_000
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    script = (
+        "import json, sys; from pathlib import Path; from tagger.studies import *\n"
+        "jobs = seeded_jobs({'variant': 'endless'}, json.load(open(sys.argv[1])), [1, 2])\n"
+        "run_jobs(jobs, Path(sys.argv[2]), 2)"
+    )
+    arguments = [sys.executable, "-c", script, str(tmp_path / "config.json"), str(tmp_path)]
+    study = subprocess.Popen(arguments, start_new_session=True)
+    weights = tmp_path / "runs/endless/2/best.th"
+    for _ in range(600):
+        if weights.exists():
+            break
+        time.sleep(0.1)
+    study.send_signal(number)
+    study.wait(timeout=60)
+    size = (tmp_path / "runs/endless/2/out.log").stat().st_size
+    time.sleep(1)
+    assert (tmp_path / "runs/endless/2/out.log").stat().st_size == size
 
 
 def test_a_folder_with_runs_of_another_config_is_refused(config, tmp_path):
