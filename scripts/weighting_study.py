@@ -8,7 +8,7 @@ The config is that of any tagger with the head `crf`, on any column files. Each 
 and seed is a training run; weight 1 is the plain model, trained once a seed; `decode_bias` shifts the
 plain model's decoding instead, by the logarithm of the weight. Runs go side by side. Stopped and started
 again, the study goes on with what is not finished. The folder gets `runs/`, `results.csv`, a line for
-each run and metric, and `report.html`.
+each run and metric, and `report.html`, which `scripts/report.py` makes anew from that file.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from typing import List, Optional, Sequence
 
 from allennlp.common import Params
 
+from tagger.reports import write_study_report
 from tagger.studies import Job, Result, default_num_workers, read_results, run_jobs, write_results
 from tagger.studies.weighting import (
     DECODE_BIAS,
@@ -65,6 +66,8 @@ def _write(plain: List[Job], weighted: List[Job], options: argparse.Namespace) -
         options.labels,
     )
     write_results(results, options.folder / "results.csv")
+    write_study_report(results, options.folder / "report.html", figure_folder=options.folder)
+    print(f"Wrote {options.folder / 'results.csv'} and {options.folder / 'report.html'}")
 
 
 def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:

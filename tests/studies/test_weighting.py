@@ -63,6 +63,7 @@ def test_the_study_runs_from_one_command(at_root, tmp_path, capfd):
     arguments = [str(CONFIGS / "toy_bilstm_crf.jsonnet"), "-s", str(tmp_path), "--labels", "PER"]
     arguments += ["--weights", "1", "3", "--strategies", "chain", "decode_bias", "--seeds", "1"]
     weighting_study.main([*arguments, "-o", json.dumps(overrides)])
+    assert "decode_bias" in (tmp_path / "report.html").read_text()
     lines = (tmp_path / "results.csv").read_text().splitlines()
     assert lines[0] == "strategy,label,weight,seed,metric,value"
     for strategy in ("chain", "decode_bias"):
