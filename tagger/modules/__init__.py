@@ -12,6 +12,7 @@ from tagger.modules.tag_weighting import (
     LannoyWeighting,
     TagWeighting,
 )
+from tagger.modules.token_embedders import DistinctCharactersEncoder
 from tagger.modules.token_losses import TokenLoss
 from tagger.modules.weight_rules import WeightRule
 
@@ -21,6 +22,7 @@ __all__ = [
     "ChainHead",
     "ConditionalRandomField",
     "CrfHead",
+    "DistinctCharactersEncoder",
     "EmissionTransitionWeighting",
     "EmissionWeighting",
     "LabelThresholds",

@@ -1,0 +1,5 @@
+"""Embedders of tokens."""
+
+from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
+
+__all__ = ["DistinctCharactersEncoder"]
