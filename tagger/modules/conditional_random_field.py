@@ -52,10 +52,11 @@ class ConditionalRandomField(torch.nn.Module):
         super().__init__()
         if num_tags < 1:
             raise ConfigurationError(f"`num_tags` must be at least 1; got {num_tags}")
-        if weighting is not None and len(weighting.tag_weights) != num_tags:
+        tag_weights = None if weighting is None else weighting.tag_weights
+        if tag_weights is not None and len(tag_weights) != num_tags:
             raise ConfigurationError(
                 f"`weighting` must have one weight for each of the {num_tags} tags; "
-                f"got {len(weighting.tag_weights)}"
+                f"got {len(tag_weights)}"
             )
         self.num_tags = num_tags
         self.include_start_end_transitions = include_start_end_transitions

@@ -106,6 +106,17 @@ def test_marginal_weights_each_focal_log_marginal_by_its_gold_tag(gamma, chains)
         torch.testing.assert_close(actual[row], expected)
 
 
+def test_marginal_takes_a_gamma_without_weights(chains):
+    scores, tags, mask = chains
+    alone = TagWeighting.from_params(Params({"type": "marginal", "gamma": 2.0}))
+    crf = ConditionalRandomField(3, weighting=alone).double()
+    expected = weighting("marginal", [1.0, 1.0, 1.0], gamma=2.0)
+    torch.testing.assert_close(
+        crf.weighting.weighted_log_likelihood(scores, tags, mask),
+        expected.weighted_log_likelihood(scores, tags, mask),
+    )
+
+
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
 def test_a_certain_token_has_no_marginal_loss_and_no_nan(gamma):
     scores = ChainScores(torch.tensor([[[0.0, -100.0]]]), *random_chains(1, 1, 2)[1:])

@@ -28,11 +28,13 @@ class MarginalWeighting(TagWeighting):
 
     Args:
         gamma: at least 0; 0 leaves the focusing out.
-        **kwargs: those of `TagWeighting`, which say what the weights are.
+        **kwargs: those of `TagWeighting`, which say what the weights are; all weigh 1 by default.
 
     Raises:
         ConfigurationError: also if `gamma` is negative.
     """
+
+    _weights_are_required = False
 
     def __init__(self, gamma: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
