@@ -1,5 +1,7 @@
 """A convolution over tokens or characters, whose maximum regards only those that are there."""
 
+from typing import Optional
+
 import torch
 from allennlp.modules import Seq2VecEncoder
 from allennlp.modules.seq2vec_encoders import CnnEncoder
@@ -14,7 +16,7 @@ class MaskedCnnEncoder(CnnEncoder):
     shorter than a filter, such as words of two letters, come out as that number.
     """
 
-    def forward(self, tokens: torch.Tensor, mask: torch.BoolTensor) -> torch.Tensor:
+    def forward(self, tokens: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         """Returns the largest response of each filter.
 
         Args:
@@ -25,12 +27,13 @@ class MaskedCnnEncoder(CnnEncoder):
             (B, number of filters), 0 for filters wider than the sequence; projected, if so asked.
         """
         if mask is None:
-            mask = torch.ones(tokens.shape[:2], dtype=torch.bool, device=tokens.device)
-        # AllenNLP's embedder of characters passes integers.
-        mask = mask.bool()
-        lengths = mask.sum(1, keepdim=True)
+            is_token = torch.ones(tokens.shape[:2], dtype=torch.bool, device=tokens.device)
+        else:
+            # AllenNLP's embedder of characters passes integers.
+            is_token = mask.bool()
+        lengths = is_token.sum(1, keepdim=True)
         # (B, D, T)
-        features = tokens.masked_fill(~mask.unsqueeze(2), 0).transpose(1, 2)
+        features = tokens.masked_fill(~is_token.unsqueeze(2), 0).transpose(1, 2)
         maxima = []
         for convolution in self._convolution_layers:
             # (B, filters, T - width + 1)
