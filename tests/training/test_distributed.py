@@ -29,8 +29,9 @@ def test_two_workers_score_spans_and_tokens_as_one(at_root, tmp_path):
     params = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet")
     params["trainer"]["num_epochs"] = 10
     params["trainer"]["optimizer"] = {"type": "adam", "lr": 0.03}
-    # Eight sentences for one worker, seven for the other: as many batches for both.
-    params["validation_data_loader"] = {"batch_size": 2}
+    # Eight sentences for one worker, seven for the other. AllenNLP's loader would make as many batches,
+    # and its trainer would leave out the eighth.
+    params["validation_data_loader"] = {"type": "bucketed", "batch_size": 1, "shuffle": False}
     trained, evaluated = trained_scores_and_evaluated_ones(params, tmp_path / "run")
     assert trained == evaluated
     assert evaluated["num-gold-overall"] == 23
