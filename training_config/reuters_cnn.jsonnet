@@ -2,9 +2,9 @@
 // binary cross-entropy, and another one in each config that starts from this one.
 // Files: `python scripts/prepare_reuters.py SOURCE` and `python scripts/prepare_glove.py`.
 local loss = 'binary_cross_entropy';
-local num_filters = 100;
+local num_filters = 64;
 local dropout = 0.5;
-local learning_rate = 0.001;
+local learning_rate = 0.003;
 
 {
   loss:: { type: loss },
@@ -12,7 +12,7 @@ local learning_rate = 0.001;
   dataset_reader: {
     type: 'document',
     text_keys: ['title', 'text'],
-    max_tokens: 300,
+    max_tokens: 150,
     token_indexers: { tokens: { type: 'single_id', lowercase_tokens: true } },
   },
   train_data_path: 'data/reuters/train.jsonl',
@@ -38,8 +38,8 @@ local learning_rate = 0.001;
 
   trainer: {
     optimizer: { type: 'fused_adam', lr: learning_rate },
-    num_epochs: 40,
-    patience: 5,
+    num_epochs: 12,
+    patience: null,
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
     callbacks: ['training_counts', 'show_scores'],
