@@ -378,6 +378,18 @@ def test_environment_variable_turns_the_hook_off(value, hooked):
     assert ("MendingFinder" in started.stdout) == hooked
 
 
+def test_commands_do_not_wait_for_what_draws(run_fresh):
+    outcome = run_fresh("""
+import sys
+from allennlp.common.plugins import import_plugins
+
+import_plugins()
+assert "tagger.reports.figures" in sys.modules
+assert "matplotlib" not in sys.modules
+""")
+    assert outcome.succeeded, outcome.output
+
+
 def test_looking_for_allennlp_imports_no_library():
     code = (
         "import importlib.util, sys, tagger_compat; tagger_compat.install()\n"

@@ -58,8 +58,6 @@ class BatchedPredictor(Predictor):
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """Predicts instances of the dataset reader, any number of them."""
-        if not instances:
-            return []
         self._throughput.start()
         columns = collect_columns(map(self._indexed, instances))
         num_tokens = np.array([len(instance["tokens"]) for instance in instances])

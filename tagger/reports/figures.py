@@ -3,18 +3,32 @@
 Text stays text, so that it can be searched, and any machine's fonts do.
 """
 
+from __future__ import annotations
+
 import io
 import math
 from functools import wraps
 from statistics import mean
-from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from tagger.reports.weight_effects import Curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _STYLE: Dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -51,12 +65,22 @@ def _as_svg(draw: Callable[..., Figure]) -> Callable[..., str]:
 
     @wraps(draw)
     def draw_svg(*args: Any, **kwargs: Any) -> str:
+        # Every command of AllenNLP imports this module, and few draw.
+        import matplotlib
+
         with matplotlib.rc_context(_STYLE):
             buffer = io.StringIO()
             draw(*args, **kwargs).savefig(buffer, format="svg", metadata=_NO_METADATA)
         return buffer.getvalue()
 
     return draw_svg
+
+
+def _new_figure(width: float, height: float) -> Figure:
+    """An empty figure of this size, in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height))
 
 
 @_as_svg
@@ -69,7 +93,7 @@ def draw_weight_panels(panels: Mapping[Tuple[str, str], Mapping[str, Curve]]) ->
         panels: By label and strategy, curves by the name of their score, at most four.
     """
     labels, strategies = (list(dict.fromkeys(names)) for names in zip(*panels))
-    figure = Figure(figsize=(max(4.5, 1 + 2.5 * len(strategies)), 0.6 + 2.0 * len(labels)))
+    figure = _new_figure(max(4.5, 1 + 2.5 * len(strategies)), 0.6 + 2.0 * len(labels))
     grid = figure.subplots(len(labels), len(strategies), sharex=True, sharey=True, squeeze=False)
     for row, label in zip(grid, labels):
         for axes, strategy in zip(row, strategies):
@@ -119,7 +143,7 @@ def draw_epochs(
         panels: By title, what to draw: by name, a number for each epoch; at most four names.
         best_epoch: A vertical line marks it, if there is one.
     """
-    figure = Figure(figsize=(3.75 * len(panels), 2.8))
+    figure = _new_figure(3.75 * len(panels), 2.8)
     grid = figure.subplots(1, len(panels), squeeze=False)
     for axes, (title, curves) in zip(grid.flat, panels.items()):
         for (name, values), line in zip(curves.items(), _LINES):
@@ -142,7 +166,7 @@ def draw_precision_recall(curves: Mapping[str, Tuple[np.ndarray, np.ndarray]]) -
     """
     num_columns = min(4, len(curves))
     num_rows = math.ceil(len(curves) / num_columns)
-    figure = Figure(figsize=(0.5 + 1.9 * num_columns, 0.4 + 1.9 * num_rows))
+    figure = _new_figure(0.5 + 1.9 * num_columns, 0.4 + 1.9 * num_rows)
     grid = figure.subplots(num_rows, num_columns, sharex=True, sharey=True, squeeze=False)
     for axes, (label, (precision, recall)) in zip(grid.flat, curves.items()):
         axes.plot(recall, precision, color="#0072B2")
@@ -165,7 +189,7 @@ def draw_reliability(counts: np.ndarray) -> Figure:
     borders = np.linspace(0, 1, counts.shape[1] + 1)
     some = counts[0] > 0
     number, total, right = counts[:, some]
-    figure = Figure(figsize=(3.6, 4.0))
+    figure = _new_figure(3.6, 4.0)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     upper.plot([0, 1], [0, 1], color="#999999", linewidth=0.8, linestyle="--")
     upper.plot(total / number, right / number, color="#0072B2", marker="o")
