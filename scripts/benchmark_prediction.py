@@ -3,8 +3,8 @@
 
 Both taggers have the architecture of `scripts/benchmark_training.py` and random weights, read CoNLL-2003
 in `data/conll2003`, and take turns, run by run, in one process: from instances to lines of JSON, without
-start-up. AllenNLP predicts batches of 32 as they come, ours windows of 2,048, which it sorts by length;
-`ours, distinct` has the token embedder `distinct_character_encoding` besides. AllenNLP's tagger needs
+start-up. AllenNLP predicts batches of 32 as they come, ours windows of 2,048, which it sorts by length.
+AllenNLP's tagger needs
 
     pip install --no-deps allennlp-models==2.10.1
 
@@ -107,14 +107,9 @@ def main() -> None:
     logging.disable(logging.INFO)
     # Processor time, which other processes disturb least.
     torch.set_num_threads(1)
-    stock, ours = config(False, options.sentences), config(True, options.sentences)
-    distinct = copy.deepcopy(ours)
-    embedders = distinct["model"]["text_field_embedder"]["token_embedders"]
-    embedders["token_characters"]["type"] = "distinct_character_encoding"
     taggers = {
-        "AllenNLP": TimedPredictor(stock, "", 32),
-        "ours": TimedPredictor(ours, "sequence_tagger", 2048),
-        "ours, distinct": TimedPredictor(distinct, "sequence_tagger", 2048),
+        "AllenNLP": TimedPredictor(config(False, options.sentences), "", 32),
+        "ours": TimedPredictor(config(True, options.sentences), "sequence_tagger", 2048),
     }
     runs: Dict[str, List[Dict[str, float]]] = {name: [] for name in taggers}
     # The first run warms up.
@@ -123,14 +118,14 @@ def main() -> None:
             seconds = each.run()
             if number > 0:
                 runs[name].append(seconds)
-    print(f"{'':15} sentences/s  times  " + "  ".join(f"{part:>8}" for part in PARTS))
+    print(f"{'':8} sentences/s  times  " + "  ".join(f"{part:>8}" for part in PARTS))
     totals = {name: statistics.median(sum(run.values()) for run in runs[name]) for name in runs}
     for name, total in totals.items():
         shares = [
             statistics.median(run[p] / sum(run.values()) for run in runs[name]) for p in PARTS
         ]
         print(
-            f"{name:15} {options.sentences / total:11.0f}  {totals['AllenNLP'] / total:5.1f}  "
+            f"{name:8} {options.sentences / total:11.0f}  {totals['AllenNLP'] / total:5.1f}  "
             + "  ".join(f"{share:8.1%}" for share in shares)
         )
 

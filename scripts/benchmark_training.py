@@ -3,8 +3,9 @@
 
 Both taggers have one architecture: words 100, a convolution over characters 128, BiLSTM 2 x 200, a CRF.
 They train on CoNLL-2003 in `data/conll2003`, where `scripts/prepare_conll2003.py` puts it, with
-AllenNLP's trainer and Adam, batches of 32, and take turns, epoch by epoch, in one process. AllenNLP's
-tagger needs
+AllenNLP's trainer and Adam, batches of 32, and take turns, epoch by epoch, in one process. Ours has what
+`training_config/template.libsonnet` sets: its data loader, 128 sentences at a time in evaluation,
+`fused_adam`, and characters of each distinct word once. AllenNLP's tagger needs
 
     pip install --no-deps allennlp-models==2.10.1
 
@@ -34,21 +35,11 @@ from tagger.models import SequenceTagger
 PARTS = ("data", "encoder", "CRF", "optimizer", "metrics", "other")
 TRAIN, DEV = "data/conll2003/eng.train", "data/conll2003/eng.testa"
 
-EMBEDDER = {
-    "token_embedders": {
-        "tokens": {"type": "embedding", "embedding_dim": 100},
-        "token_characters": {
-            "type": "character_encoding",
-            "embedding": {"embedding_dim": 16, "vocab_namespace": "token_characters"},
-            "encoder": {
-                "type": "cnn",
-                "embedding_dim": 16,
-                "num_filters": 128,
-                "ngram_filter_sizes": [3],
-                "conv_layer_activation": "relu",
-            },
-        },
-    }
+CNN = {
+    "embedding_dim": 16,
+    "num_filters": 128,
+    "ngram_filter_sizes": [3],
+    "conv_layer_activation": "relu",
 }
 ENCODER = {
     "type": "lstm",
@@ -65,13 +56,23 @@ INDEXERS = {
 
 
 def config(is_ours: bool, num_sentences: int) -> Dict[str, Any]:
-    """Returns the config of our tagger, or of AllenNLP's, its data set cut short."""
+    """Returns the config of our tagger, or of AllenNLP's, its data sets cut short."""
+    characters = {
+        "type": "distinct_character_encoding" if is_ours else "character_encoding",
+        "embedding": {"embedding_dim": 16, "vocab_namespace": "token_characters"},
+        "encoder": {"type": "masked_cnn" if is_ours else "cnn", **CNN},
+    }
+    embedder = {
+        "token_embedders": {
+            "tokens": {"type": "embedding", "embedding_dim": 100},
+            "token_characters": characters,
+        }
+    }
     reader = {"type": "column", "source_encoding": "IOB1"} if is_ours else {"type": "conll2003"}
-    bucket = {"type": "bucket", "batch_size": 32, "sorting_keys": ["tokens"]}
-    loader = {"batch_sampler": bucket}
+    loader = {"batch_sampler": {"type": "bucket", "batch_size": 32, "sorting_keys": ["tokens"]}}
     model = {
         "type": "sequence_tagger",
-        "text_field_embedder": EMBEDDER,
+        "text_field_embedder": embedder,
         "encoder": {"type": "bilstm", "hidden_size": 200, "num_layers": 2, "dropout": 0.5},
     }
     stock_model = {
@@ -79,7 +80,7 @@ def config(is_ours: bool, num_sentences: int) -> Dict[str, Any]:
         "label_encoding": "BIO",
         "constrain_crf_decoding": True,
         "calculate_span_f1": True,
-        "text_field_embedder": EMBEDDER,
+        "text_field_embedder": embedder,
         "encoder": ENCODER,
     }
     return {
@@ -88,6 +89,9 @@ def config(is_ours: bool, num_sentences: int) -> Dict[str, Any]:
         "validation_data_path": DEV,
         "model": model if is_ours else stock_model,
         "data_loader": {"type": "bucketed", "batch_size": 32} if is_ours else loader,
+        "validation_data_loader": {"type": "bucketed", "batch_size": 128, "shuffle": False}
+        if is_ours
+        else loader,
         "trainer": {
             "optimizer": {"type": "fused_adam" if is_ours else "adam", "lr": 0.001},
             "grad_norm": 5,

@@ -72,7 +72,7 @@
           [if $.glove_file != null then 'pretrained_file']: $.glove_file,
         },
         token_characters: {
-          type: 'character_encoding',
+          type: 'distinct_character_encoding',
           embedding: { embedding_dim: $.character_dim, vocab_namespace: 'token_characters' },
           encoder: {
             type: 'masked_cnn',
