@@ -53,6 +53,7 @@ def tune_thresholds(
     targets: torch.Tensor,
     target: TuningTarget = "micro",
     default: float = 0.5,
+    least_positives: int = 1,
 ) -> torch.Tensor:
     """Finds the thresholds that do best on these items: none of any value do better.
 
@@ -68,7 +69,9 @@ def tune_thresholds(
             `{"precision": p}`: for each label the highest recall at a precision of at least p, or the
             highest precision if that is out of reach. `{"recall": r}`: for each label the fewest
             predictions at a recall of at least r.
-        default: the threshold of a label that no item is known to have, of which the data say nothing.
+        default: the threshold of a label with fewer than `least_positives` items.
+        least_positives: how many items must have a label for its threshold to be tuned, at least 1. A
+            threshold that is best for one or two may predict the label everywhere in other data.
 
     Returns:
         (C,), of the type of `probabilities`.
@@ -92,9 +95,17 @@ def tune_thresholds(
             f"{tuple(probabilities.shape)} and {tuple(targets.shape)}"
         )
     cuts = _all_cuts(probabilities, targets)
+    is_tuned = cuts.num_gold >= least_positives
     if target == "micro":
-        num_others = ((probabilities >= default) & (targets == 0)).sum(0)[cuts.num_gold == 0].sum()
-        best = _best_micro_f1(cuts, num_others)
+        is_predicted = (probabilities >= default) & (targets >= 0) & ~is_tuned
+        others = torch.stack(
+            [
+                (is_predicted & (targets > 0)).sum(),
+                is_predicted.sum(),
+                cuts.num_gold[~is_tuned].sum(),
+            ]
+        )
+        best = _best_micro_f1(cuts, is_tuned, others.double())
     elif target == "macro":
         best = cuts.best(
             2 * cuts.true_positives / (cuts.num_predicted + cuts.num_gold).clamp(min=1)
@@ -104,7 +115,7 @@ def tune_thresholds(
         ((name, value),) = target.items()
         best = _least_precision(cuts, value) if name == "precision" else _least_recall(cuts, value)
     thresholds = cuts.thresholds.gather(0, best)[0]
-    return torch.where(cuts.num_gold > 0, thresholds, torch.full_like(thresholds, default))
+    return torch.where(is_tuned, thresholds, torch.full_like(thresholds, default))
 
 
 def _all_cuts(probabilities: torch.Tensor, targets: torch.Tensor) -> _Cuts:
@@ -128,22 +139,24 @@ def _all_cuts(probabilities: torch.Tensor, targets: torch.Tensor) -> _Cuts:
     )
 
 
-def _best_micro_f1(cuts: _Cuts, num_others: torch.Tensor) -> torch.Tensor:
-    """Maximises 2 TP / (predicted + gold) over the cuts of all labels at once.
+def _best_micro_f1(cuts: _Cuts, is_tuned: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """Maximises 2 TP / (predicted + gold) over the cuts of all tuned labels at once.
 
     After Dinkelbach 1967, "On nonlinear fractional programming": the ratio exceeds f if and only if
     2 TP - f (predicted + gold) exceeds 0, a sum over the labels.
 
     Args:
-        cuts: of the labels; those without a gold item get the cut without a prediction.
-        num_others: (), how many predictions there are of these, whatever their cut.
+        cuts: of all labels.
+        is_tuned: (C,) bool.
+        others: (3,), true positives, predicted and gold of the labels that are not tuned, all together.
     """
     f1 = cuts.num_gold.new_zeros(())
+    num_gold = cuts.num_gold[is_tuned].sum() + others[2]
     while True:
         best = cuts.best(2 * cuts.true_positives - f1 * cuts.num_predicted)
-        num_right = cuts.true_positives.gather(0, best).sum()
-        num_predicted = best.sum() + num_others
-        better = 2 * num_right / (num_predicted + cuts.num_gold.sum()).clamp(min=1)
+        num_right = cuts.true_positives.gather(0, best)[0, is_tuned].sum() + others[0]
+        num_predicted = best[0, is_tuned].sum() + others[1]
+        better = 2 * num_right / (num_predicted + num_gold).clamp(min=1)
         if better <= f1:
             return best
         f1 = better

@@ -108,6 +108,22 @@ def test_predictions_of_a_label_without_a_positive_count_in_micro_f1():
     assert tune_thresholds(probabilities, targets, "micro")[0] == pytest.approx(0.25)
 
 
+def test_a_label_with_too_few_positives_keeps_the_default_and_its_predictions_count():
+    # At the default the other label is right once and wrong four times.
+    others = torch.tensor([0.7, 0.7, 0.7, 0.65, 0.6])
+    probabilities = torch.stack([torch.tensor([0.9, 0.8, 0.7, 0.6, 0.5]), others], 1)
+    targets = torch.tensor([[1, 0], [0, 0], [0, 0], [0, 1], [1, 0]])
+    best = {}
+    for threshold in (0.25, 0.85):
+        predicted = probabilities >= torch.tensor([threshold, 0.5])
+        right = (predicted & (targets == 1)).sum()
+        best[2 * right / (predicted.sum() + targets.sum())] = threshold
+    for target, threshold in (("micro", best[max(best)]), ("macro", 0.85)):
+        tuned = tune_thresholds(probabilities, targets, target, least_positives=2)
+        assert tuned.tolist() == pytest.approx([threshold, 0.5])
+        assert tune_thresholds(probabilities, targets, target)[1] != 0.5
+
+
 def test_a_label_of_which_every_prediction_does_harm_is_never_predicted():
     probabilities = torch.tensor([[0.9, 1.0]] * 9 + [[0.9, 0.5]])
     targets = torch.tensor([[1, 0]] * 9 + [[1, 1]])

@@ -47,23 +47,26 @@ class LabelThresholds(torch.nn.Module):
         self.counts = CountedLabels(vocab=vocab, label_namespace=label_namespace)
         self._scores = MultiLabelScores(vocab, label_namespace)
         self._target: Optional[TuningTarget] = None
+        self._least_positives = 1
         self._seen: List[Tuple[torch.Tensor, torch.Tensor]] = []
 
     def forward(self, probabilities: torch.Tensor) -> torch.Tensor:
         """Returns which labels are predicted, (..., C) bool, from their probabilities, (..., C)."""
         return probabilities >= self.thresholds
 
-    def start_tuning(self, target: TuningTarget) -> None:
+    def start_tuning(self, target: TuningTarget, least_positives: int = 1) -> None:
         """Starts to tune to what is scored outside training.
 
         Args:
-            target: as for `tune_thresholds`.
+            target: as for `tune_thresholds`, as is `least_positives`.
+            least_positives: how many items must have a label for its threshold to be tuned.
 
         Raises:
             ConfigurationError: if the target is not known.
         """
         check_tuning_target(target)
         self._target = target
+        self._least_positives = least_positives
 
     def stop_tuning(self) -> None:
         """Leaves the thresholds from now on as they are."""
@@ -114,7 +117,10 @@ class LabelThresholds(torch.nn.Module):
         self._seen.clear()
         assert self._target is not None
         tuned = tune_thresholds(
-            _of_all_workers(probabilities), _of_all_workers(targets), self._target
+            _of_all_workers(probabilities),
+            _of_all_workers(targets),
+            self._target,
+            least_positives=self._least_positives,
         )
         self.thresholds.copy_(tuned)
         self._scores.reset()
