@@ -21,6 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
+from functools import partialmethod
 from typing import Any, Callable, Dict, Iterator, List, Tuple, cast
 
 import torch
@@ -29,6 +30,7 @@ from allennlp.common import Params
 from allennlp.data import DataLoader, TensorDict
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.metrics import CategoricalAccuracy, SpanBasedF1Measure
+from tqdm import tqdm
 
 from tagger.models import SequenceTagger
 
@@ -226,7 +228,7 @@ def main() -> None:
             f"{error}; `pip install --no-deps allennlp-models==2.10.1` brings AllenNLP's tagger"
         )
     logging.disable(logging.INFO)
-    os.environ["TQDM_DISABLE"] = "1"
+    tqdm.__init__ = partialmethod(tqdm.__init__, disable=True)
     watch = Stopwatch()
     # Operators and methods of C, which Python looks up in the class.
     for owner, name, part in (
