@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.did_you_mean import did_you_mean
 from tagger.metrics.label_scores import macro_average, precision_recall_f1
-from tagger.metrics.span_counts import lay_end_to_end, tag_tables
+from tagger.metrics.span_counts import lay_end_to_end, rows_and_tokens, tag_tables
 from tagger.metrics.span_matches import SpanMatches, match_spans
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads import ChainHead
@@ -223,8 +223,8 @@ class DecodingTuner:
                 tags = head.decode(batch.emissions, batch.mask)
                 stated = torch.full(tags.shape, torch.nan)
             spans, is_right = self._match(batch, tags)
-            rows, places = np.divmod(spans.starts, tags.size(1) + 2)
-            parts.append((spans.labels, is_right, stated.numpy()[rows, places - 1]))
+            of_spans = stated.numpy()[rows_and_tokens(spans.starts, tags.size(1))]
+            parts.append((spans.labels, is_right, of_spans))
         return DecodedEntities(*map(np.concatenate, zip(*parts)))
 
     def _match(self, batch: Batch, tags: torch.Tensor) -> SpanMatches:

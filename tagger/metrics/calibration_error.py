@@ -14,7 +14,7 @@ from tagger.metrics.calibration import (
     expected_calibration_error,
     format_calibration_table,
 )
-from tagger.metrics.span_counts import lay_end_to_end, tag_tables
+from tagger.metrics.span_counts import lay_end_to_end, rows_and_tokens, tag_tables
 from tagger.metrics.span_matches import match_spans
 
 
@@ -76,8 +76,7 @@ class CalibrationError(Metric):
             lay_end_to_end(tags, is_real, self._outside) for tags in (predicted, gold)
         )
         spans, is_right = match_spans(self._tables, predicted, gold)
-        rows, places = np.divmod(spans.starts, is_real.shape[1] + 2)
-        of_spans = stated[rows, places - 1]
+        of_spans = stated[rows_and_tokens(spans.starts, is_real.shape[1])]
         self._counts += count_calibration(of_spans, is_right, self._num_bins)
 
     def get_metric(self, reset: bool = False) -> float:

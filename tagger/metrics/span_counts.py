@@ -4,7 +4,7 @@ Letters: `B` sentences, `T` tokens, `K` tags, `C` labels, `S` spans, `N` tokens 
 """
 
 from itertools import product
-from typing import List, NamedTuple, Optional, Sequence, Set
+from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -150,13 +150,8 @@ def count_spans(tables: TagTables, predicted: np.ndarray, gold: np.ndarray) -> n
     num_labels = len(tables.labels)
     gold_spans, predicted_spans = find_spans(tables, gold), find_spans(tables, predicted)
     gold_cover, predicted_cover = (_cover(s, len(gold)) for s in (gold_spans, predicted_spans))
-    num_unknown = _num_before(gold == UNKNOWN)
     num_common = _num_before((gold_cover >= 0) & (predicted_cover >= 0))
     num_alike = _num_before((gold_cover >= 0) & (predicted_cover == gold_cover))
-
-    def known(spans: Spans) -> Spans:
-        # A border lies on either side of every span, so these positions exist.
-        return _select(spans, num_unknown[spans.starts - 1] == num_unknown[spans.ends + 2])
 
     def fates(spans: Spans) -> np.ndarray:
         overlaps, overlaps_its_label = (
@@ -164,7 +159,7 @@ def count_spans(tables: TagTables, predicted: np.ndarray, gold: np.ndarray) -> n
         )
         return num_labels + np.where(overlaps_its_label, 0, np.where(overlaps, 1, 2))
 
-    gold_spans, predicted_spans = known(gold_spans), known(predicted_spans)
+    gold_spans, predicted_spans = (known_spans(s, gold) for s in (gold_spans, predicted_spans))
     columns, rows = fates(gold_spans), fates(predicted_spans)
     _, i, j = np.intersect1d(
         gold_spans.starts, predicted_spans.starts, assume_unique=True, return_indices=True
@@ -194,6 +189,29 @@ def lay_end_to_end(tags: np.ndarray, mask: np.ndarray, outside: int) -> np.ndarr
     bordered = np.full((tags.shape[0], tags.shape[1] + 2), outside)
     np.copyto(bordered[:, 1:-1], tags, where=mask)
     return bordered.ravel()
+
+
+def rows_and_tokens(positions: np.ndarray, num_tokens: int) -> Tuple[np.ndarray, np.ndarray]:
+    """Returns where positions of `lay_end_to_end` were before it, rows and tokens, (S,) int64 each.
+
+    Args:
+        positions: (S,) int64, of tokens, none of a border.
+        num_tokens: T.
+    """
+    rows, places = np.divmod(positions, num_tokens + 2)
+    return rows, places - 1
+
+
+def known_spans(spans: Spans, gold: np.ndarray) -> Spans:
+    """Returns those spans that hold no token of unknown gold tag and lie beside none.
+
+    Args:
+        spans: predicted or gold ones.
+        gold: (N,) int, gold tag indices, as from `lay_end_to_end`, `UNKNOWN` where not known.
+    """
+    num_unknown = _num_before(gold == UNKNOWN)
+    # A border lies on either side of every span, so these positions exist.
+    return _select(spans, num_unknown[spans.starts - 1] == num_unknown[spans.ends + 2])
 
 
 def _cover(spans: Spans, num_tokens: int) -> np.ndarray:

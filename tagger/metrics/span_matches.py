@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagger.metrics.span_counts import UNKNOWN, Spans, TagTables, find_spans
+from tagger.metrics.span_counts import Spans, TagTables, find_spans, known_spans
 
 
 class SpanMatches(NamedTuple):
@@ -32,14 +32,9 @@ def match_spans(tables: TagTables, predicted: np.ndarray, gold: np.ndarray) -> S
         predicted: (N,) int, tag indices, as from `tagger.metrics.span_counts.lay_end_to_end`.
         gold: (N,) int, likewise, `UNKNOWN` where the tag is not known.
     """
-    labels, starts, ends = find_spans(tables, predicted)
-    # (N + 1,), how many unknown tokens there are before each position
-    num_unknown = np.concatenate(([0], np.cumsum(gold == UNKNOWN)))
-    # A border lies on either side of every span, so these positions exist.
-    counts = num_unknown[starts - 1] == num_unknown[ends + 2]
-    labels, starts, ends = labels[counts], starts[counts], ends[counts]
+    spans = known_spans(find_spans(tables, predicted), gold)
     gold_spans = find_spans(tables, gold)
     label_at, end_at = np.full((2, len(gold)), -1)
     label_at[gold_spans.starts], end_at[gold_spans.starts] = gold_spans.labels, gold_spans.ends
-    is_right = (label_at[starts] == labels) & (end_at[starts] == ends)
-    return SpanMatches(Spans(labels, starts, ends), is_right)
+    is_right = (label_at[spans.starts] == spans.labels) & (end_at[spans.starts] == spans.ends)
+    return SpanMatches(spans, is_right)

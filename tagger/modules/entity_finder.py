@@ -8,7 +8,7 @@ import torch
 
 from tagger.label_encoding import split_tag, tags_of_span
 from tagger.linear_chain import ChainScores, span_log_probabilities
-from tagger.metrics.span_counts import find_spans, lay_end_to_end, tag_tables
+from tagger.metrics.span_counts import find_spans, lay_end_to_end, rows_and_tokens, tag_tables
 
 
 class Entities(NamedTuple):
@@ -55,8 +55,8 @@ class EntityFinder:
         """
         flat = lay_end_to_end(tags.cpu().numpy(), mask.cpu().numpy(), len(self._tags))
         spans = find_spans(self._tables, flat)
-        rows, places = np.divmod(spans.starts, mask.size(1) + 2)
-        return Entities(spans.labels, rows, places - 1, places - 1 + spans.ends - spans.starts)
+        rows, firsts = rows_and_tokens(spans.starts, mask.size(1))
+        return Entities(spans.labels, rows, firsts, firsts + spans.ends - spans.starts)
 
     def probabilities(
         self, scores: ChainScores, entities: Entities, mask: torch.Tensor
