@@ -14,7 +14,6 @@ Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_prediction.py [--sentenc
 import argparse
 import copy
 import logging
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -30,7 +29,7 @@ from allennlp.predictors import Predictor
 import tagger  # noqa: F401  (registers the components)
 
 sys.path.insert(0, str(Path(__file__).parent))
-from benchmark_training import config  # noqa: E402
+from benchmark_training import config, format_table  # noqa: E402
 
 TEST = "data/conll2003/eng.testb"
 PARTS = ("embedder", "encoder", "CRF", "rest")
@@ -118,16 +117,7 @@ def main() -> None:
             seconds = each.run()
             if number > 0:
                 runs[name].append(seconds)
-    print(f"{'':8} sentences/s  times  " + "  ".join(f"{part:>8}" for part in PARTS))
-    totals = {name: statistics.median(sum(run.values()) for run in runs[name]) for name in runs}
-    for name, total in totals.items():
-        shares = [
-            statistics.median(run[p] / sum(run.values()) for run in runs[name]) for p in PARTS
-        ]
-        print(
-            f"{name:8} {options.sentences / total:11.0f}  {totals['AllenNLP'] / total:5.1f}  "
-            + "  ".join(f"{share:8.1%}" for share in shares)
-        )
+    print(format_table("prediction", runs, options.sentences))
 
 
 if __name__ == "__main__":

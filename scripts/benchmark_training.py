@@ -184,17 +184,23 @@ def timed_trainer(
     return trainer
 
 
-def format_table(phase: str, epochs: Dict[str, List[Dict[str, float]]], num_sentences: int) -> str:
-    """Returns a line for each tagger: medians over the epochs, and the speed beside the first's."""
-    lines = [f"{phase:12} sentences/s  times  " + "  ".join(f"{part:>9}" for part in PARTS)]
+def format_table(title: str, runs: Dict[str, List[Dict[str, float]]], num_sentences: int) -> str:
+    """Returns a line for each tagger: medians over its runs, and the speed beside the first's.
+
+    Args:
+        title: what stands above the taggers.
+        runs: by tagger the seconds of each part, run by run.
+        num_sentences: of a run.
+    """
+    parts = next(iter(runs.values()))[0].keys()
+    lines = [f"{title:12} sentences/s  times  " + "  ".join(f"{part:>9}" for part in parts)]
     totals = {
-        name: statistics.median(sum(epoch.values()) for epoch in of_tagger)
-        for name, of_tagger in epochs.items()
+        name: statistics.median(sum(run.values()) for run in of_tagger)
+        for name, of_tagger in runs.items()
     }
-    for name, of_tagger in epochs.items():
+    for name, of_tagger in runs.items():
         shares = [
-            statistics.median(epoch[part] / sum(epoch.values()) for epoch in of_tagger)
-            for part in PARTS
+            statistics.median(run[part] / sum(run.values()) for run in of_tagger) for part in parts
         ]
         lines.append(
             f"{name:12} {num_sentences / totals[name]:11.0f}  "
