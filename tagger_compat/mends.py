@@ -18,6 +18,7 @@ from typing import (
     ContextManager,
     Dict,
     FrozenSet,
+    Iterable,
     Iterator,
     List,
     NamedTuple,
@@ -229,6 +230,37 @@ def _with_current_amp(module: ModuleType) -> Iterator[None]:
     )
 
 
+def _clipping_refuses_sparse_gradients() -> bool:
+    import torch
+
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    parameter.grad = torch.zeros(1).to_sparse()
+    try:
+        torch.nn.utils.clip_grad_norm_([parameter], 1.0)
+    except RuntimeError:
+        return True
+    return False
+
+
+@contextmanager
+def _with_sparse_gradients_clipped(module: ModuleType) -> Iterator[None]:
+    yield
+    clip_grad_norm_ = module.clip_grad_norm_
+
+    @wraps(clip_grad_norm_)
+    def clip(parameters: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        dense = []
+        for parameter in parameters:
+            if parameter.grad is not None and parameter.grad.is_sparse:
+                parameter.grad = parameter.grad.coalesce()
+                # Clipping regards nothing but `grad`; these values are those of the sparse one.
+                parameter = SimpleNamespace(grad=parameter.grad.values())
+            dense.append(parameter)
+        return clip_grad_norm_(dense, *args, **kwargs)
+
+    module.clip_grad_norm_ = clip  # type: ignore[attr-defined]
+
+
 @contextmanager
 def _with_our_plugin(plugins: ModuleType) -> Iterator[None]:
     yield
@@ -334,6 +366,14 @@ MENDS = (
         ("allennlp.nn.parallel.ddp_accelerator", "allennlp.training.gradient_descent_trainer"),
         _cuda_amp_is_deprecated,
         _with_current_amp,
+    ),
+    Mend(
+        "clip_grad_norm_",
+        "`grad_norm` clips the sparse gradients of an `embedding` too, which torch has no norm for "
+        "since 2.0",
+        ("allennlp.nn.parallel.ddp_accelerator", "allennlp.training.gradient_descent_trainer"),
+        _clipping_refuses_sparse_gradients,
+        _with_sparse_gradients_clipped,
     ),
     Mend(
         "plugin",

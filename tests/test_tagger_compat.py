@@ -149,6 +149,25 @@ for module in (ddp_accelerator, gradient_descent_trainer):
 """,
         "FutureWarning",
     ),
+    "clip_grad_norm_": (
+        """
+import torch
+from allennlp.nn.parallel import ddp_accelerator
+from allennlp.training import gradient_descent_trainer
+
+def clipped(module, sparse):
+    embedding, other = torch.nn.Embedding(5, 2, sparse=sparse), torch.nn.Parameter(torch.ones(3))
+    torch.nn.init.ones_(embedding.weight)
+    embedding(torch.tensor([1, 3, 3])).sum().mul(other.sum()).backward()
+    norm = module.clip_grad_norm_(iter([embedding.weight, other]), 2.0)
+    return norm, embedding.weight.grad.to_dense(), other.grad
+
+for module in (ddp_accelerator, gradient_descent_trainer):
+    for sparse, dense in zip(clipped(module, True), clipped(module, False)):
+        torch.testing.assert_close(sparse, dense)
+""",
+        "linalg_vector_norm",
+    ),
     "plugin": (
         """
 from allennlp.common.plugins import import_plugins
