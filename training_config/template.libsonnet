@@ -21,6 +21,8 @@
   min_word_count:: 1,
   glove_file:: null,
   num_glove_words:: 40000,
+  // Whether a training step touches only the vectors of its own words; worth it with a large vocabulary.
+  sparse_word_gradients:: false,
 
   // Characters.
   character_dim:: 30,
@@ -70,6 +72,7 @@
           type: 'embedding',
           embedding_dim: $.word_dim,
           [if $.glove_file != null then 'pretrained_file']: $.glove_file,
+          [if $.sparse_word_gradients then 'sparse']: true,
         },
         token_characters: {
           type: 'distinct_character_encoding',
@@ -101,7 +104,14 @@
   validation_data_loader: { type: 'bucketed', batch_size: 128, shuffle: false },
 
   trainer: {
-    optimizer: { type: 'fused_adam', lr: $.learning_rate },
+    optimizer: if $.sparse_word_gradients then {
+      type: 'multi',
+      optimizers: {
+        default: { type: 'fused_adam', lr: $.learning_rate },
+        words: { type: 'sparse_adam', lr: $.learning_rate },
+      },
+      parameter_groups: [[['token_embedder_tokens\\.weight'], { optimizer_name: 'words' }]],
+    } else { type: 'fused_adam', lr: $.learning_rate },
     grad_norm: 5,
     num_epochs: $.num_epochs,
     patience: $.patience,
