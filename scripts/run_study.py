@@ -5,8 +5,8 @@
 
 A study file is Jsonnet: `variants`, a complete config by name; `seeds`; and `columns`, the table's, each
 with a `title` and the `metrics` whose mean it shows. Jobs run side by side. Stopped and started again,
-the study goes on with what is not finished. The folder gets `runs/`, `results.csv`, a line for each run
-and metric, and `summary.md`, the table: mean and standard deviation over seeds.
+the study goes on with what is not finished. The folder gets `runs/`, `results.csv`, a line for each run,
+and `summary.md`, the table: mean and standard deviation over seeds.
 """
 
 import argparse

@@ -8,7 +8,7 @@ The config is that of any tagger with the head `crf`, on any column files. Each 
 and seed is a training run; weight 1 is the plain model, trained once a seed; `decode_bias` shifts the
 plain model's decoding instead, by the logarithm of the weight. Runs go side by side. Stopped and started
 again, the study goes on with what is not finished. The folder gets `runs/`, `results.csv`, a line for
-each run and metric, and `report.html`, which `scripts/report.py` makes anew from that file.
+each run, and `report.html`, which `scripts/report.py` makes anew from that file.
 """
 
 import argparse

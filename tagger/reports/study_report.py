@@ -16,6 +16,8 @@ from tagger.studies.results import Result
 #: What the names of scores start with, by what is counted.
 LEVELS = {"tokens": "token-", "spans": ""}
 TEST_PREFIX = "test_"
+#: What distinguishes the runs of a weighting study, and how it is read.
+FACTORS = {"strategy": str, "label": str, "weight": float, "seed": int}
 
 #: Results by label and strategy.
 Groups = Mapping[Tuple[str, str], Sequence[Result]]
@@ -84,25 +86,25 @@ def read_weighting_results(path: Path) -> List[Result]:
     """
     with path.open(newline="") as file:
         reader = csv.DictReader(file)
-        expected = ["strategy", "label", "weight", "seed", "metric", "value"]
-        if reader.fieldnames != expected:
+        columns = reader.fieldnames or []
+        if any(factor not in columns for factor in FACTORS):
             raise ValueError(
-                f"{path} has the columns {', '.join(reader.fieldnames or [])}, expected those of a "
-                f"weighting study: {', '.join(expected)}"
+                f"{path} has the columns {', '.join(columns)}; results of a weighting study have "
+                f"{', '.join(FACTORS)} and metrics"
             )
-        metrics: Dict[Tuple[str, str, str, str], Dict[str, float]] = {}
-        for row in reader:
-            key = row["strategy"], row["label"], row["weight"], row["seed"]
-            value = row["value"]
-            number = int(value) if value.lstrip("-").isdigit() else float(value)
-            metrics.setdefault(key, {})[row["metric"]] = number
-    return [
-        Result(
-            {"strategy": strategy, "label": label, "weight": float(weight), "seed": int(seed)},
-            scores,
-        )
-        for (strategy, label, weight, seed), scores in metrics.items()
-    ]
+        return [
+            Result({name: read(row.pop(name)) for name, read in FACTORS.items()}, _metrics(row))
+            for row in reader
+        ]
+
+
+def _metrics(row: Mapping[str, str]) -> Dict[str, float]:
+    # A run that lacks a metric has an empty cell.
+    return {
+        name: int(value) if value.lstrip("-").isdigit() else float(value)
+        for name, value in row.items()
+        if value
+    }
 
 
 def _by_label_and_strategy(results: Sequence[Result]) -> Groups:

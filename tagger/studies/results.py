@@ -31,15 +31,18 @@ def read_results(jobs: Sequence[Job], study: Path) -> List[Result]:
 
 
 def write_results(results: Sequence[Result], path: Path) -> None:
-    """Writes a tidy CSV file: one line for each run and metric."""
-    names = list(results[0].factors) if results else []
+    """Writes a CSV file: a line for each run, with its factors and then its metrics."""
+    factors = list(results[0].factors) if results else []
+    metrics = dict.fromkeys(
+        metric
+        for result in results
+        for metric, value in result.metrics.items()
+        if isinstance(value, (int, float))
+    )
     with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*names, "metric", "value"])
-        for result in results:
-            for metric, value in result.metrics.items():
-                if isinstance(value, (int, float)):
-                    writer.writerow([*(result.factors[name] for name in names), metric, value])
+        writer = csv.DictWriter(file, [*factors, *metrics], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows({**result.factors, **result.metrics} for result in results)
 
 
 class Column(NamedTuple):

@@ -86,7 +86,7 @@ def test_results_survive_the_file_that_the_script_reads(results, tmp_path):
 
 def test_results_of_another_study_are_refused(tmp_path):
     write_results([Result({"variant": "plain", "seed": 1}, {"f1": 1})], tmp_path / "results.csv")
-    with pytest.raises(SystemExit, match="columns variant, seed, metric, value, expected those of"):
+    with pytest.raises(SystemExit, match="columns variant, seed, f1; results of a weighting"):
         report.main([str(tmp_path / "results.csv"), "-o", str(tmp_path / "study.html")])
 
 

@@ -104,12 +104,12 @@ def test_the_summary_has_mean_and_standard_deviation_over_seeds():
         format_summary(results, [Column("C", ["c"])])
 
 
-def test_results_are_written_one_line_a_run_and_metric(tmp_path):
+def test_results_are_written_one_line_a_run(tmp_path):
     path = tmp_path / "results.csv"
-    write([result("a,b", 1, f1=0.5, duration="0:01"), result("c", 2, f1=0.25)], path)
+    write([result("a,b", 1, f1=0.5, duration="0:01"), result("c", 2, f1=0.25, epoch=3)], path)
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows == [
-        {"variant": "a,b", "seed": "1", "metric": "f1", "value": "0.5"},
-        {"variant": "c", "seed": "2", "metric": "f1", "value": "0.25"},
+        {"variant": "a,b", "seed": "1", "f1": "0.5", "epoch": ""},
+        {"variant": "c", "seed": "2", "f1": "0.25", "epoch": "3"},
     ]

@@ -32,12 +32,12 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         # Compared as bytes, a row is one item, and a tenth of the time goes into finding the distinct.
         rows = characters.view(f"V{characters.strides[0]}").reshape(-1)
         # (words,), (B * T,)
-        _, first_places, places = np.unique(rows, return_index=True, return_inverse=True)
+        _, firsts, words_of = np.unique(rows, return_index=True, return_inverse=True)
         # (words, C)
-        words = torch.from_numpy(characters[first_places])
+        words = torch.from_numpy(characters[firsts])
         # (1, words, features)
         encoded = self._encoder(
             self._embedding(words.unsqueeze(0)), (words != 0).long().unsqueeze(0)
         )
-        places = torch.from_numpy(places).view(token_characters.shape[:2])
+        places = torch.from_numpy(words_of).view(token_characters.shape[:2])
         return self._dropout(encoded[0, places])
