@@ -51,10 +51,6 @@ ENCODER = {
     "dropout": 0.5,
     "bidirectional": True,
 }
-INDEXERS = {
-    "tokens": {"type": "single_id"},
-    "token_characters": {"type": "characters", "min_padding_length": 3},
-}
 
 
 def config(is_ours: bool, num_sentences: int) -> Dict[str, Any]:
@@ -63,6 +59,13 @@ def config(is_ours: bool, num_sentences: int) -> Dict[str, Any]:
         "type": "distinct_character_encoding" if is_ours else "character_encoding",
         "embedding": {"embedding_dim": 16, "vocab_namespace": "token_characters"},
         "encoder": {"type": "masked_cnn" if is_ours else "cnn", **CNN},
+    }
+    indexers = {
+        "tokens": {"type": "single_id"},
+        "token_characters": {
+            "type": "cached_characters" if is_ours else "characters",
+            "min_padding_length": 3,
+        },
     }
     embedder = {
         "token_embedders": {
@@ -86,7 +89,7 @@ def config(is_ours: bool, num_sentences: int) -> Dict[str, Any]:
         "encoder": ENCODER,
     }
     return {
-        "dataset_reader": {**reader, "token_indexers": INDEXERS, "max_instances": num_sentences},
+        "dataset_reader": {**reader, "token_indexers": indexers, "max_instances": num_sentences},
         "train_data_path": TRAIN,
         "validation_data_path": DEV,
         "model": model if is_ours else stock_model,

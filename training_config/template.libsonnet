@@ -50,7 +50,7 @@
     token_indexers: {
       tokens: { type: 'single_id', lowercase_tokens: $.lowercase_words },
       token_characters: {
-        type: 'characters',
+        type: 'cached_characters',
         // A convolution needs words of at least its width.
         min_padding_length: std.foldl(std.max, $.character_widths, 1),
       },

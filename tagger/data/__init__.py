@@ -1,4 +1,4 @@
-"""Dataset readers, fields, a batch sampler and a data loader."""
+"""Dataset readers, fields, a token indexer, a batch sampler and a data loader."""
 
 from tagger.data.data_loaders import BucketedDataLoader as BucketedDataLoader
 from tagger.data.dataset_readers import ColumnDatasetReader as ColumnDatasetReader
@@ -7,3 +7,4 @@ from tagger.data.fields import TagField as TagField
 from tagger.data.label_counts import LabelCounts as LabelCounts
 from tagger.data.label_counts import count_labels as count_labels
 from tagger.data.samplers import OversamplingBatchSampler as OversamplingBatchSampler
+from tagger.data.token_indexers import CachedCharactersIndexer as CachedCharactersIndexer

@@ -1,0 +1,5 @@
+"""Indexers of tokens."""
+
+from tagger.data.token_indexers.cached_characters import CachedCharactersIndexer
+
+__all__ = ["CachedCharactersIndexer"]
