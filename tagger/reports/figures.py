@@ -93,16 +93,18 @@ def draw_weight_panels(panels: Mapping[Tuple[str, str], Mapping[str, Curve]]) ->
         panels: By label and strategy, curves by the name of their score, at most four.
     """
     labels, strategies = (list(dict.fromkeys(names)) for names in zip(*panels))
-    figure = _new_figure(max(4.5, 1 + 2.5 * len(strategies)), 0.6 + 2.0 * len(labels))
+    # A page has room for that many of full width.
+    panel_width = 2.5 if len(strategies) <= 4 else 1.7
+    figure = _new_figure(max(4.5, 1 + panel_width * len(strategies)), 0.6 + 2.0 * len(labels))
     grid = figure.subplots(len(labels), len(strategies), sharex=True, sharey=True, squeeze=False)
     for row, label in zip(grid, labels):
         for axes, strategy in zip(row, strategies):
             if (label, strategy) in panels:
                 _draw_curves(axes, panels[label, strategy])
-            axes.set_title(f"{label}, {strategy}")
-        row[0].set_ylabel("score in %")
-    for axes in grid[-1]:
-        axes.set_xlabel("weight of the label")
+        row[0].set_ylabel(f"{label}\nscore in %")
+    for strategy, first, last in zip(strategies, grid[0], grid[-1]):
+        first.set_title(strategy)
+        last.set_xlabel("weight of the label")
     _scale_weights(grid[0, 0], {w for each in panels.values() for w in next(iter(each.values()))})
     names = next(iter(panels.values()))
     handles = grid[0, 0].get_lines()[: len(names)]
@@ -127,7 +129,7 @@ def _scale_weights(axes: Axes, weights: Collection[float]) -> None:
     named: List[float] = []
     for weight in sorted(weights, key=lambda weight: (weight != 1, -abs(math.log(weight)))):
         # Names nearer than this would overlap.
-        if all(abs(math.log(weight / other)) > math.log(reach) / 5 for other in named):
+        if all(abs(math.log(weight / other)) > math.log(reach) / 3.5 for other in named):
             named.append(weight)
     axes.set_xticks(list(weights), [f"{w:g}" if w in named else "" for w in weights])
     axes.set_xticks([], minor=True)
