@@ -10,6 +10,8 @@ from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
+from tagger.label_encoding import tags_to_spans
+from tagger.linear_chain import sample_paths
 from tests.conftest import CONFIGS
 
 TRANSFORMER = "data/all-MiniLM-L6-v2"
@@ -242,3 +244,30 @@ def test_every_shipped_config_builds(config, tmp_path):
     model = Model.from_params(params["model"], vocab=vocab)
     assert getattr(model, "tag_encoding", "BIOUL") == "BIOUL"
     assert (CONFIGS / config).read_text().startswith("// ")
+
+
+def test_entities_of_a_trained_tagger_are_as_probable_as_samples_of_its_paths_say(
+    archive, reader, at_root
+):
+    model = archive.model.eval()
+    batch = tensors(model, list(reader.read("data/toy/test.txt")))
+    output = model(batch["tokens"])
+    emissions = model.emissions(batch["tokens"], output["mask"])
+    # A tagger of the toy corpus is sure of everything; a third of its scores makes it doubt.
+    scores = model.head.chain_scores(emissions.detach() / 3)
+    predicted = model.head.predict(emissions / 3, output["mask"])
+    samples = sample_paths(scores, output["mask"], num_samples=2_000)
+    num_doubtful = 0
+    for row, length in enumerate(output["mask"].sum(1).tolist()):
+        sampled = [spans_of(model, path[:length]) for path in samples[row]]
+        for span in spans_of(model, predicted["predicted_tags"][row, :length]):
+            probability = float(predicted["entity_probabilities"][row, span[1][0]])
+            share = sum(span in each for each in sampled) / len(sampled)
+            # four standard deviations
+            assert share == pytest.approx(probability, abs=4 * 0.5 / 2_000**0.5)
+            num_doubtful += 0.05 < probability < 0.95
+    assert num_doubtful >= 5
+
+
+def spans_of(model, path):
+    return set(tags_to_spans([model.tags[k] for k in path.tolist()], model.tag_encoding))
