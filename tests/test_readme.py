@@ -1,4 +1,4 @@
-"""What the README shows is what happens."""
+"""What the README shows is what happens, and the documents name files that exist."""
 
 import os
 import re
@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
 
 
 def blocks(language):
@@ -51,7 +52,7 @@ def test_config_is_shown_as_it_is():
 
 
 @pytest.mark.parametrize(
-    "path", sorted(set(re.findall(r"[\w./]+/[\w.]+\.(?:sh|py|jsonnet)", README)))
+    "path", sorted(set(re.findall(r"[\w./]+/[\w.]+\.(?:sh|py|jsonnet|md)", README + DOCUMENTS)))
 )
 def test_files_it_names_exist(path):
     assert (ROOT / path).exists()
