@@ -21,6 +21,10 @@ from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 
 
+#: Torch's oneDNN keeps the code of the last 1,024 shapes it has met, which takes hundreds of megabytes.
+FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+
+
 @Subcommand.register("predict-file")
 class PredictFile(Subcommand):
     """Writes what `allennlp predict --silent` writes, but goes on with what a killed run has written."""
@@ -79,6 +83,7 @@ def predict_file_from_args(args: argparse.Namespace) -> None:
         if args.window < 1:
             raise ConfigurationError(f"`--window` must be at least 1; got {args.window}")
         logging.getLogger("allennlp.common.params").disabled = True
+        os.environ.setdefault(*FEW_SHAPES)
         check_for_gpu(args.cuda_device)
         archive = load_archive(
             args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides
