@@ -20,7 +20,6 @@ from allennlp.common.util import lazy_groups_of
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 
-
 #: Torch's oneDNN keeps the code of the last 1,024 shapes it has met, which takes hundreds of megabytes.
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
