@@ -4,6 +4,7 @@
 (import 'template.libsonnet') + {
   source_encoding:: 'IOB1',
   tag_encoding:: 'BIO',
+  min_word_count:: 1,
   character_dim:: 25,
   character_hidden_size:: 80,
   hidden_size:: 300,

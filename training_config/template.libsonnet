@@ -18,7 +18,8 @@
   // Words; with `glove_file` their vectors start from it, and its most frequent words are known too.
   word_dim:: 50,
   lowercase_words:: false,
-  min_word_count:: 1,
+  // Words seen less often, and without a vector in `glove_file`, train the vector of unknown words.
+  min_word_count:: 2,
   glove_file:: null,
   num_glove_words:: 40000,
   // Whether a training step touches only the vectors of its own words; worth it with a large vocabulary.

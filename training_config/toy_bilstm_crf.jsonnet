@@ -2,6 +2,7 @@
 (import 'template.libsonnet') + {
   source_encoding:: 'BIO',
   word_dim:: 20,
+  min_word_count:: 1,
   character_dim:: 10,
   num_character_filters:: 10,
   hidden_size:: 20,

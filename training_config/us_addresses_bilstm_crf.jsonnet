@@ -4,7 +4,6 @@
 (import 'template.libsonnet') + {
   source_encoding:: 'BIO',
   hidden_size:: 100,
-  min_word_count:: 2,
 
   train_data_path: 'data/us_addresses/train.txt',
   validation_data_path: 'data/us_addresses/dev.txt',
