@@ -146,8 +146,15 @@ def _panel(results: Sequence[Result], label: str, scale: Scale) -> Mapping[str, 
 
 def _correlation_table(groups: Groups, scale: Scale) -> List[List[str]]:
     def correlation(results: Sequence[Result], measure: str, label: str) -> str:
-        value = rank_correlation(scale.curve(results, measure, label))
-        return "–" if math.isnan(value) else f"{value:+.2f}"
+        seeds = dict.fromkeys(result.factors["seed"] for result in results)
+        of_seeds = (
+            rank_correlation(
+                scale.curve([r for r in results if r.factors["seed"] == seed], measure, label)
+            )
+            for seed in seeds
+        )
+        defined = [value for value in of_seeds if not math.isnan(value)]
+        return f"{mean(defined):+.2f}" if defined else "–"
 
     return [
         ["label", "strategy", "with precision", "with recall"],

@@ -41,7 +41,7 @@ def curve(results: Iterable[Result], metric: str) -> Curve:
 def rank_correlation(scores: Curve) -> float:
     """Returns Spearman's correlation of weight and score over all runs; nan where it is undefined.
 
-    It is 1 if a larger weight means a higher score, whatever the seeds, and -1 if a lower one.
+    It is 1 if a larger weight means a higher score in every pair of runs, and -1 if a lower one.
 
     Example:
         >>> round(rank_correlation({0.5: [0.7, 0.8], 1: [0.6, 0.6], 2: [0.1]}), 3)

@@ -17,7 +17,8 @@ def metrics(label, weight, seed):
     for data, level in [(d, n) for d in ("best_validation_", "test_") for n in ("", "token-")]:
         for other in LABELS:
             shift = (weight - 1) / 20 * (other == label)
-            values = (0.6 - shift, 0.5 + shift + (0.02 if data == "test_" else 0), 0.55)
+            luck = (seed - 1.5) / 5
+            values = (0.6 - shift + luck, 0.5 + shift + luck + 0.02 * (data == "test_"), 0.55)
             names = ("precision", "recall", "f1-measure")
             for name, value in zip(names, values):
                 scores[f"{data}{level}{name}-{other}"] = value
