@@ -82,7 +82,7 @@ def read_weighting_results(path: Path) -> List[Result]:
     """Reads the results of a weighting study that `write_results` wrote.
 
     Raises:
-        ValueError: if the file is none of a weighting study.
+        ValueError: if the file is none of a weighting study; the message says where.
     """
     with path.open(newline="") as file:
         reader = csv.DictReader(file)
@@ -92,10 +92,15 @@ def read_weighting_results(path: Path) -> List[Result]:
                 f"{path} has the columns {', '.join(columns)}; results of a weighting study have "
                 f"{', '.join(FACTORS)} and metrics"
             )
-        return [
-            Result({name: read(row.pop(name)) for name, read in FACTORS.items()}, _metrics(row))
-            for row in reader
-        ]
+        try:
+            return [
+                Result({name: read(row.pop(name)) for name, read in FACTORS.items()}, _metrics(row))
+                for row in reader
+            ]
+        except ValueError as error:
+            raise ValueError(
+                f"{path}:{reader.line_num}: {error}; weights, seeds and metrics are numbers"
+            ) from None
 
 
 def _metrics(row: Mapping[str, str]) -> Dict[str, float]:

@@ -90,6 +90,16 @@ def test_results_of_another_study_are_refused(tmp_path):
         report.main([str(tmp_path / "results.csv"), "-o", str(tmp_path / "study.html")])
 
 
+def test_a_cell_that_is_no_number_is_named(results, tmp_path):
+    path = tmp_path / "results.csv"
+    write_results(results[:1], path)
+    path.write_text(path.read_text().replace(",0.5,", ",half,", 1))
+    with pytest.raises(
+        SystemExit, match=r"results.csv:2: .*'half'; weights, seeds and metrics are"
+    ):
+        report.main([str(path), "-o", str(tmp_path / "study.html")])
+
+
 def test_no_results_and_unknown_levels_are_refused(results, tmp_path):
     for arguments in ([], {}), (results, {"level": "words"}):
         with pytest.raises(ValueError, match="`level` be one of tokens, spans; got"):
