@@ -369,8 +369,8 @@ MENDS = (
     ),
     Mend(
         "clip_grad_norm_",
-        "`grad_norm` clips the sparse gradients of an `embedding` too, which torch has no norm for "
-        "since 2.0",
+        "`grad_norm` clips the sparse gradients of an `embedding` too, for which today's torch has no "
+        "norm",
         ("allennlp.nn.parallel.ddp_accelerator", "allennlp.training.gradient_descent_trainer"),
         _clipping_refuses_sparse_gradients,
         _with_sparse_gradients_clipped,

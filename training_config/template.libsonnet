@@ -105,14 +105,15 @@
   validation_data_loader: { type: 'bucketed', batch_size: 128, shuffle: false },
 
   trainer: {
+    local adam = { type: 'fused_adam', lr: $.learning_rate },
     optimizer: if $.sparse_word_gradients then {
       type: 'multi',
       optimizers: {
-        default: { type: 'fused_adam', lr: $.learning_rate },
+        default: adam,
         words: { type: 'sparse_adam', lr: $.learning_rate },
       },
       parameter_groups: [[['token_embedder_tokens\\.weight'], { optimizer_name: 'words' }]],
-    } else { type: 'fused_adam', lr: $.learning_rate },
+    } else adam,
     grad_norm: 5,
     num_epochs: $.num_epochs,
     patience: $.patience,

@@ -35,6 +35,7 @@ def test_the_script_writes_results_and_a_table(at_root, tmp_path, capfd):
     assert table in capfd.readouterr().out
     header, line = (tmp_path / "out/results.csv").read_text().splitlines()
     assert header.startswith("variant,seed,")
+    assert "best_validation_f1-measure-overall" in header.split(",")
     assert line.startswith("plain,1,")
 
 

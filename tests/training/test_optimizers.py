@@ -56,6 +56,7 @@ def test_the_template_trains_with_sparse_gradients_of_word_vectors(tmp_path, at_
 
     params = Params.from_file(config, {"trainer.callbacks": ["gradients"]})
     train_model(params, str(tmp_path / "run"))
+    assert gradients
     assert all(gradient.is_sparse for gradient in gradients)
     metrics = json.loads((tmp_path / "run/metrics.json").read_text())
     assert metrics["best_validation_f1-measure-overall"] > 0.9
