@@ -5,9 +5,9 @@ from typing import Tuple
 import numpy as np
 import torch
 
+from tagger.kernels.compilation import for_row_ranges
 from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.cpu.arrays import array, arrays
-from tagger.linear_chain.cpu.kernels.compilation import for_row_ranges
 from tagger.linear_chain.cpu.kernels.max_sum import best_rows, k_best_rows
 from tagger.linear_chain.cpu.kernels.sampling import sample_rows
 from tagger.linear_chain.tracing import not_traced

@@ -5,11 +5,11 @@ from typing import Any, List, Optional, Tuple
 import numpy as np
 import torch
 
+from tagger.kernels.compilation import for_row_ranges
 from tagger.linear_chain import reference
 from tagger.linear_chain.autograd import ScoreFunction, gradients_of
 from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.cpu.arrays import array, arrays, gradients_by_scores, ones, tag_array
-from tagger.linear_chain.cpu.kernels.compilation import for_row_ranges
 from tagger.linear_chain.cpu.kernels.sum_product import forward_rows, gradient_rows
 from tagger.linear_chain.tracing import not_traced
 

@@ -5,6 +5,7 @@ from typing import Any, List, Optional, Tuple
 import numpy as np
 import torch
 
+from tagger.kernels.compilation import for_row_ranges
 from tagger.linear_chain import reference
 from tagger.linear_chain.autograd import (
     ReferenceDerivatives,
@@ -13,7 +14,6 @@ from tagger.linear_chain.autograd import (
 )
 from tagger.linear_chain.chain_scores import ChainScores, real_tokens
 from tagger.linear_chain.cpu.arrays import array, arrays, gradients_by_scores, ones, tag_array
-from tagger.linear_chain.cpu.kernels.compilation import for_row_ranges
 from tagger.linear_chain.cpu.kernels.conditionals import arrival_rows, conditional_rows
 from tagger.linear_chain.cpu.kernels.marginals import (
     log_marginal_rows,

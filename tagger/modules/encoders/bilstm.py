@@ -1,17 +1,20 @@
 """A stacked bidirectional LSTM."""
 
+from typing import Tuple, cast
+
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
+
+from tagger.lstm import bidirectional_lstm
 
 
 @Seq2SeqEncoder.register("bilstm")
 class BiLstmEncoder(Seq2SeqEncoder):
     """A stack of bidirectional LSTM layers over right-padded sequences.
 
-    Letters: `B` batch, `T` tokens, `D` features. Padding changes nothing. Sequences are not packed: on
-    a CPU the backward pass of PyTorch's packed LSTM is quadratic in T, and slower already at T = 15.
-    Instead each direction is an LSTM of its own, one of which reads every sequence reversed.
+    Letters: `B` batch, `T` tokens, `D` features. Padding changes nothing. Each direction is an LSTM of
+    its own; `tagger.lstm` runs both.
 
     Args:
         input_size: features of each token. In a config of `sequence_tagger` it may be left out.
@@ -78,22 +81,12 @@ class BiLstmEncoder(Seq2SeqEncoder):
         Returns:
             (B, T, 2 * hidden_size), 0 in the padding.
         """
-        is_padding = ~mask.unsqueeze(2)
-        # (B, T, 1): where each token lies when its sequence is reversed and the padding stays
-        positions = torch.arange(mask.size(1), device=mask.device)
-        reversal = torch.where(
-            mask, mask.sum(1, keepdim=True) - 1 - positions, positions
-        ).unsqueeze(2)
-        outputs = inputs.masked_fill(is_padding, 0)
+        outputs = inputs.masked_fill(~mask.unsqueeze(2), 0)
         for to_right, to_left, layer_dropout in zip(
             self.forward_layers, self.backward_layers, self.layer_dropouts
         ):
-            outputs = layer_dropout(outputs)
-            # (B, T, hidden_size), twice
-            from_left, _ = to_right(outputs)
-            from_right, _ = to_left(_reordered(outputs, reversal))
-            outputs = torch.cat([from_left, _reordered(from_right, reversal)], dim=2)
-            outputs = outputs.masked_fill(is_padding, 0)
+            lstms = cast(Tuple[torch.nn.LSTM, torch.nn.LSTM], (to_right, to_left))
+            outputs = bidirectional_lstm(*lstms, layer_dropout(outputs), mask)
         return self.output_dropout(outputs)
 
     def get_input_dim(self) -> int:
@@ -107,8 +100,3 @@ class BiLstmEncoder(Seq2SeqEncoder):
     def is_bidirectional(self) -> bool:
         """Whether outputs hold two directions: they do."""
         return True
-
-
-def _reordered(inputs: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """Token t of the result, (B, T, D), is token `positions[:, t]` of `inputs`, (B, T, D)."""
-    return inputs.gather(1, positions.expand_as(inputs))

@@ -14,7 +14,7 @@ Letters: `n` the real tokens of a row; see the package for `B`, `T`, `K`.
 
 import numpy as np
 
-from tagger.linear_chain.cpu.kernels.compilation import kernel
+from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.messages import Chain, Row
 
 

@@ -10,8 +10,8 @@ from typing import Tuple
 
 import numpy as np
 
+from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.adjoints import add_outer_products
-from tagger.linear_chain.cpu.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.messages import (
     TINY,
     forward_row,

@@ -12,8 +12,8 @@ from typing import NamedTuple, Tuple
 
 import numpy as np
 
-from tagger.linear_chain.cpu.kernels.compilation import kernel
-from tagger.linear_chain.cpu.kernels.exponentials import exp, log_sum
+from tagger.kernels.compilation import kernel
+from tagger.kernels.exponentials import exp, log_sum
 
 # Messages below this are taken for underflow. A product of such a message and a transition that
 # underflows is smaller by 1e-58 than any that counts.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tagger.linear_chain.cpu.kernels.compilation import kernel
+from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.messages import (
     forward_row,
     forward_row_in_log_space,

@@ -7,8 +7,8 @@ from typing import Tuple
 
 import numpy as np
 
+from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.adjoints import adjoint_row, adjoint_row_in_log_space
-from tagger.linear_chain.cpu.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.messages import (
     Chain,
     forward_row,

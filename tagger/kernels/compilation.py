@@ -1,9 +1,10 @@
 """How the kernels are compiled, and spread over threads."""
 
+import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numba
 import numpy as np
@@ -11,12 +12,6 @@ import torch
 
 # What a thread must at least have to do to be worth waking, in multiply-adds.
 _MIN_WORK = 200_000
-
-# What all kernels are compiled from, to tell outdated machine code by.
-_SOURCE_STAMP = [
-    (path.name, path.stat().st_mtime_ns, path.stat().st_size)
-    for path in sorted(Path(__file__).parent.glob("*.py"))
-]
 
 _pool: Optional[ThreadPoolExecutor] = None
 
@@ -38,10 +33,20 @@ def kernel(function: Callable, may_reorder: bool = True) -> Callable:
         # this cannot be changed, nothing is cached, rather than something outdated.
         cache_file = dispatcher._cache._cache_file
         assert cache_file._source_stamp
-        cache_file._source_stamp = _SOURCE_STAMP
+        cache_file._source_stamp = _source_stamp(Path(function.__code__.co_filename).parent)
     except (RuntimeError, AttributeError):  # the first, if no cache folder is writable
         return numba.njit(**options)(function)
     return dispatcher
+
+
+@functools.cache
+def _source_stamp(folder: Path) -> List[Tuple[str, int, int]]:
+    """What a folder's kernels are compiled from, to tell outdated machine code by."""
+    return [
+        (str(path), path.stat().st_mtime_ns, path.stat().st_size)
+        for each in sorted({Path(__file__).parent, folder})
+        for path in sorted(each.glob("*.py"))
+    ]
 
 
 def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *args: Any) -> List:
@@ -81,7 +86,7 @@ def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *ar
 def _threads() -> ThreadPoolExecutor:
     global _pool
     if _pool is None:
-        _pool = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="linear_chain")
+        _pool = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kernels")
     return _pool
 
 

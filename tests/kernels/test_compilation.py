@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("numba")
 
-from tagger.linear_chain.cpu.kernels import compilation  # noqa: E402
+from tagger.kernels import compilation  # noqa: E402
 
 INNER = """
 from compilation import kernel

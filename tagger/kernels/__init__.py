@@ -1,0 +1,1 @@
+"""What Numba kernels are made with: compilation and threads, exponentials, products of tiles."""

@@ -1,0 +1,148 @@
+import multiprocessing
+
+import pytest
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from tagger.lstm import bidirectional_lstm
+from tests.linear_chain.chains import mask_of
+
+
+@pytest.fixture(params=[1, 2, 5])
+def num_threads(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def lstms(input_size, hidden_size, dtype=torch.float64):
+    torch.manual_seed(0)
+    both = torch.nn.LSTM(input_size, hidden_size, batch_first=True, bidirectional=True, dtype=dtype)
+    directions = []
+    for suffix in ("", "_reverse"):
+        lstm = torch.nn.LSTM(input_size, hidden_size, batch_first=True, dtype=dtype)
+        for name, weights in lstm.named_parameters():
+            weights.data = getattr(both, name + suffix).data.clone()
+        directions.append(lstm)
+    return both, directions
+
+
+def by_pytorch(both, inputs, lengths):
+    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+    return pad_packed_sequence(both(packed)[0], batch_first=True)[0]
+
+
+def gradients(outputs, leaves):
+    weights = torch.linspace(-1, 1, outputs.numel(), dtype=outputs.dtype).view_as(outputs)
+    return torch.autograd.grad((outputs * weights).sum(), leaves)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("lengths", [[4], [1, 1], [6, 2, 5, 6, 1, 3, 4]])
+@pytest.mark.parametrize("hidden_size", [3, 8])
+def test_states_and_gradients_are_those_of_pytorch(num_threads, dtype, lengths, hidden_size):
+    both, directions = lstms(7, hidden_size, dtype)
+    mask = mask_of(lengths)
+    inputs = torch.randn(*mask.shape, 7, dtype=dtype, requires_grad=True)
+    states = bidirectional_lstm(*directions, inputs, mask)
+    expected = by_pytorch(both, inputs, torch.tensor(lengths))
+    torch.testing.assert_close(states, expected)
+    found = gradients(states, [inputs, *directions[0].parameters(), *directions[1].parameters()])
+    torch.testing.assert_close(found, gradients(expected, [inputs, *both.parameters()]))
+
+
+def test_gradients_are_the_slopes_of_the_states(num_threads):
+    _, directions = lstms(3, 2)
+    inputs = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        lambda values: bidirectional_lstm(*directions, values, mask_of([4, 1, 3])), [inputs]
+    )
+
+
+def test_is_what_pytorch_computes_direction_by_direction_where_kernels_do_not_serve(monkeypatch):
+    _, directions = lstms(7, 4)
+    mask = mask_of([5, 0, 3])
+    inputs = torch.randn(3, 5, 7, dtype=torch.float64)
+    by_kernels = bidirectional_lstm(*directions, inputs, mask)
+    assert by_kernels[1].eq(0).all()
+    monkeypatch.setattr("tagger.lstm.functions._kernels_serve", lambda inputs: False)
+    torch.testing.assert_close(bidirectional_lstm(*directions, inputs, mask), by_kernels)
+
+
+def test_frozen_inputs_and_weights_get_no_gradient(num_threads):
+    _, directions = lstms(3, 2)
+    to_right, to_left = directions
+    for weights in to_left.parameters():
+        weights.requires_grad_(False)
+    inputs = torch.randn(2, 4, 3, dtype=torch.float64)
+    bidirectional_lstm(*directions, inputs, mask_of([4, 2])).sum().backward()
+    assert all(weights.grad is not None for weights in to_right.parameters())
+    assert all(weights.grad is None for weights in to_left.parameters())
+
+
+def test_backward_pass_can_be_repeated_but_not_differentiated():
+    _, directions = lstms(3, 2)
+    inputs = torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True)
+    states = bidirectional_lstm(*directions, inputs, mask_of([4, 2]))
+    first, second = (
+        torch.autograd.grad(states.sum(), inputs, retain_graph=True)[0] for _ in range(2)
+    )
+    assert torch.equal(first, second)
+    slope = torch.autograd.grad(states.square().sum(), inputs, create_graph=True)[0]
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope.sum().backward()
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
+def test_batches_of_no_size(shape):
+    _, directions = lstms(3, 2)
+    inputs = torch.randn(*shape, 3, dtype=torch.float64, requires_grad=True)
+    states = bidirectional_lstm(*directions, inputs, torch.ones(shape, dtype=torch.bool))
+    assert states.shape == (*shape, 4)
+    states.sum().backward()
+    assert inputs.grad.shape == inputs.shape
+
+
+def test_large_numbers_saturate_and_nan_is_not_hidden():
+    both, directions = lstms(7, 4, torch.float32)
+    inputs = 1e6 * torch.randn(2, 5, 7)
+    mask = mask_of([5, 5])
+    states = bidirectional_lstm(*directions, inputs, mask)
+    torch.testing.assert_close(states, both(inputs)[0])
+    inputs[1, 2, 3] = torch.nan
+    states = bidirectional_lstm(*directions, inputs, mask)
+    assert states[0].isfinite().all()
+    assert states[1, 2:, :4].isnan().all()
+    assert states[1, :3, 4:].isnan().all()
+
+
+def test_leaves_the_number_of_threads_as_it_was(num_threads):
+    _, directions = lstms(3, 2)
+    bidirectional_lstm(*directions, torch.randn(2, 4, 3, dtype=torch.float64), mask_of([4, 2]))
+    assert torch.get_num_threads() == num_threads
+
+
+def _in_child(pipe):
+    _, directions = lstms(3, 2)
+    torch.set_num_threads(2)
+    inputs = torch.ones(2, 4, 3, dtype=torch.float64)
+    pipe.send(bidirectional_lstm(*directions, inputs, mask_of([4, 2])).detach().tolist())
+
+
+def test_works_in_a_forked_process():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    _, directions = lstms(3, 2)
+    inputs = torch.ones(2, 4, 3, dtype=torch.float64)
+    expected = bidirectional_lstm(*directions, inputs, mask_of([4, 2])).tolist()
+    receiving, sending = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(target=_in_child, args=(sending,))
+    process.start()
+    try:
+        assert receiving.poll(60)
+        assert receiving.recv() == expected
+    finally:
+        process.kill()
+        process.join()
+        torch.set_num_threads(before)
