@@ -19,19 +19,21 @@ def run_both(
     Returns:
         What each call returned.
     """
+    # A thread does not have the modes of the one that gives it work.
+    is_inference = torch.is_inference_mode_enabled()
+
+    def call(arguments: Sequence[Any]) -> Any:
+        with torch.inference_mode(is_inference), torch.no_grad():
+            return function(*arguments)
+
     num_threads = torch.get_num_threads()
     if num_threads < 2:
-        return [_without_gradients(function, arguments) for arguments in (first, second)]
+        return [call(first), call(second)]
     running = [
-        worker.submit(_without_gradients, function, arguments)
+        worker.submit(call, arguments)
         for worker, arguments in zip(_workers(os.getpid(), num_threads), (first, second))
     ]
-    return [call.result() for call in running]
-
-
-def _without_gradients(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    with torch.no_grad():
-        return function(*arguments)
+    return [each.result() for each in running]
 
 
 @functools.lru_cache(maxsize=1)

@@ -52,6 +52,17 @@ def test_states_and_gradients_are_those_of_pytorch(num_threads, dtype, lengths, 
     torch.testing.assert_close(found, gradients(expected, [inputs, *both.parameters()]))
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_states_are_the_same_without_gradients(num_threads, mode):
+    _, directions = lstms(7, 4)
+    inputs, mask = torch.randn(3, 5, 7, dtype=torch.float64), mask_of([5, 0, 3])
+    expected = bidirectional_lstm(*directions, inputs, mask)
+    with mode():
+        states = bidirectional_lstm(*directions, inputs.clone(), mask)
+        assert not states.requires_grad
+        assert torch.equal(states, expected)
+
+
 def test_gradients_are_the_slopes_of_the_states(num_threads):
     _, directions = lstms(3, 2)
     inputs = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)

@@ -76,7 +76,7 @@ def test_instances_of_the_dataset_reader_are_tagged(predictor, at_root):
 
 
 def test_entities_have_probabilities_and_tokens_those_of_all_tags_on_request(archive):
-    text = "Ada Lovelace met Charles Babbage in London."
+    text = "Maria Lindqvist met Paulo Ferraz in Lisbon."
     plain = Predictor.from_archive(archive).predict(text)
     assert "probabilities" not in plain
     assert all(0 < entity["probability"] <= 1 for entity in plain["entities"])
