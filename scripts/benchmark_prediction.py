@@ -2,9 +2,9 @@
 """Times prediction, our tagger's predictor beside that of AllenNLP's `crf_tagger`.
 
 Both taggers have the architecture of `scripts/benchmark_training.py` and random weights, read CoNLL-2003
-in `data/conll2003`, and take turns, run by run, in one process: from instances to lines of JSON, without
-start-up. AllenNLP predicts batches of 32 as they come, ours windows of 2,048, which it sorts by length.
-AllenNLP's tagger needs
+in `data/conll2003`, and take turns, run by run, in one process, with as many threads as PyTorch takes:
+from instances to lines of JSON, without start-up. AllenNLP predicts batches of 32 as they come, ours
+windows of 2,048, which it sorts by length. AllenNLP's tagger needs
 
     pip install --no-deps allennlp-models==2.10.1
 
@@ -14,10 +14,11 @@ Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_prediction.py [--sentenc
 import argparse
 import copy
 import logging
+import statistics
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Dict, List
 
 import torch
 from allennlp.common import Params
@@ -29,10 +30,9 @@ from allennlp.predictors import Predictor
 import tagger  # noqa: F401  (registers the components)
 
 sys.path.insert(0, str(Path(__file__).parent))
-from benchmark_training import config, format_table  # noqa: E402
+from benchmark_training import config  # noqa: E402
 
 TEST = "data/conll2003/eng.testb"
-PARTS = ("embedder", "encoder", "CRF", "rest")
 
 
 class TimedPredictor:
@@ -55,38 +55,21 @@ class TimedPredictor:
         self._sentences = [instance["tokens"].tokens for instance in instances]
         torch.manual_seed(0)
         model: Any = Model.from_params(Params(run_config["model"]), vocab=vocab)
-        self._seconds: Dict[str, float] = {}
-        parts = {"embedder": model.text_field_embedder, "encoder": model.encoder, "model": model}
-        for part, module in parts.items():
-            module.forward = self._timed(part, module.forward)
         model.eval()
         self._predictor = (Predictor.by_name(predictor) if predictor else Predictor)(
             model, self._reader
         )
         self._batch_size = batch_size
 
-    def run(self) -> Dict[str, float]:
-        """Predicts all sentences; returns the seconds of each part."""
+    def run(self) -> float:
+        """Predicts all sentences; returns the seconds that it took."""
         # Made anew: instances remember that they are indexed.
         instances = [self._reader.text_to_instance(sentence) for sentence in self._sentences]
-        self._seconds = dict.fromkeys(("embedder", "encoder", "model"), 0.0)
-        started = time.process_time()
+        started = time.perf_counter()
         for group in lazy_groups_of(instances, self._batch_size):
             for prediction in self._predictor.predict_batch_instance(group):
                 self._predictor.dump_line(prediction)
-        total, parts = time.process_time() - started, self._seconds
-        crf = parts["model"] - parts["embedder"] - parts["encoder"]
-        values = (parts["embedder"], parts["encoder"], crf, total - parts["model"])
-        return dict(zip(PARTS, values))
-
-    def _timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*args: Any, **kwargs: Any) -> Any:
-            started = time.process_time()
-            result = function(*args, **kwargs)
-            self._seconds[part] += time.process_time() - started
-            return result
-
-        return run
+        return time.perf_counter() - started
 
 
 def main() -> None:
@@ -104,20 +87,21 @@ def main() -> None:
             f"{error}; `pip install --no-deps allennlp-models==2.10.1` brings AllenNLP's tagger"
         )
     logging.disable(logging.INFO)
-    # Processor time, which other processes disturb least.
-    torch.set_num_threads(1)
     taggers = {
         "AllenNLP": TimedPredictor(config(False, options.sentences), "", 32),
         "ours": TimedPredictor(config(True, options.sentences), "sequence_tagger", 2048),
     }
-    runs: Dict[str, List[Dict[str, float]]] = {name: [] for name in taggers}
+    runs: Dict[str, List[float]] = {name: [] for name in taggers}
     # The first run warms up.
     for number in range(options.runs + 1):
         for name, each in taggers.items():
             seconds = each.run()
             if number > 0:
                 runs[name].append(seconds)
-    print(format_table("prediction", runs, options.sentences))
+    medians = {name: statistics.median(seconds) for name, seconds in runs.items()}
+    print("prediction   sentences/s  times")
+    for name, median in medians.items():
+        print(f"{name:12} {options.sentences / median:11.0f}  {medians['AllenNLP'] / median:5.1f}")
 
 
 if __name__ == "__main__":

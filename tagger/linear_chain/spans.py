@@ -46,16 +46,22 @@ def span_log_probabilities(
     messages = implementation.forward_scores(exact, lengths)[rows, firsts]
     impossible = torch.full_like(messages, -torch.inf)
     messages = torch.where(allowed[:, 0], messages, impossible)
-    for offset in range(1, allowed.size(1)):
-        tokens = firsts + offset
-        is_inside = (tokens <= lasts).unsqueeze(1)
-        arriving = logsumexp(messages.unsqueeze(2) + exact.transitions, dim=1)
-        arriving = arriving + exact.emissions[rows, torch.minimum(tokens, lasts)]
-        arriving = torch.where(allowed[:, offset], arriving, impossible)
-        messages = torch.where(is_inside, arriving, messages)
+    # Longest first, so that those with a next token are the first few.
+    order = (firsts - lasts).argsort(stable=True)
+    messages, rows, firsts, lasts = (each[order] for each in (messages, rows, firsts, lasts))
+    steps = torch.arange(allowed.size(1), device=spans.device)
+    num_with_next = ((lasts - firsts).unsqueeze(1) > steps).sum(0).tolist()
+    for offset, num_spans in enumerate(num_with_next, start=1):
+        if num_spans == 0:
+            break
+        arriving = logsumexp(messages[:num_spans].unsqueeze(2) + exact.transitions, dim=1)
+        arriving = arriving + exact.emissions[rows[:num_spans], firsts[:num_spans] + offset]
+        is_allowed = allowed[order[:num_spans], offset]
+        arriving = torch.where(is_allowed, arriving, impossible[:num_spans])
+        messages = torch.cat([arriving, messages[num_spans:]])
     joint = logsumexp(messages + backward[rows, lasts], dim=1)
     log_partitions = implementation.log_partition(exact, lengths)[rows]
-    return log_ratio(joint, log_partitions).to(scores.emissions.dtype)
+    return log_ratio(joint, log_partitions)[order.argsort()].to(scores.emissions.dtype)
 
 
 def _check_spans(

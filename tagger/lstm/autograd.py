@@ -4,19 +4,19 @@ Letters: `T` steps, `B` sequences, `D` features of a token, `H` of a state. Sequ
 by step, so that what one step needs lies together.
 """
 
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import torch
 from torch.autograd.function import once_differentiable
 
 from tagger.kernels.compilation import for_row_ranges
+from tagger.kernels.threads import run_side_by_side
 from tagger.kernels.tiles import panels_of
 from tagger.lstm.kernels import backward_rows, forward_rows
-from tagger.lstm.threads import run_both
 
 
 class BidirectionalLstm(torch.autograd.Function):
-    """`apply(inputs, lengths, *weights)` gives the states of both directions.
+    """`apply(is_differentiated, inputs, lengths, *weights)` gives the states of both directions.
 
     Inputs are (T, B, D), lengths (B,) int64. The weights are those of the direction from the left, then
     of that from the right: (4H, D), (4H, H), (4H,), (4H,), as PyTorch's LSTM has them. States are
@@ -25,35 +25,44 @@ class BidirectionalLstm(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, inputs: torch.Tensor, lengths: torch.Tensor, *weights: torch.Tensor
+        ctx: Any,
+        is_differentiated: bool,
+        inputs: torch.Tensor,
+        lengths: torch.Tensor,
+        *weights: torch.Tensor,
     ) -> torch.Tensor:
         inputs = inputs.contiguous()
+        num_steps, num_rows, _ = inputs.shape
         hidden_size = weights[1].size(1)
-        # (T, B, 2, 4H)
-        gates = inputs.new_empty(*inputs.shape[:2], 2, 4 * hidden_size)
         # (T, B, 2, H)
-        states = inputs.new_empty(*inputs.shape[:2], 2, hidden_size)
-        cells = torch.empty_like(states)
-        common = (inputs, lengths, gates, states, cells)
-        run_both(_forward, (0, weights[:4], *common), (1, weights[4:], *common))
+        states = inputs.new_empty(num_steps, num_rows, 2, hidden_size)
+        # For the states alone, cells of one step are enough, and gates are not kept.
+        num_kept = num_steps if is_differentiated else 0
+        cells = inputs.new_empty(max(1, num_kept), num_rows, 2, hidden_size)
+        # (T, B, 2, 4H)
+        gates = inputs.new_empty(num_kept, num_rows, 2, 4 * hidden_size)
+        common = (inputs, lengths, states, cells, gates)
+        directions = [(0, weights[:4], *common), (1, weights[4:], *common)]
+        run_side_by_side(_forward, directions, num_workers=2)
         ctx.save_for_backward(*common, *weights)
         return states.flatten(2)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, state_grads: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
-        *common, states, cells = ctx.saved_tensors[:5]
-        weights = ctx.saved_tensors[5:]
+        inputs, lengths, states, cells, gates, *weights = ctx.saved_tensors
         state_grads = state_grads.contiguous().view_as(states)
-        gate_grads = torch.empty_like(common[2])
-        common = (ctx.needs_input_grad[0], *common, states, cells, state_grads, gate_grads)
-        (from_left, *first_grads), (from_right, *second_grads) = run_both(
-            _backward, (0, weights[:4], *common), (1, weights[4:], *common)
+        gate_grads = torch.empty_like(gates)
+        saved = (inputs, lengths, states, cells, gates)
+        common = (ctx.needs_input_grad[1], *saved, state_grads, gate_grads)
+        directions = [(0, weights[:4], *common), (1, weights[4:], *common)]
+        (from_left, *first_grads), (from_right, *second_grads) = run_side_by_side(
+            _backward, directions, num_workers=2
         )
         input_grads = None
         if from_left is not None:
-            input_grads = from_left.add_(from_right).view_as(common[1])
-        return (input_grads, None, *first_grads, *second_grads)
+            input_grads = from_left.add_(from_right).view_as(inputs)
+        return (None, input_grads, None, *first_grads, *second_grads)
 
 
 def _forward(
@@ -61,19 +70,17 @@ def _forward(
     weights: Tuple[torch.Tensor, ...],
     inputs: torch.Tensor,
     lengths: torch.Tensor,
-    gates: torch.Tensor,
     states: torch.Tensor,
     cells: torch.Tensor,
+    gates: torch.Tensor,
 ) -> None:
-    """Writes gates, states and cells of one direction."""
+    """Writes states, cells and gates of one direction."""
     by_input, by_state, first_bias, second_bias = weights
-    torch.addmm(
-        first_bias + second_bias,
-        inputs.flatten(0, 1),
-        by_input.t(),
-        out=_of_direction(gates, direction),
-    )
-    _run(forward_rows, direction, lengths, by_state.t(), gates, states, cells)
+    panels = (panels_of(by_input.t()), panels_of(by_state.t()))
+    bias = (first_bias + second_bias).numpy()
+    work = by_input.numel() + by_state.numel()
+    arrays = (value.numpy() for value in (inputs, states, cells, gates))
+    for_row_ranges(forward_rows, lengths.numpy(), work, direction, *panels, bias, *arrays)
 
 
 def _backward(
@@ -82,15 +89,17 @@ def _backward(
     needs_input_grads: bool,
     inputs: torch.Tensor,
     lengths: torch.Tensor,
-    gates: torch.Tensor,
     states: torch.Tensor,
     cells: torch.Tensor,
+    gates: torch.Tensor,
     state_grads: torch.Tensor,
     gate_grads: torch.Tensor,
 ) -> List[Optional[torch.Tensor]]:
     """Writes one direction's gradients by the gates, and returns those by the inputs and its weights."""
     by_input, by_state, *_ = weights
-    _run(backward_rows, direction, lengths, by_state, gates, cells, state_grads, gate_grads)
+    arrays = (value.numpy() for value in (gates, cells, state_grads, gate_grads))
+    work, panels = by_state.numel(), panels_of(by_state)
+    for_row_ranges(backward_rows, lengths.numpy(), work, direction, panels, *arrays)
     of_gates = _of_direction(gate_grads, direction)
     of_states = _of_direction(states, direction)
     num_rows, num_others = len(lengths), max(0, len(inputs) - 1) * len(lengths)
@@ -111,16 +120,3 @@ def _backward(
 def _of_direction(values: torch.Tensor, direction: int) -> torch.Tensor:
     """One direction of (T, B, 2, F) as (T * B, F), without copying."""
     return values.flatten(0, 1)[:, direction]
-
-
-def _run(
-    kernel: Callable[..., None],
-    direction: int,
-    lengths: torch.Tensor,
-    by_state: torch.Tensor,
-    *values: torch.Tensor,
-) -> None:
-    """Calls a kernel of `tagger.lstm.kernels` for all rows."""
-    arrays = (value.numpy() for value in values)
-    panels = panels_of(by_state)
-    for_row_ranges(kernel, lengths.numpy(), by_state.numel(), direction, panels, *arrays)

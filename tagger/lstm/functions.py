@@ -27,7 +27,9 @@ def bidirectional_lstm(
         # Of one layer these are the weights of input and state, and the two biases.
         weights = [*to_right.parameters(), *to_left.parameters()]
         # (T, B, 2 * hidden_size)
-        states = BidirectionalLstm.apply(inputs.transpose(0, 1), mask.sum(1), *weights)
+        states = BidirectionalLstm.apply(
+            torch.is_grad_enabled(), inputs.transpose(0, 1), mask.sum(1), *weights
+        )
         return states.transpose(0, 1)
     # (B, T, 1): where each token lies when its sequence is reversed and the padding stays
     positions = torch.arange(mask.size(1), device=mask.device)

@@ -1,7 +1,7 @@
 """The steps of an LSTM, over some rows of a batch and one direction.
 
-Letters: `T` steps, `B` rows, `H` features of a state. Direction 0 reads from the left, 1 from the right.
-Gates stand in PyTorch's order: input, forget, cell, output.
+Letters: `T` steps, `B` rows, `D` features of an input, `H` of a state. Direction 0 reads from the left,
+1 from the right. Gates stand in PyTorch's order: input, forget, cell, output.
 """
 
 import numba.types
@@ -12,17 +12,23 @@ from tagger.kernels.compilation import kernel
 from tagger.kernels.exponentials import exp, single_exp
 from tagger.kernels.tiles import add_product
 
+# Rows that are taken through all steps together: as many as stay in a processor's cache.
+_BLOCK = 24
+
 
 @kernel
-def forward_rows(
+def _forward_block(
     first: int,
     last: int,
     lengths: np.ndarray,
     direction: int,
-    panels: np.ndarray,
-    gates: np.ndarray,
+    by_input: np.ndarray,
+    by_state: np.ndarray,
+    bias: np.ndarray,
+    inputs: np.ndarray,
     states: np.ndarray,
     cells: np.ndarray,
+    gates: np.ndarray,
 ) -> None:
     """Computes the states of rows `first` to `last`, 0 in the padding.
 
@@ -31,29 +37,36 @@ def forward_rows(
         last: the row after the last.
         lengths: (B,) int64.
         direction: 0 or 1.
-        panels: the (H, 4H) weights of the state before, as `panels_of` lays them out.
-        gates: (T, B, 2, 4H); what input and bias give to the gates, replaced by the gates.
+        by_input: the (D, 4H) weights of the input, as `panels_of` lays them out.
+        by_state: the (H, 4H) weights of the state before, likewise.
+        bias: (4H,).
+        inputs: (T, B, D).
         states: (T, B, 2, H), written.
-        cells: (T, B, 2, H), written.
+        cells: (T, B, 2, H), written; (1, B, 2, H) for the states alone.
+        gates: (T, B, 2, 4H), written; of no size for the states alone.
     """
-    num_steps, num_rows, _, num_gates = gates.shape
-    size = num_gates // 4
-    width = len(panels) * panels.shape[2]
-    sums = np.empty((last - first, width), gates.dtype)
+    num_steps, num_rows, num_features = inputs.shape
+    size = states.shape[3]
+    is_kept = gates.size > 0
+    sums = np.empty((last - first, len(by_state) * by_state.shape[2]), inputs.dtype)
+    no_cell, scratch = np.zeros(size, inputs.dtype), np.empty(4 * size, inputs.dtype)
     for step in range(num_steps):
         t = step if direction == 0 else num_steps - 1 - step
         before = t - 1 if direction == 0 else t + 1
-        sums[:, :num_gates] = gates[t, first:last, direction]
+        sums[:, : 4 * size] = bias
+        add_product(sums, inputs, (t * num_rows + first) * num_features, num_features, by_input)
         if step > 0:
             start = ((before * num_rows + first) * 2 + direction) * size
-            add_product(sums, states, start, 2 * size, panels)
+            add_product(sums, states, start, 2 * size, by_state)
         for b in range(first, last):
-            state, cell = states[t, b, direction], cells[t, b, direction]
+            state, cell = states[t, b, direction], cells[t * is_kept, b, direction]
             if t >= lengths[b]:
                 state[:] = 0
                 cell[:] = 0
                 continue
-            row, gate = sums[b - first], gates[t, b, direction]
+            row = sums[b - first]
+            gate = gates[t, b, direction] if is_kept else scratch
+            old_cell = cells[before * is_kept, b, direction] if step > 0 else no_cell
             for k in range(2 * size):
                 gate[k] = _sigmoid(row[k])
             for k in range(2 * size, 3 * size):
@@ -61,17 +74,13 @@ def forward_rows(
             for k in range(3 * size, 4 * size):
                 gate[k] = _sigmoid(row[k])
             for j in range(size):
-                cell[j] = gate[j] * gate[2 * size + j]
-            if step > 0:
-                old_cell = cells[before, b, direction]
-                for j in range(size):
-                    cell[j] += gate[size + j] * old_cell[j]
+                cell[j] = gate[size + j] * old_cell[j] + gate[j] * gate[2 * size + j]
             for j in range(size):
                 state[j] = gate[3 * size + j] * _tanh(cell[j])
 
 
 @kernel
-def backward_rows(
+def _backward_block(
     first: int,
     last: int,
     lengths: np.ndarray,
@@ -132,6 +141,55 @@ def backward_rows(
                 kept = gate[size + j]
                 grad[size + j] = by_cell[j] * old_cell[j] * kept * (1 - kept)
                 by_cell[j] *= kept
+
+
+@kernel
+def forward_rows(
+    first: int,
+    last: int,
+    lengths: np.ndarray,
+    direction: int,
+    by_input: np.ndarray,
+    by_state: np.ndarray,
+    bias: np.ndarray,
+    inputs: np.ndarray,
+    states: np.ndarray,
+    cells: np.ndarray,
+    gates: np.ndarray,
+) -> None:
+    """As `_forward_block`, block by block."""
+    for top in range(first, last, _BLOCK):
+        bottom = min(top + _BLOCK, last)
+        _forward_block(
+            top, bottom, lengths, direction, by_input, by_state, bias, inputs, states, cells, gates
+        )
+
+
+@kernel
+def backward_rows(
+    first: int,
+    last: int,
+    lengths: np.ndarray,
+    direction: int,
+    panels: np.ndarray,
+    gates: np.ndarray,
+    cells: np.ndarray,
+    state_grads: np.ndarray,
+    gate_grads: np.ndarray,
+) -> None:
+    """As `_backward_block`, block by block."""
+    for top in range(first, last, _BLOCK):
+        _backward_block(
+            top,
+            min(top + _BLOCK, last),
+            lengths,
+            direction,
+            panels,
+            gates,
+            cells,
+            state_grads,
+            gate_grads,
+        )
 
 
 def _exp(x):  # type: ignore[no-untyped-def]

@@ -1,9 +1,13 @@
 """The characters of words, each word taken to pieces once."""
 
-from typing import Any, Dict, List
+import itertools
+from typing import Any, Dict, List, Optional
 
-from allennlp.data import Token, TokenIndexer
+import numpy as np
+import torch
+from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.data.token_indexers import TokenCharactersIndexer
+from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Tokenizer
 
 #: How many words are remembered; a file may have any number.
@@ -12,9 +16,9 @@ MAX_WORDS = 100_000
 
 @TokenIndexer.register("cached_characters")
 class CachedCharactersIndexer(TokenCharactersIndexer):
-    """AllenNLP's `characters`: same arguments, same indices, in half the time.
+    """AllenNLP's `characters`: same arguments, same tensors, in a fraction of the time.
 
-    It makes an object of every character, which is most of the work; words repeat.
+    It makes an object of every character, looks each up, and pads in Python; but words repeat.
 
     Args:
         kwargs: as AllenNLP's.
@@ -24,6 +28,45 @@ class CachedCharactersIndexer(TokenCharactersIndexer):
         super().__init__(**kwargs)
         tokenizer: Any = _CachedTokenizer(self._character_tokenizer)
         self._character_tokenizer = tokenizer
+        self._indices: Dict[Optional[str], List[int]] = {}
+        # Where the indices were found, and how much there was then.
+        self._vocabulary: Optional[Vocabulary] = None
+        self._vocabulary_size = 0
+
+    def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
+        """The indices of each token's characters; equal words share a list."""
+        size = vocabulary.get_vocab_size(self._namespace)
+        if vocabulary is not self._vocabulary or size != self._vocabulary_size:
+            self._indices.clear()
+            self._vocabulary, self._vocabulary_size = vocabulary, size
+        if len(self._indices) > MAX_WORDS:
+            self._indices.clear()
+        indices = []
+        for token in itertools.chain(self._start_tokens, tokens, self._end_tokens):
+            own = self._indices.get(token.text)
+            if own is None:
+                found = super().tokens_to_indices([token], vocabulary)["token_characters"]
+                own = self._indices[token.text] = found[len(self._start_tokens)]
+            indices.append(own)
+        return {"token_characters": indices}
+
+    def as_padded_tensor_dict(
+        self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
+    ) -> Dict[str, torch.Tensor]:
+        """The indices as one tensor, (tokens, characters), padded with 0 or cut to these lengths."""
+        num_tokens = padding_lengths["token_characters"]
+        words = tokens["token_characters"][:num_tokens]
+        lengths = np.array([len(word) for word in words], dtype=np.int64)
+        width = max(padding_lengths["num_token_characters"], lengths.max(initial=0))
+        padded = np.zeros((num_tokens, width), dtype=np.int64)
+        is_inside = np.arange(width) < lengths[:, np.newaxis]
+        padded[: len(words)][is_inside] = list(itertools.chain.from_iterable(words))
+        cut = padded[:, : padding_lengths["num_token_characters"]]
+        return {"token_characters": torch.from_numpy(np.ascontiguousarray(cut))}
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """All but what can be found again."""
+        return {**self.__dict__, "_indices": {}, "_vocabulary": None}
 
 
 class _CachedTokenizer(Tokenizer):
@@ -32,8 +75,9 @@ class _CachedTokenizer(Tokenizer):
         self._characters: Dict[str, List[Token]] = {}
 
     def tokenize(self, text: str) -> List[Token]:
-        if text not in self._characters:
-            if len(self._characters) == MAX_WORDS:
+        characters = self._characters.get(text)
+        if characters is None:
+            if len(self._characters) >= MAX_WORDS:
                 self._characters.clear()
-            self._characters[text] = self._tokenizer.tokenize(text)
-        return self._characters[text]
+            characters = self._characters[text] = self._tokenizer.tokenize(text)
+        return characters

@@ -1,6 +1,8 @@
 import copy
+import pickle
 
 import pytest
+import torch
 from allennlp.common import Params
 from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
@@ -41,6 +43,37 @@ def indexed(name, options):
 )
 def test_vocabulary_and_indices_are_those_of_characters(options):
     assert indexed("cached_characters", options) == indexed("characters", options)
+
+
+@pytest.mark.parametrize("lengths", [(7, 5), (9, 3), (4, 2), (7, 0), (0, 4)])
+def test_padding_is_that_of_characters(lengths):
+    padding_lengths = dict(zip(["token_characters", "num_token_characters"], lengths))
+    vocab = Vocabulary({"token_characters": dict.fromkeys("abBét", 1)})
+    tensors = []
+    for name in ("cached_characters", "characters"):
+        indexer = build(name, {})
+        indices = indexer.tokens_to_indices([Token(text) for text in TEXTS], vocab)
+        tensors.append(indexer.as_padded_tensor_dict(indices, padding_lengths)["token_characters"])
+    assert torch.equal(tensors[0], tensors[1].reshape(lengths))
+    assert tensors[0].dtype == torch.int64
+
+
+def test_indices_are_found_anew_in_another_vocabulary_or_a_larger_one():
+    indexer = build("cached_characters", {})
+    first, second = (
+        Vocabulary({"token_characters": dict.fromkeys(own, 1)}) for own in ("ab", "cba")
+    )
+
+    def indices(vocab):
+        return indexer.tokens_to_indices([Token("ab")], vocab)["token_characters"]
+
+    assert (indices(first), indices(second), indices(first)) == ([[2, 3]], [[4, 3]], [[2, 3]])
+    copied = pickle.loads(pickle.dumps(indexer))
+    third = Vocabulary({"token_characters": {"b": 1}})
+    for each in (indexer, copied):
+        assert each.tokens_to_indices([Token("ab")], third)["token_characters"] == [[1, 2]]
+    third.add_token_to_namespace("a", "token_characters")
+    assert indices(third) == [[3, 2]]
 
 
 def test_a_word_is_taken_to_pieces_once_and_memory_has_a_bound(monkeypatch):
