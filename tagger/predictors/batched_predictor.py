@@ -1,7 +1,6 @@
 """What the predictors share: batches of like length out of many inputs."""
 
 import gc
-import itertools
 import weakref
 from typing import Any, Dict, List
 
@@ -73,10 +72,12 @@ class BatchedPredictor(Predictor):
         calls = [([instances[index] for index in part.tolist()],) for part in parts]
         on_cpu = self._model._get_prediction_device() < 0
         predicted = run_side_by_side(self._predict_part, calls, _PARTS_AT_ONCE if on_cpu else 1)
-        in_order = np.argsort(np.concatenate(parts)).tolist()
-        predictions = list(itertools.chain.from_iterable(predicted))
+        predictions: List[JsonDict] = [{} for _ in instances]
+        for part, of_part in zip(parts, predicted):
+            for index, prediction in zip(part.tolist(), of_part):
+                predictions[index] = prediction
         self._throughput.add(len(instances), int(num_tokens.sum()))
-        return [predictions[index] for index in in_order]
+        return predictions
 
     def _predict_part(self, instances: List[Instance]) -> List[JsonDict]:
         """Predicts so few instances that their tokens fit into a batch."""
