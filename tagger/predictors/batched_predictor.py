@@ -2,7 +2,7 @@
 
 import gc
 import weakref
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 
 import numpy as np
 import torch
@@ -66,21 +66,36 @@ class BatchedPredictor(Predictor):
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """Predicts instances of the dataset reader, any number of them."""
+        return self._in_parts(self._predict_part, instances)
+
+    def _in_parts(
+        self, predict: Callable[..., List[JsonDict]], instances: List[Instance], *others: List[Any]
+    ) -> List[JsonDict]:
+        """Predicts in parts of a batch's size, on a CPU side by side.
+
+        Args:
+            predict: predicts a part.
+            instances: of which some are given to it.
+            *others: as many things, which belong to them and are given to it too.
+        """
         self._throughput.start()
         num_tokens = np.array([len(instance["tokens"]) for instance in instances])
-        parts = batches_within(num_tokens, self._batch_tokens)
-        calls = [([instances[index] for index in part.tolist()],) for part in parts]
+        parts = [part.tolist() for part in batches_within(num_tokens, self._batch_tokens)]
+        calls = [
+            tuple([values[index] for index in part] for values in (instances, *others))
+            for part in parts
+        ]
         on_cpu = self._model._get_prediction_device() < 0
-        predicted = run_side_by_side(self._predict_part, calls, _PARTS_AT_ONCE if on_cpu else 1)
+        predicted = run_side_by_side(predict, calls, _PARTS_AT_ONCE if on_cpu else 1)
         predictions: List[JsonDict] = [{} for _ in instances]
         for part, of_part in zip(parts, predicted):
-            for index, prediction in zip(part.tolist(), of_part):
+            for index, prediction in zip(part, of_part):
                 predictions[index] = prediction
         self._throughput.add(len(instances), int(num_tokens.sum()))
         return predictions
 
     def _predict_part(self, instances: List[Instance]) -> List[JsonDict]:
-        """Predicts so few instances that their tokens fit into a batch."""
+        """What the model says of instances so few that their tokens fit into a batch."""
         columns = collect_columns(map(self._indexed, instances))
         # Of each instance; in word pieces, which are more than tokens, they may not fit into one batch.
         lengths = np.max([column.lengths() for column in columns.values()], axis=0)

@@ -91,24 +91,23 @@ class SequenceTaggerPredictor(BatchedPredictor):
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """Tags inputs, any number of them; predictions come in their order."""
         sentences = [self._sentence(json_dict) for json_dict in inputs]
-        return self._predict(
-            [self._dataset_reader.text_to_instance(tokens) for _, tokens in sentences], sentences
-        )
+        instances = [self._dataset_reader.text_to_instance(tokens) for _, tokens in sentences]
+        return self._in_parts(self._tag_part, instances, sentences)
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """Tags instances of the dataset reader; predictions come in their order."""
-        return self._predict(
-            instances,
-            [_joined([str(token) for token in _tokens(instance)]) for instance in instances],
-        )
+        return self._in_parts(self._tag_part, instances, [None] * len(instances))
 
-    def _predict(self, instances: List[Instance], sentences: List[Sentence]) -> List[JsonDict]:
-        outputs = super().predict_batch_instance(instances)
+    def _tag_part(
+        self, instances: List[Instance], sentences: List[Optional[Sentence]]
+    ) -> List[JsonDict]:
+        """Predictions for a part, whose sentences are made of their tokens where there are none."""
         tag_encoding = cast(Optional[str], self._model.tag_encoding)
-        return [
-            _prediction(text, tokens, output, tag_encoding)
-            for (text, tokens), output in zip(sentences, outputs)
-        ]
+        predictions = []
+        for instance, sentence, output in zip(instances, sentences, self._predict_part(instances)):
+            text, tokens = sentence or _joined([str(token) for token in _tokens(instance)])
+            predictions.append(_prediction(text, tokens, output, tag_encoding))
+        return predictions
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         return self._dataset_reader.text_to_instance(self._sentence(json_dict)[1])
