@@ -10,6 +10,8 @@ def bidirectional_lstm(
 ) -> torch.Tensor:
     """Runs one LSTM over each sequence, and another over the sequence reversed.
 
+    Graves & Schmidhuber (2005), Framewise phoneme classification with bidirectional LSTM.
+
     On a CPU, in float32 and float64, without automatic mixed precision, it is computed by kernels, both
     directions at the same time; elsewhere PyTorch runs one direction after the other. Either way
     sequences are not packed: on a CPU the backward pass of PyTorch's packed LSTM is quadratic in T.
