@@ -50,7 +50,7 @@ def _reordered(inputs: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
 def _kernels_serve(inputs: torch.Tensor) -> bool:
     """Whether kernels can compute it."""
     return (
-        inputs.is_cpu
+        inputs.device.type == "cpu"
         and inputs.dtype in (torch.float32, torch.float64)
         and not _is_mixed_precision()
     )
