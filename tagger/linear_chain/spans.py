@@ -47,7 +47,7 @@ def span_log_probabilities(
     impossible = torch.full_like(messages, -torch.inf)
     messages = torch.where(allowed[:, 0], messages, impossible)
     # Longest first, so that those with a next token are the first few.
-    order = (firsts - lasts).argsort(stable=True)
+    order = (firsts - lasts).argsort()
     messages, rows, firsts, lasts = (each[order] for each in (messages, rows, firsts, lasts))
     steps = torch.arange(allowed.size(1), device=spans.device)
     num_with_next = ((lasts - firsts).unsqueeze(1) > steps).sum(0).tolist()
