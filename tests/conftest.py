@@ -1,5 +1,7 @@
 import copy
 import logging
+import multiprocessing
+import warnings
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,30 @@ def _no_open_log_files():
         if type(handler) in (logging.FileHandler, logging.StreamHandler):
             root.removeHandler(handler)
             handler.close()
+
+
+@pytest.fixture
+def in_forked_process():
+    """Calls a function without arguments in a process forked from this one; gives its result."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("needs fork")
+
+    def call(function):
+        receiving, sending = multiprocessing.Pipe(duplex=False)
+        context = multiprocessing.get_context("fork")
+        process = context.Process(target=lambda: sending.send(function()))
+        with warnings.catch_warnings():
+            # Newer Pythons warn of forking where there are threads, which is what is tested.
+            warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
+            process.start()
+        try:
+            assert receiving.poll(60), "the forked process does not answer"
+            return receiving.recv()
+        finally:
+            process.kill()
+            process.join()
+
+    return call
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import numba
 import numpy as np
@@ -12,8 +12,6 @@ import torch
 
 # What a thread must at least have to do to be worth waking, in multiply-adds.
 _MIN_WORK = 200_000
-
-_pool: Optional[ThreadPoolExecutor] = None
 
 
 def kernel(function: Callable, may_reorder: bool = True) -> Callable:
@@ -74,7 +72,7 @@ def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *ar
         return [rows(0, batch_size, lengths, *args)]
     shares = work[-1] * np.arange(1, num_threads) // num_threads
     bounds = [0, *np.searchsorted(work, shares).tolist(), batch_size]
-    pool = _threads()
+    pool = _threads(os.getpid())
     others = [
         pool.submit(rows, first, last, lengths, *args)
         for first, last in zip(bounds[1:-1], bounds[2:])
@@ -83,18 +81,7 @@ def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *ar
     return [own, *(other.result() for other in others)]
 
 
-def _threads() -> ThreadPoolExecutor:
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kernels")
-    return _pool
-
-
-def _forget_threads() -> None:
-    """In a forked child, the parent's threads do not exist."""
-    global _pool
-    _pool = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_threads)
+@functools.lru_cache(maxsize=1)
+def _threads(process_id: int) -> ThreadPoolExecutor:
+    """Threads of this process: a forked one does not have those of its parent."""
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kernels")

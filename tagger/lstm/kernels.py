@@ -4,6 +4,8 @@ Letters: `T` steps, `B` rows, `D` features of an input, `H` of a state. Directio
 1 from the right. Gates stand in PyTorch's order: input, forget, cell, output.
 """
 
+from typing import Any
+
 import numba.types
 import numpy as np
 from numba.extending import overload
@@ -144,52 +146,17 @@ def _backward_block(
 
 
 @kernel
-def forward_rows(
-    first: int,
-    last: int,
-    lengths: np.ndarray,
-    direction: int,
-    by_input: np.ndarray,
-    by_state: np.ndarray,
-    bias: np.ndarray,
-    inputs: np.ndarray,
-    states: np.ndarray,
-    cells: np.ndarray,
-    gates: np.ndarray,
-) -> None:
+def forward_rows(first: int, last: int, *arguments: Any) -> None:
     """As `_forward_block`, block by block."""
     for top in range(first, last, _BLOCK):
-        bottom = min(top + _BLOCK, last)
-        _forward_block(
-            top, bottom, lengths, direction, by_input, by_state, bias, inputs, states, cells, gates
-        )
+        _forward_block(top, min(top + _BLOCK, last), *arguments)
 
 
 @kernel
-def backward_rows(
-    first: int,
-    last: int,
-    lengths: np.ndarray,
-    direction: int,
-    panels: np.ndarray,
-    gates: np.ndarray,
-    cells: np.ndarray,
-    state_grads: np.ndarray,
-    gate_grads: np.ndarray,
-) -> None:
+def backward_rows(first: int, last: int, *arguments: Any) -> None:
     """As `_backward_block`, block by block."""
     for top in range(first, last, _BLOCK):
-        _backward_block(
-            top,
-            min(top + _BLOCK, last),
-            lengths,
-            direction,
-            panels,
-            gates,
-            cells,
-            state_grads,
-            gate_grads,
-        )
+        _backward_block(top, min(top + _BLOCK, last), *arguments)
 
 
 def _exp(x):  # type: ignore[no-untyped-def]

@@ -27,8 +27,8 @@ class BatchedPredictor(Predictor):
 
     So `--batch-size` of `allennlp predict` says how many lines are read, sorted by length, predicted and
     written before the next are read; memory does not grow with the file. Predictions come in the order
-    of the inputs. On a CPU batches are predicted side by side, on one thread each. The log says from
-    time to time, and in the end, how many there were in a second.
+    of the inputs. On a CPU up to eight batches are predicted side by side, and share PyTorch's threads.
+    The log says from time to time, and in the end, how many there were in a second.
 
     Args:
         model: whose instances have a `TextField` named `tokens`.

@@ -1,4 +1,3 @@
-import multiprocessing
 import threading
 
 import pytest
@@ -252,21 +251,14 @@ def test_two_threads_may_call_at_once(two_threads):
     assert max(differences) == 0
 
 
-def _total(queue, scores, mask):
-    queue.put(float(log_partition(scores, mask).sum()))
-
-
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-def test_a_forked_process_has_threads_of_its_own(two_threads):
+def test_a_forked_process_has_threads_of_its_own(two_threads, in_forked_process):
     scores, _, mask = batch(LARGE)
-    expected = float(log_partition(scores, mask).sum())
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    child = context.Process(target=_total, args=(queue, scores, mask), daemon=True)
-    child.start()
-    assert queue.get(timeout=30) == expected
-    child.join()
+
+    def total():
+        return float(log_partition(scores, mask).sum())
+
+    expected = total()
+    assert in_forked_process(total) == expected
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")

@@ -1,5 +1,3 @@
-import multiprocessing
-
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -134,26 +132,12 @@ def test_leaves_the_number_of_threads_as_it_was(num_threads):
     assert torch.get_num_threads() == num_threads
 
 
-def _in_child(pipe):
+def test_works_in_a_forked_process(num_threads, in_forked_process):
     _, directions = lstms(3, 2)
-    torch.set_num_threads(2)
-    inputs = torch.ones(2, 4, 3, dtype=torch.float64)
-    pipe.send(bidirectional_lstm(*directions, inputs, mask_of([4, 2])).detach().tolist())
+    inputs, mask = torch.ones(2, 4, 3, dtype=torch.float64), mask_of([4, 2])
 
+    def states():
+        return bidirectional_lstm(*directions, inputs, mask).tolist()
 
-def test_works_in_a_forked_process():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    _, directions = lstms(3, 2)
-    inputs = torch.ones(2, 4, 3, dtype=torch.float64)
-    expected = bidirectional_lstm(*directions, inputs, mask_of([4, 2])).tolist()
-    receiving, sending = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.get_context("fork").Process(target=_in_child, args=(sending,))
-    process.start()
-    try:
-        assert receiving.poll(60)
-        assert receiving.recv() == expected
-    finally:
-        process.kill()
-        process.join()
-        torch.set_num_threads(before)
+    expected = states()
+    assert in_forked_process(states) == expected
