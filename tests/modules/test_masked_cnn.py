@@ -4,13 +4,19 @@ from allennlp.modules import Seq2VecEncoder
 from allennlp.modules.seq2vec_encoders import CnnEncoder
 from allennlp.nn import Activation
 
-from tagger.modules.encoders import MaskedCnnEncoder
+from tagger.modules.encoders import MaskedCnnEncoder, masked_cnn
 
 OPTIONS = [
     {"ngram_filter_sizes": (3,)},
     {"ngram_filter_sizes": (1, 2, 4), "output_dim": 3},
     {"conv_layer_activation": Activation.by_name("tanh")()},
 ]
+
+
+@pytest.fixture(autouse=True, params=["as on a CPU", "as on a GPU"])
+def way(request, monkeypatch):
+    if request.param == "as on a GPU":
+        monkeypatch.setattr(masked_cnn, "_largest_of_windows", masked_cnn._largest_of_places)
 
 
 def encoders(**options):
@@ -43,6 +49,25 @@ def test_without_a_mask_all_tokens_count():
     tokens, _ = batch()
     ours, theirs = encoders()
     torch.testing.assert_close(ours(tokens, None), theirs(tokens, None))
+
+
+def test_words_that_are_all_shorter_than_a_filter_are_zero():
+    tokens, mask = batch(lengths=(2, 0))
+    ours, _ = encoders(ngram_filter_sizes=(3,))
+    output = ours(tokens, mask)
+    (gradient,) = torch.autograd.grad(output.sum(), tokens)
+    assert output.eq(0).all()
+    assert gradient.eq(0).all()
+
+
+def test_padding_changes_nothing():
+    tokens, mask = batch()
+    ours, _ = encoders()
+    results = []
+    for padding in (0, torch.nan):
+        output = ours(tokens.masked_fill(~mask.unsqueeze(2), padding), mask)
+        results.append([output, *torch.autograd.grad(output.sum(), ours.parameters())])
+    torch.testing.assert_close(*results)
 
 
 def test_words_shorter_than_a_filter_stay_zero_in_mixed_precision():
