@@ -47,9 +47,11 @@ def _forward_block(
         cells: (T, B, 2, H), written; (1, B, 2, H) for the states alone.
         gates: (T, B, 2, 4H), written; of no size for the states alone.
     """
-    num_steps, num_rows, num_features = inputs.shape
+    _, num_rows, num_features = inputs.shape
     size = states.shape[3]
     is_kept = gates.size > 0
+    num_steps = lengths[first:last].max()
+    states[num_steps:, first:last, direction] = 0
     sums = np.empty((last - first, len(by_state) * by_state.shape[2]), inputs.dtype)
     no_cell, scratch = np.zeros(size, inputs.dtype), np.empty(4 * size, inputs.dtype)
     for step in range(num_steps):
@@ -106,8 +108,10 @@ def _backward_block(
         state_grads: (T, B, 2, H), by the states as the layer's outputs.
         gate_grads: (T, B, 2, 4H), written.
     """
-    num_steps, num_rows, _, num_gates = gates.shape
+    _, num_rows, _, num_gates = gates.shape
     size = num_gates // 4
+    num_steps = lengths[first:last].max()
+    gate_grads[num_steps:, first:last, direction] = 0
     width = len(panels) * panels.shape[2]
     by_states = np.empty((last - first, width), gates.dtype)
     by_cells = np.zeros((last - first, size), gates.dtype)

@@ -37,7 +37,10 @@ def gradients(outputs, leaves):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("lengths", [[4], [1, 1], [6, 2, 5, 6, 1, 3, 4]])
+# The last are of several blocks of rows.
+@pytest.mark.parametrize(
+    "lengths", [[4], [1, 1], [6, 2, 5, 6, 1, 3, 4], [9] * 30 + [2] * 30 + [1] * 30]
+)
 @pytest.mark.parametrize("hidden_size", [3, 8])
 def test_states_and_gradients_are_those_of_pytorch(num_threads, dtype, lengths, hidden_size):
     both, directions = lstms(7, hidden_size, dtype)
