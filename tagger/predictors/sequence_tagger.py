@@ -1,7 +1,8 @@
 """Tags new text: raw, split into tokens, or in a file that the dataset reader can read."""
 
+import itertools
 import json
-from typing import Any, List, Optional, Tuple, cast
+from typing import Any, List, NamedTuple, Optional, cast
 
 import spacy
 from allennlp.common.util import JsonDict
@@ -17,8 +18,20 @@ from tagger.predictors.batched_predictor import BatchedPredictor
 #: What a model may say of each token.
 OF_TOKENS = ("tags", "labels", "probabilities")
 
-#: A text and its tokens, which know their places in it.
-Sentence = Tuple[str, List[Token]]
+
+class Sentence(NamedTuple):
+    """A text, the words in it, and the character at which each begins."""
+
+    text: str
+    words: List[str]
+    starts: List[int]
+
+    def tokens(self) -> List[Token]:
+        """The words as a dataset reader takes them."""
+        return [
+            Token(word, idx=start, idx_end=start + len(word))
+            for word, start in zip(self.words, self.starts)
+        ]
 
 
 @Predictor.register("sequence_tagger")
@@ -91,7 +104,9 @@ class SequenceTaggerPredictor(BatchedPredictor):
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """Tags inputs, any number of them; predictions come in their order."""
         sentences = [self._sentence(json_dict) for json_dict in inputs]
-        instances = [self._dataset_reader.text_to_instance(tokens) for _, tokens in sentences]
+        instances = [
+            self._dataset_reader.text_to_instance(sentence.tokens()) for sentence in sentences
+        ]
         return self._in_parts(self._tag_part, instances, sentences)
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
@@ -101,35 +116,34 @@ class SequenceTaggerPredictor(BatchedPredictor):
     def _tag_part(
         self, instances: List[Instance], sentences: List[Optional[Sentence]]
     ) -> List[JsonDict]:
-        """Predictions for a part, whose sentences are made of their tokens where there are none."""
+        """Predictions for a part, whose sentences are made of their words where there are none."""
         tag_encoding = cast(Optional[str], self._model.tag_encoding)
         predictions = []
         for instance, sentence, output in zip(instances, sentences, self._predict_part(instances)):
-            text, tokens = sentence or _joined([str(token) for token in _tokens(instance)])
-            predictions.append(_prediction(text, tokens, output, tag_encoding))
+            sentence = sentence or _joined([str(token) for token in _tokens(instance)])
+            predictions.append(_prediction(sentence, output, tag_encoding))
         return predictions
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        return self._dataset_reader.text_to_instance(self._sentence(json_dict)[1])
+        return self._dataset_reader.text_to_instance(self._sentence(json_dict).tokens())
 
     def _sentence(self, json_dict: JsonDict) -> Sentence:
         if isinstance(json_dict.get("sentence"), str):
             text = json_dict["sentence"]
-            tokens = [
-                Token(token.text, idx=token.idx, idx_end=token.idx + len(token))
-                for token in self._tokenizer(text)
-                if not token.is_space
-            ]
+            found = [token for token in self._tokenizer(text) if not token.is_space]
+            sentence = Sentence(
+                text, [token.text for token in found], [token.idx for token in found]
+            )
         elif _is_list_of_words(json_dict.get("tokens")):
-            text, tokens = _joined(json_dict["tokens"])
+            sentence = _joined(json_dict["tokens"])
         else:
             raise ValueError(
                 f"`inputs` must hold `sentence`, a text, or `tokens`, a list of words that are not "
                 f"empty; got {json.dumps(json_dict)[:200]}"
             )
-        if not tokens:
+        if not sentence.words:
             raise ValueError(f"`inputs` holds no token: {json.dumps(json_dict)[:200]}")
-        return text, tokens
+        return sentence
 
 
 def _tokens(instance: Instance) -> List[Token]:
@@ -141,22 +155,17 @@ def _is_list_of_words(tokens: Any) -> bool:
 
 
 def _joined(words: List[str]) -> Sentence:
-    """Words as a text, one blank between neighbours, and as tokens with their places in it."""
-    tokens, start = [], 0
-    for word in words:
-        tokens.append(Token(word, idx=start, idx_end=start + len(word)))
-        start += len(word) + 1
-    return " ".join(words), tokens
+    """Words as a sentence, one blank between neighbours."""
+    ends = itertools.accumulate(len(word) + 1 for word in words)
+    return Sentence(" ".join(words), words, [0, *ends][:-1])
 
 
-def _prediction(
-    text: str, tokens: List[Token], output: JsonDict, tag_encoding: Optional[str]
-) -> JsonDict:
-    prediction: JsonDict = {"text": text, "tokens": [token.text for token in tokens]}
+def _prediction(sentence: Sentence, output: JsonDict, tag_encoding: Optional[str]) -> JsonDict:
+    prediction: JsonDict = {"text": sentence.text, "tokens": sentence.words}
     prediction.update((name, output[name]) for name in OF_TOKENS if name in output)
     if tag_encoding is not None:
         prediction["entities"] = entities = [
-            _entity(text, tokens, label, first, last)
+            _entity(sentence, label, first, last)
             for label, (first, last) in tags_to_spans(output["tags"], tag_encoding)
         ]
         for entity, probability in zip(entities, output.get("entity_probabilities", [])):
@@ -164,11 +173,11 @@ def _prediction(
     return prediction
 
 
-def _entity(text: str, tokens: List[Token], label: str, first: int, last: int) -> JsonDict:
-    start, end = tokens[first].idx, tokens[last].idx_end
+def _entity(sentence: Sentence, label: str, first: int, last: int) -> JsonDict:
+    start, end = sentence.starts[first], sentence.starts[last] + len(sentence.words[last])
     return {
         "label": label,
-        "text": text[start:end],
+        "text": sentence.text[start:end],
         "start": start,
         "end": end,
         "tokens": [first, last],
