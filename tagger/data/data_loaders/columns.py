@@ -7,13 +7,18 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Field, Instance
 from allennlp.data.fields import TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
 
 from tagger.data.data_loaders.ragged_array import RaggedArray
+from tagger.data.token_indexers import CachedCharactersIndexer
 
 # Where a tensor is in what a field becomes: ("tokens", "token_ids") in that of a `TextField`; () if it
 # is all.
 Path = Tuple[str, ...]
 Scalar = Union[bool, int, float]
+
+#: Of one list of indices each, which tensors hold as they are.
+_INDEXERS = (SingleIdTokenIndexer, TokenCharactersIndexer, CachedCharactersIndexer)
 
 
 class PaddedColumn:
@@ -36,7 +41,7 @@ class PaddedColumn:
     def finish(self) -> None:
         """Ends the appending; packs what was appended."""
         for path, padding in self._paddings.items():
-            self._arrays[path] = RaggedArray(self._collected.pop(path), padding)
+            self._arrays[path] = RaggedArray.of(self._collected.pop(path), padding)
 
     @property
     def nbytes(self) -> int:
@@ -67,6 +72,35 @@ class PaddedColumn:
                 inner = inner.setdefault(key, {})
             inner[path[-1]] = array.padded(indices)
         return nested
+
+
+class TextColumn(PaddedColumn):
+    """Texts whose tensors hold the indices of their tokens, and zeros where some are shorter.
+
+    They become arrays all at once, since a tensor for each text takes several times as long.
+    """
+
+    def __init__(self, paddings: Dict[Path, Scalar]) -> None:
+        super().__init__(paddings)
+        self._indices: Dict[Path, List[List[Any]]] = {path: [] for path in paddings}
+        self._shapes: Dict[Path, List[Tuple[int, ...]]] = {path: [] for path in paddings}
+
+    def append(self, field: Field) -> None:
+        """Adds an instance's text, which is indexed."""
+        text: Any = field
+        for path in self._paddings:
+            name, key = path
+            indexed = text._indexed_tokens[name]
+            self._indices[path].append(indexed[key])
+            # Of words the number, of characters that of words and that of the longest's characters.
+            sizes = text.token_indexers[name].get_padding_lengths(indexed)
+            self._shapes[path].append(tuple(sizes.values()))
+
+    def finish(self) -> None:
+        """Ends the appending; packs what was appended."""
+        for path in self._paddings:
+            shapes = np.array(self._shapes.pop(path), dtype=np.int32)
+            self._arrays[path] = RaggedArray.of_indices(self._indices.pop(path), shapes)
 
 
 class FieldColumn:
@@ -131,7 +165,16 @@ def _named(kinds: Dict[str, type]) -> str:
 def _column_for(field: Field) -> Column:
     """Returns an empty column for fields like this one, which is indexed."""
     paddings = _paddings(field)
-    return FieldColumn() if paddings is None else PaddedColumn(paddings)
+    if paddings is None:
+        return FieldColumn()
+    return (TextColumn if _is_of_indices(field) else PaddedColumn)(paddings)
+
+
+def _is_of_indices(field: Field) -> bool:
+    """Whether a field's tensors hold one index for each token, or for each of its characters."""
+    return type(field) is TextField and all(
+        type(indexer) in _INDEXERS for indexer in field.token_indexers.values()
+    )
 
 
 def _paddings(field: Field) -> Optional[Dict[Path, Scalar]]:

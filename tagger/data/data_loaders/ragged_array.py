@@ -1,6 +1,7 @@
 """Arrays of different sizes, stored end to end."""
 
-from typing import Sequence, Tuple, Union
+import itertools
+from typing import Any, List, Sequence, Tuple, Union
 
 import numpy as np
 import torch
@@ -12,24 +13,60 @@ class RaggedArray:
     Integers are stored in the smallest type that holds all of them.
 
     Args:
-        arrays: what to store; at least one.
+        values: the elements of all arrays, one array after the other.
+        shapes: (N, number of dimensions) int32, of at least one array.
         padding: what to fill smaller arrays up with where a larger one is beside them.
 
     Example:
-        >>> lines = RaggedArray([np.array([1, 2, 3]), np.array([4]), np.array([5, 6])], padding=-1)
+        >>> lines = RaggedArray.of([np.array([1, 2, 3]), np.array([4]), np.array([5, 6])], padding=-1)
         >>> lines.padded(np.array([1, 2]))
         tensor([[ 4, -1],
                 [ 5,  6]])
     """
 
-    def __init__(self, arrays: Sequence[np.ndarray], padding: Union[bool, int, float]) -> None:
+    def __init__(
+        self, values: np.ndarray, shapes: np.ndarray, padding: Union[bool, int, float]
+    ) -> None:
         self._padding = padding
-        # (N, number of dimensions)
-        self.shapes = np.array([array.shape for array in arrays], dtype=np.int32)
-        self._ends = np.cumsum([array.size for array in arrays])
-        values = np.concatenate([array.ravel() for array in arrays])
+        self.shapes = shapes
+        self._ends = np.cumsum(shapes.prod(axis=1))
         self._dtype = values.dtype
         self._values = _narrowed(values)
+
+    @classmethod
+    def of(cls, arrays: Sequence[np.ndarray], padding: Union[bool, int, float]) -> "RaggedArray":
+        """Stores arrays; at least one."""
+        values = np.concatenate([array.ravel() for array in arrays])
+        return cls(values, np.array([array.shape for array in arrays], dtype=np.int32), padding)
+
+    @classmethod
+    def of_indices(cls, nested: Sequence[List[Any]], shapes: np.ndarray) -> "RaggedArray":
+        """Stores lists as int64 arrays, filled up with zeros to a shape; zeros pad them too.
+
+        Args:
+            nested: at least one list of indices, or of lists of them.
+            shapes: (N, 1 or 2) int32, at least as large as the lists.
+
+        Example:
+            >>> characters = [[[5, 6], [7]], [[8]]]
+            >>> shapes = np.array([[2, 2], [1, 3]], dtype=np.int32)
+            >>> RaggedArray.of_indices(characters, shapes).padded(np.array([0]))
+            tensor([[[5, 6],
+                     [7, 0]]])
+        """
+        lengths, widths = np.array([len(each) for each in nested]), shapes[:, 1:].prod(axis=1)
+        ends = shapes.prod(axis=1).cumsum()
+        starts = np.append(0, ends[:-1])
+        # Of each element of the lists, where it begins.
+        places = np.repeat(starts, lengths) + _counted(lengths) * np.repeat(widths, lengths)
+        elements = list(itertools.chain.from_iterable(nested))
+        if shapes.shape[1] == 2:
+            lengths = np.array([len(each) for each in elements], dtype=np.int64)
+            places = np.repeat(places, lengths) + _counted(lengths)
+            elements = list(itertools.chain.from_iterable(elements))
+        values = np.zeros(ends[-1], dtype=np.int64)
+        values[places] = elements
+        return cls(values, shapes, padding=0)
 
     @property
     def nbytes(self) -> int:
@@ -43,12 +80,17 @@ class RaggedArray:
         padded = np.full((len(shapes), *shapes.max(axis=0)), self._padding, self._dtype)
         # (B,)
         sizes = shapes.prod(axis=1)
-        starts_here = sizes.cumsum() - sizes
         starts = self._ends[indices] - sizes
         # Of each value, where it is stored.
-        places = np.arange(sizes.sum()) + np.repeat(starts - starts_here, sizes)
+        places = np.repeat(starts, sizes) + _counted(sizes)
         padded[_is_inside(shapes, padded.shape)] = self._values[places]
         return torch.from_numpy(padded)
+
+
+def _counted(sizes: np.ndarray) -> np.ndarray:
+    """Returns 0, 1, 2 and so on up to each of the sizes, one series after the other."""
+    starts = sizes.cumsum() - sizes
+    return np.arange(sizes.sum()) - np.repeat(starts, sizes)
 
 
 def _is_inside(shapes: np.ndarray, padded_shape: Tuple[int, ...]) -> np.ndarray:

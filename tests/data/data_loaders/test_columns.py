@@ -26,7 +26,13 @@ from allennlp.data.token_indexers import (
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 
 from tagger.data import LabelSetsField, TagField
-from tagger.data.data_loaders.columns import FieldColumn, PaddedColumn, collect_columns
+from tagger.data.data_loaders.columns import (
+    FieldColumn,
+    PaddedColumn,
+    TextColumn,
+    collect_columns,
+)
+from tagger.data.token_indexers import CachedCharactersIndexer
 
 SENTENCES = ["Ada left", "a b c", "Charlemagne", "the unbelievably long sentence of Ada goes on"]
 VOCABULARY = Vocabulary(
@@ -59,6 +65,12 @@ FIELDS = {
         tokens=SingleIdTokenIndexer(),
         token_characters=TokenCharactersIndexer(min_padding_length=4),
     ),
+    "characters_with_an_end": lambda text: text_of(
+        " ".join(map(str, text)),
+        token_characters=CachedCharactersIndexer(
+            end_tokens=["left"], token_min_padding_length=5, min_padding_length=1
+        ),
+    ),
     "tags": lambda text: TagField(
         ["?" if tag == "O" else tag for tag in tags_of(text)], text, unknown_tag="?"
     ),
@@ -74,7 +86,12 @@ FIELDS = {
     "spans": lambda text: ListField([SpanField(i, i, text) for i in range(len(text))]),
     "sentences": lambda text: ListField([text] * (len(text) % 2 + 1)),
 }
-NOT_PADDED_SIMPLY = {"metadata", "flag", "spans", "sentences"}
+KINDS = {
+    **dict.fromkeys(
+        ["words", "words_with_an_end", "characters", "characters_with_an_end"], TextColumn
+    ),
+    **dict.fromkeys(["metadata", "flag", "spans", "sentences"], FieldColumn),
+}
 
 
 def instances_of(make_field):
@@ -108,7 +125,7 @@ def assert_batches_are_those_of_allennlp(instances):
 @pytest.mark.parametrize("name", FIELDS)
 def test_batches_are_those_of_allennlp(name):
     column = assert_batches_are_those_of_allennlp(instances_of(FIELDS[name]))
-    assert type(column) is (FieldColumn if name in NOT_PADDED_SIMPLY else PaddedColumn)
+    assert type(column) is KINDS.get(name, PaddedColumn)
 
 
 @pytest.fixture(scope="session")
@@ -141,6 +158,25 @@ def test_wordpieces_are_batched_as_by_allennlp(transformer):
         lambda text: TextField(tokenizer.tokenize(" ".join(map(str, text))), {"bert": indexer})
     )
     assert isinstance(assert_batches_are_those_of_allennlp(instances), PaddedColumn)
+
+
+@pytest.mark.parametrize(
+    "indexer", [SingleIdTokenIndexer(), CachedCharactersIndexer(min_padding_length=3)]
+)
+def test_empty_texts_are_batched_as_by_allennlp(indexer):
+    texts = iter([TextField([], {"own": indexer}), text_of("Ada left", own=indexer)] * 2)
+    instances = instances_of(lambda _: next(texts))
+    assert isinstance(assert_batches_are_those_of_allennlp(instances), TextColumn)
+
+
+def test_indices_of_other_indexers_are_not_meddled_with():
+    class Reversed(SingleIdTokenIndexer):
+        def as_padded_tensor_dict(self, tokens, padding_lengths):
+            reverse = {key: indices[::-1] for key, indices in tokens.items()}
+            return super().as_padded_tensor_dict(reverse, padding_lengths)
+
+    instances = instances_of(lambda text: TextField(text.tokens, {"tokens": Reversed()}))
+    assert type(assert_batches_are_those_of_allennlp(instances)) is PaddedColumn
 
 
 def test_metadata_are_the_objects_themselves():
