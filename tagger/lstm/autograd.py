@@ -102,7 +102,7 @@ def _backward(
     for_row_ranges(backward_rows, lengths.numpy(), work, direction, panels, *arrays)
     of_gates = _of_direction(gate_grads, direction)
     of_states = _of_direction(states, direction)
-    num_rows, num_others = len(lengths), max(0, len(inputs) - 1) * len(lengths)
+    num_rows, num_others = len(lengths), (len(inputs) - 1) * len(lengths)
     # The steps that have one before them in this direction, and those that are before one.
     later, earlier = of_gates[num_rows:], of_states[:num_others]
     if direction == 1:

@@ -12,9 +12,10 @@ def bidirectional_lstm(
 
     Graves & Schmidhuber (2005), Framewise phoneme classification with bidirectional LSTM.
 
-    On a CPU, in float32 and float64, without automatic mixed precision, it is computed by kernels, both
-    directions at the same time; elsewhere PyTorch runs one direction after the other. Either way
-    sequences are not packed: on a CPU the backward pass of PyTorch's packed LSTM is quadratic in T.
+    On a CPU, in float32 and float64, it is computed by kernels, both directions at the same time, in
+    that precision under automatic mixed precision too; elsewhere PyTorch runs one direction after the
+    other. Either way sequences are not packed: on a CPU the backward pass of PyTorch's packed LSTM is
+    quadratic in T.
 
     Args:
         to_right: of one layer and one direction, `batch_first`, with biases.
@@ -24,8 +25,12 @@ def bidirectional_lstm(
 
     Returns:
         (B, T, 2 * hidden_size), the states of `to_right` and those of `to_left`, 0 in the padding.
+
+    Raises:
+        ValueError: if the LSTMs are others, or a size does not fit.
     """
-    if _kernels_serve(inputs):
+    _check(to_right, to_left, inputs, mask)
+    if _kernels_serve(inputs, to_right, to_left):
         # Of one layer these are the weights of input and state, and the two biases.
         weights = [*to_right.parameters(), *to_left.parameters()]
         # (T, B, 2 * hidden_size)
@@ -47,17 +52,31 @@ def _reordered(inputs: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     return inputs.gather(1, positions.expand_as(inputs))
 
 
-def _kernels_serve(inputs: torch.Tensor) -> bool:
+def _kernels_serve(inputs: torch.Tensor, *lstms: torch.nn.LSTM) -> bool:
     """Whether kernels can compute it."""
     return (
         inputs.device.type == "cpu"
         and inputs.dtype in (torch.float32, torch.float64)
-        and not _is_mixed_precision()
+        # Of others PyTorch makes what it can.
+        and all(weights.dtype == inputs.dtype for lstm in lstms for weights in lstm.parameters())
     )
 
 
-def _is_mixed_precision() -> bool:
-    try:
-        return torch.is_autocast_enabled("cpu")
-    except TypeError:  # before PyTorch 2.4
-        return torch.is_autocast_cpu_enabled()
+def _check(
+    to_right: torch.nn.LSTM, to_left: torch.nn.LSTM, inputs: torch.Tensor, mask: torch.BoolTensor
+) -> None:
+    """Raises ValueError where kernels would read what is not there."""
+    num_features, size = inputs.size(-1), to_right.hidden_size
+    expected = [(4 * size, num_features), (4 * size, size), (4 * size,), (4 * size,)]
+    for name, lstm in (("to_right", to_right), ("to_left", to_left)):
+        shapes = [tuple(weights.shape) for weights in lstm.parameters()]
+        if shapes != expected or not lstm.batch_first:
+            raise ValueError(
+                f"`{name}` must be a `batch_first` LSTM of one layer and one direction, with biases, "
+                f"from {num_features} features, which `inputs` has, to {size}; got {lstm}"
+            )
+    if inputs.dim() != 3 or mask.shape != inputs.shape[:2]:
+        raise ValueError(
+            f"`inputs` must be (B, T, D) and `mask` (B, T); got shapes {tuple(inputs.shape)} and "
+            f"{tuple(mask.shape)}"
+        )

@@ -64,6 +64,16 @@ def test_states_are_the_same_without_gradients(num_threads, mode):
         assert torch.equal(states, expected)
 
 
+def test_mixed_precision_changes_nothing():
+    _, directions = lstms(7, 4, torch.float32)
+    inputs, mask = torch.randn(3, 5, 7, requires_grad=True), mask_of([5, 0, 3])
+    expected = bidirectional_lstm(*directions, inputs, mask)
+    with torch.autocast("cpu", torch.bfloat16):
+        states = bidirectional_lstm(*directions, inputs, mask)
+    torch.testing.assert_close(states, expected)
+    torch.testing.assert_close(gradients(states, [inputs]), gradients(expected, [inputs]))
+
+
 def test_gradients_are_the_slopes_of_the_states(num_threads):
     _, directions = lstms(3, 2)
     inputs = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)
@@ -78,7 +88,7 @@ def test_is_what_pytorch_computes_direction_by_direction_where_kernels_do_not_se
     inputs = torch.randn(3, 5, 7, dtype=torch.float64)
     by_kernels = bidirectional_lstm(*directions, inputs, mask)
     assert by_kernels[1].eq(0).all()
-    monkeypatch.setattr("tagger.lstm.functions._kernels_serve", lambda inputs: False)
+    monkeypatch.setattr("tagger.lstm.functions._kernels_serve", lambda *_: False)
     torch.testing.assert_close(bidirectional_lstm(*directions, inputs, mask), by_kernels)
 
 
@@ -144,3 +154,40 @@ def test_works_in_a_forked_process(num_threads, in_forked_process):
 
     expected = states()
     assert in_forked_process(states) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"inputs": torch.zeros(2, 4, 5)},
+            "from 5 features, which `inputs` has, to 2; got LSTM.3, 2",
+        ),
+        (
+            {"to_left": torch.nn.LSTM(3, 4, batch_first=True)},
+            "`to_left` must .* to 2; got LSTM.3, 4",
+        ),
+        ({"to_left": torch.nn.LSTM(3, 2)}, "`to_left` must be a `batch_first` LSTM"),
+        ({"to_right": torch.nn.LSTM(3, 2, 2, batch_first=True)}, "`to_right` must .* one layer"),
+        ({"to_right": torch.nn.LSTM(3, 2, batch_first=True, bias=False)}, "with biases"),
+        ({"mask": mask_of([5, 3])}, r"got shapes \(2, 4, 3\) and \(2, 5\)"),
+        ({"mask": mask_of([4, 3, 1])}, r"got shapes \(2, 4, 3\) and \(3, 4\)"),
+        ({"inputs": torch.zeros(4, 3), "mask": mask_of([3])}, r"`inputs` must be \(B, T, D\)"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, message):
+    _, (to_right, to_left) = lstms(3, 2, torch.float32)
+    arguments = {
+        "to_right": to_right,
+        "to_left": to_left,
+        "inputs": torch.zeros(2, 4, 3),
+        "mask": mask_of([4, 3]),
+    }
+    with pytest.raises(ValueError, match=message):
+        bidirectional_lstm(**{**arguments, **change})
+
+
+def test_weights_of_another_type_are_left_to_pytorch():
+    _, directions = lstms(3, 2, torch.float64)
+    with pytest.raises((RuntimeError, ValueError), match="dtype|type"):
+        bidirectional_lstm(*directions, torch.zeros(2, 4, 3), mask_of([4, 3]))

@@ -119,3 +119,13 @@ def test_inputs_that_make_no_sentence_are_refused(predictor, inputs, message):
 def test_line_that_is_almost_json_is_refused(predictor):
     with pytest.raises(ValueError, match="opens with a brace but is no JSON object"):
         predictor.load_line('{"sentence": "missing quote}')
+
+
+def test_tokens_know_their_places_in_the_text(archive):
+    predictor = Predictor.from_archive(archive)
+    tokens = predictor._json_to_instance({"sentence": "Ada  left."})["tokens"].tokens
+    assert [(t.text, t.idx, t.idx_end) for t in tokens] == [
+        ("Ada", 0, 3),
+        ("left", 5, 9),
+        (".", 9, 10),
+    ]

@@ -60,15 +60,17 @@ def test_padding_is_that_of_characters(lengths):
 
 def test_indices_are_found_anew_in_another_vocabulary_or_a_larger_one():
     indexer = build("cached_characters", {})
-    first, second = (
-        Vocabulary({"token_characters": dict.fromkeys(own, 1)}) for own in ("ab", "cba")
+    first, second, larger = (
+        Vocabulary({"token_characters": dict.fromkeys(own, 1)}) for own in ("ab", "ba", "cba")
     )
 
     def indices(vocab):
         return indexer.tokens_to_indices([Token("ab")], vocab)["token_characters"]
 
-    assert (indices(first), indices(second), indices(first)) == ([[2, 3]], [[4, 3]], [[2, 3]])
-    copied = pickle.loads(pickle.dumps(indexer))
+    assert [indices(vocab) for vocab in (first, second, larger)] == [[[2, 3]], [[3, 2]], [[4, 3]]]
+    pickled = pickle.dumps(indexer)
+    assert b"Vocabulary" not in pickled
+    copied = pickle.loads(pickled)
     third = Vocabulary({"token_characters": {"b": 1}})
     for each in (indexer, copied):
         assert each.tokens_to_indices([Token("ab")], third)["token_characters"] == [[1, 2]]
