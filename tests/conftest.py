@@ -32,6 +32,15 @@ def _no_open_log_files():
             handler.close()
 
 
+@pytest.fixture(params=[1, 2, 5])
+def num_threads(request):
+    """How many threads PyTorch may use."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
 @pytest.fixture
 def in_forked_process():
     """Calls a function without arguments in a process forked from this one; gives its result."""

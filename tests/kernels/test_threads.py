@@ -6,14 +6,6 @@ import torch
 from tagger.kernels.threads import run_side_by_side
 
 
-@pytest.fixture(params=[1, 2, 5])
-def num_threads(request):
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
-
-
 def test_results_come_in_the_order_of_the_calls(num_threads):
     calls = [(first, 2) for first in range(20)]
     assert run_side_by_side(pow, calls, num_workers=3) == [first**2 for first in range(20)]

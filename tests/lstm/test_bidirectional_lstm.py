@@ -6,14 +6,6 @@ from tagger.lstm import bidirectional_lstm
 from tests.linear_chain.chains import mask_of
 
 
-@pytest.fixture(params=[1, 2, 5])
-def num_threads(request):
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
-
-
 def lstms(input_size, hidden_size, dtype=torch.float64):
     torch.manual_seed(0)
     both = torch.nn.LSTM(input_size, hidden_size, batch_first=True, bidirectional=True, dtype=dtype)
