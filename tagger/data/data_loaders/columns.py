@@ -30,7 +30,7 @@ class PaddedColumn:
 
     def __init__(self, paddings: Dict[Path, Scalar]) -> None:
         self._paddings = paddings
-        self._collected: Dict[Path, List[np.ndarray]] = {path: [] for path in paddings}
+        self._collected: Dict[Path, List[Any]] = {path: [] for path in paddings}
         self._arrays: Dict[Path, RaggedArray] = {}
 
     def append(self, field: Field) -> None:
@@ -82,7 +82,6 @@ class TextColumn(PaddedColumn):
 
     def __init__(self, paddings: Dict[Path, Scalar]) -> None:
         super().__init__(paddings)
-        self._indices: Dict[Path, List[List[Any]]] = {path: [] for path in paddings}
         self._shapes: Dict[Path, List[Tuple[int, ...]]] = {path: [] for path in paddings}
 
     def append(self, field: Field) -> None:
@@ -91,7 +90,7 @@ class TextColumn(PaddedColumn):
         for path in self._paddings:
             name, key = path
             indexed = text._indexed_tokens[name]
-            self._indices[path].append(indexed[key])
+            self._collected[path].append(indexed[key])
             # Of words the number, of characters that of words and that of the longest's characters.
             sizes = text.token_indexers[name].get_padding_lengths(indexed)
             self._shapes[path].append(tuple(sizes.values()))
@@ -100,7 +99,7 @@ class TextColumn(PaddedColumn):
         """Ends the appending; packs what was appended."""
         for path in self._paddings:
             shapes = np.array(self._shapes.pop(path), dtype=np.int32)
-            self._arrays[path] = RaggedArray.of_indices(self._indices.pop(path), shapes)
+            self._arrays[path] = RaggedArray.of_indices(self._collected.pop(path), shapes)
 
 
 class FieldColumn:
