@@ -48,14 +48,14 @@ def _source_stamp(folder: Path) -> List[Tuple[str, int, int]]:
 
 
 def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *args: Any) -> List:
-    """Calls `rows(first, last, lengths, *args)` on ranges that together cover the batch.
+    """Calls `rows(first, last, *args)` on ranges that together cover the batch.
 
-    Threads of our own, not Numba's: its thread pools either do not survive a fork or do not bear two
-    callers at once. They number at most `torch.get_num_threads()`.
+    Uses threads of its own, at most `torch.get_num_threads()`. Numba's thread pools either do not
+    survive a fork or do not allow two callers at once.
 
     Args:
         rows: a kernel that writes nothing outside its range of rows.
-        lengths: (B,) int64, how much there is to do in each row.
+        lengths: (B,) int64, the number of tokens of each row.
         work_per_token: roughly, in multiply-adds.
         *args: passed on.
 
@@ -69,15 +69,14 @@ def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *ar
         work = lengths.cumsum() * work_per_token
         num_threads = min(num_threads, int(work[-1]) // _MIN_WORK)
     if num_threads < 2:
-        return [rows(0, batch_size, lengths, *args)]
+        return [rows(0, batch_size, *args)]
     shares = work[-1] * np.arange(1, num_threads) // num_threads
     bounds = [0, *np.searchsorted(work, shares).tolist(), batch_size]
     pool = _threads(os.getpid())
     others = [
-        pool.submit(rows, first, last, lengths, *args)
-        for first, last in zip(bounds[1:-1], bounds[2:])
+        pool.submit(rows, first, last, *args) for first, last in zip(bounds[1:-1], bounds[2:])
     ]
-    own = rows(0, bounds[1], lengths, *args)
+    own = rows(0, bounds[1], *args)
     return [own, *(other.result() for other in others)]
 
 

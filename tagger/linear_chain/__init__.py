@@ -3,7 +3,8 @@
 Letters: `B` batch, `T` tokens, `K` tags. All scores and `log_` quantities are in nats.
 """
 
-from tagger.linear_chain.chain_scores import ChainScores, allowed_tags, checked_lengths
+from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
+from tagger.linear_chain.checks import checked_lengths
 from tagger.linear_chain.functions import (
     backward_scores,
     forward_scores,

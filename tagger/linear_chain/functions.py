@@ -1,31 +1,34 @@
-"""The front door: checks its arguments once, then calls an implementation.
+"""The public functions: each checks its arguments once, then calls an implementation.
 
 Every function takes the chain's `scores` and a `mask`: (B, T) bool, right-padded, or (B,) int64
-lengths, or `None` where every token is real. Gold tags come in one of two ways: `tags` are a path,
-(B, T) int64, in [0, K) at real tokens; `labels` are a path in which -1 stands for an unknown tag, or
-the set of tags that each token may have, (B, T, K) bool.
+lengths, or `None` where every token is real. `tags` are a path, (B, T) int64, in [0, K) at real tokens.
+`gold_tags` are a path in which -1 stands for an unknown tag, or the set of tags that each token may
+have, (B, T, K) bool.
 
-What lies in the padding changes nothing, NaN included, and gets no gradient. float16 and bfloat16 are
-computed in float32. A row without a token has score, log partition and log-likelihood 0. What is -inf
-gets no gradient. All functions raise `ValueError` for shapes that do not fit, a mask with a hole, tags
-out of range, or a token without an allowed tag, and `TypeError` for scores that are not floating-point
-numbers.
+The padding changes nothing, even if it holds NaN, and gets no gradient. float16 and bfloat16 are
+computed in float32. A row without a token has score, log partition and log-likelihood 0. A result of
+-inf has no gradient.
+
+Raises:
+    ValueError: If shapes do not fit, a mask has a hole, a tag is out of range, or a token has no allowed
+        tag.
+    TypeError: If scores are not floating-point numbers.
+
+Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
 
 from typing import Optional, Tuple
 
 import torch
 
-from tagger.linear_chain.chain_scores import (
-    ChainScores,
-    checked,
-    checked_labels,
-    checked_path,
-)
+from tagger.linear_chain.chain_scores import ChainScores, restricted
+from tagger.linear_chain.checks import checked, checked_gold_tags, checked_path
 from tagger.linear_chain.implementations import implementation_for
-from tagger.linear_chain.reference import log_ratio, restricted, total
+from tagger.linear_chain.log_space import log_ratio, total_of
+from tagger.linear_chain.tracing import not_traced
 
 
+@not_traced
 def sequence_score(
     scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
@@ -42,13 +45,14 @@ def sequence_score(
     return step_scores(scores, tags, mask).sum(1)
 
 
+@not_traced
 def step_scores(
     scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
     """The score that each token adds to the path `tags`; their sum is the sequence score.
 
     Token t adds `emissions[t, y_t] + transitions[y_{t-1}, y_t]`; the first adds `start[y_1]` instead
-    of a transition, the last `end[y_T]` besides.
+    of a transition, and the last also `end[y_T]`.
 
     Returns:
         (B, T), 0 in the padding, differentiable with respect to the scores.
@@ -58,6 +62,7 @@ def step_scores(
     return implementation_for(scores).step_scores(scores, tags, lengths)
 
 
+@not_traced
 def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """log Z, the logarithm of the sum over all paths of the exponential of their scores.
 
@@ -68,6 +73,7 @@ def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
     return implementation_for(scores).log_partition(scores, lengths)
 
 
+@not_traced
 def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """log z_t = log Z_t - log Z_{t-1}, with Z_t the partition function of the prefix up to token t.
 
@@ -75,84 +81,89 @@ def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = Non
     factors of the forward algorithm (Rabiner 1989, section V.A), in log space.
 
     Returns:
-        (B, T), 0 in the padding, each entry differentiable; -inf from the token on where no prefix
-        is possible.
+        (B, T), 0 in the padding, each entry differentiable; -inf from the first token on that no prefix
+        reaches.
     """
     scores, lengths = checked(scores, mask)
     return implementation_for(scores).step_log_normalizers(scores, lengths)
 
 
+@not_traced
 def log_likelihood(
-    scores: ChainScores, labels: torch.Tensor, mask: Optional[torch.Tensor] = None
+    scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
-    """The log-probability of each sequence's `labels`: of a path, its score less log Z.
+    """The log-probability of each sequence's gold tags: for a path, its score less log Z.
 
-    Of partial labels, the log-sum of all paths that they allow, less log Z (Bellare & McCallum 2007;
-    Tsuboi et al. 2008): 0 where all tags are unknown. Faster than computing the parts apart.
+    For partial gold tags it is the log-sum of all paths that they allow, less log Z (Bellare & McCallum
+    2007; Tsuboi et al. 2008): 0 where all tags are unknown. One call is faster than two for the parts.
 
     Returns:
-        (B,), differentiable; -inf where the labels are impossible.
+        (B,), differentiable; -inf where the gold tags are impossible.
     """
     scores, lengths = checked(scores, mask)
-    labels = checked_labels(labels, lengths, scores.emissions)
-    if labels.dim() == 3:
-        return total(_partial_step_log_likelihoods(scores, labels, lengths))
-    return implementation_for(scores).log_likelihood(scores, labels, lengths)
+    gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
+    if gold_tags.dim() == 3:
+        return total_of(_partial_step_log_likelihoods(scores, gold_tags, lengths))
+    return implementation_for(scores).log_likelihood(scores, gold_tags, lengths)
 
 
+@not_traced
 def step_log_likelihoods(
-    scores: ChainScores, labels: torch.Tensor, mask: Optional[torch.Tensor] = None
+    scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
     """Each token's step score less its log z_t; their sum is the log-likelihood.
 
-    Of partial labels, the log z_t of the chain that is restricted to what they allow, less that of the
-    whole chain.
+    For partial gold tags it is the log z_t of the chain that is restricted to what they allow, less the
+    log z_t of the whole chain.
 
     Returns:
         (B, T), 0 in the padding, each entry differentiable; -inf where the step is impossible, and
-        from the token on where no prefix is possible. Not log-probabilities: they may be positive.
+        from the first token on that no prefix reaches. Not log-probabilities: they may be positive.
     """
     scores, lengths = checked(scores, mask)
-    labels = checked_labels(labels, lengths, scores.emissions)
-    if labels.dim() == 3:
-        return _partial_step_log_likelihoods(scores, labels, lengths)
-    return implementation_for(scores).step_log_likelihoods(scores, labels, lengths)
+    gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
+    if gold_tags.dim() == 3:
+        return _partial_step_log_likelihoods(scores, gold_tags, lengths)
+    return implementation_for(scores).step_log_likelihoods(scores, gold_tags, lengths)
 
 
+@not_traced
 def step_log_conditionals(
-    scores: ChainScores, labels: torch.Tensor, mask: Optional[torch.Tensor] = None
+    scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
     """log p(y_t | y_{t-1}, x), by the chain rule; their sum is the log-likelihood.
 
-    Of partial labels, the log-probability of a token's label given the labels of all tokens before;
-    these are computed in plain PyTorch.
+    For partial gold tags it is the log-probability of a token's tags given those of all tokens before;
+    on a CPU they are computed in plain PyTorch.
 
     Returns:
-        (B, T), 0 in the padding, each entry differentiable; -inf from the token on where the labels
-        are impossible.
+        (B, T), 0 in the padding, each entry differentiable; -inf from the first token on whose gold tag
+        is impossible.
     """
     scores, lengths = checked(scores, mask)
-    labels = checked_labels(labels, lengths, scores.emissions)
-    return implementation_for(scores).step_log_conditionals(scores, labels, lengths)
+    gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
+    return implementation_for(scores).step_log_conditionals(scores, gold_tags, lengths)
 
 
+@not_traced
 def step_log_marginals(
-    scores: ChainScores, labels: torch.Tensor, mask: Optional[torch.Tensor] = None
+    scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
-    """log p(y_t | x), the log of the tag marginal of each token's label: of a set of tags, their sum.
+    """log p(y_t | x), the log of the gold tag's marginal; for a set of tags, of the sum of theirs.
 
     More precise than the logarithm of `tag_marginals`, which may underflow.
 
     Returns:
-        (B, T), 0 in the padding, each entry differentiable; -inf where the label is impossible.
+        (B, T), 0 in the padding, each entry differentiable; -inf where the gold tag is impossible.
     """
     scores, lengths = checked(scores, mask)
-    labels = checked_labels(labels, lengths, scores.emissions)
-    return implementation_for(scores).step_log_marginals(scores, labels, lengths)
+    gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
+    return implementation_for(scores).step_log_marginals(scores, gold_tags, lengths)
 
 
+@not_traced
 def forward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-    """The log-sum of all prefixes that end in each tag, that token's emission included.
+    """The log-sum of all prefixes that end in each tag, with that token's emission.
 
     Returns:
         (B, T, K), differentiable; undefined in the padding.
@@ -161,8 +172,9 @@ def forward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> 
     return implementation_for(scores).forward_scores(scores, lengths)
 
 
+@not_traced
 def backward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-    """The log-sum of all suffixes that follow each tag, that token's own emission left out.
+    """The log-sum of all suffixes that follow each tag, without that token's own emission.
 
     Returns:
         (B, T, K), differentiable; undefined in the padding.
@@ -171,6 +183,7 @@ def backward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) ->
     return implementation_for(scores).backward_scores(scores, lengths)
 
 
+@not_traced
 def tag_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """p(y_t = k | x), the probability of each tag at each token.
 
@@ -182,6 +195,7 @@ def tag_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
     return implementation_for(scores).tag_marginals(scores, lengths)
 
 
+@not_traced
 def transition_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """p(y_t = i, y_{t+1} = j | x), the probability of each transition between neighbouring tokens.
 
@@ -193,6 +207,7 @@ def transition_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = Non
     return implementation_for(scores).transition_marginals(scores, lengths)
 
 
+@not_traced
 def viterbi_decode(
     scores: ChainScores, mask: Optional[torch.Tensor] = None
 ) -> Tuple[torch.Tensor, torch.Tensor]:
@@ -206,6 +221,7 @@ def viterbi_decode(
     return paths[:, 0], path_scores[:, 0]
 
 
+@not_traced
 def k_best_decode(
     scores: ChainScores, mask: Optional[torch.Tensor] = None, k: int = 1
 ) -> Tuple[torch.Tensor, torch.Tensor]:
@@ -216,7 +232,7 @@ def k_best_decode(
         fewer than k possible paths (such a path is meaningless). Not differentiable.
 
     Raises:
-        ValueError: also if `k` is not positive.
+        ValueError: Also if `k` is not positive.
     """
     if k < 1:
         raise ValueError(f"`k` must be at least 1; got {k}")
@@ -225,6 +241,7 @@ def k_best_decode(
         return implementation_for(scores).k_best_decode(scores, lengths, k)
 
 
+@not_traced
 def sample_paths(
     scores: ChainScores,
     mask: Optional[torch.Tensor] = None,
@@ -236,15 +253,15 @@ def sample_paths(
     Args:
         scores: of B sequences of up to T tokens over K tags.
         mask: see the module's docstring.
-        num_samples: S, how many paths to draw for each sequence.
-        generator: draws the random numbers, on the scores' device; `None` for PyTorch's own.
+        num_samples: S, the number of paths to draw for each sequence.
+        generator: the source of random numbers, on the scores' device; `None` for PyTorch's default.
 
     Returns:
         (B, S, T) int64, 0 in the padding; independent, exact samples, the same from every
         implementation. Meaningless where no path is possible. Not differentiable.
 
     Raises:
-        ValueError: also if `num_samples` is not positive.
+        ValueError: Also if `num_samples` is not positive.
     """
     if num_samples < 1:
         raise ValueError(f"`num_samples` must be at least 1; got {num_samples}")
@@ -261,10 +278,10 @@ def sample_paths(
 
 
 def _partial_step_log_likelihoods(
-    scores: ChainScores, labels: torch.Tensor, lengths: torch.Tensor
+    scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
     implementation = implementation_for(scores)
     return log_ratio(
-        implementation.step_log_normalizers(restricted(scores, labels), lengths),
+        implementation.step_log_normalizers(restricted(scores, gold_tags), lengths),
         implementation.step_log_normalizers(scores, lengths),
     )

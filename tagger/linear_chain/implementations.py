@@ -4,20 +4,23 @@ import logging
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import ModuleType
-from typing import Dict, Iterator, Optional
+from typing import Dict, Iterator, Optional, Union
 
 from tagger.linear_chain import reference
+from tagger.linear_chain.autograd import BackendFunctions
 from tagger.linear_chain.chain_scores import ChainScores
 
 logger = logging.getLogger(__name__)
 
-#: Modules that have the functions of `reference`, by name.
-IMPLEMENTATIONS: Dict[str, ModuleType] = {"reference": reference}
+Implementation = Union[ModuleType, BackendFunctions]
+
+#: The implementations by name; each has the functions of `reference`.
+IMPLEMENTATIONS: Dict[str, Implementation] = {"reference": reference}
 
 try:
     from tagger.linear_chain import cpu
 
-    IMPLEMENTATIONS["cpu"] = cpu
+    IMPLEMENTATIONS["cpu"] = BackendFunctions(cpu.BACKEND)
 except ImportError as error:
     logger.info(
         "linear chains are computed in plain PyTorch, slowly, because Numba is missing: %s", error
@@ -35,7 +38,7 @@ def use_implementation(name: str) -> Iterator[None]:
         name: a key of `IMPLEMENTATIONS`.
 
     Raises:
-        ValueError: if there is none of that name.
+        ValueError: If no implementation has that name.
     """
     if _find(name) is None:
         raise ValueError(
@@ -49,27 +52,27 @@ def use_implementation(name: str) -> Iterator[None]:
         _chosen.reset(token)
 
 
-def implementation_for(scores: ChainScores) -> ModuleType:
-    """The implementation that was asked for, or else the one for the scores' device."""
+def implementation_for(scores: ChainScores) -> Implementation:
+    """The implementation that `use_implementation` chose, or else the one for the scores' device."""
     name = _chosen.get() or scores.emissions.device.type
     return _find(name) or reference
 
 
-def _find(name: str) -> Optional[ModuleType]:
+def _find(name: str) -> Optional[Implementation]:
     if name == "cuda" and name not in IMPLEMENTATIONS and not _lacks_cuda:
         _import_cuda()
     return IMPLEMENTATIONS.get(name)
 
 
 def _import_cuda() -> None:
-    """Adds the GPU kernels, once they are needed: many machines have no use for them, or no Triton."""
+    """Adds the GPU kernels when they are first needed: many machines have no GPU, or no Triton."""
     global _lacks_cuda
     try:
-        import triton  # noqa: F401  (the module imported next can do without, but not its kernels)
+        import triton  # noqa: F401  (the next import works without it, but its kernels do not)
 
         from tagger.linear_chain import cuda
 
-        IMPLEMENTATIONS["cuda"] = cuda
+        IMPLEMENTATIONS["cuda"] = BackendFunctions(cuda.BACKEND)
     except ImportError as error:
         _lacks_cuda = True
         logger.info(

@@ -1,80 +1,89 @@
 """The specification: linear-chain recurrences in plain PyTorch, in log space.
 
-Arguments come checked from the front door, `functions.py`, whose docstrings say what each function
-returns; instead of a mask come its rows' `lengths`, (B,) int64. `tags` are a path, (B, T) int64, and
-`labels` a path or the tags that each token may have, (B, T, K) bool. Messages are normalised at every
-token (Rabiner 1989, section V.A), so that no chain is too long for float32.
+`functions` checks the arguments, and its docstrings say what each function returns. Instead of a mask,
+the functions here take `lengths`, (B,) int64. `tags` are a path, (B, T) int64. `gold_tags` are a path,
+or in `step_log_conditionals` and `step_log_marginals` also the tags that each token may have, (B, T, K)
+bool. Messages are normalised at every token (Rabiner 1989, section V.A), so that no chain is too long
+for float32.
 """
 
 from typing import List, Tuple
 
 import torch
 
-from tagger.linear_chain.chain_scores import ChainScores, allowed_tags, real_tokens
+from tagger.linear_chain.chain_scores import ChainScores, allowed_tags, restricted
+from tagger.linear_chain.log_space import (
+    log_ratio,
+    logsumexp,
+    normalized,
+    normalized_exp,
+    total_of,
+)
+from tagger.linear_chain.padding import last_tokens, real_tokens, without_padding
 
 
 def step_scores(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """What each token adds to the score of the path `tags`, (B, T)."""
     emissions, transitions, start, end = scores
-    mask = real_tokens(lengths, scores.emissions.size(1))
-    tags = torch.where(mask, tags, torch.zeros_like(tags))
+    mask = real_tokens(lengths, emissions.size(1))
+    tags = without_padding(tags, mask)
     # (B, T)
     steps = emissions.gather(2, tags.unsqueeze(2)).squeeze(2)
     # (B, T): the start scores open the row, a transition leads to every other token
     arrivals = torch.cat([start[tags[:, :1]], transitions[tags[:, :-1], tags[:, 1:]]], dim=1)
     steps = steps + arrivals
-    steps = torch.where(_last_tokens(mask), steps + end[tags], steps)
-    return torch.where(mask, steps, torch.zeros_like(steps))
+    steps = torch.where(last_tokens(mask), steps + end[tags], steps)
+    return without_padding(steps, mask)
 
 
 def step_log_normalizers(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """log z_t of each token, (B, T)."""
     mask = real_tokens(lengths, scores.emissions.size(1))
     messages, log_normalizers, _ = _forward_messages(scores, mask)
-    # (B, T): the normalisers, were each token the last
+    # (B, T): the normaliser of each token if it were the last
     closed = logsumexp(messages + scores.end + log_normalizers.unsqueeze(2), dim=2)
-    log_normalizers = torch.where(_last_tokens(mask), closed, log_normalizers)
-    return torch.where(mask, log_normalizers, torch.zeros_like(log_normalizers))
+    log_normalizers = torch.where(last_tokens(mask), closed, log_normalizers)
+    return without_padding(log_normalizers, mask)
 
 
 def log_partition(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """log Z, (B,)."""
-    return total(step_log_normalizers(scores, lengths))
+    return total_of(step_log_normalizers(scores, lengths))
 
 
 def step_log_likelihoods(
-    scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor
+    scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
-    """What each token adds to the log-probability of the path `tags`, (B, T)."""
-    return log_ratio(step_scores(scores, tags, lengths), step_log_normalizers(scores, lengths))
+    """What each token adds to the log-probability of a gold path, (B, T)."""
+    return log_ratio(step_scores(scores, gold_tags, lengths), step_log_normalizers(scores, lengths))
 
 
-def log_likelihood(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    """The log-probability of the path `tags`, (B,)."""
-    return total(step_log_likelihoods(scores, tags, lengths))
+def log_likelihood(
+    scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
+) -> torch.Tensor:
+    """The log-probability of a gold path, (B,)."""
+    return total_of(step_log_likelihoods(scores, gold_tags, lengths))
 
 
 def step_log_conditionals(
-    scores: ChainScores, labels: torch.Tensor, lengths: torch.Tensor
+    scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
-    """The log-probability of each token's label given the labels before it, (B, T)."""
+    """The log-probability of each token's gold tag given the gold tags before it, (B, T)."""
     mask = real_tokens(lengths, scores.emissions.size(1))
-    allowed = allowed_tags(labels, len(scores.start)) | ~mask.unsqueeze(2)
+    allowed = allowed_tags(gold_tags, len(scores.start)) | ~mask.unsqueeze(2)
     # (B, T, K): the log-sum, up to a constant, of all paths through a tag whose prefix is allowed
-    _, _, arrivals = _forward_messages(restricted(scores, allowed), mask)
-    joint = (
-        arrivals + _without_padding(scores.emissions, mask) + _backward_messages(scores, mask)[0]
-    )
+    _, _, arriving = _forward_messages(restricted(scores, allowed), mask)
+    joint = arriving + without_padding(scores.emissions, mask) + _backward_messages(scores, mask)[0]
     return _log_shares(joint, allowed, mask)
 
 
 def step_log_marginals(
-    scores: ChainScores, labels: torch.Tensor, lengths: torch.Tensor
+    scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
-    """The log-probability of each token's label, (B, T)."""
+    """The log-probability of each token's gold tag, (B, T)."""
     mask = real_tokens(lengths, scores.emissions.size(1))
     joint = _forward_messages(scores, mask)[0] + _backward_messages(scores, mask)[0]
-    return _log_shares(joint, allowed_tags(labels, len(scores.start)), mask)
+    return _log_shares(joint, allowed_tags(gold_tags, len(scores.start)), mask)
 
 
 def forward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
@@ -93,13 +102,29 @@ def backward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     return messages + log_normalizers.flip(1).cumsum(1).flip(1).unsqueeze(2)
 
 
+def arrivals(
+    scores: ChainScores, lengths: torch.Tensor, from_the_end: bool, is_relative: bool
+) -> torch.Tensor:
+    """Log-sums of the prefixes or suffixes that arrive at each tag, (B, T, K); see `Backend`."""
+    mask = real_tokens(lengths, scores.emissions.size(1))
+    if from_the_end:
+        return (
+            _backward_messages(scores, mask)[0] if is_relative else backward_scores(scores, lengths)
+        )
+    _, log_normalizers, arriving = _forward_messages(scores, mask)
+    if is_relative:
+        return arriving
+    before = torch.nn.functional.pad(log_normalizers[:, :-1].cumsum(1), (1, 0))
+    return arriving + before.unsqueeze(2)
+
+
 def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = k | x), (B, T, K)."""
     mask = real_tokens(lengths, scores.emissions.size(1))
     # (B, T, K)
     joint = _forward_messages(scores, mask)[0] + _backward_messages(scores, mask)[0]
     probabilities = normalized_exp(joint, dim=2)
-    return torch.where(mask.unsqueeze(2), probabilities, torch.zeros_like(probabilities))
+    return without_padding(probabilities, mask)
 
 
 def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
@@ -108,11 +133,11 @@ def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Te
     forward, _, _ = _forward_messages(scores, mask)
     backward, _ = _backward_messages(scores, mask)
     # (B, T - 1, 1, K): the emission at t + 1 and everything after it
-    arriving = (_without_padding(scores.emissions, mask) + backward)[:, 1:].unsqueeze(2)
+    arriving = (without_padding(scores.emissions, mask) + backward)[:, 1:].unsqueeze(2)
     # (B, T - 1, K, K)
     joint = forward[:, :-1].unsqueeze(3) + scores.transitions + arriving
     probabilities = normalized_exp(joint.flatten(2), dim=2).view_as(joint)
-    return torch.where(mask[:, 1:, None, None], probabilities, torch.zeros_like(probabilities))
+    return without_padding(probabilities, mask[:, 1:])
 
 
 def sample_paths(
@@ -132,7 +157,7 @@ def sample_paths(
         cumulated = normalized_exp(messages[:, t].unsqueeze(1) + leaving, dim=2).cumsum(2)
         total = cumulated[:, :, -1:]
         drawn = (cumulated <= uniforms[:, :, t : t + 1] * total).sum(2)
-        # Rounding must not draw a tag behind the last possible one.
+        # Rounding must not draw a tag after the last possible one.
         last_possible = (cumulated < total).sum(2)
         drawn = torch.minimum(drawn, last_possible)
         paths[:, :, t] = torch.where(mask[:, t : t + 1], drawn, torch.zeros_like(drawn))
@@ -150,7 +175,7 @@ def k_best_decode(
         return mask.new_zeros(batch_size, k, 0, dtype=torch.long), emissions.new_zeros(
             batch_size, k
         )
-    emissions = _without_padding(emissions, mask)
+    emissions = without_padding(emissions, mask)
     # (B, k, K): the k best prefixes that end in each tag; there is one prefix of a single token
     best = emissions.new_full((batch_size, k, num_tags), -torch.inf)
     best[:, 0] = start + emissions[:, 0]
@@ -177,25 +202,18 @@ def k_best_decode(
     return paths, torch.where(is_empty, _empty_path_scores(path_scores), path_scores)
 
 
-def restricted(scores: ChainScores, allowed: torch.Tensor) -> ChainScores:
-    """`scores` that give probability to none but the allowed tags, (B, T, K) bool."""
-    impossible = torch.full_like(scores.emissions, -torch.inf)
-    return scores._replace(emissions=torch.where(allowed, scores.emissions, impossible))
-
-
 def _empty_path_scores(path_scores: torch.Tensor) -> torch.Tensor:
-    """The scores of the k best paths through no token: there is but one."""
+    """The scores of the k best paths through no token: only one exists."""
     scores = torch.full_like(path_scores, -torch.inf)
     scores[:, :1] = 0
     return scores
 
 
 def _log_shares(joint: torch.Tensor, allowed: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The log of the allowed tags' share in all, (B, T), 0 in the padding."""
+    """The log of the allowed tags' share in all tags of `joint`, (B, T), 0 in the padding."""
     impossible = torch.full_like(joint, -torch.inf)
     share = logsumexp(torch.where(allowed, joint, impossible), dim=2)
-    log_shares = log_ratio(share, logsumexp(joint, dim=2))
-    return torch.where(mask, log_shares, torch.zeros_like(log_shares))
+    return without_padding(log_ratio(share, logsumexp(joint, dim=2)), mask)
 
 
 def _forward_messages(
@@ -204,14 +222,14 @@ def _forward_messages(
     """Forward messages.
 
     Returns:
-        The messages normalised over tags, (B, T, K); their log normalisers, no end scores, (B, T);
-        and what arrives from the normalised messages of the token before, (B, T, K).
+        The messages normalised over tags, (B, T, K); their log normalisers without the end scores,
+        (B, T); and what arrives from the normalised messages of the token before, (B, T, K).
     """
     emissions, transitions, start, _ = scores
     if emissions.size(1) == 0:
         return emissions, emissions.sum(2), emissions
-    emissions = _without_padding(emissions, mask)
-    arrivals: List[torch.Tensor] = []
+    emissions = without_padding(emissions, mask)
+    arrivals_by_token: List[torch.Tensor] = []
     messages: List[torch.Tensor] = []
     log_normalizers: List[torch.Tensor] = []
     for t in range(emissions.size(1)):
@@ -220,14 +238,14 @@ def _forward_messages(
             arriving = start.expand_as(emissions[:, 0])
         else:
             arriving = logsumexp(messages[-1].unsqueeze(2) + transitions, dim=1)
-        message, log_normalizer = _normalized(arriving + emissions[:, t])
-        arrivals.append(arriving)
+        message, log_normalizer = normalized(arriving + emissions[:, t])
+        arrivals_by_token.append(arriving)
         messages.append(message)
         log_normalizers.append(log_normalizer)
     return (
         torch.stack(messages, dim=1),
         torch.stack(log_normalizers, dim=1),
-        torch.stack(arrivals, dim=1),
+        torch.stack(arrivals_by_token, dim=1),
     )
 
 
@@ -238,8 +256,8 @@ def _backward_messages(
     emissions, transitions, _, end = scores
     if emissions.size(1) == 0:
         return emissions, emissions.sum(2)
-    emissions = _without_padding(emissions, mask)
-    is_last = _last_tokens(mask)
+    emissions = without_padding(emissions, mask)
+    is_last = last_tokens(mask)
     messages: List[torch.Tensor] = []
     log_normalizers: List[torch.Tensor] = []
     for t in reversed(range(emissions.size(1))):
@@ -250,63 +268,9 @@ def _backward_messages(
             leaving = torch.where(
                 is_last[:, t : t + 1], leaving, logsumexp(transitions + following, dim=2)
             )
-        message, log_normalizer = _normalized(leaving)
+        message, log_normalizer = normalized(leaving)
         messages.append(message)
         log_normalizers.append(log_normalizer)
-    log_normalizer_rows = torch.stack(log_normalizers[::-1], dim=1)
-    # What follows the last token belongs to no suffix.
-    log_normalizer_rows = torch.where(
-        mask, log_normalizer_rows, torch.zeros_like(log_normalizer_rows)
-    )
+    # No suffix contains the padding.
+    log_normalizer_rows = without_padding(torch.stack(log_normalizers[::-1], dim=1), mask)
     return torch.stack(messages[::-1], dim=1), log_normalizer_rows
-
-
-def _normalized(scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-    """`scores` less their log-sum over the last dimension, and that log-sum; all -inf stays so."""
-    log_sum = logsumexp(scores, dim=-1)
-    is_possible = log_sum != -torch.inf
-    shift = torch.where(is_possible, log_sum, torch.zeros_like(log_sum))
-    return scores - shift.unsqueeze(-1), log_sum
-
-
-def normalized_exp(scores: torch.Tensor, dim: int) -> torch.Tensor:
-    """The softmax of `scores`, with zeros instead of NaN where all are -inf."""
-    log_sum = logsumexp(scores, dim).unsqueeze(dim)
-    is_possible = log_sum != -torch.inf
-    return (scores - torch.where(is_possible, log_sum, torch.zeros_like(log_sum))).exp()
-
-
-def logsumexp(scores: torch.Tensor, dim: int) -> torch.Tensor:
-    """`torch.logsumexp` whose gradient is 0, not NaN, where all scores are -inf."""
-    maximum = scores.detach().amax(dim, keepdim=True)
-    maximum = torch.where(maximum != -torch.inf, maximum, torch.zeros_like(maximum))
-    total = (scores - maximum).exp().sum(dim)
-    is_possible = total != 0
-    # The inner selection keeps log(0), and its infinite slope, out of the graph.
-    log_total = torch.where(is_possible, total, torch.ones_like(total)).log()
-    impossible = torch.full_like(log_total, -torch.inf)
-    return torch.where(is_possible, log_total + maximum.squeeze(dim), impossible)
-
-
-def log_ratio(log_part: torch.Tensor, log_whole: torch.Tensor) -> torch.Tensor:
-    """Their difference, and -inf without a gradient where one of them is."""
-    is_possible = (log_part != -torch.inf) & (log_whole != -torch.inf)
-    return torch.where(is_possible, log_part - log_whole, torch.full_like(log_part, -torch.inf))
-
-
-def total(steps: torch.Tensor) -> torch.Tensor:
-    """The sum over tokens, without a gradient where it is -inf."""
-    is_possible = (steps != -torch.inf).all(1)
-    total = torch.where(is_possible.unsqueeze(1), steps, torch.zeros_like(steps)).sum(1)
-    return torch.where(is_possible, total, torch.full_like(total, -torch.inf))
-
-
-def _last_tokens(mask: torch.Tensor) -> torch.Tensor:
-    """(B, T), true at the last real token of each row."""
-    following = torch.cat([mask[:, 1:], torch.zeros_like(mask[:, :1])], dim=1)
-    return mask & ~following
-
-
-def _without_padding(emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """`emissions` with zeros in the padding: nothing there reaches a result or a gradient."""
-    return torch.where(mask.unsqueeze(2), emissions, torch.zeros_like(emissions))

@@ -4,11 +4,14 @@ from typing import Optional
 
 import torch
 
-from tagger.linear_chain.chain_scores import ChainScores, checked
+from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.checks import checked
 from tagger.linear_chain.implementations import implementation_for
-from tagger.linear_chain.reference import log_ratio, logsumexp
+from tagger.linear_chain.log_space import log_ratio, logsumexp
+from tagger.linear_chain.tracing import not_traced
 
 
+@not_traced
 def span_log_probabilities(
     scores: ChainScores,
     spans: torch.Tensor,
@@ -17,27 +20,27 @@ def span_log_probabilities(
 ) -> torch.Tensor:
     """The log-probability that all tags of a span lie in given sets, whatever the others are.
 
-    This is the constrained forward algorithm, begun with the forward scores at the span's first token
-    and closed with the backward scores at its last (Culotta & McCallum 2004, section 3). In which sets
-    the tags of an entity lie, `tagger.label_encoding.tags_of_span` says.
+    This is the constrained forward algorithm. It starts with the forward scores at the span's first
+    token and ends with the backward scores at its last (Culotta & McCallum 2004, section 3).
+    `tagger.label_encoding.tags_of_span` returns the sets that spell an entity.
 
     Args:
         scores: of B sequences of up to T tokens over K tags.
-        spans: (N, 3) int64, for each span its sequence's row, its first and its last token.
-        allowed: (N, W, K) bool, the set of tags allowed at each token of a span, W being the length
-            of the longest; what exceeds a span's length is ignored.
+        spans: (N, 3) int64, each span's row, first token and last token.
+        allowed: (N, W, K) bool, the set of tags allowed at each token of a span, where W is the length
+            of the longest span; entries beyond a span's length are ignored.
         mask: as for every function of the chain (see `tagger.linear_chain.functions`).
 
     Returns:
-        (N,), differentiable; -inf where it cannot be. The time grows with T + W, not with their
-        product.
+        (N,), differentiable; -inf where the span is impossible. The time grows with T + W, not with
+        their product.
 
     Raises:
-        ValueError: also if a span does not lie within the real tokens of its row.
+        ValueError: Also if a span does not lie within the real tokens of its row.
     """
     scores, lengths = checked(scores, mask)
     _check_spans(spans, allowed, lengths, scores.emissions)
-    # The difference of two sums over long chains leaves few digits of float32.
+    # The difference of two sums over long chains would keep few digits of float32.
     exact = ChainScores(*(tensor.double() for tensor in scores))
     implementation = implementation_for(exact)
     rows, firsts, lasts = spans.unbind(1)
@@ -46,7 +49,7 @@ def span_log_probabilities(
     messages = implementation.forward_scores(exact, lengths)[rows, firsts]
     impossible = torch.full_like(messages, -torch.inf)
     messages = torch.where(allowed[:, 0], messages, impossible)
-    # Longest first, so that those with a next token are the first few.
+    # Longest first, so that the spans with a next token are the first few.
     order = (firsts - lasts).argsort()
     messages, rows, firsts, lasts = (each[order] for each in (messages, rows, firsts, lasts))
     steps = torch.arange(allowed.size(1), device=spans.device)
@@ -70,7 +73,7 @@ def _check_spans(
     batch_size, _, num_tags = emissions.shape
     if spans.dim() != 2 or spans.size(1) != 3 or spans.dtype != torch.int64:
         raise ValueError(
-            f"`spans` must be int64 of shape (N, 3), a row, a first and a last token each; got "
+            f"`spans` must be int64 of shape (N, 3), each a row, a first and a last token; got "
             f"{spans.dtype} of shape {tuple(spans.shape)}"
         )
     if allowed.dim() != 3 or allowed.dtype != torch.bool or allowed.size(2) != num_tags:

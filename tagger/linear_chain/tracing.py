@@ -1,13 +1,13 @@
-"""What `torch.compile` is kept from."""
+"""How functions are kept out of `torch.compile`."""
 
 from typing import Callable
 
 import torch
 
 
-def _as_it_is(function: Callable) -> Callable:
+def _unchanged(function: Callable) -> Callable:
     return function
 
 
-#: Keeps `torch.compile` from tracing a function; PyTorch before 2.1 has no way to ask for it.
-not_traced = torch.compiler.disable if hasattr(torch, "compiler") else _as_it_is
+#: Keeps `torch.compile` from tracing a function. PyTorch before 2.1 cannot do that.
+not_traced = torch.compiler.disable if hasattr(torch, "compiler") else _unchanged

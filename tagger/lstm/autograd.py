@@ -80,7 +80,8 @@ def _forward(
     bias = (first_bias + second_bias).numpy()
     work = by_input.numel() + by_state.numel()
     arrays = (value.numpy() for value in (inputs, states, cells, gates))
-    for_row_ranges(forward_rows, lengths.numpy(), work, direction, *panels, bias, *arrays)
+    rows = lengths.numpy()
+    for_row_ranges(forward_rows, rows, work, rows, direction, *panels, bias, *arrays)
 
 
 def _backward(
@@ -99,7 +100,8 @@ def _backward(
     by_input, by_state, *_ = weights
     arrays = (value.numpy() for value in (gates, cells, state_grads, gate_grads))
     work, panels = by_state.numel(), panels_of(by_state)
-    for_row_ranges(backward_rows, lengths.numpy(), work, direction, panels, *arrays)
+    rows = lengths.numpy()
+    for_row_ranges(backward_rows, rows, work, rows, direction, panels, *arrays)
     of_gates = _of_direction(gate_grads, direction)
     of_states = _of_direction(states, direction)
     num_rows, num_others = len(lengths), (len(inputs) - 1) * len(lengths)

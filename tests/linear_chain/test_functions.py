@@ -543,16 +543,16 @@ def test_masks_that_do_not_fit_are_refused(mask, message):
 @pytest.mark.parametrize(
     ("tags", "message"),
     [
-        (torch.zeros(2, 3).long(), r"`tags` must have shape \(2, 4\)"),
+        (torch.zeros(2, 3).long(), r"have shape \(2, 4\)"),
         (torch.ones(2, 4, 3), r"be bool of shape \(2, 4, 3\); got torch.float32 of shape"),
         (torch.tensor([[0, 1, 2, 3], [0, 0, 0, 0]]), "row 0 has 3 at token 3"),
         (torch.tensor([[0, 1, 2, 0], [-2, 0, 0, 0]]), "row 1 has -2 at token 0"),
         (torch.ones(2, 4, 3).bool() & torch.eye(4, 3).bool(), "row 0 allows token 3 none"),
     ],
 )
-def test_labels_that_do_not_fit_are_refused(tags, message):
-    for function in (log_likelihood, sequence_score):
-        with pytest.raises(ValueError, match=message):
+def test_tags_that_do_not_fit_are_refused(tags, message):
+    for function, name in ((log_likelihood, "gold_tags"), (sequence_score, "tags")):
+        with pytest.raises(ValueError, match=f"^`{name}` must .*{message}"):
             function(random_chains(2, 4, 3), tags)
 
 

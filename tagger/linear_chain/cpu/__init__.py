@@ -1,38 +1,18 @@
-"""The functions of `tagger.linear_chain.reference`, computed by Numba kernels on CPU tensors.
+"""The backend for CPUs: Numba kernels, compiled at the first call and cached on disk.
 
-Second derivatives, and the derivatives of transition marginals, of forward and of backward scores, are
-taken through the reference; so is what the kernels cannot compute in probability space.
+Derivatives of transition marginals, of forward and of backward scores come from the reference, as do
+conditionals of sets of tags and, for now, rows that underflow in conditionals and marginals.
 """
 
-from tagger.linear_chain.cpu.decoding import k_best_decode, sample_paths
-from tagger.linear_chain.cpu.normalizers import (
-    log_likelihood,
-    log_partition,
-    step_log_likelihoods,
-    step_log_normalizers,
-)
-from tagger.linear_chain.cpu.posteriors import (
-    backward_scores,
-    forward_scores,
-    step_log_conditionals,
-    step_log_marginals,
-    tag_marginals,
-    transition_marginals,
-)
-from tagger.linear_chain.reference import step_scores
+from tagger.linear_chain.backend import Backend
+from tagger.linear_chain.cpu import primitives
 
-__all__ = [
-    "backward_scores",
-    "forward_scores",
-    "k_best_decode",
-    "log_likelihood",
-    "log_partition",
-    "sample_paths",
-    "step_log_conditionals",
-    "step_log_likelihoods",
-    "step_log_marginals",
-    "step_log_normalizers",
-    "step_scores",
-    "tag_marginals",
-    "transition_marginals",
-]
+BACKEND = Backend(
+    steps=primitives.steps,
+    arrivals=primitives.arrivals,
+    best_paths=primitives.best_paths,
+    samples=primitives.samples,
+    marginals=primitives.marginals,
+    conditionals=primitives.conditionals,
+    transition_marginals=primitives.transition_marginals,
+)

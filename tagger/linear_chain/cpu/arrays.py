@@ -1,34 +1,45 @@
-"""Tensors as the arrays that kernels take."""
+"""Tensors as the arrays that kernels take, and arrays as the gradients that autograd takes."""
 
-from typing import List, Optional, Sequence, Tuple
+from typing import Sequence
 
 import numpy as np
 import torch
 
+from tagger.linear_chain.backend import Gradients
+from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.cpu.kernels.batch import Batch
+
 
 def array(tensor: torch.Tensor) -> np.ndarray:
-    """The tensor's memory or, if its layout is another than C's, a copy."""
+    """The tensor's memory, or a copy if it is not C-contiguous."""
     return tensor.detach().contiguous().numpy()
 
 
-def arrays(scores: Tuple[torch.Tensor, ...]) -> List[np.ndarray]:
-    """One array for each tensor."""
-    return [array(tensor) for tensor in scores]
+def batch_of(scores: ChainScores, lengths: torch.Tensor) -> Batch:
+    """The arrays of a batch of chains."""
+    emissions, transitions, start, end = scores
+    return Batch(array(lengths), array(emissions), array(transitions), array(start), array(end))
 
 
-def tag_array(tags: Optional[torch.Tensor], batch_size: int) -> np.ndarray:
-    """The path, (B, T), or where there is none, (B, 0)."""
-    return np.zeros((batch_size, 0), np.int64) if tags is None else array(tags)
+def gradients_of(by_emissions: np.ndarray, shared: np.ndarray) -> Gradients:
+    """The gradients by the four scores.
+
+    Args:
+        by_emissions: (B, T, K).
+        shared: those by transitions, start and end, flat, from `sum_of`.
+    """
+    num_tags = by_emissions.shape[2]
+    num_pairs = num_tags * num_tags
+    parts = (
+        by_emissions,
+        shared[:num_pairs].reshape(num_tags, num_tags),
+        shared[num_pairs : num_pairs + num_tags],
+        shared[num_pairs + num_tags :],
+    )
+    return tuple(map(torch.from_numpy, parts))
 
 
-def ones(chain: List[np.ndarray]) -> np.ndarray:
-    """A weight of 1 for each row, (B, 1)."""
-    return np.ones((len(chain[0]), 1), chain[0].dtype)
-
-
-def gradients_by_scores(
-    by_emissions: np.ndarray, by_others: Sequence[Sequence[np.ndarray]]
-) -> List[np.ndarray]:
-    """The gradients by the four scores, those by the last three summed over ranges of rows."""
-    others = [np.sum(parts, axis=0, dtype=np.float64) for parts in zip(*by_others)]
-    return [by_emissions, *(other.astype(by_emissions.dtype) for other in others)]
+def sum_of(shared: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
+    """The `flat` of the `SharedGradients` of all ranges of rows, summed in float64."""
+    total = shared[0] if len(shared) == 1 else np.sum(shared, axis=0)
+    return total.astype(dtype)

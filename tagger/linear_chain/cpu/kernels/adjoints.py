@@ -1,15 +1,8 @@
-"""The adjoint of a row's forward recursion.
+"""The adjoints of a row's forward recursion, which need forward messages only.
 
-It needs forward messages only. With `L` the quantity to be differentiated, `F_t` the log partition
-function of the prefix up to token t, and `p(i | j)` the probability that tag i precedes tag j, given
-the prefix and j,
+The README derives them ("Gradients"). Their factors are probabilities, so that nothing overflows.
 
-    dL / de[t, j] = (dL / dF_t) p(y_t = j | prefix) + sum_k (dL / de[t+1, k]) p(j | k).
-
-The factors are probabilities, so that nothing can overflow, and for L = log Z the recursion yields the
-tag marginals.
-
-Letters: `n` the real tokens of a row; see the package for `B`, `T`, `K`.
+Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
 """
 
 import numpy as np
@@ -19,53 +12,92 @@ from tagger.linear_chain.cpu.kernels.messages import Chain, Row
 
 
 @kernel
-def adjoint_row(
+def differentiate_row(
     chain: Chain,
     reached: int,
+    in_log_space: bool,
     upstream: np.ndarray,
-    path: np.ndarray,
     row: Row,
     pairs: np.ndarray,
+    by_transitions: np.ndarray,
 ) -> None:
     """Differentiates `sum_t upstream[t] log_normalizers[t]`.
 
-    With a `path`, differentiates the sum of `upstream[t] log p(y_t | y_{t+1}, prefix)` instead, less
-    what the transitions on the path add by themselves. There y_t draws its own weight, and takes from
-    y_{t+1} what that had in the sum which it is a share of.
-
     Args:
         chain: a `Chain`.
-        reached: how many tokens are reached by a path.
+        reached: how many tokens a path reaches, from `solve_row`; at least 1.
+        in_log_space: whether the row is in log space, from `solve_row`.
         upstream: (n,).
-        path: (n,) int64, or empty.
-        row: a `Row` filled by `forward_row`. Afterwards `adjoint` holds the derivatives by the
-            emissions, and `arriving` what they send back.
-        pairs: (K, K); adds what is, times `leaving`, the derivatives by the transitions.
+        row: a `Row` filled by `solve_row`. Afterwards `adjoint` holds the derivatives by the emissions.
+            In probability space, `arriving` holds the adjoint divided by what it held before.
+        pairs: (K, K); times `leaving` they are a part of the derivatives by the transitions. Sums of
+            rows in probability space are added here.
+        by_transitions: (K, K), the other part. Sums of rows in log space are added here.
     """
+    if in_log_space:
+        _adjoint_row_in_log_space(chain, reached, upstream, row, by_transitions)
+    else:
+        _adjoint_row(chain, reached, upstream, row, pairs)
+
+
+@kernel
+def _adjoint_row(
+    chain: Chain, reached: int, upstream: np.ndarray, row: Row, pairs: np.ndarray
+) -> None:
+    """As `differentiate_row`, for a row in probability space."""
     num_tags = len(chain.start)
-    has_path = len(path) > 0
-    last = reached - 1
     for k in range(num_tags):
-        row.adjoint[last, k] *= -upstream[last] if has_path else upstream[last]
-    if has_path:
-        row.adjoint[last, path[last]] += upstream[last]
-    for t in range(last, 0, -1):
+        row.adjoint[reached - 1, k] *= upstream[reached - 1]
+    for t in range(reached - 1, 0, -1):
         adjoint, returning = row.adjoint[t], row.arriving[t]
-        taken = adjoint[path[t]] if has_path else 0.0
-        if has_path:
-            adjoint[path[t]] -= upstream[t - 1]
         for k in range(num_tags):
             returning[k] = 0.0 if returning[k] == 0.0 else adjoint[k] / returning[k]
-        change = 0.0 if has_path else upstream[t - 1] - upstream[t]
+        change = upstream[t - 1] - upstream[t]
+        # Written out in both adjoints: a function called for each token would take half of their time.
         for i in range(num_tags):
             total = change
             for k in range(num_tags):
                 total += chain.leaving[i, k] * returning[k]
             row.adjoint[t - 1, i] = row.messages[t - 1, i] * total
-        if has_path:
-            adjoint[path[t]] = taken
-            row.adjoint[t - 1, path[t - 1]] += upstream[t - 1]
     add_outer_products(row.messages, row.arriving, reached, pairs)
+
+
+@kernel
+def conditional_adjoint_row(
+    chain: Chain, upstream: np.ndarray, path: np.ndarray, row: Row, pairs: np.ndarray
+) -> None:
+    """Differentiates `sum_t upstream[t] log p(path[t] | path[t + 1], prefix)`.
+
+    The last token's term is the log-probability of `path[n - 1]` given the row. The derivatives do not
+    contain what the transitions on the path add directly.
+
+    Args:
+        chain: a `Chain`.
+        upstream: (n,).
+        path: (n,) int64.
+        row: a `Row` filled by `forward_row`, all of whose tokens a path reaches. Afterwards `adjoint`
+            holds the derivatives by the emissions.
+        pairs: as for `differentiate_row`.
+    """
+    num_tags, last = len(chain.start), len(path) - 1
+    for k in range(num_tags):
+        row.adjoint[last, k] *= -upstream[last]
+    row.adjoint[last, path[last]] += upstream[last]
+    for t in range(last, 0, -1):
+        adjoint, returning = row.adjoint[t], row.arriving[t]
+        # What arrives at the path's tag is the denominator of the term of the token before.
+        by_emission = adjoint[path[t]]
+        adjoint[path[t]] -= upstream[t - 1]
+        for k in range(num_tags):
+            returning[k] = 0.0 if returning[k] == 0.0 else adjoint[k] / returning[k]
+        for i in range(num_tags):
+            total = 0.0
+            for k in range(num_tags):
+                total += chain.leaving[i, k] * returning[k]
+            row.adjoint[t - 1, i] = row.messages[t - 1, i] * total
+        adjoint[path[t]] = by_emission
+        row.adjoint[t - 1, path[t - 1]] += upstream[t - 1]
+    add_outer_products(row.messages, row.arriving, len(path), pairs)
 
 
 @kernel
@@ -89,10 +121,10 @@ def add_outer_products(
 
 
 @kernel
-def adjoint_row_in_log_space(
-    chain: Chain, reached: int, upstream: np.ndarray, row: Row, transition_gradients: np.ndarray
+def _adjoint_row_in_log_space(
+    chain: Chain, reached: int, upstream: np.ndarray, row: Row, by_transitions: np.ndarray
 ) -> None:
-    """As `adjoint_row`, but leaves `arriving`, and adds to the derivatives by the transitions."""
+    """As `differentiate_row`, for a row in log space."""
     num_tags = len(chain.start)
     for k in range(num_tags):
         row.adjoint[reached - 1, k] *= upstream[reached - 1]
@@ -107,4 +139,4 @@ def adjoint_row_in_log_space(
                 step = chain.transitions[i, k] - row.arriving[t, k]
                 share = row.adjoint[t, k] * np.exp(row.messages[t - 1, i] + step)
                 row.adjoint[t - 1, i] += share
-                transition_gradients[i, k] += share
+                by_transitions[i, k] += share

@@ -1,9 +1,9 @@
 """Kernels over the probability of each tag given the one before, and over prefixes or suffixes.
 
-Rows that `forward_row` cannot compute in probability space, and rows without a possible path, are left
-to the caller: a kernel that meets one returns at once, and says so.
+The conditional kernels leave some rows to the caller: those that `forward_row` cannot compute in
+probability space, and those without a possible path. They return at the first such row, and report it.
 
-Letters: `n` the real tokens of a row; see the package for `B`, `T`, `K`.
+Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
 """
 
 from typing import Tuple
@@ -11,94 +11,116 @@ from typing import Tuple
 import numpy as np
 
 from tagger.kernels.compilation import kernel
-from tagger.linear_chain.cpu.kernels.adjoints import adjoint_row
+from tagger.linear_chain.cpu.kernels.adjoints import conditional_adjoint_row
+from tagger.linear_chain.cpu.kernels.batch import Batch, new_shared_gradients
 from tagger.linear_chain.cpu.kernels.messages import (
     Chain,
     Row,
+    chain_of,
     forward_row,
-    forward_row_in_log_space,
-    new_chain,
     new_row,
     peak_of,
+    solve_row,
 )
 
 
 @kernel
 def conditional_rows(
-    first: int,
-    last: int,
-    lengths: np.ndarray,
-    emissions: np.ndarray,
-    transitions: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    tags: np.ndarray,
-    weights: np.ndarray,
-    values: np.ndarray,
-    gradients: np.ndarray,
-) -> Tuple[bool, np.ndarray, np.ndarray, np.ndarray]:
-    """Writes log p(y_t | y_{t-1}, x), and differentiates the sum of `weights` times it.
+    first: int, last: int, batch: Batch, gold_tags: np.ndarray, values: np.ndarray
+) -> bool:
+    """Writes log p(y_t | y_{t-1}, x).
 
-    Rows are read backwards: what is a backward message becomes a forward message.
+    Rows are read from the end: what is a backward message becomes a forward message.
 
     Args:
         first: the first row.
         last: the row after the last.
-        lengths: (B,) int64.
-        emissions: (B, T, K).
-        transitions: (K, K).
-        start: (K,).
-        end: (K,).
-        tags: (B, T) int64.
-        weights: (B, T); or (B, 0) for values alone.
+        batch: a `Batch`.
+        gold_tags: (B, T) int64.
         values: (B, T); holds zeros.
-        gradients: (B, T, K), zeros into which the gradients by the emissions are written; of no size
-            for values alone.
 
     Returns:
-        Whether all rows could be computed; the float64 gradients by transitions, start and end.
+        Whether all rows could be computed.
     """
-    num_tokens, num_tags = emissions.shape[1:]
-    chain = _directed_chain(transitions, start, end, True)
+    num_tokens, num_tags = batch.emissions.shape[1:]
+    chain = chain_of(batch, True)
+    row = new_row(num_tokens, num_tags)
+    directed, path = np.empty((num_tokens, num_tags)), np.empty(num_tokens, np.int64)
+    for b in range(first, last):
+        n = batch.lengths[b]
+        if n == 0:
+            continue
+        _direct(batch.emissions[b, :n], True, directed)
+        if forward_row(chain, directed[:n], row) < n:
+            return False
+        for t in range(n):
+            path[t] = gold_tags[b, n - 1 - t]
+        _write_conditionals(chain, path[:n], row, values[b, :n])
+    return True
+
+
+@kernel
+def conditional_gradient_rows(
+    first: int,
+    last: int,
+    batch: Batch,
+    gold_tags: np.ndarray,
+    weights: np.ndarray,
+    values: np.ndarray,
+    by_emissions: np.ndarray,
+) -> Tuple[bool, np.ndarray]:
+    """As `conditional_rows`, and differentiates the sum of `weights` times `values`.
+
+    Args:
+        first: the first row.
+        last: the row after the last.
+        batch: a `Batch`.
+        gold_tags: (B, T) int64.
+        weights: (B, T).
+        values: (B, T); holds zeros.
+        by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
+
+    Returns:
+        Whether all rows could be computed; the `flat` of `SharedGradients`.
+    """
+    num_tokens, num_tags = batch.emissions.shape[1:]
+    chain = chain_of(batch, True)
     row = new_row(num_tokens, num_tags)
     directed = np.empty((num_tokens, num_tags))
     path, upstream = np.empty(num_tokens, np.int64), np.empty(num_tokens)
     pairs = np.zeros((num_tags, num_tags))
-    by_transitions = np.zeros((num_tags, num_tags))
-    by_start, by_end = np.zeros(num_tags), np.zeros(num_tags)
+    shared = new_shared_gradients(num_tags)
     for b in range(first, last):
-        n = lengths[b]
+        n = batch.lengths[b]
         if n == 0:
             continue
-        _direct(emissions[b, :n], True, directed)
+        _direct(batch.emissions[b, :n], True, directed)
         if forward_row(chain, directed[:n], row) < n:
-            return False, by_transitions, by_start, by_end
+            return False, shared.flat
         for t in range(n):
-            path[t] = tags[b, n - 1 - t]
+            path[t] = gold_tags[b, n - 1 - t]
         _write_conditionals(chain, path[:n], row, values[b, :n])
-        if weights.shape[1] == 0:
-            continue
         for t in range(n):
             is_possible = values[b, n - 1 - t] > -np.inf
             upstream[t] = weights[b, n - 1 - t] if is_possible else 0.0
-        adjoint_row(chain, n, upstream[:n], path[:n], row, pairs)
+        conditional_adjoint_row(chain, upstream[:n], path[:n], row, pairs)
         for t in range(n):
             for k in range(num_tags):
-                gradients[b, n - 1 - t, k] = row.adjoint[t, k]
+                by_emissions[b, n - 1 - t, k] = row.adjoint[t, k]
             if t < n - 1:
-                by_transitions[path[t + 1], path[t]] += upstream[t]
+                shared.transitions[path[t + 1], path[t]] += upstream[t]
         for k in range(num_tags):
-            by_start[k] += row.adjoint[n - 1, k]
-            by_end[k] += row.adjoint[0, k]
+            shared.start[k] += row.adjoint[n - 1, k]
+            shared.end[k] += row.adjoint[0, k]
     for i in range(num_tags):
         for k in range(num_tags):
-            by_transitions[i, k] += pairs[k, i] * chain.entering[i, k]
-    return True, by_transitions, by_start, by_end
+            shared.transitions[i, k] += pairs[k, i] * chain.entering[i, k]
+    return True, shared.flat
 
 
 @kernel
 def _write_conditionals(chain: Chain, path: np.ndarray, row: Row, values: np.ndarray) -> None:
-    """Writes log p(y_t | y_{t+1}, prefix) of the directed `path` into `values`, backwards."""
+    """Writes log p(y_t | y_{t+1}, prefix) of the directed `path` to `values`, from the end."""
     n = len(path)
     total = 0.0
     for k in range(len(chain.end)):
@@ -119,43 +141,28 @@ def _write_conditionals(chain: Chain, path: np.ndarray, row: Row, values: np.nda
 
 @kernel
 def arrival_rows(
-    first: int,
-    last: int,
-    lengths: np.ndarray,
-    emissions: np.ndarray,
-    transitions: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    from_the_end: bool,
-    arrivals: np.ndarray,
+    first: int, last: int, batch: Batch, from_the_end: bool, arrivals: np.ndarray
 ) -> None:
-    """Writes the log-sums of all prefixes that arrive at each tag, its emission left out.
+    """Writes the log-sums of all prefixes that arrive at each tag, without its emission.
 
     Args:
         first: the first row.
         last: the row after the last.
-        lengths: (B,) int64.
-        emissions: (B, T, K).
-        transitions: (K, K).
-        start: (K,).
-        end: (K,).
-        from_the_end: whether rows are read backwards, so that suffixes take the place of prefixes.
+        batch: a `Batch`.
+        from_the_end: whether rows are read from the end, so that suffixes take the place of prefixes.
         arrivals: (B, T, K); holds -inf.
     """
-    num_tags = emissions.shape[2]
-    chain = _directed_chain(transitions, start, end, from_the_end)
+    num_tokens, num_tags = batch.emissions.shape[1:]
+    chain = chain_of(batch, from_the_end)
     start_peak = peak_of(chain.start)
-    row = new_row(emissions.shape[1], num_tags)
-    directed = np.empty(emissions.shape[1:])
+    row = new_row(num_tokens, num_tags)
+    directed = np.empty((num_tokens, num_tags))
     for b in range(first, last):
-        n = lengths[b]
+        n = batch.lengths[b]
         if n == 0:
             continue
-        _direct(emissions[b, :n], from_the_end, directed)
-        reached = forward_row(chain, directed[:n], row)
-        in_log_space = reached < 0
-        if in_log_space:
-            reached = forward_row_in_log_space(chain, directed[:n], row)
+        _direct(batch.emissions[b, :n], from_the_end, directed)
+        reached, in_log_space = solve_row(chain, directed[:n], row)
         log_partition = 0.0
         for t in range(min(reached + 1, n)):
             shift = start_peak if t == 0 else chain.transition_peak
@@ -169,17 +176,8 @@ def arrival_rows(
 
 
 @kernel
-def _directed_chain(
-    transitions: np.ndarray, start: np.ndarray, end: np.ndarray, from_the_end: bool
-) -> Chain:
-    if from_the_end:
-        return new_chain(np.ascontiguousarray(transitions.T), end, start)
-    return new_chain(transitions, start, end)
-
-
-@kernel
 def _direct(emissions: np.ndarray, from_the_end: bool, directed: np.ndarray) -> None:
-    """Writes a row's `emissions`, (n, K), to `directed`, backwards if so asked."""
+    """Copies a row's `emissions`, (n, K), to `directed`, in reverse if `from_the_end`."""
     n = len(emissions)
     for t in range(n):
         for k in range(emissions.shape[1]):

@@ -1,8 +1,9 @@
-"""Kernels over the best paths. Scores are summed in float64, whatever the type that they come in."""
+"""Kernels over the best paths. Scores are summed in float64, whatever their type."""
 
 import numpy as np
 
 from tagger.kernels.compilation import kernel
+from tagger.linear_chain.cpu.kernels.batch import Batch
 
 
 @kernel
@@ -10,15 +11,15 @@ def _arrive(before: np.ndarray, transitions: np.ndarray, arriving: np.ndarray) -
     """Writes `max_i before[i] + transitions[i, k]`.
 
     Args:
-        before: (W,), W being a multiple of 4.
+        before: (W,), where W is a multiple of 4.
         transitions: (W, W).
         arriving: (2, W); the result goes to the first row, the second is scratch.
     """
-    # The last of the rows that are written in turns must be the first.
+    # Two rows are written in turns; the last turn must write the first row.
     source = (len(before) // 4) % 2
     arriving[source].fill(-np.inf)
-    # Four tags at a time, because the maxima stay in memory. From row to row, because a loop that
-    # raises numbers in place is compiled to stores under a mask, which some processors do slowly.
+    # Four tags at a time, because the maxima stay in memory. In two rows, because a loop that raises
+    # numbers in place compiles to masked stores, which are slow on some processors.
     for i in range(0, len(before), 4):
         old, new = arriving[source], arriving[1 - source]
         b0, b1, b2, b3 = before[i], before[i + 1], before[i + 2], before[i + 3]
@@ -35,40 +36,29 @@ def _arrive(before: np.ndarray, transitions: np.ndarray, arriving: np.ndarray) -
 
 @kernel
 def best_rows(
-    first: int,
-    last: int,
-    lengths: np.ndarray,
-    emissions: np.ndarray,
-    transitions: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    paths: np.ndarray,
-    path_scores: np.ndarray,
+    first: int, last: int, batch: Batch, paths: np.ndarray, path_scores: np.ndarray
 ) -> None:
     """Writes the best path of rows `first` to `last`.
 
-    Keeps scores, not back-pointers: the best predecessor of a tag on the path is the first one whose
-    score, computed again, is what arrived at the tag.
+    Keeps scores, not back-pointers: the best predecessor of a tag on the path is the first tag whose
+    score, computed again, equals what arrived.
 
     Args:
         first: the first row.
         last: the row after the last.
-        lengths: (B,) int64.
-        emissions: (B, T, K).
-        transitions: (K, K).
-        start: (K,).
-        end: (K,).
+        batch: a `Batch`.
         paths: (B, 1, T) int64; holds zeros.
         path_scores: (B, 1); holds zeros.
     """
+    lengths, emissions, transitions, start, end = batch
     num_tokens, num_tags = emissions.shape[1:]
-    # Whole vectors of 4 tags, the last of which may be impossible.
+    # Whole vectors of 4 tags; the tags beyond K are impossible.
     width = (num_tags + 3) // 4 * 4
     leaving = np.full((width, width), -np.inf)
     leaving[:num_tags, :num_tags] = transitions
     entering = leaving.T.copy()
-    # The score of the best prefix up to each tag, without the tag's emission (two rows, the second is
-    # scratch) and with it.
+    # The score of the best prefix that ends in each tag, without the tag's emission (two rows, the
+    # second is scratch) and with it.
     arriving = np.full((num_tokens, 2, width), -np.inf)
     best = np.full((num_tokens, width), -np.inf)
     for b in range(first, last):
@@ -99,7 +89,7 @@ def best_rows(
 
 @kernel
 def _offer(score: float, pointer: int, scores: np.ndarray, pointers: np.ndarray) -> bool:
-    """Sorts a path into the k best so far, (k,) each; returns whether it is one of them."""
+    """Sorts a path into the k best so far, (k,) each; returns whether it is among them."""
     rank = len(scores) - 1
     if not score > scores[rank]:
         return False
@@ -112,26 +102,20 @@ def _offer(score: float, pointer: int, scores: np.ndarray, pointers: np.ndarray)
 
 @kernel
 def k_best_rows(
-    first: int,
-    last: int,
-    lengths: np.ndarray,
-    emissions: np.ndarray,
-    transitions: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    paths: np.ndarray,
-    path_scores: np.ndarray,
+    first: int, last: int, batch: Batch, paths: np.ndarray, path_scores: np.ndarray
 ) -> None:
     """As `best_rows`, for the k best paths: `paths` (B, k, T) and `path_scores` (B, k)."""
+    lengths, emissions, transitions, start, end = batch
     num_tokens, num_tags = emissions.shape[1:]
     k_best = path_scores.shape[1]
-    # The k best prefixes that end in each tag, and tag * k + rank of the prefixes that they extend.
+    # The scores of the k best prefixes that end in each tag; pointers hold tag * k + rank of the
+    # prefixes that they extend.
     best, extended = np.empty((num_tags, k_best)), np.empty((num_tags, k_best))
     pointers = np.zeros((num_tokens, num_tags, k_best), np.int64)
     for b in range(first, last):
         n = lengths[b]
         if n == 0:
-            # There is one path through no token.
+            # Only one path goes through no token.
             path_scores[b, 1:] = -np.inf
             continue
         best.fill(-np.inf)

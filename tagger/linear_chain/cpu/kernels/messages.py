@@ -1,11 +1,11 @@
 """Forward messages of a row, in probability space or, where they underflow, in log space.
 
-Everything is float64 inside, whatever the type of the scores. Messages are probabilities, normalised
-at every token, with the largest score of each token and of the transitions taken out. That is exact
+All arithmetic is float64, whatever the type of the scores. Messages are probabilities, normalised at
+every token; the largest score of each token and of the transitions is taken out first. This is exact
 as long as no message underflows: a tag may be improbable by 250 orders of magnitude and yet lead to
-the only likely path. A row in which one does is computed again in log space, slowly.
+the only likely path. A row in which a message underflows is computed again in log space, which is slow.
 
-Letters: `n` the real tokens of a row; see the package for `B`, `T`, `K`.
+Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
 """
 
 from typing import NamedTuple, Tuple
@@ -14,9 +14,10 @@ import numpy as np
 
 from tagger.kernels.compilation import kernel
 from tagger.kernels.exponentials import exp, log_sum
+from tagger.linear_chain.cpu.kernels.batch import Batch
 
-# Messages below this are taken for underflow. A product of such a message and a transition that
-# underflows is smaller by 1e-58 than any that counts.
+# Smaller messages count as underflow. The product of such a message and a transition that underflows
+# is smaller by a factor of 1e-58 than any product that counts.
 TINY = 1e-250
 
 
@@ -36,22 +37,21 @@ class Chain(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Scratch for one row, each (T, K) but the last, (T,).
+    """Scratch for one row. `arriving` and `messages` hold logarithms if the row is in log space."""
 
-    `arriving` holds what the tags of the token before send, before the emission; `messages` the
-    distribution of the tag given the prefix; `adjoint` the derivative by the emission. The first two
-    are logarithms where a row is computed in log space.
-    """
-
+    # (T, K), the sum over the tags of the token before, without the emission
     arriving: np.ndarray
+    # (T, K), the distribution of the tag given the prefix
     messages: np.ndarray
+    # (T, K), the derivative by the emission
     adjoint: np.ndarray
+    # (T,)
     log_normalizers: np.ndarray
 
 
 @kernel
 def peak_of(scores: np.ndarray) -> float:
-    """The largest of a vector, or 0 where all are -inf; written for speed, `max` is slower."""
+    """The largest number of a vector, 0 if all are -inf; faster than NumPy's `max`."""
     even, odd = -np.inf, -np.inf
     for k in range(0, len(scores) - 1, 2):
         even = scores[k] if scores[k] > even else even
@@ -62,7 +62,7 @@ def peak_of(scores: np.ndarray) -> float:
 
 @kernel
 def shifted_exponentials(transitions: np.ndarray) -> Tuple[np.ndarray, float]:
-    """The exponentials of (K, K) scores less the largest of them, and that one."""
+    """The exponentials of (K, K) scores less their maximum, and the maximum."""
     peak = peak_of(transitions.ravel())
     exponentials = np.empty(transitions.shape)
     for i in range(len(transitions)):
@@ -72,8 +72,22 @@ def shifted_exponentials(transitions: np.ndarray) -> Tuple[np.ndarray, float]:
 
 
 @kernel
-def new_chain(transitions: np.ndarray, start: np.ndarray, end: np.ndarray) -> Chain:
-    """Takes the exponentials of the scores, their largest taken out."""
+def chain_of(batch: Batch, from_the_end: bool) -> Chain:
+    """Returns the scores that all tokens share.
+
+    Args:
+        batch: a `Batch`.
+        from_the_end: whether rows are read from the end, so that suffixes become prefixes: transitions
+            are transposed, and start and end scores swapped.
+    """
+    if from_the_end:
+        return _new_chain(np.ascontiguousarray(batch.transitions.T), batch.end, batch.start)
+    return _new_chain(batch.transitions, batch.start, batch.end)
+
+
+@kernel
+def _new_chain(transitions: np.ndarray, start: np.ndarray, end: np.ndarray) -> Chain:
+    """Takes the exponentials of the scores less their maximum."""
     leaving, transition_peak = shifted_exponentials(transitions)
     end_peak = peak_of(end)
     closing = np.empty(len(end))
@@ -93,7 +107,7 @@ def new_chain(transitions: np.ndarray, start: np.ndarray, end: np.ndarray) -> Ch
 
 @kernel
 def new_row(num_tokens: int, num_tags: int) -> Row:
-    """Scratch with nothing in it."""
+    """Returns scratch whose contents are undefined."""
     return Row(
         np.empty((num_tokens, num_tags)),
         np.empty((num_tokens, num_tags)),
@@ -103,8 +117,10 @@ def new_row(num_tokens: int, num_tags: int) -> Row:
 
 
 @kernel
-def forward_row(chain: Chain, emissions: np.ndarray, row: Row) -> int:
-    """Fills `row`, `adjoint` only at the last token that a path reaches: its tag's distribution.
+def solve_row(chain: Chain, emissions: np.ndarray, row: Row) -> Tuple[int, bool]:
+    """Fills `row`, in log space if a message underflows in probability space.
+
+    `row.adjoint` is filled only at the last token that a path reaches, with its tag's distribution.
 
     Args:
         chain: a `Chain`.
@@ -112,9 +128,18 @@ def forward_row(chain: Chain, emissions: np.ndarray, row: Row) -> int:
         row: a `Row`.
 
     Returns:
-        How many tokens are reached by a path (the last only if it may end there); -1 if a message
-        underflows.
+        How many tokens a path reaches (the last only if a path may end there), and whether the row is
+        in log space.
     """
+    reached = forward_row(chain, emissions, row)
+    if reached >= 0:
+        return reached, False
+    return _forward_row_in_log_space(chain, emissions, row), True
+
+
+@kernel
+def forward_row(chain: Chain, emissions: np.ndarray, row: Row) -> int:
+    """As `solve_row`, in probability space only; returns -1 if a message underflows."""
     num_tokens, num_tags = emissions.shape
     start_peak = peak_of(chain.start)
     for t in range(num_tokens):
@@ -167,7 +192,7 @@ def _underflows(chain: Chain, emissions: np.ndarray, row: Row, t: int) -> bool:
 
 @kernel
 def _close(chain: Chain, num_tokens: int, row: Row) -> int:
-    """Adds the end scores to a row all of whose tokens are reached; returns as `forward_row`."""
+    """Adds the end scores to a row whose tokens are all reached; returns what `forward_row` returns."""
     t = num_tokens - 1
     message, last = row.messages[t], row.adjoint[t]
     total = 0.0
@@ -187,7 +212,7 @@ def _close(chain: Chain, num_tokens: int, row: Row) -> int:
 
 @kernel
 def _stop(row: Row, t: int, num_tokens: int) -> int:
-    """Notes that no path reaches token t; returns t."""
+    """Marks the tokens from t on as reached by no path; returns t."""
     for later in range(t, num_tokens):
         row.log_normalizers[later] = -np.inf
     if t > 0:
@@ -197,8 +222,8 @@ def _stop(row: Row, t: int, num_tokens: int) -> int:
 
 
 @kernel
-def forward_row_in_log_space(chain: Chain, emissions: np.ndarray, row: Row) -> int:
-    """As `forward_row`, for any scores."""
+def _forward_row_in_log_space(chain: Chain, emissions: np.ndarray, row: Row) -> int:
+    """As `forward_row`, for any scores, in log space."""
     num_tokens, num_tags = emissions.shape
     for t in range(num_tokens):
         for k in range(num_tags):

@@ -3,52 +3,33 @@
 import numpy as np
 
 from tagger.kernels.compilation import kernel
-from tagger.linear_chain.cpu.kernels.messages import (
-    forward_row,
-    forward_row_in_log_space,
-    new_chain,
-    new_row,
-    peak_of,
-)
+from tagger.linear_chain.cpu.kernels.batch import Batch
+from tagger.linear_chain.cpu.kernels.messages import chain_of, new_row, peak_of, solve_row
 
 
 @kernel
 def sample_rows(
-    first: int,
-    last: int,
-    lengths: np.ndarray,
-    emissions: np.ndarray,
-    transitions: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    uniforms: np.ndarray,
-    paths: np.ndarray,
+    first: int, last: int, batch: Batch, uniforms: np.ndarray, paths: np.ndarray
 ) -> None:
-    """Writes the paths that `uniforms` stand for.
+    """Writes one path for each row of `uniforms`.
 
     Args:
         first: the first row.
         last: the row after the last.
-        lengths: (B,) int64.
-        emissions: (B, T, K).
-        transitions: (K, K).
-        start: (K,).
-        end: (K,).
+        batch: a `Batch`.
         uniforms: (B, S, T) float64, in [0, 1).
         paths: (B, S, T) int64; holds zeros.
     """
-    num_tokens, num_tags = emissions.shape[1:]
-    chain = new_chain(transitions, start, end)
+    num_tokens, num_tags = batch.emissions.shape[1:]
+    chain = chain_of(batch, False)
     row = new_row(num_tokens, num_tags)
     log_weights, weights = np.empty(num_tags), np.empty(num_tags)
     for b in range(first, last):
-        n = lengths[b]
+        n = batch.lengths[b]
         if n == 0:
             continue
-        own = emissions[b, :n]
-        if forward_row(chain, own, row) < 0:
-            forward_row_in_log_space(chain, own, row)
-        else:
+        _, in_log_space = solve_row(chain, batch.emissions[b, :n], row)
+        if not in_log_space:
             for t in range(n):
                 for k in range(num_tags):
                     row.messages[t, k] = np.log(row.messages[t, k])
@@ -64,7 +45,13 @@ def sample_rows(
 
 @kernel
 def _draw(log_weights: np.ndarray, uniform: float, weights: np.ndarray) -> int:
-    """The tag at which the share of the weights up to it exceeds `uniform`; `weights` is scratch."""
+    """The first tag at which the cumulated share of the weights exceeds `uniform`.
+
+    Args:
+        log_weights: (K,).
+        uniform: in [0, 1).
+        weights: (K,), scratch.
+    """
     peak = peak_of(log_weights)
     total = 0.0
     for k in range(len(log_weights)):

@@ -1,0 +1,53 @@
+"""Sums, ratios and probabilities of logarithms, with exact zeros and gradients of 0 at -inf.
+
+Letters: `B` rows, `T` tokens.
+"""
+
+from typing import Tuple
+
+import torch
+
+
+def logsumexp(scores: torch.Tensor, dim: int) -> torch.Tensor:
+    """`torch.logsumexp` whose gradient is 0, not NaN, where all scores are -inf."""
+    maximum = scores.detach().amax(dim, keepdim=True)
+    maximum = torch.where(maximum != -torch.inf, maximum, torch.zeros_like(maximum))
+    total = (scores - maximum).exp().sum(dim)
+    is_possible = total != 0
+    # The inner selection keeps log(0), and its infinite slope, out of the graph.
+    log_total = torch.where(is_possible, total, torch.ones_like(total)).log()
+    impossible = torch.full_like(log_total, -torch.inf)
+    return torch.where(is_possible, log_total + maximum.squeeze(dim), impossible)
+
+
+def normalized(scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Normalises over the last dimension.
+
+    Returns:
+        `scores` less their log-sum, or `scores` where all are -inf; and the log-sum.
+    """
+    log_sum = logsumexp(scores, dim=-1)
+    return scores - _zero_if_impossible(log_sum).unsqueeze(-1), log_sum
+
+
+def normalized_exp(scores: torch.Tensor, dim: int) -> torch.Tensor:
+    """The softmax of `scores`, with zeros instead of NaN where all are -inf."""
+    log_sum = logsumexp(scores, dim).unsqueeze(dim)
+    return (scores - _zero_if_impossible(log_sum)).exp()
+
+
+def log_ratio(log_part: torch.Tensor, log_whole: torch.Tensor) -> torch.Tensor:
+    """Their difference; -inf without a gradient where one of them is -inf."""
+    is_possible = (log_part != -torch.inf) & (log_whole != -torch.inf)
+    return torch.where(is_possible, log_part - log_whole, torch.full_like(log_part, -torch.inf))
+
+
+def total_of(steps: torch.Tensor) -> torch.Tensor:
+    """The sum over tokens of (B, T), without a gradient where it is -inf."""
+    is_possible = (steps != -torch.inf).all(1)
+    total = torch.where(is_possible.unsqueeze(1), steps, torch.zeros_like(steps)).sum(1)
+    return torch.where(is_possible, total, torch.full_like(total, -torch.inf))
+
+
+def _zero_if_impossible(log_sum: torch.Tensor) -> torch.Tensor:
+    return torch.where(log_sum != -torch.inf, log_sum, torch.zeros_like(log_sum))
