@@ -27,6 +27,8 @@ from typing import (
     Tuple,
 )
 
+from tagger_compat.archives import with_guarded_archives, with_guarded_types
+
 
 @contextmanager
 def _names_added(module: ModuleType, names: Dict[str, Any]) -> Iterator[None]:
@@ -374,6 +376,21 @@ MENDS = (
         ("allennlp.nn.parallel.ddp_accelerator", "allennlp.training.gradient_descent_trainer"),
         _clipping_refuses_sparse_gradients,
         _with_sparse_gradients_clipped,
+    ),
+    Mend(
+        "archives",
+        "no library's fault: AllenNLP unpacks an archive wherever its members say, and evaluates its "
+        "config as a program",
+        ("allennlp.models.archival",),
+        lambda: True,
+        with_guarded_archives,
+    ),
+    Mend(
+        "types in archives",
+        "no library's fault: AllenNLP imports and calls whatever a `type` with a dot in it names",
+        ("allennlp.common.registrable",),
+        lambda: True,
+        with_guarded_types,
     ),
     Mend(
         "plugin",

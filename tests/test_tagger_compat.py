@@ -168,6 +168,37 @@ for module in (ddp_accelerator, gradient_descent_trainer):
 """,
         "linalg_vector_norm",
     ),
+    "archives": (
+        """
+import json, tarfile
+from pathlib import Path
+from allennlp.models.archival import extracted_archive
+
+Path("config.json").write_text("{}")
+with tarfile.open("model.tar.gz", "w:gz") as archive:
+    archive.add("config.json")
+    archive.add("config.json", "../outside.json")
+try:
+    with extracted_archive("model.tar.gz"):
+        raise SystemExit("unpacked")
+except Exception as error:
+    assert "lies outside" in str(error), error
+""",
+        "unpacked",
+    ),
+    "types in archives": (
+        """
+from allennlp.common.registrable import Registrable
+from tagger_compat import archives
+
+archives._names_in_archives.add("os.getcwd")
+try:
+    raise SystemExit(f"resolved {Registrable.resolve_class_name('os.getcwd')}")
+except Exception as error:
+    assert "no registered name" in str(error), error
+""",
+        "resolved",
+    ),
     "plugin": (
         """
 from allennlp.common.plugins import import_plugins
@@ -243,7 +274,11 @@ def test_every_mend_is_tested():
     torch.__version__ >= (1, 13), reason="the installed libraries are not those that AllenNLP pins"
 )
 def test_libraries_that_allennlp_pins_need_no_mend():
-    assert [mend.name for mend in mends.MENDS if mend.needed()] == ["plugin"]
+    assert [mend.name for mend in mends.MENDS if mend.needed()] == [
+        "archives",
+        "types in archives",
+        "plugin",
+    ]
 
 
 @pytest.mark.parametrize("name", USES)
