@@ -19,7 +19,7 @@ import tarfile
 import tempfile
 import zlib
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, NoReturn, Set, Tuple, Type, Union
+from typing import Any, ContextManager, Dict, Iterator, NoReturn, Set, Tuple, Type, Union
 
 #: How many bytes an archive may unpack to; a large transformer takes a few thousand million.
 DEFAULT_SIZE_LIMIT = 16 * 2**30
@@ -166,7 +166,7 @@ def refuse(what: str, remedy: str = REMEDY) -> NoReturn:
 
 
 @contextmanager
-def with_guarded_archives(archival: Any) -> Iterator[None]:
+def _with_guarded_archives(archival: Any) -> Iterator[None]:
     """Mends `allennlp.models.archival`: archives are unpacked and configs read as above."""
     yield
     extracted_archive = archival.extracted_archive
@@ -212,7 +212,7 @@ def with_guarded_archives(archival: Any) -> Iterator[None]:
 
 
 @contextmanager
-def with_guarded_types(registrable: Any) -> Iterator[None]:
+def _with_guarded_types(registrable: Any) -> Iterator[None]:
     """Mends `allennlp.common.registrable`: names out of archives are checked first."""
     yield
     registry = registrable.Registrable._registry
@@ -224,3 +224,15 @@ def with_guarded_types(registrable: Any) -> Iterator[None]:
         return resolve(cls, name)
 
     registrable.Registrable.resolve_class_name = classmethod(resolve_class_name)
+
+
+_MENDS = {
+    "allennlp.common.registrable": _with_guarded_types,
+    "allennlp.models.archival": _with_guarded_archives,
+}
+MODULES = tuple(_MENDS)
+
+
+def mended(module: Any) -> ContextManager[None]:
+    """Mends one of `MODULES`."""
+    return _MENDS[module.__name__](module)

@@ -27,7 +27,7 @@ from typing import (
     Tuple,
 )
 
-from tagger_compat.archives import with_guarded_archives, with_guarded_types
+from tagger_compat import archives, console
 
 
 @contextmanager
@@ -264,6 +264,34 @@ def _with_sparse_gradients_clipped(module: ModuleType) -> Iterator[None]:
 
 
 @contextmanager
+def _with_unknown_keys_refused(module: ModuleType) -> Iterator[None]:
+    yield
+    trainer = module.GradientDescentTrainer
+    construct = trainer.from_partial_objects.__func__
+    known = {
+        name: parameter
+        for name, parameter in inspect.signature(construct).parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    }
+
+    # FromParams reads the arguments through `__wrapped__`.
+    @wraps(construct)
+    def construct_checked(cls: type, **kwargs: Any) -> Any:
+        # AllenNLP's old name of `run_confidence_checks` is taken, with its own warning.
+        for name in kwargs.keys() - known.keys() - {"run_sanity_checks"}:
+            from allennlp.common.checks import ConfigurationError
+
+            from tagger.did_you_mean import did_you_mean
+
+            raise ConfigurationError(
+                f"`trainer` has no key `{name}`" + did_you_mean(name, list(known))
+            )
+        return construct(cls, **kwargs)
+
+    trainer.from_partial_objects = classmethod(construct_checked)
+
+
+@contextmanager
 def _with_our_plugin(plugins: ModuleType) -> Iterator[None]:
     yield
     plugins.DEFAULT_PLUGINS += ("tagger",)  # type: ignore[attr-defined]
@@ -378,19 +406,26 @@ MENDS = (
         _with_sparse_gradients_clipped,
     ),
     Mend(
-        "archives",
-        "no library's fault: AllenNLP unpacks an archive wherever its members say, and evaluates its "
-        "config as a program",
-        ("allennlp.models.archival",),
+        "unknown keys of the trainer",
+        "no library's fault: `gradient_descent` takes any key, and ignores those that it does not know",
+        ("allennlp.training.gradient_descent_trainer",),
         lambda: True,
-        with_guarded_archives,
+        _with_unknown_keys_refused,
     ),
     Mend(
-        "types in archives",
-        "no library's fault: AllenNLP imports and calls whatever a `type` with a dot in it names",
-        ("allennlp.common.registrable",),
+        "archives",
+        "no library's fault: AllenNLP unpacks an archive wherever its members say, evaluates its config "
+        "as a program, and imports and calls whatever a `type` with a dot in it names",
+        archives.MODULES,
         lambda: True,
-        with_guarded_types,
+        archives.mended,
+    ),
+    Mend(
+        "console",
+        "no library's fault: AllenNLP logs hundreds of lines, and the scores are not the last of them",
+        console.MODULES,
+        lambda: True,
+        console.mended,
     ),
     Mend(
         "plugin",
