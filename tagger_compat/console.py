@@ -7,10 +7,12 @@ ends an error with its traceback. With this mend
   folder still holds everything. `ALLENNLP_LOG_LEVEL` or `ALLENNLP_DEBUG`, if set, decide as before;
 - progress bars name the epoch, vanish when they are done, and are drawn on terminals only;
 - `show_last` keeps a table until all else is said;
-- an error that the user can mend is one line, the last, with exit status 1.
+- an error that the user can mend is one line, the last, with exit status 1;
+- `evaluate --predictions-output-file` writes one prediction a line for this package's models.
 """
 
 import functools
+import json
 import logging
 import os
 import sys
@@ -188,6 +190,35 @@ def epoch_line(metrics: Dict[str, Any], epoch: int, num_epochs: int) -> str:
 
 
 @contextmanager
+def _with_a_line_each_prediction(serializers: Any) -> Iterator[None]:
+    """Mends `allennlp.evaluation.serializers.serializers`, which writes a batch a line."""
+    yield
+    serialize_batch = serializers.SimpleSerializer.__call__
+
+    @functools.wraps(serialize_batch)
+    def serialize(
+        self: Any,
+        batch: Dict[str, Any],
+        output_dict: Dict[str, Any],
+        data_loader: Any,
+        output_postprocess_function: Optional[Callable[..., Dict[str, Any]]] = None,
+    ) -> str:
+        model = getattr(output_postprocess_function, "__self__", None)
+        if type(model).__module__.partition(".")[0] != "tagger":
+            return serialize_batch(
+                self, batch, output_dict, data_loader, output_postprocess_function
+            )
+        assert output_postprocess_function is not None
+        readable = serializers.sanitize(output_postprocess_function(output_dict))
+        # The loss is of the batch.
+        columns = {name: values for name, values in readable.items() if isinstance(values, list)}
+        rows = zip(*columns.values())
+        return "\n".join(json.dumps(dict(zip(columns, row))) for row in rows)
+
+    serializers.SimpleSerializer.__call__ = serialize
+
+
+@contextmanager
 def _with_last_words(commands: Any) -> Iterator[None]:
     """Mends `allennlp.commands`: results come last, and errors that users can mend are one line."""
     yield
@@ -247,6 +278,7 @@ _MENDS = {
     "allennlp.commands": _with_last_words,
     "allennlp.common.logging": _with_quiet_training,
     "allennlp.common.tqdm": _with_epochs_in_bars,
+    "allennlp.evaluation.serializers.serializers": _with_a_line_each_prediction,
     "allennlp.training.callbacks.console_logger": _with_a_line_each_epoch,
     "allennlp.training.gradient_descent_trainer": _with_epochs_named,
 }

@@ -8,6 +8,8 @@ it changes in the executed module itself stays.
 import importlib
 import inspect
 import io
+import logging
+import os
 import sys
 from contextlib import ExitStack, contextmanager
 from functools import partial, wraps
@@ -28,6 +30,8 @@ from typing import (
 )
 
 from tagger_compat import archives, console
+
+logger = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -292,9 +296,24 @@ def _with_unknown_keys_refused(module: ModuleType) -> Iterator[None]:
 
 
 @contextmanager
-def _with_our_plugin(plugins: ModuleType) -> Iterator[None]:
+def _with_our_plugin(plugins: Any) -> Iterator[None]:
     yield
-    plugins.DEFAULT_PLUGINS += ("tagger",)  # type: ignore[attr-defined]
+    plugins.DEFAULT_PLUGINS += ("tagger",)
+    discover_file_plugins = plugins.discover_file_plugins
+
+    @wraps(discover_file_plugins)
+    def discover(plugins_filename: str = plugins.LOCAL_PLUGINS_FILENAME) -> Iterator[str]:
+        """Skips a file that another user has left in the current folder, and says what is run."""
+        # Windows knows no such owners.
+        if hasattr(os, "getuid") and os.stat(plugins_filename).st_uid not in (0, os.getuid()):
+            logger.warning("`%s` is not yours: its plugins are not run", plugins_filename)
+            return
+        for name in discover_file_plugins(plugins_filename):
+            if plugins_filename == plugins.LOCAL_PLUGINS_FILENAME:
+                logger.info("running the plugin `%s` of `%s`", name, plugins_filename)
+            yield name
+
+    plugins.discover_file_plugins = discover
 
 
 class Mend(NamedTuple):
@@ -429,7 +448,8 @@ MENDS = (
     ),
     Mend(
         "plugin",
-        "no library's fault: AllenNLP imports the plugins on a fixed list of names",
+        "no library's fault: AllenNLP imports the plugins on a fixed list of names, and without a word "
+        "those that a file in the current folder names",
         ("allennlp.common.plugins",),
         lambda: True,
         _with_our_plugin,
