@@ -9,8 +9,8 @@ from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 
 from tagger.metrics import MultiLabelScores
-from tagger.modules.counted_labels import CountedLabels
 from tagger.threshold_tuning import TuningTarget, check_tuning_target, tune_thresholds
+from tagger.training_counts import CountedLabels
 from tagger.vocabulary import tags_in_order
 
 
@@ -102,7 +102,7 @@ class LabelThresholds(torch.nn.Module):
         """
         if reset and self._is_tuning():
             self._tune()
-        if self.counts.is_counted():
+        if self.counts.are_known():
             self._scores.label_counts = self.counts.label_counts.tolist()
         return self._scores.get_metric(reset)
 

@@ -3,9 +3,9 @@ import torch
 import torch.distributed
 from allennlp.common.checks import ConfigurationError
 
-from tagger.data import LabelCounts
 from tagger.modules import LabelThresholds
 from tagger.threshold_tuning import tune_thresholds
+from tagger.training_counts import LabelCounts
 from tests.metrics.tagged import vocabulary_of
 
 LABELS = ["A", "B", "C"]

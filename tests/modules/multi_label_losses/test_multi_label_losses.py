@@ -8,8 +8,8 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data import LabelCounts
 from tagger.modules import MultiLabelLoss
+from tagger.training_counts import LabelCounts
 
 # Too large for half precision.
 COUNTS, NUM_ITEMS = [5001, 7, 1], 10_007
@@ -267,7 +267,7 @@ def test_positive_weights_follow_from_counts_by_rule_and_are_saved(rule, expecte
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("focal", {"gamma": -1}, "`gamma` must be .* at least 0, 0 for no focusing; got -1"),
+        ("focal", {"gamma": -1}, "`gamma` must be .* at least 0, 0 for no focal factor; got -1"),
         ("focal", {"alpha": 1.0}, "`alpha` must be above 0 and below 1; got 1.0"),
         ("class_balanced_focal", {"beta": 1.0}, "`beta` must be at least 0.*; got 1.0"),
         ("rebalanced_focal", {"alpha": -0.1}, "`alpha` must be at least 0; got -0.1"),
@@ -301,7 +301,10 @@ def test_training_data_without_labels_are_refused():
     ("arguments", "message"),
     [
         ({"positive_weights": {"D": 2}}, "names `D`, which is no label of this vocabulary"),
-        ({"positive_weights": {"A": 0}}, "gives `A` the weight 0; expected a positive finite"),
+        (
+            {"positive_weights": {"A": 0}},
+            "gives `A` the weight 0; a weight must be a positive finite",
+        ),
         ({"positive_weights": {"A": 1}, "weight_rule": "balanced"}, "not both"),
     ],
 )
@@ -319,5 +322,5 @@ def test_positive_weights_need_a_vocabulary():
 @pytest.mark.parametrize("shapes", [[(2, 3), (2, 4), (2,)], [(2, 3), (2, 3), (2, 3)]])
 def test_shapes_that_do_not_fit_are_refused(shapes):
     scores, targets, mask = (torch.ones(shape) for shape in shapes)
-    with pytest.raises(ValueError, match="`scores` and `targets` must have one shape"):
+    with pytest.raises(ValueError, match="`scores` and `gold_labels` must have one shape"):
         make("focal")(scores, targets, mask.bool())

@@ -6,10 +6,10 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.label_counts import LabelCounts
 from tagger.modules import TokenLoss
 from tagger.modules.token_losses import mean_over_known
 from tagger.modules.weight_rules import BalancedWeightRule
+from tagger.training_counts import LabelCounts
 from tests.linear_chain.chains import mask_of, random_tags
 
 LOSSES = {
@@ -337,11 +337,15 @@ def test_arguments_that_make_no_sense_are_refused(name, arguments, message):
 @pytest.mark.parametrize(
     ("tags", "mask", "message"),
     [
-        ([[0, 3]], [[True, True]], "`tags` must lie in 0 to 2, .* row 0 has 3 at token 1"),
+        ([[0, 3]], [[True, True]], "`gold_tags` must lie in 0 to 2, .* row 0 has 3 at token 1"),
         ([[-2, 0]], [[True, True]], "row 0 has -2 at token 0"),
-        ([[0, 1, 2]], [[True, True]], r"`tags` and `mask` \(B, T\); got .*\(1, 3\) and \(1, 2\)"),
+        (
+            [[0, 1, 2]],
+            [[True, True]],
+            r"`gold_tags` and `mask` \(B, T\); got .*\(1, 3\) and \(1, 2\)",
+        ),
         ([[0, 1]], [[True]], r"got \(1, 2, 3\), \(1, 2\) and \(1, 1\)"),
-        ([[[True] * 3] * 2], [[True, True]], "sets of tags are for the `crf` head"),
+        ([[[True] * 3] * 2], [[True, True]], "for sets of tags, use the `crf` head"),
     ],
 )
 def test_tags_that_do_not_fit_are_refused(tags, mask, message):
