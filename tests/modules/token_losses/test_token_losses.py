@@ -12,7 +12,9 @@ from tagger.modules.weight_rules import BalancedWeightRule
 from tagger.training_counts import LabelCounts
 from tests.linear_chain.chains import mask_of, random_tags
 
+#: The arguments that each registered loss is tested with.
 LOSSES = {
+    **{name: {} for name in sorted(TokenLoss.list_available())},
     "cross_entropy": {"label_smoothing": 0.2},
     "focal": {"gamma": 1.5},
     "class_balanced": {"gamma": 0.5, "beta": 0.9, "tag_counts": [30, 5, 2]},
