@@ -75,7 +75,7 @@ class EffectiveNumberWeightRule(WeightRule):
 
     After Cui et al. 2019, "Class-balanced loss based on effective number of samples", equation 2.
     Deviation: they scale the weights to a sum of K. With `beta` near 0 the weights are equal, with
-    `beta` near 1 they are those of `balanced`; counts far above `1 / (1 - beta)` weigh the same.
+    `beta` near 1 as under `balanced`. Counts far above `1 / (1 - beta)` weigh the same.
 
     Args:
         beta: above 0 and below 1.

@@ -6,7 +6,7 @@ from typing import Dict, Iterable, Mapping, Optional
 class LabelCounts(Dict[str, Dict[str, int]]):
     """How often each label occurs: `counts[namespace][label]`.
 
-    An item is whatever has labels of its own: a token, or a whole text.
+    An item is a thing with labels of its own: a token, or a whole text.
 
     Args:
         counts: the counts to start from; none by default.

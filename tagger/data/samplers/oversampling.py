@@ -29,7 +29,7 @@ class OversamplingBatchSampler(BucketBatchSampler):
     fractional parts are drawn together by systematic sampling, not sentence by sentence, and the number
     is rounded down. AllenNLP seeds all draws: they are numpy's and Python's.
 
-    The shares are those of the instances that the data loader passes: with `max_instances_in_memory`, or
+    The shares are of the instances that the data loader passes: with `max_instances_in_memory`, or
     on several workers, each part has its own.
 
     Args:

@@ -20,7 +20,7 @@ class ClassBalancedFocalLoss(CountedMultiLabelLoss):
         beta: `b`. With .9, the papers' value for texts, all labels seen more than about 40 times weigh
             the same. For tokens, of which there are many more, take .999 or above. The loss gets
             smaller with `1 - b`.
-        **kwargs: those of `CountedMultiLabelLoss`.
+        **kwargs: the arguments of `CountedMultiLabelLoss`.
 
     Raises:
         ConfigurationError: If `gamma` or `beta` is out of range, or as `CountedMultiLabelLoss` does.

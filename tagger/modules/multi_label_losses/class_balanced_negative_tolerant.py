@@ -16,7 +16,7 @@ class ClassBalancedNegativeTolerantLoss(NegativeTolerantLoss):
 
     Args:
         beta: `b`, as in `ClassBalancedFocalLoss`; for tokens take .999 or above.
-        **kwargs: those of `NegativeTolerantLoss`.
+        **kwargs: the arguments of `NegativeTolerantLoss`.
 
     Raises:
         ConfigurationError: If `beta` is out of range, or as `NegativeTolerantLoss` does.

@@ -23,7 +23,7 @@ class DistributionBalancedLoss(NegativeTolerantLoss):
         alpha: the least weight.
         beta: how steeply weights rise with `r`.
         mu: the `r` in the middle of the rise.
-        **kwargs: those of `NegativeTolerantLoss`.
+        **kwargs: the arguments of `NegativeTolerantLoss`.
 
     Raises:
         ConfigurationError: If one of these numbers is out of range, or as `NegativeTolerantLoss` does.

@@ -23,7 +23,7 @@ class NegativeTolerantLoss(CountedMultiLabelLoss):
         gamma: the exponent of the focal factor.
         kappa: the size of the bias; 0 for none.
         negative_scale: `lambda`; 1 treats negatives as positives.
-        **kwargs: those of `CountedMultiLabelLoss`.
+        **kwargs: the arguments of `CountedMultiLabelLoss`.
 
     Raises:
         ConfigurationError: If one of these numbers is out of range, or as `CountedMultiLabelLoss` does.

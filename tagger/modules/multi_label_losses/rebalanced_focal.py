@@ -27,7 +27,7 @@ class RebalancedFocalLoss(CountedMultiLabelLoss):
         alpha: the least weight.
         beta: how steeply weights rise with `r`.
         mu: the `r` in the middle of the rise.
-        **kwargs: those of `CountedMultiLabelLoss`.
+        **kwargs: the arguments of `CountedMultiLabelLoss`.
 
     Raises:
         ConfigurationError: If one of these numbers is out of range, or as `CountedMultiLabelLoss` does.

@@ -22,7 +22,7 @@ class EmissionWeighting(TagWeighting):
 
     Args:
         weighted_decoding: whether to scale the emissions in decoding too.
-        **kwargs: those of `ClassWeights`.
+        **kwargs: the arguments of `ClassWeights`.
     """
 
     def __init__(self, weighted_decoding: bool = False, **kwargs: Any) -> None:

@@ -21,7 +21,7 @@ class EmissionTransitionWeighting(EmissionWeighting):
             `A'[i, j] = c[j] A[i, j]`, as in the formula of the source
             (https://eraldoluis.github.io/2022/05/10/weighted-crf.html); with `"from"` it is
             `A'[i, j] = c[i] A[i, j]`, as in AllenNLP's code.
-        **kwargs: those of `EmissionWeighting`.
+        **kwargs: the arguments of `EmissionWeighting`.
 
     Raises:
         ConfigurationError: If `transition_weight` is neither, or as `ClassWeights` does.

@@ -28,7 +28,7 @@ class MarginalWeighting(TagWeighting):
 
     Args:
         gamma: at least 0; 0 leaves the focal factor out.
-        **kwargs: those of `ClassWeights`; by default all tags weigh 1.
+        **kwargs: the arguments of `ClassWeights`; by default all tags weigh 1.
 
     Raises:
         ConfigurationError: If `gamma` is negative or not finite, or as `ClassWeights` does.

@@ -10,7 +10,7 @@ from tagger.modules.class_weights import ClassWeights
 class TagWeighting(ClassWeights, Registrable):
     """Weights the tags of a linear-chain CRF during training.
 
-    The arguments are those of `ClassWeights`. A strategy implements `objective`.
+    It takes the arguments of `ClassWeights`. A strategy implements `objective`.
     """
 
     tag_weights: torch.Tensor

@@ -16,7 +16,7 @@ class CrossEntropyLoss(TokenLoss):
     Args:
         label_smoothing: the share of the target that all possible tags get alike, from 0 to below 1.
             Unlike in PyTorch's loss, the weight of the gold tag multiplies this part too.
-        **kwargs: those of `ClassWeights`.
+        **kwargs: the arguments of `ClassWeights`.
 
     Raises:
         ConfigurationError: If `label_smoothing` is out of range, or as `ClassWeights` does.

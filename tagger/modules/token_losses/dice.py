@@ -32,7 +32,7 @@ class DiceLoss(TokenLoss):
         alpha: at least 0; 0 leaves the self-adjusting factor out. Keep it small: beyond
             `p = 1 / (1 + alpha)`, `q` falls again, so that the loss punishes certainty.
         smoothing: above 0. The larger it is, the less rare tags count.
-        **kwargs: those of `ClassWeights`.
+        **kwargs: the arguments of `ClassWeights`.
 
     Raises:
         ConfigurationError: If a number is out of range, or as `ClassWeights` does.

@@ -18,7 +18,7 @@ class FocalLoss(TokenLoss):
 
     Args:
         gamma: at least 0.
-        **kwargs: those of `ClassWeights`.
+        **kwargs: the arguments of `ClassWeights`.
 
     Raises:
         ConfigurationError: If `gamma` is negative or not finite, or as `ClassWeights` does.

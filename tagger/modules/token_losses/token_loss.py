@@ -9,7 +9,7 @@ from tagger.modules.class_weights import ClassWeights
 class TokenLoss(ClassWeights, Registrable):
     """Compares the scores of each token with its gold tag.
 
-    The arguments are those of `ClassWeights`; weights are optional. A token's loss is multiplied by the
+    It takes the arguments of `ClassWeights`; weights are optional. A token's loss is multiplied by the
     weight of its gold tag: raising a label's weight raises its recall and lowers its precision. A loss
     implements `token_losses`.
     """
