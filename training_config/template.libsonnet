@@ -120,6 +120,6 @@
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
     // The first is for class weights by rule; without one it does nothing.
-    callbacks: ['training_counts', 'show_scores'],
+    callbacks: ['training_counts', 'show_metrics'],
   },
 }

@@ -16,12 +16,12 @@ from tagger.training_counts import LabelCounts, count_labels
 class TrainingCountsCallback(TrainerCallback):
     """Counts the labels of the training data before training starts, for class weights by rule.
 
-    Every module of the model with a method `use_training_counts(counts)` gets the `LabelCounts`: the
-    counts by namespace and label, and the numbers of items. AllenNLP's vocabulary has no such counts: it
-    counts development and test data too, and loses the counts when it is saved.
+    The callback calls `use_training_counts(counts)` of every module of the model that has this method.
+    The counts are `LabelCounts`: counts by namespace and label, and numbers of items. AllenNLP's
+    vocabulary has counts too, but it counts development and test data as well, and does not save them.
 
     Raises:
-        ConfigurationError: If the data loader cannot list its instances, when training starts.
+        ConfigurationError: When training starts, if the data loader cannot list its instances.
     """
 
     def on_start(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from tagger.label_encoding import tags_to_spans
+from tagger.spans import tags_to_spans
 
 
 def count_confusions(gold, predicted, encoding):

@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.data.samplers import BatchSampler, BucketBatchSampler
 
-from tagger.label_encoding import labels_of_tags
+from tagger.spans import labels_of_tags
 from tagger.training_counts import count_labels
 
 logger = logging.getLogger(__name__)
