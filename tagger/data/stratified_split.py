@@ -17,9 +17,9 @@ def stratified_split(
     to the part that lacks most items.
 
     Args:
-        label_sets: the labels of each item; empty for an item without labels.
-        shares: how much of the data each part gets, above 0; scaled to sum to 1.
-        seed: the seed of the random choices.
+        label_sets: The labels of each item; empty for an item without labels.
+        shares: How much of the data each part gets, above 0; scaled to sum to 1.
+        seed: The seed of the random choices.
 
     Returns:
         The index of each item's part. If no item has more than one label, each part has its share of

@@ -9,10 +9,10 @@ def check_number(name: str, value: float, is_valid: bool, expected: str) -> None
     """Raises a `ConfigurationError` unless a number is finite and valid.
 
     Args:
-        name: the argument's name.
-        value: the number.
-        is_valid: whether the number lies in its range.
-        expected: that range, to complete "`name` must be ...".
+        name: The argument's name.
+        value: The number.
+        is_valid: Whether the number lies in its range.
+        expected: That range, to complete "`name` must be ...".
 
     Example:
         >>> check_number("tau", -1.0, -1.0 >= 0, "at least 0")

@@ -29,14 +29,14 @@ class ClassWeights(torch.nn.Module):
     name both.
 
     Args:
-        tag_weights: one positive weight per tag index.
-        label_weights: weights by label (`PER: 2.0` covers `B-PER`, `I-PER`, ...) or by tag
+        tag_weights: One positive weight per tag index.
+        label_weights: Weights by label (`PER: 2.0` covers `B-PER`, `I-PER`, ...) or by tag
             (`B-PER: 2.0`, which wins over its label). Labels that are not named weigh 1. Needs `vocab`.
-        weight_rule: derives each tag's weight from how often training shows it. Needs `vocab` or
+        weight_rule: Derives each tag's weight from how often training shows it. Needs `vocab` or
             `tag_counts`.
-        tag_counts: the count of each tag index for `weight_rule`, if no trainer supplies them.
-        vocab: the vocabulary that holds the tags; the model in a config supplies it.
-        label_namespace: the vocabulary's namespace of the tags.
+        tag_counts: The count of each tag index for `weight_rule`, if no trainer supplies them.
+        vocab: The vocabulary that holds the tags; the model in a config supplies it.
+        label_namespace: The vocabulary's namespace of the tags.
 
     Raises:
         ConfigurationError: If a weight is not a positive finite number, a name is not a label of the
@@ -88,7 +88,7 @@ class ClassWeights(torch.nn.Module):
         """Sets the weights by the rule, if the rule still needs counts.
 
         Args:
-            counts: how often training shows each tag.
+            counts: How often training shows each tag.
 
         Raises:
             ValueError: If training shows none of the tags.
@@ -145,8 +145,8 @@ def class_weights_by_label(label_weights: Dict[str, float], tags: Sequence[str])
     If the tags spell no spans, each tag is its own label.
 
     Args:
-        label_weights: a positive weight for each named label or tag.
-        tags: all tags, in the order of their indices.
+        label_weights: A positive weight for each named label or tag.
+        tags: All tags, in the order of their indices.
 
     Returns:
         One weight per tag: its own, else its label's, else 1.

@@ -30,12 +30,12 @@ class ConditionalRandomField(torch.nn.Module):
 
     Args:
         num_tags: K, the number of tags.
-        constraints: the allowed transitions `(from, to)`, with K for the start and K + 1 for the end
+        constraints: The allowed transitions `(from, to)`, with K for the start and K + 1 for the end
             of a sequence, as `tagger.spans.allowed_transitions` lists them. They act on
             decoding. `None` allows all.
-        include_start_end_transitions: whether there are scores for starting and ending with a tag.
-        weighting: weights the tags in training; `None` for the plain likelihood.
-        constrain_training: whether the constraints also act on the likelihood and the marginals.
+        include_start_end_transitions: Whether there are scores for starting and ending with a tag.
+        weighting: Weights the tags in training; `None` for the plain likelihood.
+        constrain_training: Whether the constraints also act on the likelihood and the marginals.
 
     Raises:
         ConfigurationError: If an argument does not fit `num_tags`, or `weighting` is no `TagWeighting`.
@@ -154,7 +154,7 @@ class ConditionalRandomField(torch.nn.Module):
         Args:
             logits: (B, T, K), emission scores.
             mask: (B, T) bool, right-padded; `None` if every token is real.
-            top_k: how many paths; `None` for the best one alone.
+            top_k: How many paths; `None` for the best one alone.
 
         Returns:
             For each sequence its `(path, score)` or, with `top_k`, a list of at most `top_k` of them,

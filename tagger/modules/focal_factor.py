@@ -9,8 +9,8 @@ def focal_log_probabilities(log_probabilities: torch.Tensor, gamma: float) -> to
     """`(1 - p)^gamma log p` (Lin et al. 2017, "Focal loss for dense object detection", equation 4).
 
     Args:
-        log_probabilities: log p, of any shape; may be -inf.
-        gamma: at least 0; 0 returns log p itself.
+        log_probabilities: Log p, of any shape; may be -inf.
+        gamma: At least 0; 0 returns log p itself.
 
     Returns:
         The same shape; differentiable, with finite slopes at p = 0 and p = 1 too.

@@ -78,7 +78,7 @@ class EffectiveNumberWeightRule(WeightRule):
     `beta` near 1 as under `balanced`. Counts far above `1 / (1 - beta)` weigh the same.
 
     Args:
-        beta: above 0 and below 1.
+        beta: Above 0 and below 1.
 
     Raises:
         ConfigurationError: If `beta` is out of range.

@@ -17,11 +17,11 @@ class AwaitedCounts:
     weights are loaded, the buffer is negative or NaN.
 
     Args:
-        vocab: the vocabulary that holds the labels.
-        label_namespace: the vocabulary's namespace of the labels.
+        vocab: The vocabulary that holds the labels.
+        label_namespace: The vocabulary's namespace of the labels.
 
     Attributes:
-        labels: the labels in the order of their indices.
+        labels: The labels in the order of their indices.
 
     Raises:
         ConfigurationError: If the vocabulary has no labels.

@@ -19,10 +19,10 @@ class CountedLabels(torch.nn.Module):
     supplies the counts when training starts; they are unknown until then.
 
     Args:
-        label_counts: the number of training items that have each label, by index.
-        num_items: the number of training items whose labels are known.
-        vocab: the vocabulary that holds the labels.
-        label_namespace: the vocabulary's namespace of the labels.
+        label_counts: The number of training items that have each label, by index.
+        num_items: The number of training items whose labels are known.
+        vocab: The vocabulary that holds the labels.
+        label_namespace: The vocabulary's namespace of the labels.
 
     Raises:
         ConfigurationError: If both numbers and the vocabulary are missing, a count is negative or above

@@ -14,7 +14,7 @@ def inverse_effective_number(counts: torch.Tensor, beta: float) -> torch.Tensor:
 
     Args:
         counts: `n`, of any shape; integers give single precision.
-        beta: from 0, which gives 1 for every count, to below 1.
+        beta: From 0, which gives 1 for every count, to below 1.
 
     Returns:
         The same shape.

@@ -9,11 +9,11 @@ class LabelCounts(Dict[str, Dict[str, int]]):
     An item is a thing with labels of its own: a token, or a whole text.
 
     Args:
-        counts: the counts to start from; none by default.
-        num_items: the numbers of items that go with them.
+        counts: The counts to start from; none by default.
+        num_items: The numbers of items that go with them.
 
     Attributes:
-        num_items: by namespace, the number of items whose labels are known. An item may have several
+        num_items: By namespace, the number of items whose labels are known. An item may have several
             labels or none, so this need not be the sum of the counts.
 
     Example:
@@ -36,9 +36,9 @@ class LabelCounts(Dict[str, Dict[str, int]]):
         """Counts the labels of some items.
 
         Args:
-            namespace: the namespace of the labels.
-            labels: all known labels of these items, each as often as it occurs.
-            num_items: the number of items whose labels are known.
+            namespace: The namespace of the labels.
+            labels: All known labels of these items, each as often as it occurs.
+            num_items: The number of items whose labels are known.
         """
         for label in labels:
             by_label = self.setdefault(namespace, {})

@@ -33,15 +33,15 @@ class OversamplingBatchSampler(BucketBatchSampler):
     on several workers, each part has its own.
 
     Args:
-        batch_size: the number of sentences in a batch.
-        threshold: the share of sentences, above 0 and at most 1, below which a label counts as rare.
-        empty_rate: how often an epoch shows a sentence without a known label, above 0 and at most 1.
-        label_namespace: the namespace of the labels, or of the tags that spell them: `B-PER` and
+        batch_size: The number of sentences in a batch.
+        threshold: The share of sentences, above 0 and at most 1, below which a label counts as rare.
+        empty_rate: How often an epoch shows a sentence without a known label, above 0 and at most 1.
+        label_namespace: The namespace of the labels, or of the tags that spell them: `B-PER` and
             `I-PER` are the label `PER`, and `O` is none.
-        sorting_keys: as in AllenNLP's `bucket`, and so are the next three.
-        padding_noise: the noise in the lengths that sentences are sorted by.
-        drop_last: whether to drop a last batch that is smaller.
-        shuffle: whether to shuffle; without it the order is fixed, but not which sentences are repeated.
+        sorting_keys: As in AllenNLP's `bucket`, and so are the next three.
+        padding_noise: The noise in the lengths that sentences are sorted by.
+        drop_last: Whether to drop a last batch that is smaller.
+        shuffle: Whether to shuffle; without it the order is fixed, but not which sentences are repeated.
 
     Raises:
         ConfigurationError: If `threshold` or `empty_rate` is out of range, or, once there are instances,
@@ -91,9 +91,9 @@ def repeat_factors(
     """Returns how often an epoch shows each sentence, on average.
 
     Args:
-        label_sets: the labels of each sentence.
-        threshold: the share of sentences below which a label counts as rare.
-        empty_rate: how often to show a sentence without a label.
+        label_sets: The labels of each sentence.
+        threshold: The share of sentences below which a label counts as rare.
+        empty_rate: How often to show a sentence without a label.
 
     Example:
         >>> repeat_factors([{"PER"}, {"PER"}, {"PER", "LOC"}, set()], 1.0, empty_rate=0.5).round(2)
@@ -130,8 +130,8 @@ def format_shares(label_sets: Sequence[Set[str]], factors: np.ndarray) -> str:
     """Returns a table of the share of sentences that have each label, before and after.
 
     Args:
-        label_sets: the labels of each sentence.
-        factors: how often an epoch shows each sentence.
+        label_sets: The labels of each sentence.
+        factors: How often an epoch shows each sentence.
     """
     before, after = _shares(label_sets, np.ones(len(factors))), _shares(label_sets, factors)
     width = max(map(len, ["sentences", *before]))

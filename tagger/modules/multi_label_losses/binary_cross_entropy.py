@@ -22,13 +22,13 @@ class BinaryCrossEntropyLoss(MultiLabelLoss):
     The weights `w` are a buffer, saved with the model; 1 unless they are given.
 
     Args:
-        positive_weights: a weight by label for positives; labels that are not named weigh 1.
-        weight_rule: derives each label's weight from its `n` positives and `N - n` negatives in
+        positive_weights: A weight by label for positives; labels that are not named weigh 1.
+        weight_rule: Derives each label's weight from its `n` positives and `N - n` negatives in
             training, as the positives' weight over the negatives'. Under `balanced` it is
             `(N - n) / n`, which gives both the same total. The trainer needs the callback
             `training_counts`.
-        vocab: holds the labels; the model in a config supplies it. Either of the two above needs it.
-        label_namespace: the vocabulary's namespace of the labels.
+        vocab: Holds the labels; the model in a config supplies it. Either of the two above needs it.
+        label_namespace: The vocabulary's namespace of the labels.
 
     Raises:
         ConfigurationError: If both weights and a rule are given, the vocabulary is missing, or a weight

@@ -16,11 +16,11 @@ class ClassBalancedFocalLoss(CountedMultiLabelLoss):
     """CB: `(1 - b) / (1 - b^n)` times the focal loss of each label (Cui et al. 2019; Huang et al. 2021).
 
     Args:
-        gamma: the exponent of the focal factor.
+        gamma: The exponent of the focal factor.
         beta: `b`. With .9, the papers' value for texts, all labels seen more than about 40 times weigh
             the same. For tokens, of which there are many more, take .999 or above. The loss gets
             smaller with `1 - b`.
-        **kwargs: the arguments of `CountedMultiLabelLoss`.
+        **kwargs: The arguments of `CountedMultiLabelLoss`.
 
     Raises:
         ConfigurationError: If `gamma` or `beta` is out of range, or as `CountedMultiLabelLoss` does.

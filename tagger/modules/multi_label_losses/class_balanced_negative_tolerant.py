@@ -16,7 +16,7 @@ class ClassBalancedNegativeTolerantLoss(NegativeTolerantLoss):
 
     Args:
         beta: `b`, as in `ClassBalancedFocalLoss`; for tokens take .999 or above.
-        **kwargs: the arguments of `NegativeTolerantLoss`.
+        **kwargs: The arguments of `NegativeTolerantLoss`.
 
     Raises:
         ConfigurationError: If `beta` is out of range, or as `NegativeTolerantLoss` does.

@@ -16,10 +16,10 @@ class CountedMultiLabelLoss(MultiLabelLoss):
     with the model. Until they are known, computing the loss raises a `RuntimeError`.
 
     Args:
-        label_counts: the number of training items that have each label, if no trainer supplies it.
-        num_items: the number of training items, if no trainer supplies it.
-        vocab: holds the labels; the model in a config supplies it.
-        label_namespace: the vocabulary's namespace of the labels.
+        label_counts: The number of training items that have each label, if no trainer supplies it.
+        num_items: The number of training items, if no trainer supplies it.
+        vocab: Holds the labels; the model in a config supplies it.
+        label_namespace: The vocabulary's namespace of the labels.
 
     Raises:
         ConfigurationError: If both numbers and the vocabulary are missing, or as `CountedLabels` does.

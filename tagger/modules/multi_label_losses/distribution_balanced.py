@@ -20,10 +20,10 @@ class DistributionBalancedLoss(NegativeTolerantLoss):
     better.
 
     Args:
-        alpha: the least weight.
-        beta: how steeply weights rise with `r`.
-        mu: the `r` in the middle of the rise.
-        **kwargs: the arguments of `NegativeTolerantLoss`.
+        alpha: The least weight.
+        beta: How steeply weights rise with `r`.
+        mu: The `r` in the middle of the rise.
+        **kwargs: The arguments of `NegativeTolerantLoss`.
 
     Raises:
         ConfigurationError: If one of these numbers is out of range, or as `NegativeTolerantLoss` does.

@@ -21,7 +21,7 @@ def focal_terms(scores: torch.Tensor, positives: torch.Tensor, gamma: float) -> 
     Args:
         scores: (..., C), finite log-odds.
         positives: (..., C) bool, whether `y_i` is 1.
-        gamma: how much labels that the model has learnt lose weight, at least 0.
+        gamma: How much labels that the model has learnt lose weight, at least 0.
     """
     of_target = torch.where(positives, scores, -scores)
     # In log space the power's slope is finite for every gamma.
@@ -46,7 +46,7 @@ def negative_tolerant_terms(
         positives: (..., C) bool, whether `y_i` is 1.
         bias: (C,), `v_i`.
         negative_scale: `lambda`, above 0.
-        gamma: as in `focal_terms`.
+        gamma: As in `focal_terms`.
     """
     shifted = scores - bias
     scale = torch.where(positives, scores.new_ones(()), scores.new_tensor(negative_scale))
@@ -62,7 +62,7 @@ def prior_bias(label_counts: torch.Tensor, num_items: torch.Tensor, kappa: float
     Args:
         label_counts: (C,), `n_i`.
         num_items: (), `N`.
-        kappa: at least 0; 0 gives no bias.
+        kappa: At least 0; 0 gives no bias.
     """
     num_without = (num_items - label_counts).clamp(min=1)
     return kappa * torch.log(num_without / label_counts.clamp(min=1))
@@ -84,9 +84,9 @@ def rebalancing_weights(
     Args:
         positives: (..., C) bool, whether the item is known to have the label.
         label_counts: (C,), `n_i`.
-        alpha: the least weight, at least 0.
-        beta: how steeply weights rise with `r`.
-        mu: the `r` in the middle of the rise.
+        alpha: The least weight, at least 0.
+        beta: How steeply weights rise with `r`.
+        mu: The `r` in the middle of the rise.
 
     Returns:
         (..., C), between `alpha` and `alpha + 1`, without a gradient.

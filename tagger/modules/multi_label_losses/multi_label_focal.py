@@ -18,8 +18,8 @@ class MultiLabelFocalLoss(MultiLabelLoss):
     Huang et al. 2021.
 
     Args:
-        gamma: how much labels that the model has learnt lose weight; 0 gives binary cross-entropy.
-        alpha: the share of positives, between 0 and 1.
+        gamma: How much labels that the model has learnt lose weight; 0 gives binary cross-entropy.
+        alpha: The share of positives, between 0 and 1.
 
     Raises:
         ConfigurationError: If one is out of range.

@@ -20,10 +20,10 @@ class NegativeTolerantLoss(CountedMultiLabelLoss):
     the plain scores, so thresholds other than .5 may be better: see the callback `tune_thresholds`.
 
     Args:
-        gamma: the exponent of the focal factor.
-        kappa: the size of the bias; 0 for none.
+        gamma: The exponent of the focal factor.
+        kappa: The size of the bias; 0 for none.
         negative_scale: `lambda`; 1 treats negatives as positives.
-        **kwargs: the arguments of `CountedMultiLabelLoss`.
+        **kwargs: The arguments of `CountedMultiLabelLoss`.
 
     Raises:
         ConfigurationError: If one of these numbers is out of range, or as `CountedMultiLabelLoss` does.

@@ -23,11 +23,11 @@ class RebalancedFocalLoss(CountedMultiLabelLoss):
     not among these positives.
 
     Args:
-        gamma: the exponent of the focal factor.
-        alpha: the least weight.
-        beta: how steeply weights rise with `r`.
-        mu: the `r` in the middle of the rise.
-        **kwargs: the arguments of `CountedMultiLabelLoss`.
+        gamma: The exponent of the focal factor.
+        alpha: The least weight.
+        beta: How steeply weights rise with `r`.
+        mu: The `r` in the middle of the rise.
+        **kwargs: The arguments of `CountedMultiLabelLoss`.
 
     Raises:
         ConfigurationError: If one of these numbers is out of range, or as `CountedMultiLabelLoss` does.

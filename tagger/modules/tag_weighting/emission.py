@@ -21,8 +21,8 @@ class EmissionWeighting(TagWeighting):
     it is the log-probability of all paths that the labels allow.
 
     Args:
-        weighted_decoding: whether to scale the emissions in decoding too.
-        **kwargs: the arguments of `ClassWeights`.
+        weighted_decoding: Whether to scale the emissions in decoding too.
+        **kwargs: The arguments of `ClassWeights`.
     """
 
     def __init__(self, weighted_decoding: bool = False, **kwargs: Any) -> None:

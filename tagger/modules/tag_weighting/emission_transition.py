@@ -17,11 +17,11 @@ class EmissionTransitionWeighting(EmissionWeighting):
     recall falls.
 
     Args:
-        transition_weight: which tag's weight scales `A[i, j]`. With `"to"` it is
+        transition_weight: Which tag's weight scales `A[i, j]`. With `"to"` it is
             `A'[i, j] = c[j] A[i, j]`, as in the formula of the source
             (https://eraldoluis.github.io/2022/05/10/weighted-crf.html); with `"from"` it is
             `A'[i, j] = c[i] A[i, j]`, as in AllenNLP's code.
-        **kwargs: the arguments of `EmissionWeighting`.
+        **kwargs: The arguments of `EmissionWeighting`.
 
     Raises:
         ConfigurationError: If `transition_weight` is neither, or as `ClassWeights` does.

@@ -27,8 +27,8 @@ class MarginalWeighting(TagWeighting):
     where the tag is unknown, which then counts for nothing.
 
     Args:
-        gamma: at least 0; 0 leaves the focal factor out.
-        **kwargs: the arguments of `ClassWeights`; by default all tags weigh 1.
+        gamma: At least 0; 0 leaves the focal factor out.
+        **kwargs: The arguments of `ClassWeights`; by default all tags weigh 1.
 
     Raises:
         ConfigurationError: If `gamma` is negative or not finite, or as `ClassWeights` does.

@@ -37,12 +37,12 @@ class SoftmaxMarginWeighting(TagWeighting):
 
     Args:
         cost: (K, K), `cost[i][j]` of tag j where tag i is right, in nats, 0 for i = j.
-        missing: by the label that is missed, or for all labels. This and the next two need `vocab`.
-        inventing: by the label that is invented, or for all labels.
-        confusing: by the label that is right, or for all labels.
-        tag_weights: as in `ClassWeights`, and so is `vocab`. If there are costs, no source of weights is
+        missing: By the label that is missed, or for all labels. This and the next two need `vocab`.
+        inventing: By the label that is invented, or for all labels.
+        confusing: By the label that is right, or for all labels.
+        tag_weights: As in `ClassWeights`, and so is `vocab`. If there are costs, no source of weights is
             required.
-        **kwargs: the other arguments of `ClassWeights`.
+        **kwargs: The other arguments of `ClassWeights`.
 
     Raises:
         ConfigurationError: If a cost is negative or not finite, a label is unknown, or `cost` is not
@@ -110,8 +110,8 @@ def costs_of_errors(
     """Spreads the costs of errors over pairs of tags.
 
     Args:
-        tags: all K tags, in the order of their indices.
-        by_error: the costs under `missing`, `inventing` and `confusing`; `None` for no cost.
+        tags: All K tags, in the order of their indices.
+        by_error: The costs under `missing`, `inventing` and `confusing`; `None` for no cost.
 
     Returns:
         (K, K), `[i][j]` the cost of tag j where tag i is right.

@@ -24,7 +24,7 @@ class TagWeighting(ClassWeights, Registrable):
         partial labels, see each strategy.
 
         Args:
-            scores: of B sequences over K tags.
+            scores: Of B sequences over K tags.
             gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each
                 token may have.
             mask: (B, T) bool, right-padded.

@@ -17,11 +17,11 @@ class ClassBalancedLoss(FocalLoss):
     `weight_rule: {type: 'effective_number', beta: beta}`, which says how weights are scaled.
 
     Args:
-        beta: above 0 and below 1. Tags counted far more than `1 / (1 - beta)` times weigh alike.
-        gamma: at least 0; 0 for cross-entropy.
+        beta: Above 0 and below 1. Tags counted far more than `1 / (1 - beta)` times weigh alike.
+        gamma: At least 0; 0 for cross-entropy.
         tag_counts: `n_k`, the count of each tag index, if no trainer supplies it.
-        vocab: the vocabulary that holds the tags; the model in a config supplies it.
-        label_namespace: the vocabulary's namespace of the tags.
+        vocab: The vocabulary that holds the tags; the model in a config supplies it.
+        label_namespace: The vocabulary's namespace of the tags.
 
     Raises:
         ConfigurationError: If a number is out of range, or both `tag_counts` and `vocab` are missing.

@@ -14,9 +14,9 @@ class CrossEntropyLoss(TokenLoss):
     """`-c[y] log p_y`, the negative log-likelihood of each gold tag.
 
     Args:
-        label_smoothing: the share of the target that all possible tags get alike, from 0 to below 1.
+        label_smoothing: The share of the target that all possible tags get alike, from 0 to below 1.
             Unlike in PyTorch's loss, the weight of the gold tag multiplies this part too.
-        **kwargs: the arguments of `ClassWeights`.
+        **kwargs: The arguments of `ClassWeights`.
 
     Raises:
         ConfigurationError: If `label_smoothing` is out of range, or as `ClassWeights` does.

@@ -29,10 +29,12 @@ class DiceLoss(TokenLoss):
     multiplies the whole share, false positives of other tags included.
 
     Args:
-        alpha: at least 0; 0 leaves the self-adjusting factor out. Keep it small: beyond
+        alpha: At least 0; 0 leaves the self-adjusting factor out. Keep it small: beyond
             `p = 1 / (1 + alpha)`, `q` falls again, so that the loss punishes certainty.
-        smoothing: above 0. The larger it is, the less rare tags count.
-        **kwargs: the arguments of `ClassWeights`.
+        smoothing: Above 0. The larger it is, the less rare tags count, down to the squared error of each
+            token by itself. The smaller it is, the more a false positive of a tag costs that the batch
+            lacks. With many tags or small batches, take about 10.
+        **kwargs: The arguments of `ClassWeights`.
 
     Raises:
         ConfigurationError: If a number is out of range, or as `ClassWeights` does.

@@ -17,8 +17,8 @@ class FocalLoss(TokenLoss):
     of a sigmoid; their alpha is the class weight. With `gamma` 0 it is cross-entropy.
 
     Args:
-        gamma: at least 0.
-        **kwargs: the arguments of `ClassWeights`.
+        gamma: At least 0.
+        **kwargs: The arguments of `ClassWeights`.
 
     Raises:
         ConfigurationError: If `gamma` is negative or not finite, or as `ClassWeights` does.

@@ -22,7 +22,7 @@ def cross_entropy(
     Args:
         scores: (N, K).
         gold_tags: (N,).
-        label_smoothing: the share that all possible tags get alike. Szegedy et al. 2016, "Rethinking
+        label_smoothing: The share that all possible tags get alike. Szegedy et al. 2016, "Rethinking
             the Inception architecture for computer vision", section 7, have no impossible tags.
     """
     log_probabilities = scores.log_softmax(-1)
@@ -45,7 +45,7 @@ def dice_loss(
     Args:
         scores: (N, K).
         gold_tags: (N,).
-        alpha: how much tags of high probability lose weight, at least 0.
+        alpha: How much tags of high probability lose weight, at least 0.
         smoothing: `s`, above 0.
     """
     log_probabilities = scores.log_softmax(-1)

@@ -22,10 +22,10 @@ class LogitAdjustedLoss(TokenLoss):
     frequent.
 
     Args:
-        tau: how much the priors count, at least 0; 0 for cross-entropy.
-        tag_counts: the count of each tag index, if no trainer supplies it.
-        vocab: the vocabulary that holds the tags; the model in a config supplies it.
-        label_namespace: the vocabulary's namespace of the tags.
+        tau: How much the priors count, at least 0; 0 for cross-entropy.
+        tag_counts: The count of each tag index, if no trainer supplies it.
+        vocab: The vocabulary that holds the tags; the model in a config supplies it.
+        label_namespace: The vocabulary's namespace of the tags.
 
     Raises:
         ConfigurationError: If a number is out of range, or both `tag_counts` and `vocab` are missing.
