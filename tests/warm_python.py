@@ -273,7 +273,8 @@ def run(request: dict) -> None:
     sys.executable = request["executable"]
     multiprocessing.set_executable(sys.executable)
     what, *rest = request["arguments"]
-    first = "" if what in ("-c", "-m") else str(Path(what).resolve().parent)
+    folders = {"-c": "", "-m": os.getcwd()}
+    first = folders.get(what, str(Path(what).resolve().parent))
     path = environment.get("PYTHONPATH")
     sys.path[:1] = [first, *(path.split(os.pathsep) if path else [])]
     if what == "-c":
@@ -303,6 +304,8 @@ def end(error: Optional[BaseException]) -> None:
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
+    if isinstance(error, KeyboardInterrupt):
+        end_with(signal.SIGINT)
     os._exit(status & 0xFF)
 
 
