@@ -120,6 +120,7 @@ def tune_in_a_worker(rank, folder, shares, expected):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_two_workers_tune_as_one(tmp_path):
     batches = [texts(20, seed=1), texts(11, seed=2)]
     thresholds, metrics = tune(batches)

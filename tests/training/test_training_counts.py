@@ -64,6 +64,7 @@ def count_in_a_worker(rank, folder, shares, expected):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_two_workers_count_as_one(tmp_path):
     shares = [[["O", "B-PER"], ["O", "O"]], [["B-LOC", "I-LOC", "O"]]]
     expected = {"labels": {"O": 4, "B-PER": 1, "B-LOC": 1, "I-LOC": 1}}

@@ -223,6 +223,7 @@ def read_in_a_worker(rank, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_two_workers_share_the_data_in_as_many_batches(tmp_path):
     sentences = [length * [f"word{length}"] for length in range(1, 10)]
     blocks = ["".join(f"{word} O\n" for word in words) for words in sentences]
