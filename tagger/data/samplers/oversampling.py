@@ -17,37 +17,36 @@ logger = logging.getLogger(__name__)
 
 @BatchSampler.register("oversampling")
 class OversamplingBatchSampler(BucketBatchSampler):
-    """AllenNLP's bucket sampler, repeating sentences with rare labels and thinning those without any.
+    """AllenNLP's bucket sampler that repeats sentences with rare labels and thins those without any.
 
-    Repeat factor sampling (Gupta, Dollar & Girshick 2019, section 4): a label that the share f of the
-    sentences has asks to be seen `max(1, sqrt(threshold / f))` times an epoch, and a sentence is seen
-    as often as the most demanding of its labels asks. The fractional part of that number is drawn
-    anew in each epoch, so that it holds on average. Beyond that paper, a sentence without a label is
-    seen `empty_rate` times.
+    Repeat factor sampling (Gupta, Dollar & Girshick 2019, section 4): if the share f of the sentences
+    has a label, its repeat factor is `max(1, sqrt(threshold / f))`, and a sentence is shown as many
+    times an epoch as the largest repeat factor of its labels says. Each epoch rounds these factors up or
+    down at random, so that they hold on average. Beyond that paper, a sentence without a label is shown
+    `empty_rate` times.
 
-    All epochs have the same number of sentences, so that learning rate schedules know it: the fractional
-    parts are drawn together, by systematic sampling, not sentence by sentence. Rounding that number
-    down costs less than one sentence an epoch. All draws are numpy's and Python's, which
-    AllenNLP seeds.
+    All epochs have the same number of sentences, because learning rate schedules need to know it. So the
+    factors are rounded together, by systematic sampling, not one by one. Rounding their sum down costs
+    less than one sentence an epoch. All draws are numpy's and Python's, which AllenNLP seeds.
 
-    Shares are those of the instances that the data loader hands over: with `max_instances_in_memory`,
-    or on several workers, of each part by itself.
+    Shares refer to the instances that the data loader hands over: with `max_instances_in_memory`, or on
+    several workers, to each part separately.
 
     Args:
-        batch_size: how many sentences a batch has.
-        threshold: the share of sentences, above 0 and at most 1, below which a label counts as rare.
-        empty_rate: how often in an epoch, above 0 and at most 1, a sentence without a known label is
-            seen.
-        label_namespace: the namespace of the labels, or of the tags that spell them: `B-PER` and
-            `I-PER` are the label `PER`, and `O` is none.
-        sorting_keys: as for AllenNLP's `bucket`, like the others below.
-        padding_noise: as there.
-        drop_last: as there.
-        shuffle: as there; without it the order is fixed, but not which sentences are repeated.
+        batch_size: The number of sentences in a batch.
+        threshold: The share of sentences, above 0 and at most 1, below which a label counts as rare.
+        empty_rate: How many times an epoch, above 0 and at most 1, a sentence without a known label is
+            shown.
+        label_namespace: The namespace of the labels, or of the tags that spell them: `B-PER` and
+            `I-PER` count as the label `PER`, and `O` as none.
+        sorting_keys: See AllenNLP's `bucket` for this and the arguments below.
+        padding_noise: See there.
+        drop_last: See there.
+        shuffle: See there. Without it the order is fixed, but which sentences are repeated is not.
 
     Raises:
-        ConfigurationError: if `threshold` or `empty_rate` is out of range; once there are instances, if
-            none of them has a label.
+        ConfigurationError: If `threshold` or `empty_rate` is out of range, or if none of the instances
+            has a label.
     """
 
     def __init__(
@@ -83,19 +82,19 @@ class OversamplingBatchSampler(BucketBatchSampler):
     def get_num_batches(self, instances: Sequence[Instance]) -> int:
         label_sets = _label_sets(instances, self.label_namespace)
         factors = repeat_factors(label_sets, self.threshold, self.empty_rate)
-        # Only the length of what it is given counts.
+        # AllenNLP looks at the number of instances only.
         return super().get_num_batches(range(_num_drawn(factors)))  # type: ignore[arg-type]
 
 
 def repeat_factors(
     label_sets: Sequence[Set[str]], threshold: float, empty_rate: float = 1.0
 ) -> np.ndarray:
-    """Returns how often each sentence is to be seen in an epoch, on average.
+    """Returns how many times an epoch shows each sentence, on average.
 
     Args:
-        label_sets: the labels of each sentence.
-        threshold: the share of sentences below which a label counts as rare.
-        empty_rate: how often to see a sentence without a label.
+        label_sets: The labels of each sentence.
+        threshold: The share of sentences below which a label counts as rare.
+        empty_rate: How many times an epoch shows a sentence without a label.
 
     Example:
         >>> repeat_factors([{"PER"}, {"PER"}, {"PER", "LOC"}, set()], 1.0, empty_rate=0.5).round(2)
@@ -111,17 +110,18 @@ def repeat_factors(
 def draw_repeats(factors: np.ndarray) -> np.ndarray:
     """Rounds each factor up or down at random, by numpy's generator.
 
-    The chance to be rounded up is the factor's fraction, scaled to sum to a whole number.
+    The probability to be rounded up is the factor's fraction, scaled so that all sum to a whole number.
 
     Returns:
-        Whole numbers, whose sum is the factors' sum, rounded down.
+        Whole numbers. Their sum is the sum of the factors, rounded down.
     """
     whole, num_drawn = np.floor(factors), _num_drawn(factors)
     num_up = num_drawn - int(whole.sum())
     if num_up == 0:
         return whole.astype(int)
     order = np.random.permutation(len(factors))
-    # Fractions as lengths on a line, in random order; who holds one of the evenly spaced points goes up.
+    # Systematic sampling: the fractions lie end to end on a line, in random order, and evenly spaced
+    # points on it choose the factors that are rounded up.
     ends = np.cumsum((factors - whole)[order])
     points_before = np.floor(ends * (num_up / ends[-1]) + np.random.random())
     whole[order] += np.diff(points_before, prepend=0)
@@ -132,8 +132,8 @@ def format_shares(label_sets: Sequence[Set[str]], factors: np.ndarray) -> str:
     """Returns a table of the share of sentences that have each label, before and after.
 
     Args:
-        label_sets: the labels of each sentence.
-        factors: how often each sentence is seen in an epoch.
+        label_sets: The labels of each sentence.
+        factors: How many times an epoch shows each sentence.
     """
     before, after = _shares(label_sets, np.ones(len(factors))), _shares(label_sets, factors)
     width = max(map(len, ["sentences", *before]))
@@ -146,12 +146,12 @@ def format_shares(label_sets: Sequence[Set[str]], factors: np.ndarray) -> str:
 
 
 def _num_drawn(factors: np.ndarray) -> int:
-    # Sums of fractions that make a whole number may come out just below it.
+    # A sum of fractions may come out just below a whole number.
     return int(np.floor(factors.sum() + 1e-6))
 
 
 def _shares(label_sets: Sequence[Set[str]], weights: np.ndarray) -> Dict[str, float]:
-    """Returns the share of the weight that the sentences with each label have."""
+    """Returns the share that the sentences with each label have in the total weight."""
     totals: Dict[str, float] = defaultdict(float)
     for labels, weight in zip(label_sets, weights.tolist()):
         for label in labels:
@@ -163,11 +163,11 @@ def _label_sets(instances: Iterable[Instance], label_namespace: str) -> List[Set
     """Returns the labels of each instance.
 
     Raises:
-        ConfigurationError: if there are none at all.
+        ConfigurationError: If there are none at all.
     """
     counts = [count_labels([instance]) for instance in instances]
     tag_sets = [set(of_instance.get(label_namespace, {})) for of_instance in counts]
-    # Of all tags at once: those of one sentence may not tell their encoding.
+    # All tags at once, because the tags of one sentence may not show their encoding.
     tags = sorted(set().union(*tag_sets))
     label_of = dict(zip(tags, labels_of_tags(tags)))
     label_sets = [
@@ -178,6 +178,6 @@ def _label_sets(instances: Iterable[Instance], label_namespace: str) -> List[Set
         raise ConfigurationError(
             f"`label_namespace` is {label_namespace!r}, where none of the {len(counts)} instances has "
             f"a label to over-sample; there are labels in {', '.join(found) or 'no namespace'}; correct "
-            f"it, or use the sampler `bucket`"
+            "it, or use the sampler `bucket`"
         )
     return label_sets
