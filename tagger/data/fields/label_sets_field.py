@@ -8,7 +8,7 @@ from allennlp.data import Vocabulary
 from allennlp.data.fields import Field, SequenceField
 
 from tagger.data.fields.tag_field import check_vocabulary_holds
-from tagger.label_encoding import IllegalTagError
+from tagger.spans import IllegalTagError
 
 # Says that it is unknown whether an element has a label.
 _UNKNOWN = -1

@@ -12,7 +12,7 @@ from allennlp.data.token_indexers import TokenCharactersIndexer
 from seqeval.metrics.sequence_labeling import get_entities
 
 from tagger.data import ColumnDatasetReader
-from tagger.label_encoding import ENCODINGS, check_tags, convert_tags, tags_to_spans
+from tagger.spans import ENCODINGS, check_tags, convert_tags, tags_to_spans
 
 TOY = Path(__file__).parents[3] / "data" / "toy"
 CORPORA = os.environ.get("TAGGER_CORPORA")
