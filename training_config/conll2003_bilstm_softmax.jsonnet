@@ -1,5 +1,5 @@
-// A softmax over the tags of each token in place of the CRF of conll2003_bilstm_crf_glove.jsonnet; decoding
-// keeps to legal sequences. Files: as there.
+// As conll2003_bilstm_crf_glove.jsonnet, with a softmax over the tags of each token in place of the CRF.
+// Decoding is limited to legal sequences. docs/losses.md lists the losses.
 (import 'conll2003_bilstm_crf_glove.jsonnet') + {
   loss:: { type: 'cross_entropy' },
 

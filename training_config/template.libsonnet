@@ -1,4 +1,4 @@
-// What the taggers of this folder share. A child names its files and changes the numbers it likes:
+// The parts that the taggers of this folder share. A child names its files and overrides the numbers it wants:
 //
 //   (import 'template.libsonnet') + {
 //     train_data_path: 'train.txt',
@@ -7,7 +7,7 @@
 //     hidden_size:: 300,
 //   }
 //
-// Fields with two colons are numbers and names to turn; AllenNLP does not see them.
+// Fields with two colons are settings of this template; AllenNLP does not see them.
 // A word is embedded as a vector and as a convolution over its characters (Ma & Hovy 2016).
 {
   // Data.
@@ -15,14 +15,14 @@
   tag_encoding:: 'BIOUL',
   batch_size:: 32,
 
-  // Words; with `glove_file` their vectors start from it, and its most frequent words are known too.
+  // Words. With `glove_file`, word vectors start from it, and its most frequent words join the vocabulary.
   word_dim:: 50,
   lowercase_words:: false,
-  // Words seen less often, and without a vector in `glove_file`, train the vector of unknown words.
+  // Words that are seen less often and have no vector in `glove_file` share the vector of unknown words.
   min_word_count:: 2,
   glove_file:: null,
   num_glove_words:: 40000,
-  // Whether a training step touches only the vectors of its own words; worth it with a large vocabulary.
+  // If true, a training step updates only the vectors of its own words. This pays with a large vocabulary.
   sparse_word_gradients:: false,
 
   // Characters.
@@ -52,7 +52,7 @@
       tokens: { type: 'single_id', lowercase_tokens: $.lowercase_words },
       token_characters: {
         type: 'cached_characters',
-        // A convolution needs words of at least its width.
+        // The convolution needs words that are at least as long as its filters.
         min_padding_length: std.foldl(std.max, $.character_widths, 1),
       },
     },
@@ -119,7 +119,7 @@
     patience: $.patience,
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
-    // The first is for class weights by rule; without one it does nothing.
+    // 'training_counts' is for class weights by rule; without one it does nothing.
     callbacks: ['training_counts', 'show_scores'],
   },
 }
