@@ -24,7 +24,7 @@ fi
 
 version=$(version "$python")
 torch=${TORCH:-$(sed -n 's/^torch==//p' constraints.txt)}
-stamp="Python $version, torch $torch, $(cat setup.py constraints.txt scripts/install.sh | cksum)"
+stamp="Python $version, torch $torch, $(cat pyproject.toml setup.py constraints.txt scripts/install.sh | cksum)"
 if [ "$(cat .venv/installed 2>/dev/null)" = "$stamp" ]; then
     echo "install.sh: .venv is up to date (Python $version, torch $torch)"
     exit

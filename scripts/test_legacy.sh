@@ -15,7 +15,7 @@ if [[ $version != 3.10.* ]]; then
     exit 1
 fi
 
-stamp="Python $version, $(cat setup.py scripts/test_legacy.sh | cksum)"
+stamp="Python $version, $(cat pyproject.toml setup.py scripts/test_legacy.sh | cksum)"
 if [ "$(cat .venv-legacy/installed 2>/dev/null)" != "$stamp" ]; then
     echo "test_legacy.sh: making .venv-legacy with Python $version; a few minutes the first time"
     rm -f .venv-legacy/installed
