@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Sets up, trains a tagger of US addresses in a few minutes, prints its scores, and tags addresses.
-#   scripts/quickstart.sh                                    tags two addresses that it brings along
-#   scripts/quickstart.sh '12 Elm Street, Salem, MA 01970'   tags yours; trained once, it starts at once
-# An interrupted training goes on where it stopped.
+# Sets up, trains a tagger of US addresses in a few minutes, prints its metrics, and tags addresses.
+#   scripts/quickstart.sh                                    tags two example addresses
+#   scripts/quickstart.sh '12 Elm Street, Salem, MA 01970'   tags yours; it trains only the first time
+# An interrupted training continues where it stopped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 run=runs/us_addresses
@@ -18,7 +18,7 @@ if [ ! -e $run/model.tar.gz ]; then
   allennlp train training_config/us_addresses_bilstm_crf.jsonnet -s $run "$recover" >/dev/null
 fi
 
-echo "== Scores on the test addresses =="
+echo "== Metrics on the test addresses =="
 [ -e $run/test_scores.json ] ||
   allennlp evaluate $run/model.tar.gz data/us_addresses/test.txt --output-file $run/test_scores.json >/dev/null
 python scripts/show_scores.py $run/test_scores.json
