@@ -8,12 +8,14 @@ import runpy
 import shlex
 import subprocess
 import sys
+import textwrap
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from allennlp.commands import main as allennlp_main
 from allennlp.commands.train import TrainModel
-from allennlp.common import Params
+from allennlp.common import Params, Registrable
 
 from tests.configs import build_model
 from tests.conftest import CONFIGS, ROOT
@@ -85,8 +87,11 @@ def test_readme_names_every_folder():
 
 
 @pytest.mark.parametrize("block", blocks("python"))
-def test_python_runs(block):
-    exec(compile(block, "block", "exec"), {})
+def test_python_runs(block, monkeypatch):
+    # What it registers is forgotten after the test.
+    registry = {base: dict(names) for base, names in Registrable._registry.items()}
+    monkeypatch.setattr(Registrable, "_registry", defaultdict(dict, registry))
+    exec(compile(textwrap.dedent(block), "block", "exec"), {"__name__": "block"})
 
 
 @pytest.mark.slow
