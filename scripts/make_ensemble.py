@@ -1,9 +1,9 @@
-"""Makes one archive of several sequence taggers that decide together.
+"""Makes one archive of several sequence taggers, which then decide together.
 
     python scripts/make_ensemble.py a.tar.gz b.tar.gz -o ensemble.tar.gz [--average marginals]
 
-The taggers must have the same vocabulary and dataset reader: train them from one config with different
-seeds. The archive holds all their weights; `allennlp evaluate` and `predict` take it.
+The taggers must have the same vocabulary and dataset reader, as those have that one config gave from
+several seeds. The archive holds all their weights; `allennlp evaluate` and `predict` take it.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from allennlp.models.model import _DEFAULT_WEIGHTS, remove_keys_from_params
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES
 
-#: The parts of the first archive's config that the ensemble's config copies, if present.
+#: What the ensemble's config takes over from the first archive's, where it is there.
 SHARED = (
     "dataset_reader",
     "validation_dataset_reader",
@@ -40,7 +40,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--average", choices=AVERAGES, default=AVERAGES[0])
     options = parser.parse_args(arguments)
     if options.output.exists():
-        raise SystemExit(f"{options.output} is there already; move it, or give another name")
+        raise SystemExit(f"{options.output} is there already; move it away, or give another name")
     try:
         make_ensemble(options.archives, options.output, options.average)
     except (ConfigurationError, FileNotFoundError) as error:
@@ -52,12 +52,12 @@ def make_ensemble(paths: Sequence[Path], output: Path, average: str) -> None:
     """Writes an archive of an ensemble.
 
     Args:
-        paths: The archives of the members.
-        output: The archive to write.
-        average: See `SequenceTaggerEnsemble`.
+        paths: of the members' archives.
+        output: where to write.
+        average: as of `SequenceTaggerEnsemble`.
 
     Raises:
-        ConfigurationError: If the members differ in their reader or vocabulary.
+        ConfigurationError: if the members do not go together.
     """
     archives = [load_archive(path) for path in paths]
     for path, archive in zip(paths, archives):
@@ -79,7 +79,7 @@ def _config(archives: List[Archive], average: str) -> Dict[str, Any]:
     members = []
     for archive in archives:
         params = archive.config.duplicate()["model"]
-        # Drop files that training started from. AllenNLP does this itself, but not inside lists.
+        # Files that training started from; AllenNLP leaves them out itself, but not from lists.
         remove_keys_from_params(params)
         members.append(params.as_dict(quiet=True))
     config["model"] = {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python
-"""Writes a report as a page of HTML that needs no other files.
+"""Writes a report as a page of HTML that needs nothing beside it.
 
     python scripts/report.py runs/x -o report.html
     python scripts/report.py runs/study/results.csv -o report.html
 
-The first reports on a training run: its epochs, and the metrics, probabilities and errors of the model
-on the validation data or on `--data`. The second reports on a weighting study.
+The first is of a training run: its epochs, and the model's scores, probabilities and errors on the
+validation data or on `--data`. The second is of a weighting study.
 """
 
 import argparse
@@ -45,9 +45,9 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument("-o", dest="output", type=Path, required=True, help="the page's file")
     parser.add_argument("--figures", type=Path, help="a folder that gets the figures as .svg files")
     run = parser.add_argument_group("of a training run")
-    run.add_argument("--data", help="the data to evaluate on; the run's validation data by default")
+    run.add_argument("--data", help="what to score on; the run's validation data by default")
     run.add_argument("--num-errors", type=int, default=20, help="sentences with errors to show")
-    run.add_argument("--seed", type=int, default=0, help="of the choice of these sentences")
+    run.add_argument("--seed", type=int, default=0, help="of the choice of these")
     study = parser.add_argument_group("of a weighting study")
     study.add_argument("--level", choices=["tokens", "spans"], default="tokens", help="what counts")
     return parser.parse_args(arguments)

@@ -1,13 +1,12 @@
 #!/usr/bin/env python
-"""Trains the variants that a study file lists, with several seeds each, and tabulates their metrics.
+"""Trains the variants that a study file lists, with several seeds each, and tabulates their scores.
 
     python scripts/run_study.py training_config/studies/wnut17.jsonnet -s runs/wnut17
 
-A study file is Jsonnet with three fields: `variants`, complete configs by name; `seeds`; and `columns`
-of the table, each with a `title` and the `metrics` whose mean it shows. Runs go side by side. Stopped
-and started again, the study continues with the runs that are not finished. It writes `runs/`,
-`results.csv` with a line for each run, and `summary.md`, a table of means and standard deviations over
-seeds.
+A study file is Jsonnet: `variants`, a complete config by name; `seeds`; and `columns`, the table's, each
+with a `title` and the `metrics` whose mean it shows. Jobs run side by side. Stopped and started again,
+the study goes on with what is not finished. The folder gets `runs/`, `results.csv`, a line for each run,
+and `summary.md`, the table: mean and standard deviation over seeds.
 """
 
 import argparse
@@ -33,14 +32,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     study = Params.from_file(options.study).as_dict(quiet=True)
     missing = [key for key in ("variants", "seeds", "columns") if not study.get(key)]
     if missing:
-        raise SystemExit(f"{options.study} has no `{missing[0]}`; see --help")
+        raise SystemExit(f"{options.study} does not say its `{missing[0]}`; see --help")
     jobs = [
         job
         for name, config in study["variants"].items()
         if not options.variants or name in options.variants
         for job in seeded_jobs({"variant": name}, config, study["seeds"])
     ]
-    # All variants with the first seed come first, so that every row of the table is there early.
+    # All variants with one seed first: a table that is thin, but whole, comes soon.
     jobs.sort(key=lambda job: study["seeds"].index(job.factors["seed"]))
     num_workers = options.workers or default_num_workers(jobs[0].config)
     try:
@@ -53,7 +52,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     (options.folder / "summary.md").write_text(summary + "\n")
     print(summary)
     if failed:
-        raise SystemExit(f"{len(failed)} runs failed; see their logs, and run this again")
+        raise SystemExit(f"{len(failed)} runs failed; mend what their logs say and run this again")
 
 
 def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Prints the file that the command line names."""
+    """Reads the file named on the command line."""
     parser = argparse.ArgumentParser(description="Print predicted entities.")
     parser.add_argument("predictions", type=Path, help="the --output-file of `allennlp predict`")
     for line in parser.parse_args().predictions.read_text(encoding="utf-8").splitlines():

@@ -1,15 +1,14 @@
 #!/usr/bin/env python
-r"""Weights one label at a time with every strategy, and shows the effect on precision and recall.
+r"""Weights one label at a time, by every strategy, and shows what that does to precision and recall.
 
     python scripts/weighting_study.py training_config/toy_bilstm_crf.jsonnet -s runs/study \
         --labels PER LOC --weights 0.1 0.25 0.5 1 1.5 2 3 --seeds 1 2 3
 
-The config may be of any tagger with the head `crf`, on any column files. Each strategy, label, weight
-and seed is a training run. Weight 1 is the plain model, trained once for each seed. `decode_bias` trains
-nothing: it shifts the decoding of the plain model by the logarithm of the weight. Runs go side by side.
-Stopped and started again, the study continues with the runs that are not finished. It writes `runs/`,
-`results.csv` with a line for each run, and `report.html`, which `scripts/report.py` can make again from
-`results.csv`.
+The config is that of any tagger with the head `crf`, on any column files. Each strategy, label, weight
+and seed is a training run; weight 1 is the plain model, trained once a seed; `decode_bias` shifts the
+plain model's decoding instead, by the logarithm of the weight. Runs go side by side. Stopped and started
+again, the study goes on with what is not finished. The folder gets `runs/`, `results.csv`, a line for
+each run, and `report.html`, which `scripts/report.py` makes anew from that file.
 """
 
 import argparse
@@ -56,7 +55,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         raise SystemExit(str(error)) from None
     _write(plain, [*weighted, *biased], options)
     if failed:
-        raise SystemExit(f"{len(failed)} runs failed; see their logs, and run this again")
+        raise SystemExit(f"{len(failed)} runs failed; mend what their logs say and run this again")
 
 
 def _write(plain: List[Job], weighted: List[Job], options: argparse.Namespace) -> None:
@@ -79,9 +78,7 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
         "config", type=Path, metavar="CONFIG", help="of a tagger with the head `crf`"
     )
     parser.add_argument("-s", dest="folder", type=Path, required=True, help="where results go")
-    parser.add_argument(
-        "--labels", nargs="+", required=True, help="the labels to weight, one at a time"
-    )
+    parser.add_argument("--labels", nargs="+", required=True, help="to weight, one at a time")
     parser.add_argument(
         "--weights", nargs="+", type=_weight, default=[0.1, 0.25, 0.5, 1, 1.5, 2, 3]
     )

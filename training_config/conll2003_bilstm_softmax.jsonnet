@@ -1,7 +1,7 @@
 // As conll2003_bilstm_crf_glove.jsonnet, with a softmax over the tags of each token in place of the CRF.
 // Decoding is limited to legal sequences. docs/losses.md lists the losses.
-(import 'conll2003_bilstm_crf_glove.jsonnet') + {
-  loss:: { type: 'cross_entropy' },
+local loss = { type: 'cross_entropy' };
 
-  model+: { head: { type: 'softmax', loss: $.loss, constrain_decoding: true } },
+(import 'conll2003_bilstm_crf_glove.jsonnet') + {
+  model+: { head: { type: 'softmax', loss: loss, constrain_decoding: true } },
 }
