@@ -168,6 +168,43 @@ for module in (ddp_accelerator, gradient_descent_trainer):
 """,
         "linalg_vector_norm",
     ),
+    "archives": (
+        """
+import json, tarfile
+from pathlib import Path
+from allennlp.models.archival import extracted_archive
+
+Path("config.json").write_text("{}")
+with tarfile.open("model.tar.gz", "w:gz") as archive:
+    archive.add("config.json")
+    archive.add("config.json", "../outside.json")
+try:
+    with extracted_archive("model.tar.gz"):
+        raise SystemExit("unpacked")
+except Exception as error:
+    assert "lies outside" in str(error), error
+""",
+        "unpacked",
+    ),
+    "console": (
+        """
+from allennlp.common.tqdm import Tqdm
+assert Tqdm.tqdm([]).disable
+""",
+        "AssertionError",
+    ),
+    "unknown keys of the trainer": (
+        """
+from allennlp.training import GradientDescentTrainer
+try:
+    GradientDescentTrainer.from_partial_objects(foo=1)
+except TypeError:
+    raise SystemExit("a bare TypeError")
+except Exception as error:
+    assert "no key `foo`" in str(error), error
+""",
+        "a bare TypeError",
+    ),
     "plugin": (
         """
 from allennlp.common.plugins import import_plugins
@@ -243,7 +280,31 @@ def test_every_mend_is_tested():
     torch.__version__ >= (1, 13), reason="the installed libraries are not those that AllenNLP pins"
 )
 def test_libraries_that_allennlp_pins_need_no_mend():
-    assert [mend.name for mend in mends.MENDS if mend.needed()] == ["plugin"]
+    assert [mend.name for mend in mends.MENDS if mend.needed()] == [
+        "unknown keys of the trainer",
+        "archives",
+        "console",
+        "plugin",
+    ]
+
+
+def test_plugins_of_another_user_are_not_run(monkeypatch, tmp_path, caplog):
+    import allennlp.common.plugins as plugins
+
+    monkeypatch.chdir(tmp_path)
+    Path(".allennlp_plugins").write_text("own_plugin\n")
+    with caplog.at_level("INFO", "tagger_compat"):
+        assert "own_plugin" in list(plugins.discover_plugins())
+    assert "running the plugin `own_plugin` of `.allennlp_plugins`" in caplog.text
+    monkeypatch.setattr("os.getuid", lambda: os.stat(".").st_uid + 1)
+    if os.stat(".").st_uid == 0:  # root's files are trusted, so pretend that they are another's
+        real = os.stat
+        monkeypatch.setattr(
+            "os.stat",
+            lambda path, **kw: types.SimpleNamespace(st_uid=7, st_mode=real(path).st_mode),
+        )
+    assert "own_plugin" not in list(plugins.discover_plugins())
+    assert "is not yours" in caplog.text
 
 
 @pytest.mark.parametrize("name", USES)

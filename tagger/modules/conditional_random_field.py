@@ -31,7 +31,7 @@ class ConditionalRandomField(torch.nn.Module):
     Args:
         num_tags: K, the number of tags.
         constraints: the allowed transitions `(from, to)`, with K for the start and K + 1 for the end
-            of a sequence, as `tagger.label_encoding.allowed_transitions` lists them. They act on
+            of a sequence, as `tagger.spans.allowed_transitions` lists them. They act on
             decoding. `None` allows all.
         include_start_end_transitions: whether starting and ending with a tag have scores of their own.
         weighting: weights the tags in training; `None` for the plain likelihood.

@@ -9,8 +9,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.did_you_mean import did_you_mean
-from tagger.label_encoding import labels_of_tags
 from tagger.modules.weight_rules import WeightRule, format_weights
+from tagger.spans import labels_of_tags
 from tagger.vocabulary import tags_in_order
 
 logger = logging.getLogger(__name__)

@@ -16,12 +16,12 @@ from tagger.data.label_counts import LabelCounts, count_labels
 class TrainingCountsCallback(TrainerCallback):
     """Counts the labels of the training data before training starts, for class weights by rule.
 
-    Every module of the model that has a method `use_training_counts(counts)` is given `LabelCounts`: the
-    counts by namespace and label, and the numbers of items. AllenNLP's vocabulary cannot serve: it
-    counts development and test data too, and forgets the counts when it is saved.
+    The callback calls `use_training_counts(counts)` of every module of the model that has this method.
+    The counts are `LabelCounts`: counts by namespace and label, and numbers of items. AllenNLP's
+    vocabulary has counts too, but it counts development and test data as well, and does not save them.
 
     Raises:
-        ConfigurationError: when training starts, if the data loader cannot list its instances.
+        ConfigurationError: When training starts, if the data loader cannot list its instances.
     """
 
     def on_start(
@@ -47,7 +47,7 @@ def _instances(data_loader: DataLoader) -> Iterable[Instance]:
 
 
 def _sum_over_workers(counts: LabelCounts) -> LabelCounts:
-    """Adds up the counts of all workers, each of which has read its share of the data."""
+    """Adds up the counts of all workers; each has read its share of the data."""
     if not is_distributed():
         return counts
     shares: List[Any] = [None] * torch.distributed.get_world_size()

@@ -9,8 +9,8 @@ from allennlp.data import Batch, DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 
-from tagger.label_encoding import tags_to_spans
 from tagger.linear_chain import sample_paths
+from tagger.spans import tags_to_spans
 from tests.conftest import CONFIGS
 
 

@@ -20,8 +20,8 @@ from allennlp.modules.token_embedders import Embedding
 from allennlp.nn.util import get_text_field_mask
 
 from tagger.data.dataset_readers import ColumnDatasetReader
-from tagger.label_encoding import allowed_transitions
 from tagger.modules import ConditionalRandomField, TagWeighting
+from tagger.spans import allowed_transitions
 from tests.conftest import ROOT
 from tests.test_readme import blocks, run
 

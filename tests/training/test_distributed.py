@@ -10,7 +10,7 @@ from allennlp.common import Params
 from tests.conftest import CONFIGS
 from tests.models.test_multi_label_tagger import LEXICON, params_of, write_corpus
 
-CALLBACKS = ["training_counts", "show_scores"]
+CALLBACKS = ["training_counts", "show_metrics"]
 
 
 def trained_scores_and_evaluated_ones(params, folder):

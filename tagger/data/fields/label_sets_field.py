@@ -8,7 +8,7 @@ from allennlp.data import Vocabulary
 from allennlp.data.fields import Field, SequenceField
 
 from tagger.data.fields.tag_field import check_vocabulary_holds
-from tagger.label_encoding import IllegalTagError
+from tagger.spans import IllegalTagError
 
 #: The target of a label of which it is not known whether the token has it; padding has it too.
 UNKNOWN_TARGET = -1

@@ -10,7 +10,7 @@ from allennlp.data import Instance
 from allennlp.data.samplers import BatchSampler, BucketBatchSampler
 
 from tagger.data.label_counts import count_labels
-from tagger.label_encoding import labels_of_tags
+from tagger.spans import labels_of_tags
 
 logger = logging.getLogger(__name__)
 

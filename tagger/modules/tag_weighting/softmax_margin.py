@@ -8,9 +8,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.did_you_mean import did_you_mean
-from tagger.label_encoding import labels_of_tags
 from tagger.linear_chain import ChainScores, allowed_tags, log_likelihood
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
+from tagger.spans import labels_of_tags
 from tagger.vocabulary import tags_in_order
 
 #: One cost for all labels, or some labels' own, the others' being 0.

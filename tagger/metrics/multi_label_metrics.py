@@ -1,4 +1,4 @@
-"""Scores of items that may have several labels, as a metric of AllenNLP's."""
+"""Metrics of items that may have several labels, as an AllenNLP metric."""
 
 from typing import Dict, List, Optional
 
@@ -9,27 +9,29 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
 from tagger.metrics.auc import NUM_BINS, area_under_curve, count_probabilities
-from tagger.metrics.label_scores import MEASURES, macro_average, scores_by_label
+from tagger.metrics.label_metrics import MEASURES, macro_average, metrics_by_label
+from tagger.renamed import register_renamed
 from tagger.vocabulary import tags_in_order
 
 
-@Metric.register("multi_label_scores")
-class MultiLabelScores(Metric):
-    """Precision, recall, F1 and AUC of labels, of which an item may have several or none.
+@Metric.register("multi_label_metrics")
+class MultiLabelMetrics(Metric):
+    """Precision, recall, F1 and AUC of labels; an item may have several labels, or none.
 
     Items are tokens or whole texts. Only counts are kept, so batches may be of any size and a corpus of
-    any length; the AUC is that of log-odds in bins of 1/64.
+    any length. The AUC is computed from log-odds in bins of 1/64.
 
     Args:
-        vocabulary: holds the labels.
-        label_namespace: the vocabulary's namespace of the labels.
-        least_head_count: labels with at least this many training items make up the group `head`, ...
-        most_tail_count: ... those with at most this many the group `tail`, and the others `medium`. The
-            groups need `label_counts`. The defaults are those of Huang et al. 2021.
-        label_counts: how many training items have each label; may be set later.
+        vocabulary: Holds the labels.
+        label_namespace: The vocabulary's namespace of the labels.
+        least_head_count: Labels with at least this many training items are the group `head`.
+        most_tail_count: Labels with at most this many training items are the group `tail`; labels in
+            between are the group `medium`. The groups need `label_counts`. The defaults are those of
+            Huang et al. 2021.
+        label_counts: How many training items have each label; may be set later.
 
     Raises:
-        ConfigurationError: if the vocabulary has no labels.
+        ConfigurationError: If the vocabulary has no labels.
     """
 
     supports_distributed = True
@@ -58,14 +60,15 @@ class MultiLabelScores(Metric):
         """Counts the labels of a batch.
 
         Args:
-            predictions: (..., C) bool, or 1 and 0, which labels are predicted.
-            gold_labels: (..., C), 1 where the item has the label, 0 where it has not, -1 where that is
-                unknown and does not count, whatever is predicted.
+            predictions: (..., C) bool, or 1 and 0: which labels are predicted.
+            gold_labels: (..., C), 1 if the item has the label, 0 if it does not, -1 if that is unknown.
+                An unknown one does not count, whatever is predicted.
             mask: (...) bool, which items are real; all by default.
-            probabilities: (..., C) of the labels, for the AUC; may be left out, but then always.
+            probabilities: (..., C), the labels' probabilities, for the AUC. Give them for every batch
+                or for none.
 
         Raises:
-            ValueError: if the shapes do not fit.
+            ValueError: If the shapes do not fit.
         """
         num_labels = len(self._labels)
         if mask is None:
@@ -82,50 +85,51 @@ class MultiLabelScores(Metric):
             )
         # (N, C)
         gold = gold_labels[mask].cpu()
-        known = gold >= 0
+        is_known = gold >= 0
         is_gold = gold > 0
-        is_predicted = (predictions[mask].cpu() > 0) & known
-        counted = (is_predicted & is_gold, is_predicted, is_gold, known)
-        self._counts += torch.stack([which.sum(0) for which in counted])
+        is_predicted = (predictions[mask].cpu() > 0) & is_known
+        counted = (is_predicted & is_gold, is_predicted, is_gold, is_known)
+        self._counts += torch.stack([each.sum(0) for each in counted])
         if probabilities is not None:
-            seen = probabilities.detach()[mask].cpu()
-            self._histograms += count_probabilities(seen, gold, known)
+            of_items = probabilities.detach()[mask].cpu()
+            self._histograms += count_probabilities(of_items, gold, is_known)
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
-        """Returns the scores of everything since the last reset, of all workers together.
+        """Returns the metrics of everything since the last reset, over all workers.
 
         Under `distributed` every worker must call this equally often, as AllenNLP's trainer does.
 
         Returns:
-            `precision-A`, `recall-A`, `f1-measure-A` and `num-gold-A` for each label; `-overall` of all
-            labels together (micro average); `-macro`, the mean over the labels that are gold or
-            predicted somewhere; `-head`, `-medium` and `-tail`, such means over the labels of a group,
-            where training counts are known. `hamming-loss`, the share of known labels that are wrong;
-            `num-labels-found`, how many labels have an F1 above 0. What is undefined is 0.
+            `precision-A`, `recall-A`, `f1-measure-A` and `num-gold-A` for each label; with the suffix
+            `-overall` those of all labels together (micro average); `-macro`, the means over the labels
+            that are gold or predicted somewhere; `-head`, `-medium` and `-tail`, such means over the
+            labels of a group, if training counts are known. `hamming-loss` is the share of known labels
+            that are wrong, `num-labels-found` the number of labels with an F1 above 0. What is undefined
+            is 0.
 
-            At a reset only, as they are not cheap: given probabilities, `auc-A` for each label that has
-            positives and negatives, and their mean `auc-macro`.
+            Only at a reset, because they are expensive, and only given probabilities: `auc-A` for each
+            label that has positives and negatives, and their mean `auc-macro`.
         """
         counts = dist_reduce_sum(self._counts).cpu().numpy()
         true_positives, num_predicted, num_gold, num_known = counts.sum(1).tolist()
         num_wrong = num_predicted + num_gold - 2 * true_positives
-        scores = {
-            **scores_by_label(self._labels, counts[:3]),
-            **self._scores_of_groups(counts[:3]),
+        metrics = {
+            **metrics_by_label(self._labels, counts[:3]),
+            **self._metrics_of_groups(counts[:3]),
             "hamming-loss": num_wrong / max(num_known, 1),
             "num-labels-found": int(np.count_nonzero(counts[0])),
         }
         if reset:
-            scores.update(self._areas())
+            metrics.update(self._areas())
             self.reset()
-        return scores
+        return metrics
 
     def reset(self) -> None:
         # True positives, predicted, gold, known.
         self._counts = torch.zeros(4, len(self._labels), dtype=torch.long)
         self._histograms = torch.zeros(2, len(self._labels), NUM_BINS, dtype=torch.long)
 
-    def _scores_of_groups(self, counts: np.ndarray) -> Dict[str, float]:
+    def _metrics_of_groups(self, counts: np.ndarray) -> Dict[str, float]:
         if self.label_counts is None:
             return {}
         of_training = np.asarray(self.label_counts)
@@ -143,10 +147,13 @@ class MultiLabelScores(Metric):
         if not histograms.any():
             return {}
         areas = area_under_curve(histograms)
-        defined = ~areas.isnan()
+        is_defined = ~areas.isnan()
         by_label = {
             f"auc-{label}": float(area)
             for label, area in zip(self._labels, areas)
             if not area.isnan()
         }
-        return {**by_label, "auc-macro": float(areas[defined].mean()) if by_label else 0.0}
+        return {**by_label, "auc-macro": float(areas[is_defined].mean()) if by_label else 0.0}
+
+
+register_renamed(Metric, old="multi_label_scores", new="multi_label_metrics")

@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from tagger.threshold_tuning import tune_thresholds
+from tagger.tuning.thresholds import tune_thresholds
 
 N, C = 12, 3
 

@@ -1,4 +1,4 @@
-"""The entities that predicted tags spell, and how probable each of them is."""
+"""The entities that predicted tags spell, and the probability of each."""
 
 from functools import lru_cache
 from typing import List, NamedTuple, Sequence
@@ -6,9 +6,10 @@ from typing import List, NamedTuple, Sequence
 import numpy as np
 import torch
 
-from tagger.label_encoding import split_tag, tags_of_span
 from tagger.linear_chain import ChainScores, span_log_probabilities
-from tagger.metrics.span_counts import find_spans, lay_end_to_end, rows_and_tokens, tag_tables
+from tagger.spans.conversion import tags_of_span
+from tagger.spans.encodings import split_tag
+from tagger.spans.finding import find_spans, lay_end_to_end, rows_and_tokens, tag_tables
 
 
 class Entities(NamedTuple):
@@ -16,9 +17,9 @@ class Entities(NamedTuple):
 
     Attributes:
         labels: (N,) int64, indices of labels.
-        rows: (N,) int64, each one's sequence.
-        firsts: (N,) int64, its first token.
-        lasts: (N,) int64, its last token, inclusive.
+        rows: (N,) int64, the row of each entity's sequence.
+        firsts: (N,) int64, positions of first tokens.
+        lasts: (N,) int64, positions of last tokens, inclusive.
     """
 
     labels: np.ndarray
@@ -28,17 +29,17 @@ class Entities(NamedTuple):
 
 
 class EntityFinder:
-    """Finds entities in tags, and their probabilities under a linear chain.
+    """Finds the entities in tags, and their probabilities under a linear chain.
 
     Args:
-        tags: all tags, in the order of their indices.
-        tag_encoding: how they spell spans; not IOB1.
+        tags: All tags, in the order of their indices.
+        tag_encoding: How the tags spell spans; not IOB1.
 
     Attributes:
-        labels: the label of each index, the name `_` standing for spans without one.
+        labels: The label of each index; `_` stands for spans without a label.
 
     Raises:
-        ValueError: if a tag is not one of this encoding.
+        ValueError: If a tag is not one of this encoding.
     """
 
     def __init__(self, tags: Sequence[str], tag_encoding: str) -> None:
@@ -46,12 +47,12 @@ class EntityFinder:
         self._tag_encoding = tag_encoding
         self._tables = tag_tables(tags, tag_encoding)
         self.labels: List[str] = self._tables.labels
-        self._spans_like = lru_cache(maxsize=4096)(self._sets_of)
+        self._sets_of_kind = lru_cache(maxsize=4096)(self._sets_of)
 
     def __call__(self, tags: torch.Tensor, mask: torch.Tensor) -> Entities:
-        """Finds the entities that tags, (B, T), spell where the mask is true.
+        """Finds the entities that tags, (B, T), spell where the mask, (B, T), is true.
 
-        By the rules of `tagger.label_encoding.tags_to_spans`, which read illegal sequences too.
+        Illegal sequences are read by the rules of `tagger.spans.tags_to_spans`.
         """
         flat = lay_end_to_end(tags.cpu().numpy(), mask.cpu().numpy(), len(self._tags))
         spans = find_spans(self._tables, flat)
@@ -61,15 +62,16 @@ class EntityFinder:
     def probabilities(
         self, scores: ChainScores, entities: Entities, mask: torch.Tensor
     ) -> torch.Tensor:
-        """The exact probability of each entity: that its tokens, and no others, make up one.
+        """Returns the exact probability of each entity: that it consists of these tokens and no others.
 
-        It is the sum of the probabilities of all legal sequences that hold the entity, found as in
-        `tagger.linear_chain.span_log_probabilities`, here of all entities at once. An entity that the
-        tags spell illegally, such as an `I-PER` that nothing opened, has that of the legal spelling.
+        This is the sum of the probabilities of all legal sequences that contain the entity, computed as
+        in `tagger.linear_chain.span_log_probabilities` for all entities at once. If the tags spell an
+        entity illegally, such as by an `I-PER` that nothing opened, its probability is that of the
+        legal spelling.
 
         Args:
-            scores: of the batch.
-            entities: found in it.
+            scores: Of the batch.
+            entities: The entities found in it.
             mask: (B, T) bool, right-padded.
 
         Returns:
@@ -84,7 +86,7 @@ class EntityFinder:
             axis=0,
             return_inverse=True,
         )
-        sets = [self._spans_like(*kind) for kind in kinds.tolist()]
+        sets = [self._sets_of_kind(*kind) for kind in kinds.tolist()]
         # (kinds, W, K), padded to the longest
         allowed = np.zeros((len(sets), max(map(len, sets), default=1), len(self._tags)), dtype=bool)
         for row, each in zip(allowed, sets):
@@ -99,7 +101,7 @@ class EntityFinder:
         ).exp()
 
     def _sets_of(self, label: int, offset: int, is_followed: int) -> List[List[bool]]:
-        """The sets of tags that spell a span of `offset` tokens after its first."""
+        """Returns the sets of tags that spell a span whose last token is `offset` after its first."""
         tag = self._tags[self._tables.label_of.tolist().index(label)]
         span = split_tag(tag)[1] or "", (0, offset)
         return tags_of_span(span, offset + 1 + is_followed, self._tags, self._tag_encoding)

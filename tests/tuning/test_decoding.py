@@ -4,8 +4,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.decoding_tuning import Batch, DecodingTuner, Settings, Target
 from tagger.modules import CrfHead
+from tagger.tuning.decoding import Batch, DecodingTuner, Settings, Target
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 NOTHING = Settings({}, {})
@@ -27,7 +27,7 @@ def tuner():
     return DecodingTuner(head, TAGS, "BIO", batches)
 
 
-def scores(tuner, settings, label):
+def metrics(tuner, settings, label):
     true_positives, num_predicted, num_gold = tuner.counts(settings)[:, tuner.labels.index(label)]
     return true_positives / max(num_predicted, 1), true_positives / num_gold
 
@@ -39,28 +39,28 @@ def some_settings(tuner, label, means):
 
 @pytest.mark.parametrize("means", ["bias", "threshold"])
 def test_no_other_setting_meets_a_precision_at_a_higher_recall(means, tuner):
-    before = scores(tuner, NOTHING, "X")
+    before = metrics(tuner, NOTHING, "X")
     tuned = tuner.tune([Target("X", "precision", before[0] + 0.1)], NOTHING, [means])
-    precision, recall = scores(tuner, tuned, "X")
+    precision, recall = metrics(tuner, tuned, "X")
     assert precision >= before[0] + 0.1
     assert 0 < recall < before[1]
-    others = [scores(tuner, settings, "X") for settings in some_settings(tuner, "X", means)]
+    others = [metrics(tuner, settings, "X") for settings in some_settings(tuner, "X", means)]
     assert max(r for p, r in others if p >= before[0] + 0.1) <= recall
 
 
 def test_no_other_bias_meets_a_recall_at_a_higher_precision(tuner):
-    before = scores(tuner, NOTHING, "X")
+    before = metrics(tuner, NOTHING, "X")
     tuned = tuner.tune([Target("X", "recall", before[1] + 0.1)], NOTHING)
-    precision, recall = scores(tuner, tuned, "X")
+    precision, recall = metrics(tuner, tuned, "X")
     assert recall >= before[1] + 0.1
-    others = [scores(tuner, settings, "X") for settings in some_settings(tuner, "X", "bias")]
+    others = [metrics(tuner, settings, "X") for settings in some_settings(tuner, "X", "bias")]
     assert max(p for p, r in others if r >= before[1] + 0.1) <= precision + 1e-9
 
 
 @pytest.mark.parametrize("beta", [0.5, 2.0])
 def test_no_other_setting_has_a_higher_f_score(beta, tuner):
     def f_beta(settings):
-        precision, recall = scores(tuner, settings, "Y")
+        precision, recall = metrics(tuner, settings, "Y")
         return (1 + beta**2) * precision * recall / max(beta**2 * precision + recall, 1e-9)
 
     tuned = f_beta(tuner.tune([Target("Y", "f_beta", beta)], NOTHING))
@@ -75,8 +75,8 @@ def test_no_other_setting_has_a_higher_f_score(beta, tuner):
 def test_several_labels_meet_their_targets_together(tuner):
     targets = [Target("X", "precision", 0.6), Target("Y", "recall", 0.8)]
     tuned = tuner.tune(targets, NOTHING)
-    assert scores(tuner, tuned, "X")[0] >= 0.6
-    assert scores(tuner, tuned, "Y")[1] >= 0.8
+    assert metrics(tuner, tuned, "X")[0] >= 0.6
+    assert metrics(tuner, tuned, "Y")[1] >= 0.8
     assert set(tuned.decode_bias) | set(tuned.entity_thresholds) == {"X", "Y"}
 
 
@@ -84,7 +84,7 @@ def test_macro_f1_grows_and_other_labels_keep_their_settings(tuner):
     def macro_f1(settings):
         f1s = []
         for label in ("X", "Y"):
-            precision, recall = scores(tuner, settings, label)
+            precision, recall = metrics(tuner, settings, label)
             f1s.append(2 * precision * recall / (precision + recall))
         return sum(f1s) / 2
 
@@ -99,7 +99,7 @@ def test_macro_f1_grows_and_other_labels_keep_their_settings(tuner):
 @pytest.mark.parametrize("measure", ["precision", "recall", "f_beta", "macro_f1"])
 def test_what_is_perfect_is_left_as_it_is(measure, tuner):
     batches = [
-        batch._replace(emissions=30.0 * torch.nn.functional.one_hot(batch.tags, 5))
+        batch._replace(emissions=30.0 * torch.nn.functional.one_hot(batch.gold_tags, 5))
         for batch in tuner.batches
     ]
     perfect = DecodingTuner(tuner.head, TAGS, "BIO", batches)

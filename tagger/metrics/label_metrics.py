@@ -2,8 +2,9 @@
 
 Letters: `C` labels.
 
-Counts are int64 arrays (3, C): of each label how many there are that are predicted and gold alike
-(true positives), how many predicted and how many gold. They add up over batches and over workers.
+Counts are int64 arrays (3, C). They hold, for each label, how often it is both predicted and gold (true
+positives), how often it is predicted, and how often it is gold. Counts of batches and of workers can be
+added up.
 """
 
 from typing import Dict, Iterator, List, Sequence, Tuple
@@ -17,8 +18,8 @@ def counts_of_confusions(confusions: np.ndarray, num_labels: int) -> np.ndarray:
     """Returns true positives, predicted and gold of each label, (3, C) int64.
 
     Args:
-        confusions: int64, a row for each gold class and a column for each predicted one; labels first,
-            then what is no label.
+        confusions: int64, a row for each gold class and a column for each predicted one. The labels
+            come first, then the classes that are no labels.
         num_labels: C.
     """
     true_positives = confusions.diagonal()[:num_labels]
@@ -30,7 +31,7 @@ def counts_of_confusions(confusions: np.ndarray, num_labels: int) -> np.ndarray:
 def named_confusions(
     confusions: np.ndarray, rows: Sequence[str], columns: Sequence[str]
 ) -> Iterator[Tuple[str, int]]:
-    """Yields `LOC>PER` and a count for each cell that is not 0; gold stands first.
+    """Yields a name such as `LOC>PER`, gold first, and a count for each cell that is not 0.
 
     Example:
         >>> dict(named_confusions(np.array([[5, 2], [0, 7]]), ["LOC", "O"], ["LOC", "O"]))
@@ -66,43 +67,44 @@ def precision_recall_f1(counts: np.ndarray) -> np.ndarray:
 def macro_average(counts: np.ndarray) -> List[float]:
     """Returns mean precision, recall and F1 of the labels that are gold or predicted somewhere.
 
-    As in seqeval; 0 if there are none.
+    This is seqeval's macro average. If no label is gold or predicted, all three are 0.
 
     Args:
-        counts: (3, C) int64, see the head of this module.
+        counts: (3, C) int64, see the top of this module.
     """
     occurs = counts.any(axis=0)
-    scores = precision_recall_f1(counts[:, occurs])
-    return scores.mean(axis=1).tolist() if occurs.any() else [0.0] * 3
+    metrics = precision_recall_f1(counts[:, occurs])
+    return metrics.mean(axis=1).tolist() if occurs.any() else [0.0] * 3
 
 
-def scores_by_label(labels: Sequence[str], counts: np.ndarray) -> Dict[str, float]:
-    """Returns the scores of each label, and their averages, by the names that they have in metrics.
+def metrics_by_label(labels: Sequence[str], counts: np.ndarray) -> Dict[str, float]:
+    """Returns the metrics of each label, and their averages, by name.
 
     Args:
         labels: The C labels.
-        counts: (3, C) int64, see the head of this module.
+        counts: (3, C) int64, see the top of this module.
 
     Returns:
-        `precision-PER`, `recall-PER`, `f1-measure-PER` and `num-gold-PER` for each label; `-overall`, of
-        all together (micro average); `-macro`, see `macro_average`, which has no number. A label of
-        one of these two names gives way to the average.
+        `precision-PER`, `recall-PER`, `f1-measure-PER` and `num-gold-PER` for each label; with the
+        suffix `-overall` those of all labels together (micro average), and with `-macro` their means
+        (see `macro_average`), without a number. If a label is called `overall` or `macro`, the average
+        takes its place.
 
     Example:
-        >>> scores = scores_by_label(["LOC", "PER"], np.array([[3, 0], [4, 0], [6, 2]]))
-        >>> scores["f1-measure-LOC"], scores["num-gold-overall"]
+        >>> metrics = metrics_by_label(["LOC", "PER"], np.array([[3, 0], [4, 0], [6, 2]]))
+        >>> metrics["f1-measure-LOC"], metrics["num-gold-overall"]
         (0.6, 8)
     """
     total = counts.sum(axis=1)
-    of_names = dict(zip(labels, precision_recall_f1(counts).T.tolist()))
-    of_names.update(overall=precision_recall_f1(total).tolist(), macro=macro_average(counts))
-    scores = {
+    by_name = dict(zip(labels, precision_recall_f1(counts).T.tolist()))
+    by_name.update(overall=precision_recall_f1(total).tolist(), macro=macro_average(counts))
+    metrics = {
         f"{measure}-{name}": value
-        for name, values in of_names.items()
+        for name, values in by_name.items()
         for measure, value in zip(MEASURES, values)
     }
     num_gold = {**dict(zip(labels, counts[2].tolist())), "overall": int(total[2])}
-    return {**scores, **{f"num-gold-{name}": number for name, number in num_gold.items()}}
+    return {**metrics, **{f"num-gold-{name}": number for name, number in num_gold.items()}}
 
 
 def _divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Shows the scores of the best epoch when training ends."""
+"""Shows the metrics of the best epoch when training ends."""
 
 import logging
 from typing import Any, Dict, Optional
@@ -6,20 +6,20 @@ from typing import Any, Dict, Optional
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from tagger.metrics import best_scores, format_scores
-from tagger.metrics.score_table import BEST_PREFIX
+from tagger.metrics import best_metrics, format_metrics
+from tagger.metrics.metrics_table import BEST_PREFIX
 from tagger.models.scored_model import ScoredModel
+from tagger.renamed import register_renamed
 
 logger = logging.getLogger(__name__)
 
 
-@TrainerCallback.register("show_scores")
-class ShowScoresCallback(TrainerCallback):
-    """Logs a table of the best epoch's scores on the validation data when training ends.
+@TrainerCallback.register("show_metrics")
+class ShowMetricsCallback(TrainerCallback):
+    """Logs a table of the best epoch's metrics on the validation data when training ends.
 
-    It also adds what was taken for what to `metrics.json`, as `best_validation_confusion-LOC>PER` and so
-    on. After it a `sequence_tagger` logs a table of each evaluation, such as that of test data at the
-    end of training.
+    It also adds the confusions of labels to `metrics.json`, as `best_validation_confusion-LOC>PER` and
+    so on. Evaluations after training, such as that of test data, have a table too.
     """
 
     def __init__(self, serialization_dir: str) -> None:
@@ -47,14 +47,14 @@ class ShowScoresCallback(TrainerCallback):
     ) -> None:
         if isinstance(trainer.model, ScoredModel):
             trainer.model.is_in_training = False
-        # None after an error.
+        # There are no metrics after an error.
         if metrics is None or metrics["best_epoch"] is None:
             return
         metrics.update((BEST_PREFIX + name, number) for name, number in self._confusions.items())
         if is_primary:
-            table = format_scores(best_scores(metrics))
+            table = format_metrics(best_metrics(metrics))
             logger.info(
-                "Scores on the validation data in epoch %s\n%s", metrics["best_epoch"], table
+                "Metrics on the validation data in epoch %s\n%s", metrics["best_epoch"], table
             )
 
     def state_dict(self) -> Dict[str, Any]:
@@ -62,3 +62,6 @@ class ShowScoresCallback(TrainerCallback):
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         self._confusions = state_dict["confusions"]
+
+
+register_renamed(TrainerCallback, old="show_scores", new="show_metrics")

@@ -1,4 +1,4 @@
-"""Settings of a decoder, fitted to labelled data without training.
+"""Settings of a `ChainDecoder`, fitted to labelled data without training.
 
 Letters: `B` sentences, `T` tokens, `K` tags, `C` labels, `S` spans.
 """
@@ -10,29 +10,30 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from tagger.did_you_mean import did_you_mean
-from tagger.metrics.label_scores import macro_average, precision_recall_f1
-from tagger.metrics.span_counts import lay_end_to_end, rows_and_tokens, tag_tables
-from tagger.metrics.span_matches import SpanMatches, match_spans
+from tagger.metrics.label_metrics import macro_average, precision_recall_f1
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads import ChainHead
+from tagger.spans.finding import lay_end_to_end, rows_and_tokens, tag_tables
+from tagger.spans.matching import SpanMatches, match_spans
 
-#: What a label can be tuned to, and what the number of such a target is.
+#: The goals that a label can be tuned to: see `Target`.
 MEASURES = ("precision", "recall", "f_beta", "macro_f1")
-#: By what: a label's bias, which finds more or less of it, or its threshold, which only drops.
+#: The settings to tune: a label's bias, which finds more or less of it, or its threshold, which only
+#: drops entities.
 MEANS = ("bias", "threshold")
 
-#: The biases to try, in nats: from -12 to 12, then more closely around the best.
+#: The biases to try, in nats: from -12 to 12 in coarse steps, then in fine steps around the best.
 COARSE_STEP, FINE_STEP, LARGEST_BIAS = 0.5, 0.0625, 12.0
-#: The bias of one label moves spans of others, so all are fitted again, at most so often.
+#: The bias of one label changes the spans of others, so all labels are fitted up to this many times.
 MAX_PASSES = 5
 
 
 class Settings(NamedTuple):
-    """Of a `ChainDecoder`, by label.
+    """Settings of a `ChainDecoder`, by label.
 
     Attributes:
-        decode_bias: in nats.
-        entity_thresholds: probabilities.
+        decode_bias: Numbers of nats.
+        entity_thresholds: Probabilities.
     """
 
     decode_bias: Dict[str, float]
@@ -41,7 +42,7 @@ class Settings(NamedTuple):
     def changed(
         self, label: str, bias: Optional[float] = None, threshold: Optional[float] = None
     ) -> "Settings":
-        """Returns settings with these of one label in place of its own."""
+        """Returns settings in which this label has this bias and threshold, or none."""
         return Settings(
             _replaced(self.decode_bias, label, bias),
             _replaced(self.entity_thresholds, label, threshold),
@@ -49,15 +50,15 @@ class Settings(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What is wanted of a label.
+    """The goal of tuning a label.
 
     Attributes:
-        label: the label to tune.
+        label: The label to tune.
         measure: `"precision"`: the highest recall at a precision of at least `value`. `"recall"`: the
             highest precision at a recall of at least `value`. `"f_beta"`: the highest F score, in which
             recall counts `value` times as much as precision (van Rijsbergen 1979, chapter 7).
             `"macro_f1"`: the highest mean F1 of all labels.
-        value: see there; of no account for `"macro_f1"`.
+        value: The number that `measure` needs; `"macro_f1"` needs none.
     """
 
     label: str
@@ -65,11 +66,11 @@ class Target(NamedTuple):
     value: float = 0.0
 
     def merit(self, counts: np.ndarray, label: int) -> Tuple[bool, float, float]:
-        """Whether the target is met, and then two numbers by which the higher is the better.
+        """Returns whether the target is met, and two numbers to compare: higher is better.
 
         Args:
             counts: (3, C), true positives, predicted and gold.
-            label: the index of the label.
+            label: The index of the label.
         """
         precision, recall, _ = precision_recall_f1(counts[:, label]).tolist()
         if self.measure == "precision":
@@ -87,26 +88,26 @@ class Target(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Sentences that are decoded again and again.
+    """Sentences to decode repeatedly.
 
     Attributes:
         emissions: (B, T, K).
-        tags: (B, T) int64, the gold tags, -1 where unknown.
+        gold_tags: (B, T) int64, -1 where unknown.
         mask: (B, T) bool, right-padded.
     """
 
     emissions: torch.Tensor
-    tags: torch.Tensor
+    gold_tags: torch.Tensor
     mask: torch.Tensor
 
 
 class DecodedEntities(NamedTuple):
-    """The S entities predicted under some settings, those that count.
+    """The S entities that are predicted under some settings and count.
 
     Attributes:
         labels: (S,) int64, indices of labels.
         is_right: (S,) bool.
-        probabilities: (S,) float32; NaN where they were not asked for.
+        probabilities: (S,) float32; NaN if they were not requested.
     """
 
     labels: np.ndarray
@@ -118,10 +119,10 @@ class DecodingTuner:
     """Tries settings of a head's decoder on labelled sentences.
 
     Args:
-        head: whose decoder is tuned; left with whatever was tried last.
-        tags: all tags, in the order of their indices.
-        tag_encoding: how they spell spans.
-        batches: the sentences, on the CPU as the head is.
+        head: The head with the decoder to tune. Its decoder is replaced by each one that is tried.
+        tags: All tags, in the order of their indices.
+        tag_encoding: How the tags spell spans.
+        batches: The sentences, on the CPU, like the head.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class DecodingTuner:
         self.batches = batches
         self._tables = tag_tables(tags, tag_encoding)
         self.labels: List[str] = self._tables.labels
-        gold = [self._match(batch, batch.tags).spans.labels for batch in batches]
+        gold = [self._match(batch, batch.gold_tags).spans.labels for batch in batches]
         self._num_gold = self._count(np.concatenate(gold))
 
     def counts(self, settings: Settings) -> np.ndarray:
@@ -143,20 +144,20 @@ class DecodingTuner:
     def tune(
         self, targets: Sequence[Target], start: Settings, means: Optional[Sequence[str]] = None
     ) -> Settings:
-        """Finds settings that do best by these targets.
+        """Finds the best settings for these targets.
 
-        One label's setting is sought at a time, the others' being what they are, until nothing changes.
-        Of several targets that cannot be had together, that is not the best compromise.
+        The labels are fitted one at a time, while the settings of the others are fixed, until nothing
+        changes. If several targets cannot be met together, the result is not the best compromise.
 
         Args:
-            targets: at most one for each label.
-            start: the settings to start from; what they hold of other labels stays.
-            means: by which to tune, some of `MEANS`; of several, each label takes the one that does
-                better. By default both, but for the macro F1 the bias.
+            targets: At most one for each label.
+            start: The settings to start from. Settings of labels without a target are kept.
+            means: The settings to tune, some of `MEANS`. Given both, each label gets the better one of
+                the two. By default both, but only the bias for the macro F1.
 
         Raises:
-            ConfigurationError: if a target's label is unknown or named twice, or its number is out of
-                range.
+            ConfigurationError: If a target's label is unknown or has another target, or its number is
+                out of range.
         """
         self._check(targets)
         settings = start
@@ -171,7 +172,7 @@ class DecodingTuner:
     def _fit(self, target: Target, settings: Settings, means: Optional[Sequence[str]]) -> Settings:
         means = means or (MEANS[:1] if target.measure == "macro_f1" else MEANS)
         label = self.labels.index(target.label)
-        # Entities below the thresholds of others are no concern of this label.
+        # The thresholds of other labels do not affect the entities of this one.
         others = settings if target.measure == "macro_f1" else Settings(settings.decode_bias, {})
 
         def merit_of(bias: float) -> Tuple[bool, float, float]:
@@ -192,7 +193,7 @@ class DecodingTuner:
     def _cuts(
         self, target: Target, settings: Settings
     ) -> Iterator[Tuple[Tuple[bool, float, float], float]]:
-        """Yields what each threshold of a label does that makes a difference, the lowest first."""
+        """Yields the merit of each threshold of a label that makes a difference, the lowest first."""
         label = self.labels.index(target.label)
         entities = self._decode(settings, with_probabilities=True)
         counts = self._counts(entities)
@@ -218,19 +219,20 @@ class DecodingTuner:
         for batch in self.batches:
             if with_probabilities:
                 predictions = head.predict(batch.emissions, batch.mask)
-                tags, stated = predictions["predicted_tags"], predictions["entity_probabilities"]
+                tags = predictions["predicted_tags"]
+                probabilities = predictions["entity_probabilities"]
             else:
                 tags = head.decode(batch.emissions, batch.mask)
-                stated = torch.full(tags.shape, torch.nan)
+                probabilities = torch.full(tags.shape, torch.nan)
             spans, is_right = self._match(batch, tags)
-            of_spans = stated.numpy()[rows_and_tokens(spans.starts, tags.size(1))]
+            of_spans = probabilities.numpy()[rows_and_tokens(spans.starts, tags.size(1))]
             parts.append((spans.labels, is_right, of_spans))
         return DecodedEntities(*map(np.concatenate, zip(*parts)))
 
     def _match(self, batch: Batch, tags: torch.Tensor) -> SpanMatches:
         predicted, gold = (
             lay_end_to_end(each.numpy(), batch.mask.numpy(), len(self._tags))
-            for each in (tags, batch.tags)
+            for each in (tags, batch.gold_tags)
         )
         return match_spans(self._tables, predicted, gold)
 
@@ -263,7 +265,10 @@ class DecodingTuner:
 
 
 def _by_size(middle: float, reach: float, step: float) -> List[float]:
-    """From `middle - reach` to `middle + reach`, the nearest to 0 first: of equals it is the best."""
+    """Returns numbers from `middle - reach` to `middle + reach`, the nearest to 0 first.
+
+    `max` returns the first of equally good numbers, so a small bias is preferred.
+    """
     num_steps = round(reach / step)
     return sorted((middle + k * step for k in range(-num_steps, num_steps + 1)), key=abs)
 

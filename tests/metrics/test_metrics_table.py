@@ -1,4 +1,4 @@
-from tagger.metrics import format_scores
+from tagger.metrics import format_metrics
 
 MEASURES = ("precision", "recall", "f1-measure", "num-gold")
 
@@ -12,12 +12,12 @@ def cells(text):
 
 
 def test_columns_line_up_with_long_labels():
-    scores = {
+    metrics = {
         **of("LOC", 1.0, 0.5, 2 / 3, 2),
         **of("ORGANISATION", 0.0, 0.0, 0.0, 200_000),
         **of("overall", 0.5, 0.25, 1 / 3, 200_002),
     }
-    lines = format_scores(scores).splitlines()
+    lines = format_metrics(metrics).splitlines()
     assert len({len(line) for line in lines}) == 1
     assert lines[1].split() == ["LOC", "1.0000", "0.5000", "0.6667", "2"]
     assert lines[2].split() == ["ORGANISATION", "0.0000", "0.0000", "0.0000", "200000"]
@@ -25,31 +25,31 @@ def test_columns_line_up_with_long_labels():
 
 
 def test_numbers_of_gold_spans_and_averages_over_tokens_may_be_missing():
-    assert cells(format_scores(of("LOC", 1.0, 0.5, 2 / 3))) == [
+    assert cells(format_metrics(of("LOC", 1.0, 0.5, 2 / 3))) == [
         ["precision", "recall", "F1", "gold"],
         ["LOC", "1.0000", "0.5000", "0.6667"],
     ]
-    assert format_scores({"loss": 3.0}) == ""
+    assert format_metrics({"loss": 3.0}) == ""
 
 
 def test_below_spans_stand_the_averages_over_tokens():
-    scores = {
+    metrics = {
         **of("LOC", 1.0, 0.5, 2 / 3, 2),
         **of("LOC", 1.0, 0.25, 0.4, 5, prefix="token-"),
         **of("overall", 1.0, 0.25, 0.4, 5, prefix="token-"),
     }
-    spans, tokens = format_scores(scores).split("\n\n")
+    spans, tokens = format_metrics(metrics).split("\n\n")
     assert [row[0] for row in cells(spans)] == ["spans", "LOC"]
     assert [row[0] for row in cells(tokens)] == ["tokens", "overall"]
 
 
 def test_where_tags_spell_no_spans_tokens_stand_by_label():
-    (table,) = format_scores(of("NOUN", 1.0, 0.25, 0.4, 5, prefix="token-")).split("\n\n")
+    (table,) = format_metrics(of("NOUN", 1.0, 0.25, 0.4, 5, prefix="token-")).split("\n\n")
     assert cells(table)[1] == ["NOUN", "1.0000", "0.2500", "0.4000", "5"]
 
 
 def test_confusions_have_gold_labels_in_rows():
-    scores = {
+    metrics = {
         **of("LOC", 1.0, 0.5, 2 / 3, 2),
         **of("X>Y", 1.0, 0.5, 2 / 3, 2),
         "confusion-LOC>X>Y": 3,
@@ -57,7 +57,7 @@ def test_confusions_have_gold_labels_in_rows():
         "confusion-spurious>X>Y": 4,
         "token-confusion-O>LOC": 5,
     }
-    _, spans, tokens = format_scores(scores).split("\n\n")
+    _, spans, tokens = format_metrics(metrics).split("\n\n")
     assert cells(spans) == [
         ["spans:", "gold", ">", "predicted", "LOC", "X>Y", "boundary", "both", "missed"],
         ["LOC", ".", "3", ".", ".", "1"],
@@ -70,12 +70,12 @@ def test_confusions_have_gold_labels_in_rows():
 
 
 def test_of_many_labels_the_most_frequent_errors_are_listed():
-    scores, labels = {}, [f"LABEL{number:02}" for number in range(30)]
+    metrics, labels = {}, [f"LABEL{number:02}" for number in range(30)]
     for number, label in enumerate(labels):
-        scores.update(of(label, 1.0, 0.5, 2 / 3, 2))
-        scores[f"confusion-{label}>{label}"] = 1_000
-        scores[f"confusion-{label}>missed"] = number
-    _, errors = format_scores(scores).split("\n\n")
+        metrics.update(of(label, 1.0, 0.5, 2 / 3, 2))
+        metrics[f"confusion-{label}>{label}"] = 1_000
+        metrics[f"confusion-{label}>missed"] = number
+    _, errors = format_metrics(metrics).split("\n\n")
     rows = cells(errors)
     assert rows[0] == ["spans:", "gold", "predicted", "number"]
     assert rows[1:] == [[f"LABEL{n:02}", "missed", str(n)] for n in range(29, 9, -1)]
