@@ -22,21 +22,10 @@ def outer(x):
 """
 
 
-<<<<<<< HEAD
-def outer_of_one(folder):
-    command = [sys.executable, "-c", "from outer import outer; print(outer(1.0))"]
-    return float(subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE).stdout)
-
-
-@pytest.mark.usefixtures("warm_python")
-def test_a_kernel_is_compiled_anew_when_one_that_it_calls_has_changed(tmp_path):
-    shutil.copy(compilation.__file__, tmp_path)
-=======
 @pytest.fixture
 def outer(tmp_path, monkeypatch):
     """Imports the module `outer` as a new process would, and returns its kernel."""
     monkeypatch.syspath_prepend(tmp_path)
->>>>>>> data
     (tmp_path / "outer.py").write_text(OUTER)
 
     def imported(added):
