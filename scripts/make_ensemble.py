@@ -1,9 +1,9 @@
-"""Makes one archive of several sequence taggers, which then decide together.
+"""Makes an ensemble's archive of the archives of several sequence taggers.
 
     python scripts/make_ensemble.py a.tar.gz b.tar.gz -o ensemble.tar.gz [--average marginals]
 
-The taggers must have the same vocabulary and dataset reader, as those have that one config gave from
-several seeds. The archive holds all their weights; `allennlp evaluate` and `predict` take it.
+The taggers must share their vocabulary and dataset reader, for example by training one config with
+several seeds. The new archive holds all weights and works with `allennlp evaluate` and `predict`.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from allennlp.models.model import _DEFAULT_WEIGHTS, remove_keys_from_params
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES
 
-#: What the ensemble's config takes over from the first archive's, where it is there.
+#: The parts of the config that the ensemble takes from the first archive, if it has them.
 SHARED = (
     "dataset_reader",
     "validation_dataset_reader",
@@ -40,24 +40,24 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--average", choices=AVERAGES, default=AVERAGES[0])
     options = parser.parse_args(arguments)
     if options.output.exists():
-        raise SystemExit(f"{options.output} is there already; move it away, or give another name")
+        raise SystemExit(f"{options.output} already exists; move it away, or give another name")
     try:
         make_ensemble(options.archives, options.output, options.average)
     except (ConfigurationError, FileNotFoundError) as error:
         raise SystemExit(str(error)) from None
-    print(f"Wrote {options.output}, {len(options.archives)} taggers that average {options.average}")
+    print(f"Wrote {options.output}: {len(options.archives)} taggers, average of {options.average}")
 
 
 def make_ensemble(paths: Sequence[Path], output: Path, average: str) -> None:
-    """Writes an archive of an ensemble.
+    """Writes an ensemble's archive.
 
     Args:
-        paths: of the members' archives.
-        output: where to write.
-        average: as of `SequenceTaggerEnsemble`.
+        paths: The members' archives.
+        output: The archive to write.
+        average: The `average` of `SequenceTaggerEnsemble`.
 
     Raises:
-        ConfigurationError: if the members do not go together.
+        ConfigurationError: If the members do not fit together.
     """
     archives = [load_archive(path) for path in paths]
     for path, archive in zip(paths, archives):
@@ -79,7 +79,7 @@ def _config(archives: List[Archive], average: str) -> Dict[str, Any]:
     members = []
     for archive in archives:
         params = archive.config.duplicate()["model"]
-        # Files that training started from; AllenNLP leaves them out itself, but not from lists.
+        # Remove paths of pretrained files. AllenNLP does so itself, but not in lists.
         remove_keys_from_params(params)
         members.append(params.as_dict(quiet=True))
     config["model"] = {
@@ -91,16 +91,16 @@ def _config(archives: List[Archive], average: str) -> Dict[str, Any]:
 
 
 def _check_alike(path: Path, archive: Archive, first_path: Path, first: Archive) -> None:
-    remedy = "train the members from one config and the same data, with different seeds"
+    remedy = "train the members from one config and one set of data, with different seeds"
     if archive.config["dataset_reader"].as_dict(quiet=True) != first.config[
         "dataset_reader"
     ].as_dict(quiet=True):
-        raise ConfigurationError(f"{path} has another `dataset_reader` than {first_path}; {remedy}")
+        raise ConfigurationError(f"{path} and {first_path} differ in `dataset_reader`; {remedy}")
     entries, expected = _entries(archive.model.vocab), _entries(first.model.vocab)
     for namespace in sorted(entries.keys() | expected.keys()):
         if entries.get(namespace) != expected.get(namespace):
             raise ConfigurationError(
-                f"{path} has another vocabulary than {first_path}, in namespace `{namespace}`; {remedy}"
+                f"{path} and {first_path} differ in the vocabulary's namespace `{namespace}`; {remedy}"
             )
 
 

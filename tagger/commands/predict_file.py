@@ -1,4 +1,4 @@
-"""The subcommand `predict-file`: predicts a large file, and goes on where it was killed.
+"""The subcommand `predict-file`: predicts a large file and resumes a killed run.
 
 allennlp predict-file model.tar.gz texts.jsonl -o predictions.jsonl
 """
@@ -20,64 +20,63 @@ from allennlp.common.util import lazy_groups_of
 from allennlp.models.archival import load_archive
 from allennlp.predictors import Predictor
 
-#: Torch's oneDNN keeps the code of the last 1,024 shapes it has met, which takes hundreds of megabytes.
+#: By default torch's oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 
 @Subcommand.register("predict-file")
 class PredictFile(Subcommand):
-    """Writes what `allennlp predict --silent` writes, but goes on with what a killed run has written."""
+    """Writes the same predictions as `allennlp predict --silent`, but can resume a killed run."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         """Adds the subcommand's options."""
-        description = (
-            "Predict a file of any size. What a killed run of the same command has written is kept."
-        )
+        description = "Predict a file of any size. Repeat the command to resume a killed run."
         subparser = parser.add_parser(
             self.name, description=description, help="Predict a large file, resumably."
         )
         subparser.add_argument("archive_file", type=str, help="the archived model")
-        subparser.add_argument("input_file", type=str, help="what `allennlp predict` takes")
+        subparser.add_argument("input_file", type=str, help="a file as for `allennlp predict`")
         subparser.add_argument(
             "-o",
             "--output",
             type=Path,
             required=True,
-            help="the file to write, a line of JSON each",
+            help="the file to write, one line of JSON per input",
         )
         subparser.add_argument(
             "--window",
             type=int,
             default=2048,
-            help="how many inputs are read, sorted by length, predicted and written at a time",
+            help="how many inputs to read, sort by length, predict and write at a time",
         )
         subparser.add_argument(
             "--use-dataset-reader",
             action="store_true",
-            help="the file is one of the model's dataset reader, not of texts or JSON lines",
+            help="read the file with the model's dataset reader, not as texts or JSON lines",
         )
-        subparser.add_argument("--force", action="store_true", help="begin anew")
-        subparser.add_argument("--cuda-device", type=int, default=-1, help="id of GPU to use")
+        subparser.add_argument("--force", action="store_true", help="overwrite the output")
         subparser.add_argument(
-            "--overrides", default="", help="JSON that overrides the archive's config"
+            "--cuda-device", type=int, default=-1, help="the GPU's id; -1 for the CPU"
+        )
+        subparser.add_argument(
+            "--overrides", default="", help="JSON to override the archive's config"
         )
         subparser.add_argument(
             "--predictor-args",
             type=json.loads,
             default={},
-            help="JSON of the predictor's arguments",
+            help="the predictor's arguments as JSON",
         )
         subparser.set_defaults(func=predict_file_from_args)
         return subparser
 
 
 def predict_file_from_args(args: argparse.Namespace) -> None:
-    """Runs the subcommand; what cannot be done is said on standard error, with exit status 1."""
+    """Runs the subcommand; prints errors to standard error and exits with status 1."""
     try:
         if args.output.exists() and not args.force:
             raise ConfigurationError(
-                f"`--output` {args.output} is there already, and whole; give another name, or "
-                "add --force"
+                f"`--output` {args.output} already exists; give another name, or add --force"
             )
         if args.window < 1:
             raise ConfigurationError(f"`--window` must be at least 1; got {args.window}")
@@ -102,28 +101,28 @@ def predict_file(
     window: int = 2048,
     use_dataset_reader: bool = False,
 ) -> None:
-    """Predicts a file, a window of inputs at a time, so that memory does not grow with it.
+    """Predicts a file, a window of inputs at a time, so memory does not grow with the file.
 
-    It writes to a file beside `output`, with `.unfinished` added to the name until the end. If that is
-    there already, all whole windows in it are kept, and the rest is predicted. The same command gives
-    the same bytes then as a run that was not killed.
+    Until the end it writes to a file beside `output`, with `.unfinished` added to the name. If that file
+    exists already, it keeps all whole windows in it and predicts the rest. The bytes are then the same
+    as those of a run that was not killed.
 
     Args:
-        predictor: of the model.
-        input_file: lines as `predictor.load_line` reads them, or a file of the dataset reader.
-        output: where to write, a line for each input.
-        window: how many inputs are predicted and written at a time.
-        use_dataset_reader: whether the input is a file of the dataset reader.
+        predictor: The model's predictor.
+        input_file: A file of lines for `predictor.load_line`, or for the dataset reader.
+        output: The file to write, one line per input.
+        window: How many inputs to predict and write at a time.
+        use_dataset_reader: Whether to read the input with the dataset reader.
 
     Raises:
-        ConfigurationError: if what a killed run has written is not what is predicted now.
+        ConfigurationError: If the unfinished file holds other predictions than those made now.
     """
     inputs = _inputs(predictor, input_file, use_dataset_reader)
     total = None if use_dataset_reader else sum(1 for _ in _lines(input_file))
     unfinished = _unfinished(output)
 
     def predict(batch: List[Any]) -> List[bytes]:
-        """The lines to write."""
+        """Returns the lines to write."""
         predictions = (
             predictor.predict_batch_instance(batch)
             if use_dataset_reader
@@ -134,7 +133,7 @@ def predict_file(
     with open(unfinished, "a+b") as file:
         num_kept = _keep_whole_windows(file, window)
         if num_kept > 0:
-            # The last window that was written is predicted again, to see whether it is the same run.
+            # Predict the last written window again to check that it is the same run.
             next(islice(inputs, num_kept - window, num_kept - window), None)
             last = list(islice(inputs, window))
             _check_same_run(unfinished, num_kept - window, predict(last))
@@ -149,7 +148,7 @@ def predict_file(
     os.replace(unfinished, output)
     print(f"Wrote {output}")
     print(
-        f"{num_kept} predictions were there; {num_new} took {seconds:.1f} s, {num_new / seconds:.0f} a "
+        f"Kept {num_kept} predictions; made {num_new} in {seconds:.1f} s, {num_new / seconds:.0f} per "
         f"second"
     )
 
@@ -170,7 +169,7 @@ def _inputs(predictor: Predictor, path: str, use_dataset_reader: bool) -> Iterat
 
 
 def _keep_whole_windows(file: BinaryIO, window: int) -> int:
-    """Cuts off a window that was not written whole; returns how many lines are left."""
+    """Cuts off an incomplete last window and returns the number of lines left."""
     file.seek(0)
     num_lines = end = position = 0
     for line in file:
@@ -184,7 +183,7 @@ def _keep_whole_windows(file: BinaryIO, window: int) -> int:
 
 
 def _check_same_run(unfinished: Path, start: int, expected: List[bytes]) -> None:
-    """Compares predictions with those written from line `start` on, all but their probabilities."""
+    """Compares predictions, without probabilities, with those written from line `start` on."""
     with open(unfinished, "rb") as lines:
         written = islice(lines, start, None)
         for number, (line, anew) in enumerate(
@@ -192,11 +191,12 @@ def _check_same_run(unfinished: Path, start: int, expected: List[bytes]) -> None
         ):
             if _without_probabilities(line) != _without_probabilities(anew):
                 raise ConfigurationError(
-                    f"{unfinished}:{number}: this is not what is predicted now, another model, input or "
-                    f"`--window` made it; repeat that command, or add --force to begin anew"
+                    f"{unfinished}:{number}: this line differs from what is predicted now, so it comes "
+                    f"from another model, input or `--window`; repeat that command, or add --force to "
+                    f"start again"
                 )
 
 
 def _without_probabilities(line: bytes) -> Any:
-    # Another number of threads or another machine may round otherwise.
+    # Other numbers of threads and other machines may round differently.
     return json.loads(line, parse_float=lambda _: None)

@@ -1,4 +1,4 @@
-"""Gives labels to new documents."""
+"""Labels new documents."""
 
 import json
 
@@ -13,19 +13,18 @@ from tagger.predictors.batched_predictor import BatchedPredictor
 class DocumentClassifierPredictor(BatchedPredictor):
     """Labels documents.
 
-    A line of input is plain text, or a JSON object with a `text`. Each prediction is a JSON object with
-    `labels`, a list, and `probabilities`, an object from labels to numbers.
-
-    Args: those of `BatchedPredictor`.
+    An input line is plain text or a JSON object with a `text`. Each prediction is a JSON object with
+    `labels`, a list, and `probabilities`, an object that maps labels to numbers. The arguments are those
+    of `BatchedPredictor`.
     """
 
-    gold = "labels"
+    gold_field = "labels"
 
     def load_line(self, line: str) -> JsonDict:
-        """Reads a line of input: a JSON object, or else plain text.
+        """Reads an input line: a JSON object or plain text.
 
         Raises:
-            ValueError: if a JSON object has no text.
+            ValueError: If a JSON object has no text.
         """
         try:
             document = json.loads(line)
@@ -35,7 +34,7 @@ class DocumentClassifierPredictor(BatchedPredictor):
             return {"text": line.strip()}
         if not isinstance(document.get("text"), str):
             raise ValueError(
-                f"a line of input must be plain text, or a JSON object with a `text`; got "
+                f"an input line must be plain text or a JSON object with a `text`; got "
                 f"{line.strip()!r}"
             )
         return document

@@ -76,9 +76,7 @@ def test_settings_can_be_overridden(trained):
 @pytest.mark.slow
 def test_what_is_out_of_reach_writes_nothing(run, detuned, tmp_path):
     # By a threshold no more entities are found.
-    message = (
-        "recall of 1 for `LOC` is out of reach, the best found has precision 0.0000 and recall"
-    )
+    message = "recall of 1 for `LOC` is out of reach; the best settings found have precision 0.0000"
     with pytest.raises(SystemExit, match=message):
         run("-o", tmp_path / "tuned.tar.gz", "--recall", "LOC=1", "--by", "threshold")
     assert list(tmp_path.iterdir()) == [detuned]
@@ -90,7 +88,7 @@ def test_archives_are_overwritten_only_on_demand(run, detuned, tmp_path):
         run("-o", detuned, "--macro-f1", "--force")
     output = tmp_path / "tuned.tar.gz"
     output.write_text("mine")
-    with pytest.raises(SystemExit, match="is there already.*--force"):
+    with pytest.raises(SystemExit, match="already exists.*--force"):
         run("-o", output, "--macro-f1")
     assert output.read_text() == "mine"
     run("-o", output, "--f-beta", "PER=1", "--by", "threshold", "--force")

@@ -79,7 +79,7 @@ def test_an_archive_predicts_as_the_trained_model_did(train):
     assert sorted(prediction["labels"]) == ["grain", "oil"]
     assert set(prediction["probabilities"]) == set(TOPICS)
     assert predictor.load_line('{"text": "a"}') == {"text": "a"}
-    with pytest.raises(ValueError, match="must be plain text, or a JSON object with a `text`"):
+    with pytest.raises(ValueError, match="must be plain text or a JSON object with a `text`"):
         predictor.load_line('{"txt": "a"}')
 
 

@@ -180,9 +180,9 @@ def test_members_that_do_not_go_together_are_refused(head, instances):
     with pytest.raises(ConfigurationError, match="`members` must hold at least one"):
         SequenceTaggerEnsemble(tagger.vocab, [], "emissions")
     other = build(instances, "softmax")
-    with pytest.raises(ConfigurationError, match="number 1, a `SoftmaxHead`, has not the param"):
+    with pytest.raises(ConfigurationError, match="number 1 has a `SoftmaxHead`, which differs"):
         ensemble([tagger, other], "emissions")
-    with pytest.raises(ConfigurationError, match="number 0 is a `Model`"):
+    with pytest.raises(ConfigurationError, match="got number 0, a `Model`"):
         SequenceTaggerEnsemble(tagger.vocab, [Model(tagger.vocab)], "emissions")
 
 
@@ -239,10 +239,12 @@ def test_another_vocabulary_is_refused_and_nothing_is_overwritten(trained, tmp_p
     words = folder / "vocabulary/tokens.txt"
     words.write_text(words.read_text().replace("Nordbank", "Southbank"))
     output = tmp_path / "both.tar.gz"
-    with pytest.raises(SystemExit, match="other has another vocabulary.*namespace `tokens`"):
+    with pytest.raises(
+        SystemExit, match="other and .* differ in the vocabulary's namespace `tokens`"
+    ):
         make_ensemble([str(trained / "model.tar.gz"), str(folder), "-o", str(output)])
     output.write_text("mine")
-    with pytest.raises(SystemExit, match="both.tar.gz is there already"):
+    with pytest.raises(SystemExit, match="both.tar.gz already exists"):
         make_ensemble([str(trained / "model.tar.gz"), "-o", str(output)])
     assert output.read_text() == "mine"
 

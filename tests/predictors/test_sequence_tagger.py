@@ -117,7 +117,7 @@ def test_inputs_that_make_no_sentence_are_refused(predictor, inputs, message):
 
 
 def test_line_that_is_almost_json_is_refused(predictor):
-    with pytest.raises(ValueError, match="opens with a brace but is no JSON object"):
+    with pytest.raises(ValueError, match="starts with a brace but is no JSON object"):
         predictor.load_line('{"sentence": "missing quote}')
 
 

@@ -86,7 +86,9 @@ def test_results_survive_the_file_that_the_script_reads(results, tmp_path):
 
 def test_results_of_another_study_are_refused(tmp_path):
     write_results([Result({"variant": "plain", "seed": 1}, {"f1": 1})], tmp_path / "results.csv")
-    with pytest.raises(SystemExit, match="columns variant, seed, f1; results of a weighting"):
+    with pytest.raises(
+        SystemExit, match="must have the columns strategy, .* got variant, seed, f1"
+    ):
         report.main([str(tmp_path / "results.csv"), "-o", str(tmp_path / "study.html")])
 
 
@@ -95,12 +97,12 @@ def test_a_cell_that_is_no_number_is_named(results, tmp_path):
     write_results(results[:1], path)
     path.write_text(path.read_text().replace(",0.5,", ",half,", 1))
     with pytest.raises(
-        SystemExit, match=r"results.csv:2: .*'half'; weights, seeds and metrics are"
+        SystemExit, match=r"results.csv:2: .*'half'; weights, seeds and metrics must"
     ):
         report.main([str(path), "-o", str(tmp_path / "study.html")])
 
 
 def test_no_results_and_unknown_levels_are_refused(results, tmp_path):
     for arguments in ([], {}), (results, {"level": "words"}):
-        with pytest.raises(ValueError, match="`level` be one of tokens, spans; got"):
+        with pytest.raises(ValueError, match="`level` must be one of tokens, spans; got"):
             write_study_report(arguments[0], tmp_path / "study.html", **arguments[1])

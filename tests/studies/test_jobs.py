@@ -100,7 +100,7 @@ def test_the_summary_has_mean_and_standard_deviation_over_seeds():
         "| CRF | 60.0 ± 14.1 | 40.0 ± 14.1 | 2 |",
         "| softmax | 25.0 | 50.0 | 1 |",
     ]
-    with pytest.raises(ValueError, match="metric 'c', which the run"):
+    with pytest.raises(ValueError, match="metric 'c', which the run .* lacks"):
         format_summary(results, [Column("C", ["c"])])
 
 
