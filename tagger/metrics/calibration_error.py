@@ -8,7 +8,6 @@ from allennlp.data import Vocabulary
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
-from tagger.data.fields import tags_in_order
 from tagger.metrics.calibration import (
     count_calibration,
     expected_calibration_error,
@@ -16,6 +15,7 @@ from tagger.metrics.calibration import (
 )
 from tagger.metrics.span_counts import lay_end_to_end, rows_and_tokens, tag_tables
 from tagger.metrics.span_matches import match_spans
+from tagger.vocabulary import tags_in_order
 
 
 @Metric.register("calibration_error")

@@ -8,9 +8,9 @@ from allennlp.data import Vocabulary
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
-from tagger.data.fields import tags_in_order
 from tagger.metrics.auc import NUM_BINS, area_under_curve, count_probabilities
 from tagger.metrics.label_scores import MEASURES, macro_average, scores_by_label
+from tagger.vocabulary import tags_in_order
 
 
 @Metric.register("multi_label_scores")

@@ -9,7 +9,6 @@ from allennlp.data import Vocabulary
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
-from tagger.data.fields import tags_in_order
 from tagger.metrics.label_scores import counts_of_confusions, named_confusions, scores_by_label
 from tagger.metrics.span_counts import (
     GOLD_FATES,
@@ -20,6 +19,7 @@ from tagger.metrics.span_counts import (
     tag_tables,
 )
 from tagger.metrics.token_counts import NO_LABEL, count_tokens
+from tagger.vocabulary import tags_in_order
 
 
 @Metric.register("tag_scores")

@@ -11,10 +11,10 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from tagger.data.fields import tags_in_order
 from tagger.label_encoding import complete_tags, infer_encoding
 from tagger.models.scored_model import ScoredModel
 from tagger.modules.heads import TaggingHead
+from tagger.vocabulary import tags_in_order
 
 LOSS_REDUCTIONS = ("sentence", "token", "sum")
 

@@ -6,8 +6,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.data.label_counts import LabelCounts
+from tagger.vocabulary import tags_in_order
 
 _NOT_COUNTED = -1
 

@@ -8,10 +8,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.metrics import MultiLabelScores
 from tagger.modules.counted_labels import CountedLabels
 from tagger.threshold_tuning import TuningTarget, check_tuning_target, tune_thresholds
+from tagger.vocabulary import tags_in_order
 
 
 class LabelThresholds(torch.nn.Module):

@@ -8,10 +8,10 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.did_you_mean import did_you_mean
 from tagger.label_encoding import labels_of_tags
 from tagger.modules.weight_rules import WeightRule, format_weights
+from tagger.vocabulary import tags_in_order
 
 logger = logging.getLogger(__name__)
 

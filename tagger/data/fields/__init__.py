@@ -2,4 +2,3 @@
 
 from tagger.data.fields.label_sets_field import LabelSetsField as LabelSetsField
 from tagger.data.fields.tag_field import TagField as TagField
-from tagger.data.fields.tag_field import tags_in_order as tags_in_order

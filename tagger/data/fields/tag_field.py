@@ -2,7 +2,6 @@
 
 from typing import Dict, Iterable, List, Optional
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.fields import SequenceField, SequenceLabelField
 
@@ -74,22 +73,3 @@ def check_vocabulary_holds(tags: Iterable[str], vocab: Vocabulary, label_namespa
                 f"{', '.join(indices)}). Leave such sentences out, or train with it in the "
                 f"config's `vocabulary`: {{tokens_to_add: {{{label_namespace}: ['{tag}']}}}}"
             )
-
-
-def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:
-    """Returns the vocabulary's tags in the order of their indices.
-
-    Raises:
-        ConfigurationError: If it has none.
-
-    Example:
-        >>> tags_in_order(Vocabulary({"labels": {"O": 7, "B-PER": 2, "I-PER": 1}}), "labels")
-        ['O', 'B-PER', 'I-PER']
-    """
-    tags = vocab.get_index_to_token_vocabulary(label_namespace)
-    if not tags:
-        raise ConfigurationError(
-            f"the vocabulary has no tags in its namespace `{label_namespace}`; check that the dataset "
-            "reader reads tags, and that `label_namespace` is the same everywhere in the config"
-        )
-    return [tags[k] for k in range(len(tags))]

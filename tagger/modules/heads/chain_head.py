@@ -5,12 +5,12 @@ from typing import Any, Dict, List, Optional
 import torch
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.linear_chain import ChainScores, tag_marginals
 from tagger.metrics import CalibrationError
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.entity_finder import Entities, EntityFinder
 from tagger.modules.heads.tagging_head import TaggingHead
+from tagger.vocabulary import tags_in_order
 
 
 class ChainHead(TaggingHead):

@@ -6,13 +6,13 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.linear_chain import ChainScores
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.legal_transitions import legal_transitions
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.tag_weighting import TagWeighting
+from tagger.vocabulary import tags_in_order
 
 
 @TaggingHead.register("crf")

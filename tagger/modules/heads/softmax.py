@@ -6,12 +6,12 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.linear_chain import ChainScores
 from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.legal_transitions import legal_transitions
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.token_losses import CrossEntropyLoss, TokenLoss
+from tagger.vocabulary import tags_in_order
 
 
 @TaggingHead.register("softmax")

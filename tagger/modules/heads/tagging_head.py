@@ -6,8 +6,8 @@ import torch
 from allennlp.common import Registrable
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.metrics import TagScores
+from tagger.vocabulary import tags_in_order
 
 
 class TaggingHead(torch.nn.Module, Registrable):

@@ -7,12 +7,12 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.data.label_counts import LabelCounts
 from tagger.did_you_mean import did_you_mean
 from tagger.modules.multi_label_losses.formulas import focal_terms
 from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss
 from tagger.modules.weight_rules import WeightRule
+from tagger.vocabulary import tags_in_order
 
 
 @MultiLabelLoss.register("binary_cross_entropy")

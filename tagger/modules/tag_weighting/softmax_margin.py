@@ -7,11 +7,11 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.did_you_mean import did_you_mean
 from tagger.label_encoding import labels_of_tags
 from tagger.linear_chain import ChainScores, allowed_tags, log_likelihood
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
+from tagger.vocabulary import tags_in_order
 
 #: One cost for all labels, or some labels' own, the others' being 0.
 LabelCosts = Union[float, Dict[str, float]]
