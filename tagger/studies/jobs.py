@@ -138,6 +138,8 @@ def run_jobs(
         # A stopped study must not leave jobs that still write when it is started again.
         for process, _ in running.values():
             process.terminate()
+        for process, _ in running.values():
+            process.join()
         signal.signal(signal.SIGTERM, before)
     return [job for job in todo if not job.is_finished(study)]
 

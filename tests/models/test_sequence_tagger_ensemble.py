@@ -1,10 +1,10 @@
 import json
 import shutil
-import subprocess
 import sys
 
 import pytest
 import torch
+from allennlp.commands import main
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -197,17 +197,23 @@ def trained_otherwise(tmp_path_factory):
     return folder
 
 
-def run(*arguments, folder):
-    command = [sys.executable, "-m", "allennlp", *map(str, arguments)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2_000:]
+@pytest.fixture
+def run(monkeypatch):
+    """Runs a command of AllenNLP."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
+        main(prog="allennlp")
+
+    return run
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("average", ["emissions", "marginals"])
 def test_an_archive_of_archives_is_evaluated_and_predicts(
-    average, trained, trained_otherwise, tmp_path
+    average, trained, trained_otherwise, run, tmp_path, monkeypatch
 ):
+    monkeypatch.chdir(tmp_path)
     paths = []
     for name, folder in {"a": trained, "b": trained_otherwise}.items():
         paths.append(tmp_path / f"{name}.tar.gz")
@@ -219,17 +225,17 @@ def test_an_archive_of_archives_is_evaluated_and_predicts(
     for path in paths:
         path.unlink()
     test_file = ROOT / "data/toy/test.txt"
-    run("evaluate", output, test_file, "--output-file", "scores.json", folder=tmp_path)
+    run("evaluate", output, test_file, "--output-file", "metrics.json")
     options = ["--use-dataset-reader", "--silent", "--output-file", "predictions.jsonl"]
-    run("predict", output, test_file, *options, folder=tmp_path)
+    run("predict", output, test_file, *options)
     both = ensemble(members, average)
     reader = load_archive(trained / "model.tar.gz").dataset_reader
     expected = both.forward_on_instances(list(reader.read(test_file)))
     lines = (tmp_path / "predictions.jsonl").read_text().splitlines()
     assert [json.loads(line)["tags"] for line in lines] == [each["tags"] for each in expected]
-    scores = json.loads((tmp_path / "scores.json").read_text())
-    expected_scores = both.get_metrics(reset=True)
-    assert {name: scores[name] for name in expected_scores} == pytest.approx(expected_scores)
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    expected_metrics = both.get_metrics(reset=True)
+    assert {name: metrics[name] for name in expected_metrics} == pytest.approx(expected_metrics)
 
 
 @pytest.mark.slow

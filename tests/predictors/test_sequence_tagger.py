@@ -103,7 +103,7 @@ def test_plain_labels_have_no_entities(predictor, fixed_tags, archive):
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({}, "`inputs` must hold `sentence`, a text, or `tokens`, a list of words"),
+        ({}, "`inputs` must hold `sentence`, a text, or `tokens`, a list of non-empty words"),
         ({"tokens": "a b"}, "`inputs` must hold"),
         ({"tokens": ["a", ""]}, "`inputs` must hold"),
         ({"sentence": 3}, "`inputs` must hold"),
