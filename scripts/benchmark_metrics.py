@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Compares the speed of `TagScores` with seqeval's on synthetic tags, after checking that they agree.
+"""Compares the speed of `TagMetrics` with seqeval's on synthetic tags, after checking that they agree.
 
 Ours are scores of spans and tokens and all confusions, seqeval's the scores of spans.
 
@@ -15,7 +15,7 @@ import torch
 from allennlp.data import Vocabulary
 from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
-from tagger.metrics import TagScores
+from tagger.metrics import TagMetrics
 
 LABELS = ("LOC", "MISC", "ORG", "PER")
 TAGS = ["O"] + [f"{prefix}-{label}" for label in LABELS for prefix in "BI"]
@@ -35,7 +35,7 @@ def main() -> None:
     gold_strings, predicted_strings = to_strings(gold), to_strings(predicted)
 
     def ours(batch_size: int) -> List[float]:
-        metric = TagScores(vocabulary)
+        metric = TagMetrics(vocabulary)
         for start in range(0, num_sentences, batch_size):
             batch = slice(start, start + batch_size)
             metric(predicted_tensor[batch], gold_tensor[batch])
@@ -59,7 +59,7 @@ def main() -> None:
     for batch_size in (BATCH_SIZE, num_sentences):
         seconds = best_seconds(lambda size=batch_size: ours(size))  # type: ignore[misc]
         print(
-            f"TagScores, batches of {batch_size:6d} {seconds:8.2f} s, "
+            f"TagMetrics, batches of {batch_size:6d} {seconds:8.2f} s, "
             f"{seqeval_seconds / seconds:.0f} times as fast"
         )
 

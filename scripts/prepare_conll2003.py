@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Dict, NamedTuple, Optional, Sequence, cast
 
 from tagger.data import ColumnDatasetReader, TagField
-from tagger.label_encoding import tags_to_spans
+from tagger.spans import tags_to_spans
 
 LICENCE = """\
 The text of CoNLL-2003 is (c) Reuters and for research use only: ask NIST for the Reuters Corpus (RCV1,

@@ -21,7 +21,7 @@ fi
 echo "== Scores on the test addresses =="
 [ -e $run/test_scores.json ] ||
   allennlp evaluate $run/model.tar.gz data/us_addresses/test.txt --output-file $run/test_scores.json >/dev/null
-python scripts/show_scores.py $run/test_scores.json
+python scripts/show_metrics.py $run/test_scores.json
 
 echo "== Tagged addresses =="
 [ $# -gt 0 ] || set -- '1600 Pennsylvania Avenue NW, Washington, DC 20500' 'PO Box 77, 4 Old Mill Rd Apt 2B, Salem MA'

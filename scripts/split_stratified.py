@@ -17,7 +17,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
 from tagger.data.column_file import read_sentences
 from tagger.data.stratified_split import stratified_split
-from tagger.label_encoding import labels_of_tags
+from tagger.spans import labels_of_tags
 
 PARTS = ("train", "dev", "test")
 

@@ -38,6 +38,7 @@ def test_python_runs(block):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_commands_that_need_only_this_project_run(tmp_path):
     (block,) = (block for block in blocks("bash") if "data/toy" in block)
     for folder in ("training_config", "data"):

@@ -1,6 +1,8 @@
 import pytest
 from allennlp.common import FromParams, Lazy, Params, Registrable
 from allennlp.common.checks import ConfigurationError
+from allennlp.training.callbacks import TrainerCallback
+from allennlp.training.metrics import Metric
 
 from tagger.renamed import register_renamed, renamed_keys
 
@@ -66,6 +68,21 @@ def test_an_old_name_calls_the_constructor_of_the_new_one():
 def test_the_new_name_does_not_warn():
     assert Drink.from_params(Params({"type": "tea", "sugar": 2})).content == (2, False)
     assert Drink.from_params(Params({"type": "strong_coffee", "cups": 1})).spoons == 3
+
+
+@pytest.mark.parametrize(
+    ("base", "old", "new"),
+    [
+        (Metric, "multi_label_scores", "multi_label_metrics"),
+        (Metric, "tag_scores", "tag_metrics"),
+        (TrainerCallback, "show_scores", "show_metrics"),
+    ],
+)
+def test_the_old_names_of_this_project_are_known(base, old, new):
+    assert base.resolve_class_name(old)[0] is base.by_name(new)
+    warns = pytest.warns(FutureWarning, match=f"{old!r} has a new name; write `type: {new!r}`")
+    with warns, pytest.raises(TypeError, match="missing 1 required positional argument"):
+        base.by_name(old)()
 
 
 def test_a_wrong_argument_under_an_old_name_is_refused_as_under_the_new_one():

@@ -9,7 +9,28 @@
 //
 // Fields with two colons are numbers and names to turn; AllenNLP does not see them.
 // A word is embedded as a vector and as a convolution over its characters (Ma & Hovy 2016).
-{
+
+// How alike two names are: the pairs of letters that they share, among all that they have.
+local likeness(a, b) =
+  local pairs(name) = std.set([name[i:i + 2] for i in std.range(0, std.length(name) - 2)]);
+  2 * std.length(std.setInter(pairs(a), pairs(b))) / (std.length(pairs(a)) + std.length(pairs(b)));
+
+// The names of a config's fields with two colons, sorted.
+local hidden_fields(config) = std.setDiff(std.objectFieldsAll(config), std.objectFields(config));
+
+// Refuses a field with two colons that the template does not read: it would do nothing.
+local checked(template) =
+  local known = hidden_fields(template);
+  template {
+    assert
+      local unknown = std.setDiff(hidden_fields(self), known);
+      unknown == [] ||
+      local closest = std.sort(known, function(name) -likeness(name, unknown[0]))[0];
+      error '`%s::` is no field of the template; did you mean `%s::`? The fields are: %s. For a name of your '
+            % [unknown[0], closest, std.join(', ', known)] + 'own, use `local`.',
+  };
+
+checked({
   // Data.
   source_encoding:: error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL or BMES',
   tag_encoding:: 'BIOUL',
@@ -120,6 +141,6 @@
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
     // The first is for class weights by rule; without one it does nothing.
-    callbacks: ['training_counts', 'show_scores'],
+    callbacks: ['training_counts', 'show_metrics'],
   },
-}
+})

@@ -22,11 +22,11 @@ from allennlp.data import DatasetReader
 from allennlp.models.archival import CONFIG_NAME, load_archive
 from allennlp.nn.util import get_text_field_mask, move_to_device
 
-from tagger.decoding_tuning import MEANS, Batch, DecodingTuner, Settings, Target
-from tagger.metrics import format_scores
-from tagger.metrics.label_scores import precision_recall_f1, scores_by_label
+from tagger.metrics import format_metrics
+from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
 from tagger.models import SequenceTagger
 from tagger.modules.heads import ChainHead
+from tagger.tuning.decoding import MEANS, Batch, DecodingTuner, Settings, Target
 
 
 @Subcommand.register("tune-decoding")
@@ -115,7 +115,9 @@ def tune_decoding(args: argparse.Namespace) -> None:
     targets = _targets(args, tuner.labels)
     tuned = tuner.tune(targets, start, [args.by] if args.by else None)
     for title, settings in {"Before": start, "After": tuned}.items():
-        print(f"{title}\n{format_scores(scores_by_label(tuner.labels, tuner.counts(settings)))}\n")
+        print(
+            f"{title}\n{format_metrics(metrics_by_label(tuner.labels, tuner.counts(settings)))}\n"
+        )
     _check_reached(targets, tuner, tuned)
     for name, values in tuned._asdict().items():
         print(f"{name}: {json.dumps(values, sort_keys=True)}")

@@ -123,7 +123,7 @@ class DocumentClassifier(ScoredModel):
         output["probabilities"] = probabilities
         output["predicted_labels"] = self.thresholds(probabilities)
         if labels is not None:
-            self.thresholds.score(probabilities, labels)
+            self.thresholds.measure(probabilities, labels)
         return output
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:

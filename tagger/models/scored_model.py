@@ -5,7 +5,7 @@ from typing import Dict, List
 
 from allennlp.models import Model
 
-from tagger.metrics import format_scores, headlines
+from tagger.metrics import format_metrics, progress_metrics
 
 logger = logging.getLogger(__name__)
 
@@ -13,14 +13,14 @@ logger = logging.getLogger(__name__)
 class ScoredModel(Model):
     """A model that logs a table of its scores at the end of `allennlp evaluate`.
 
-    A trainer asks for scores in every epoch, and its callback `show_scores` logs the best epoch's table
+    A trainer asks for scores in every epoch, and its callback `show_metrics` logs the best epoch's table
     in the end. So a model that has been asked while it was training logs none until that callback
     sets `is_in_training` to false.
 
     Attributes:
         is_in_training: whether scores are those of an epoch among others.
         confusions: what was taken for what in the last pass that was not of training, by name as in
-            `TagScores.get_confusions`.
+            `TagMetrics.get_confusions`.
     """
 
     training_metrics: bool = False
@@ -55,7 +55,7 @@ class ScoredModel(Model):
             if not self.training_metrics:
                 return {}
         if not reset:
-            return headlines(self.get_scores(reset))
+            return progress_metrics(self.get_scores(reset))
         confusions, tables = self.get_confusions(), self.get_tables()
         scores = self.get_scores(reset)
         if self.training:
@@ -64,5 +64,5 @@ class ScoredModel(Model):
         if self.is_in_training:
             return scores
         scores.update(confusions)
-        logger.info("Scores\n%s", "\n\n".join([format_scores(scores), *tables]))
+        logger.info("Scores\n%s", "\n\n".join([format_metrics(scores), *tables]))
         return scores

@@ -11,9 +11,9 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from tagger.label_encoding import complete_tags, infer_encoding
 from tagger.models.scored_model import ScoredModel
 from tagger.modules.heads import TaggingHead
+from tagger.spans import complete_tags, infer_encoding
 from tagger.vocabulary import tags_in_order
 
 LOSS_REDUCTIONS = ("sentence", "token", "sum")
@@ -80,7 +80,7 @@ class SequenceTagger(ScoredModel):
         self.tags = tags_in_order(vocab, label_namespace)
         self.tag_encoding = tag_encoding or infer_encoding(self.tags)
         self.projection = torch.nn.Linear(encoder.get_output_dim(), len(self.tags))
-        head.prepare_scores(vocab, label_namespace, self.tag_encoding)
+        head.prepare_metrics(vocab, label_namespace, self.tag_encoding)
         if initializer is not None:
             initializer(self)
 
@@ -152,7 +152,7 @@ class SequenceTagger(ScoredModel):
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]
         if tags is not None:
-            self.head.score(predictions, tags, mask)
+            self.head.measure(predictions, tags, mask)
         return output
 
     def emissions(self, tokens: TextFieldTensors, mask: torch.Tensor) -> torch.Tensor:

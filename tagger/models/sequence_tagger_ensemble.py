@@ -66,7 +66,7 @@ class SequenceTaggerEnsemble(SequenceTagger):
             decoder = self.head.decoder
             self.head = MixtureHead(vocab, self.label_namespace, self.tag_encoding)
             self.head.decoder = decoder
-            self.head.prepare_scores(vocab, self.label_namespace, self.tag_encoding)
+            self.head.prepare_metrics(vocab, self.label_namespace, self.tag_encoding)
         self.members = torch.nn.ModuleList(taggers)
 
     def emissions(self, tokens: TextFieldTensors, mask: torch.Tensor) -> torch.Tensor:

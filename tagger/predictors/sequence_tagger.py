@@ -11,9 +11,9 @@ from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from tagger.label_encoding import tags_to_spans
 from tagger.modules.heads import ChainHead
 from tagger.predictors.batched_predictor import BatchedPredictor
+from tagger.spans import tags_to_spans
 
 #: The outputs of a model that have one entry per token.
 TOKEN_OUTPUTS = ("tags", "labels", "probabilities")

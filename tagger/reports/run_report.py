@@ -10,8 +10,7 @@ from allennlp.common.util import lazy_groups_of
 from allennlp.data import Instance
 from allennlp.models import load_archive
 
-from tagger.label_encoding import tags_to_spans
-from tagger.metrics import score_tables
+from tagger.metrics import metrics_tables
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
 from tagger.models import SequenceTagger
 from tagger.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
@@ -24,6 +23,7 @@ from tagger.reports.tagged_sentences import (
     precision_recall_points,
     sample_errors,
 )
+from tagger.spans import tags_to_spans
 
 BATCH_SIZE = 64
 
@@ -96,7 +96,7 @@ def write_run_report(
         num_sentences=num_sentences,
         num_tagged=len(sentences),
         has_spans=model.tag_encoding is not None,
-        tables=score_tables({**scores, **confusions}),
+        tables=metrics_tables({**scores, **confusions}),
         calibration_error=f"{expected_calibration_error(counts):.3f}",
         num_wrong=sum(sentence.gold != sentence.predicted for sentence in sentences),
         errors=[_segments(each) for each in sample_errors(sentences, num_errors, seed)],

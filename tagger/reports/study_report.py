@@ -6,8 +6,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from tagger.metrics import score_tables
-from tagger.metrics.score_table import BEST_PREFIX
+from tagger.metrics import metrics_tables
+from tagger.metrics.metrics_table import BEST_PREFIX
 from tagger.reports.figures import draw_weight_panels
 from tagger.reports.page import write_page
 from tagger.reports.weight_effects import Curve, best_weight, curve, rank_correlation
@@ -74,7 +74,7 @@ def write_study_report(
             measure: _best_table(groups, measure, max_loss, scale)
             for measure in ("recall", "precision")
         },
-        plain_tables=score_tables(_over_seeds(plain, level)),
+        plain_tables=metrics_tables(_over_seeds(plain, level)),
     )
 
 

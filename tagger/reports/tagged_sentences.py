@@ -5,7 +5,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tagger.label_encoding import Span
+from tagger.spans import Span
 
 
 class TaggedSentence(NamedTuple):
@@ -48,7 +48,7 @@ def judge(spans: Sequence[Span], others: Sequence[Span], alone: str) -> List[str
 
     Returns:
         A verdict per span: `right`, `wrong label`, `wrong boundary`, `wrong label and boundary`, or the
-        value of `alone`. The distinctions are those of `tagger.metrics.span_counts.count_spans`.
+        value of `alone`. The distinctions are those of `tagger.spans.matching.count_span_confusions`.
 
     Example:
         >>> gold = [("PER", (0, 1)), ("LOC", (4, 4))]

@@ -8,7 +8,7 @@ from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.models import load_archive
 
 from tagger.commands.tune_decoding import write_settings
-from tagger.decoding_tuning import Settings
+from tagger.tuning.decoding import Settings
 from tests.conftest import ROOT
 
 DEV = str(ROOT / "data/toy/dev.txt")

@@ -4,9 +4,7 @@ import torch
 
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
 from tagger.metrics.calibration_error import CalibrationError
-from tagger.metrics.span_counts import lay_end_to_end, tag_tables
-from tagger.metrics.span_matches import match_spans
-from tests.metrics.tagged import random_sentences, tag_set, to_batch, to_mask, vocabulary_of
+from tests.spans.tagged import vocabulary_of
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 
@@ -28,21 +26,6 @@ def test_the_error_is_the_mean_distance_of_bins(num_bins):
 
 def test_without_predictions_the_error_is_0():
     assert expected_calibration_error(count_calibration(np.empty(0), np.empty(0))) == 0
-
-
-def test_right_spans_have_label_start_and_end_of_a_gold_one():
-    tags = tag_set("BIO")
-    gold, predicted = random_sentences(tags, 200, seed=1)
-    mask = to_mask(gold).numpy()
-    tables = tag_tables(tags, "BIO")
-    flat = [
-        lay_end_to_end(to_batch(rows, tags).numpy(), mask, len(tags)) for rows in (predicted, gold)
-    ]
-    spans, is_right = match_spans(tables, *flat)
-    of_gold = set(zip(*(each.tolist() for each in match_spans(tables, flat[1], flat[1]).spans)))
-    expected = [span in of_gold for span in zip(*(each.tolist() for each in spans))]
-    assert is_right.tolist() == expected
-    assert 50 < sum(expected) < len(expected) - 50
 
 
 def test_entities_count_by_the_probability_at_their_first_token():

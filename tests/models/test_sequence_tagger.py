@@ -10,8 +10,8 @@ from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
-from tagger.label_encoding import tags_to_spans
 from tagger.linear_chain import sample_paths
+from tagger.spans import tags_to_spans
 from tests.conftest import CONFIGS
 
 TRANSFORMER = "data/all-MiniLM-L6-v2"

@@ -20,8 +20,8 @@ from allennlp.modules.token_embedders import Embedding
 from allennlp.nn.util import get_text_field_mask
 
 from tagger.data.dataset_readers import ColumnDatasetReader
-from tagger.label_encoding import allowed_transitions
 from tagger.modules import ConditionalRandomField, TagWeighting
+from tagger.spans import allowed_transitions
 from tests.conftest import ROOT
 from tests.test_readme import blocks, run
 
@@ -249,6 +249,7 @@ def test_an_archive_keeps_the_weighting_of_its_config(train_by_config, runs):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 @needs_allennlp_models
 def test_the_readmes_command_trains_a_crf_tagger_on_ours(tmp_path):
     (block,) = (block for block in blocks("bash") if "weighted_crf_tagger" in block)

@@ -12,7 +12,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.data.column_file import Row, read_sentences
 from tagger.data.fields import LabelSetsField, TagField
-from tagger.label_encoding import ENCODINGS, IllegalTagError, check_tags, convert_tags
+from tagger.spans import ENCODINGS, IllegalTagError, check_tags, convert_tags
 
 # Corpora that are not distributed with this project, by the name of their folder.
 _PREPARED_BY = {

@@ -11,7 +11,7 @@ from allennlp.data.token_indexers import TokenCharactersIndexer
 from seqeval.metrics.sequence_labeling import get_entities
 
 from tagger.data import ColumnDatasetReader
-from tagger.label_encoding import ENCODINGS, tags_to_spans
+from tagger.spans import ENCODINGS, tags_to_spans
 
 TOY = Path(__file__).parents[3] / "data" / "toy"
 CORPORA = os.environ.get("TAGGER_CORPORA")
