@@ -10,14 +10,14 @@ from allennlp.modules import Seq2VecEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from tagger.models.scored_model import ScoredModel
+from tagger.models.measured_model import MeasuredModel
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
 from tagger.vocabulary import tags_in_order
 
 
 @Model.register("document_classifier", constructor="from_partial_objects")
-class DocumentClassifier(ScoredModel):
+class DocumentClassifier(MeasuredModel):
     """Gives a document any number of labels.
 
     A label is predicted if its probability reaches its threshold. The trainer's callback
@@ -138,5 +138,5 @@ class DocumentClassifier(ScoredModel):
             ]
         return output_dict
 
-    def get_scores(self, reset: bool) -> Dict[str, float]:
+    def get_all_metrics(self, reset: bool) -> Dict[str, float]:
         return self.thresholds.get_metrics(reset)

@@ -11,7 +11,7 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from tagger.models.scored_model import ScoredModel
+from tagger.models.measured_model import MeasuredModel
 from tagger.modules.heads import TaggingHead
 from tagger.spans import complete_tags, infer_encoding
 from tagger.vocabulary import tags_in_order
@@ -20,7 +20,7 @@ LOSS_REDUCTIONS = ("sentence", "token", "sum")
 
 
 @Model.register("sequence_tagger", constructor="from_partial_objects")
-class SequenceTagger(ScoredModel):
+class SequenceTagger(MeasuredModel):
     """Gives each token of a sentence a tag, or any number of labels with the head `sigmoid`.
 
     Letters: `B` batch, `T` tokens, `K` tags. In a config `encoder` needs no input size, and the default
@@ -174,7 +174,7 @@ class SequenceTagger(ScoredModel):
             output_dict.update(self.head.make_readable(output_dict, lengths))
         return output_dict
 
-    def get_scores(self, reset: bool) -> Dict[str, float]:
+    def get_all_metrics(self, reset: bool) -> Dict[str, float]:
         return self.head.get_metrics(reset)
 
     def get_confusions(self) -> Dict[str, int]:

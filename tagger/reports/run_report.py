@@ -74,9 +74,9 @@ def write_run_report(
         outputs = model.forward_on_instances(instances)
         if model.tag_encoding is not None:
             sentences += _tagged_sentences(instances, outputs, set(model.tags), model.tag_encoding)
-    # The model has scored what it predicted; the confusions come first because scores are reset.
+    # The model has counted its predictions. Get the confusions first: the metrics reset the counts.
     confusions = model.get_confusions()
-    scores = model.get_scores(reset=True)
+    metrics = model.get_all_metrics(reset=True)
     epochs = read_epochs(run)
     figures = {}
     if epochs:
@@ -96,7 +96,7 @@ def write_run_report(
         num_sentences=num_sentences,
         num_tagged=len(sentences),
         has_spans=model.tag_encoding is not None,
-        tables=metrics_tables({**scores, **confusions}),
+        tables=metrics_tables({**metrics, **confusions}),
         calibration_error=f"{expected_calibration_error(counts):.3f}",
         num_wrong=sum(sentence.gold != sentence.predicted for sentence in sentences),
         errors=[_segments(each) for each in sample_errors(sentences, num_errors, seed)],

@@ -13,7 +13,7 @@ from tagger.reports.page import write_page
 from tagger.reports.weight_effects import Curve, best_weight, curve, rank_correlation
 from tagger.studies.results import Result
 
-#: What the names of scores start with, by what is counted.
+#: The prefix of metrics' names, by what the metrics count.
 LEVELS = {"tokens": "token-", "spans": ""}
 TEST_PREFIX = "test_"
 #: The factors of a weighting study's runs, with their types.
@@ -126,21 +126,21 @@ def _by_label_and_strategy(results: Sequence[Result]) -> Groups:
 
 
 class Scale(NamedTuple):
-    """Which scores to show.
+    """Which metrics to show.
 
     Attributes:
-        level: what their names start with, one of `LEVELS`.
-        has_test: whether there are test scores too.
+        prefix: The prefix of their names, a value of `LEVELS`.
+        has_test: Whether there are metrics on test data.
     """
 
-    level: str
+    prefix: str
     has_test: bool
 
     def curve(
         self, results: Sequence[Result], measure: str, name: str, of: str = BEST_PREFIX
     ) -> Curve:
         """Returns the curve of a label's, or the `macro`, measure on development or test data."""
-        return curve(results, f"{of}{self.level}{measure}-{name}")
+        return curve(results, f"{of}{self.prefix}{measure}-{name}")
 
 
 def _panel(results: Sequence[Result], label: str, scale: Scale) -> Mapping[str, Curve]:
@@ -190,24 +190,24 @@ def _best_table(groups: Groups, measure: str, max_loss: float, scale: Scale) -> 
         }
         weight = best_weight(*curves["development"], max_loss)
         row = [label, strategy, f"{weight:g}"]
-        for scores in (each for pair in curves.values() for each in pair):
-            change = mean(scores[weight]) - mean(scores[1])
-            row.append(f"{_percent(mean(scores[weight]))} ({100 * change:+.1f})")
+        for curve_of in (each for pair in curves.values() for each in pair):
+            change = mean(curve_of[weight]) - mean(curve_of[1])
+            row.append(f"{_percent(mean(curve_of[weight]))} ({100 * change:+.1f})")
         rows.append(row)
     return rows
 
 
 def _over_seeds(runs: Sequence[Mapping[str, Any]], level: str) -> Dict[str, float]:
     """Returns means of the development metrics over runs, but sums of the confusions."""
-    scores: Dict[str, float] = {}
+    metrics: Dict[str, float] = {}
     # A run's metrics lack the confusions that it never made.
     for metric in dict.fromkeys(metric for run in runs for metric in run):
         name = metric[len(BEST_PREFIX) :]
         if metric.startswith(BEST_PREFIX) and name.startswith("token-") == (level == "tokens"):
             values = [run.get(metric, 0) for run in runs]
-            scores[name] = sum(values) if "confusion-" in name else mean(values)
-    return scores
+            metrics[name] = sum(values) if "confusion-" in name else mean(values)
+    return metrics
 
 
-def _percent(score: float) -> str:
-    return f"{100 * score:.1f}"
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"

@@ -47,9 +47,9 @@ def test_targets_that_are_met_give_an_archive_that_meets_them(run, detuned, tmp_
     assert before["precision-PER"] < 0.9 <= after["precision-PER"]
     assert before["recall-LOC"] < 0.9 <= after["recall-LOC"]
     tables = printed.split("After")
-    for table, scores in zip(tables, (before, after)):
+    for table, metrics in zip(tables, (before, after)):
         (line,) = (line for line in table.splitlines() if line.startswith("PER"))
-        assert line.split()[1] == f"{scores['precision-PER']:.4f}"
+        assert line.split()[1] == f"{metrics['precision-PER']:.4f}"
     with tarfile.open(detuned) as old, tarfile.open(output) as new:
         assert new.getnames() == old.getnames()
         weights = [each.extractfile("weights.th").read() for each in (old, new)]

@@ -26,7 +26,7 @@ def write_data(tmp_path, tag):
     return str(path)
 
 
-def test_the_page_of_a_run_is_whole_and_shows_epochs_scores_and_probabilities(
+def test_the_page_of_a_run_is_whole_and_shows_epochs_metrics_and_probabilities(
     trained, at_root, tmp_path
 ):
     report.main([str(trained), "-o", str(tmp_path / "run.html"), "--figures", str(tmp_path)])

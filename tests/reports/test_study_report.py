@@ -12,8 +12,8 @@ LABELS = ["<b>&$1$", "LOC"]
 
 
 def metrics(label, weight, seed):
-    """Scores of which only the weighted label's depend on its weight: recall rises, precision falls."""
-    scores = {}
+    """Metrics of which only the weighted label's depend on its weight: recall rises, precision falls."""
+    values_by_name = {}
     for data, level in [(d, n) for d in ("best_validation_", "test_") for n in ("", "token-")]:
         for other in LABELS:
             shift = (weight - 1) / 20 * (other == label)
@@ -21,10 +21,12 @@ def metrics(label, weight, seed):
             values = (0.6 - shift + luck, 0.5 + shift + luck + 0.02 * (data == "test_"), 0.55)
             names = ("precision", "recall", "f1-measure")
             for name, value in zip(names, values):
-                scores[f"{data}{level}{name}-{other}"] = value
-        scores[f"{data}{level}f1-measure-macro"] = 0.5 - (0.1 if weight == 4 else 0) + seed / 500
-        scores[f"{data}{level}confusion-LOC>{LABELS[0]}"] = 3
-    return scores
+                values_by_name[f"{data}{level}{name}-{other}"] = value
+        values_by_name[f"{data}{level}f1-measure-macro"] = (
+            0.5 - (0.1 if weight == 4 else 0) + seed / 500
+        )
+        values_by_name[f"{data}{level}confusion-LOC>{LABELS[0]}"] = 3
+    return values_by_name
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_the_figure_is_a_file_with_rows_for_labels_and_columns_for_strategies(re
     assert {"0.5", "1", "2", "4", "macro F1"} <= set(texts)
 
 
-def test_without_test_scores_none_are_shown(results, tmp_path):
+def test_without_metrics_on_test_data_none_are_shown(results, tmp_path):
     for result in results:
         for name in [name for name in result.metrics if name.startswith("test_")]:
             del result.metrics[name]
