@@ -465,10 +465,11 @@ def test_allennlp_module_finds_the_plugin_from_an_empty_folder(warm_python, tmp_
 
 
 def test_wheels_carry_the_file_that_installs_the_hook(tmp_path):
-    pytest.importorskip("setuptools", minversion="70.1")  # the first that makes wheels by itself
+    pytest.importorskip("setuptools", minversion="77")  # as pyproject.toml asks
     for name in ("tagger", "tagger_compat"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    shutil.copy(ROOT / "setup.py", tmp_path)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
     code = "from setuptools.build_meta import *; build_wheel('plain'); build_editable('editable')"
     built = run_python("-c", code, cwd=tmp_path)
     assert built.returncode == 0, built.stderr
