@@ -16,9 +16,11 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.meta import META_NAME, Meta
 from allennlp.data import Vocabulary
-from allennlp.models.archival import CONFIG_NAME, Archive, archive_model, load_archive
+from allennlp.models.archival import CONFIG_NAME, Archive, archive_model
 from allennlp.models.model import _DEFAULT_WEIGHTS, remove_keys_from_params
 
+from tagger.commands.command_line import check_output, errors_in_one_line, load_model
+from tagger.files import write_atomically
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES
 
@@ -39,12 +41,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="ARCHIVE")
     parser.add_argument("--average", choices=AVERAGES, default=AVERAGES[0])
     options = parser.parse_args(arguments)
-    if options.output.exists():
-        raise SystemExit(f"{options.output} already exists; move it away, or give another name")
-    try:
+    with errors_in_one_line("make_ensemble.py"):
+        check_output(options.output, options.archives)
         make_ensemble(options.archives, options.output, options.average)
-    except (ConfigurationError, FileNotFoundError) as error:
-        raise SystemExit(str(error)) from None
     print(f"Wrote {options.output}: {len(options.archives)} taggers, average of {options.average}")
 
 
@@ -58,8 +57,9 @@ def make_ensemble(paths: Sequence[Path], output: Path, average: str) -> None:
 
     Raises:
         ConfigurationError: If the members do not fit together.
+        FileExistsError: If the output exists.
     """
-    archives = [load_archive(path) for path in paths]
+    archives = [load_model(path) for path in paths]
     for path, archive in zip(paths, archives):
         _check_alike(path, archive, paths[0], archives[0])
     vocab = archives[0].model.vocab
@@ -70,7 +70,8 @@ def make_ensemble(paths: Sequence[Path], output: Path, average: str) -> None:
         vocab.save_to_files(str(folder / "vocabulary"))
         Meta.new().to_file(folder / META_NAME)
         torch.save(model.state_dict(), folder / _DEFAULT_WEIGHTS)
-        archive_model(folder, archive_path=output)
+        with write_atomically(output) as path:
+            archive_model(folder, archive_path=path)
 
 
 def _config(archives: List[Archive], average: str) -> Dict[str, Any]:

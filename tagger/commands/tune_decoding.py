@@ -6,7 +6,6 @@ allennlp tune-decoding model.tar.gz dev.txt -o precise.tar.gz --precision PER=0.
 import argparse
 import json
 import logging
-import os
 import tarfile
 from io import BytesIO
 from pathlib import Path
@@ -19,9 +18,11 @@ from allennlp.common.file_utils import cached_path
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import Batch as InstanceBatch
 from allennlp.data import DatasetReader
-from allennlp.models.archival import CONFIG_NAME, load_archive
+from allennlp.models.archival import CONFIG_NAME
 from allennlp.nn.util import get_text_field_mask, move_to_device
 
+from tagger.commands.command_line import check_output, errors_in_one_line, load_model
+from tagger.files import write_atomically
 from tagger.metrics import format_metrics
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
 from tagger.models import SequenceTagger
@@ -77,11 +78,9 @@ class TuneDecoding(Subcommand):
 
 def tune_decoding_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    try:
-        _check_output(args.archive_file, args.output, args.force)
+    with errors_in_one_line("tune-decoding"):
+        check_output(args.output, [args.archive_file, args.input_file], args.force)
         tune_decoding(args)
-    except (ConfigurationError, FileNotFoundError) as error:
-        raise SystemExit(f"tune-decoding: {error}") from None
 
 
 def tune_decoding(args: argparse.Namespace) -> None:
@@ -96,7 +95,7 @@ def tune_decoding(args: argparse.Namespace) -> None:
     """
     logging.getLogger("allennlp.common.params").disabled = True
     check_for_gpu(args.cuda_device)
-    archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
+    archive = load_model(args.archive_file, cuda_device=args.cuda_device)
     model = archive.model
     head = getattr(model, "head", None)
     if not isinstance(model, SequenceTagger) or not isinstance(head, ChainHead):
@@ -121,7 +120,7 @@ def tune_decoding(args: argparse.Namespace) -> None:
     _check_reached(targets, tuner, tuned)
     for name, values in tuned._asdict().items():
         print(f"{name}: {json.dumps(values, sort_keys=True)}")
-    write_settings(args.archive_file, args.output, tuned)
+    write_settings(args.archive_file, args.output, tuned, args.force)
     print(f"Wrote {args.output}")
 
 
@@ -133,17 +132,6 @@ def _label_and_number(text: str) -> Tuple[str, float]:
         raise argparse.ArgumentTypeError(
             f"expected a label and a number, such as PER=0.97; got {text!r}"
         ) from None
-
-
-def _check_output(archive_file: Path, output: Path, force: bool) -> None:
-    if not output.exists():
-        return
-    if archive_file.exists() and output.samefile(archive_file):
-        raise ConfigurationError("`--output` is the archive itself; give another name")
-    if not force:
-        raise ConfigurationError(
-            f"`--output` {output} already exists; give another name, or add --force"
-        )
 
 
 def _batches(
@@ -200,7 +188,9 @@ def _check_reached(targets: Sequence[Target], tuner: DecodingTuner, settings: Se
         raise ConfigurationError("; ".join(missed) + "; nothing is written")
 
 
-def write_settings(archive_file: Path, output: Path, settings: Settings) -> None:
+def write_settings(
+    archive_file: Path, output: Path, settings: Settings, overwrite: bool = False
+) -> None:
     """Copies an archive and replaces the decoding settings in its config.
 
     Args:
@@ -208,9 +198,16 @@ def write_settings(archive_file: Path, output: Path, settings: Settings) -> None
             settings.
         output: The archive to write.
         settings: The new settings.
+        overwrite: Whether to replace an output that exists.
+
+    Raises:
+        FileExistsError: If the output exists, unless `overwrite` is true.
     """
-    unfinished = output.with_name(output.name + ".unfinished")
-    with tarfile.open(cached_path(archive_file)) as old, tarfile.open(unfinished, "w:gz") as new:
+    with (
+        write_atomically(output, overwrite) as path,
+        tarfile.open(cached_path(archive_file)) as old,
+        tarfile.open(path, "w:gz") as new,
+    ):
         for member in old:
             content = old.extractfile(member) if member.isfile() else None
             if member.name == CONFIG_NAME and content is not None:
@@ -221,4 +218,3 @@ def write_settings(archive_file: Path, output: Path, settings: Settings) -> None
                 text = json.dumps(config, indent=2).encode()
                 member.size, content = len(text), BytesIO(text)
             new.addfile(member, content)
-    os.replace(unfinished, output)

@@ -83,15 +83,20 @@ def test_what_is_out_of_reach_writes_nothing(run, detuned, tmp_path):
 
 @pytest.mark.slow
 def test_archives_are_overwritten_only_on_demand(run, detuned, tmp_path):
-    with pytest.raises(SystemExit, match="`--output` is the archive itself"):
+    with pytest.raises(SystemExit, match="detuned.tar.gz is also an input"):
         run("-o", detuned, "--macro-f1", "--force")
     output = tmp_path / "tuned.tar.gz"
     output.write_text("mine")
     with pytest.raises(SystemExit, match="already exists.*--force"):
         run("-o", output, "--macro-f1")
     assert output.read_text() == "mine"
+    neighbour = tmp_path / "tuned.tar.gz.unfinished"
+    neighbour.write_text("mine too")
     run("-o", output, "--f-beta", "PER=1", "--by", "threshold", "--force")
     assert tarfile.is_tarfile(output)
+    assert neighbour.read_text() == "mine too"
+    with pytest.raises(SystemExit, match="the folder .*/none does not exist; make it first"):
+        run("-o", tmp_path / "none" / "tuned.tar.gz", "--macro-f1")
 
 
 @pytest.mark.slow
