@@ -1,6 +1,7 @@
 """What our commands share: errors in one line, checks of the output, and loading an archive."""
 
 import inspect
+import json
 import os
 import sys
 from contextlib import contextmanager
@@ -92,7 +93,28 @@ def load_model(archive_file: Union[str, Path], **options: Any) -> Archive:
         ) from error
 
 
-def make_predictor(archive: Archive, arguments: Any) -> Predictor:
+def parse_object(option: str, text: str) -> Dict[str, Any]:
+    """Returns the JSON object that an option's text spells.
+
+    Args:
+        option: The option's name, for the message.
+        text: The text.
+
+    Raises:
+        ConfigurationError: If the text is no JSON object.
+    """
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise ConfigurationError(
+            f'`{option}` must be a JSON object such as {{"batch_tokens": 4096}}; got {text}'
+        )
+    return parsed
+
+
+def make_predictor(archive: Archive, arguments: Mapping[str, Any]) -> Predictor:
     """Makes the default predictor of an archive's model.
 
     Args:
@@ -102,14 +124,9 @@ def make_predictor(archive: Archive, arguments: Any) -> Predictor:
     Raises:
         ConfigurationError: If the predictor has no such argument, or it refuses a value.
     """
-    if not isinstance(arguments, dict):
-        raise ConfigurationError(
-            f"`--predictor-args` must be a JSON object such as "
-            f'{{"batch_tokens": 4096}}; got {arguments!r}'
-        )
     _check_arguments(_predictor_class(archive), arguments)
     try:
-        return Predictor.from_archive(archive, extra_args=arguments)
+        return Predictor.from_archive(archive, extra_args=dict(arguments))
     except TypeError as error:
         raise ConfigurationError(f"`--predictor-args`: {error}") from error
 

@@ -28,6 +28,7 @@ from tagger.commands.command_line import (
     errors_in_one_line,
     load_model,
     make_predictor,
+    parse_object,
 )
 from tagger.commands.prediction_inputs import InstanceInputs, LineInputs
 from tagger.commands.resumable_output import ResumableOutput
@@ -62,6 +63,11 @@ class PredictFile(Subcommand):
             help="how many inputs to read, sort by length, predict and write at a time",
         )
         subparser.add_argument(
+            "--plain",
+            action="store_true",
+            help="take every line as text, even if it looks like JSON",
+        )
+        subparser.add_argument(
             "--use-dataset-reader",
             action="store_true",
             help="read the file with the model's dataset reader, not as texts or JSON lines",
@@ -78,10 +84,7 @@ class PredictFile(Subcommand):
             "--overrides", default="", help="JSON to override the archive's config"
         )
         subparser.add_argument(
-            "--predictor-args",
-            type=json.loads,
-            default={},
-            help="the predictor's arguments as JSON",
+            "--predictor-args", default="{}", help="the predictor's arguments as JSON"
         )
         subparser.set_defaults(func=predict_file_from_args)
         return subparser
@@ -92,6 +95,9 @@ def predict_file_from_args(args: argparse.Namespace) -> None:
     with errors_in_one_line("predict-file"):
         if args.window < 1:
             raise ConfigurationError(f"`--window` must be at least 1; got {args.window}")
+        predictor_args = parse_object("--predictor-args", args.predictor_args)
+        if args.plain:
+            predictor_args["plain"] = True
         check_output(args.output, [args.input_file, args.archive_file], args.force)
         if not args.use_dataset_reader:
             _check_can_be_read_twice(args.input_file)
@@ -102,13 +108,13 @@ def predict_file_from_args(args: argparse.Namespace) -> None:
             args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides
         )
         predict_file(
-            make_predictor(archive, args.predictor_args),
+            make_predictor(archive, predictor_args),
             args.input_file,
             args.output,
             args.window,
             args.use_dataset_reader,
             overwrite=args.force,
-            settings={"config": _digest_of_config(archive), "predictor-args": args.predictor_args},
+            settings={"config": _digest_of_config(archive), "predictor-args": predictor_args},
         )
 
 

@@ -23,7 +23,7 @@ class LineInputs:
 
     def __iter__(self) -> Iterator[str]:
         with open_compressed(cached_path(self._path)) as lines:
-            yield from (line for line in lines if not line.isspace())
+            yield from (line for line in lines if line.removeprefix("\ufeff").strip())
 
     def digest(self, lines: List[Any], before: str) -> str:
         """Returns a digest of lines and of all lines before them.

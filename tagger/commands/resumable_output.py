@@ -181,9 +181,10 @@ class ResumableOutput:
                 windows[note["window"] :] = [Window(*(note[name] for name in Window._fields))]
         path = self._part_path(start["token"])
         if start["run"] != run:
-            if not self._overwrite:
-                num_lines = windows[-1].num_lines if windows else 0
-                raise ConfigurationError(_difference(self._output, start["run"], run, num_lines))
+            if windows and not self._overwrite:
+                raise ConfigurationError(
+                    _difference(self._output, start["run"], run, windows[-1].num_lines)
+                )
             path.unlink(missing_ok=True)
         # A second link to the part is an output that a killed run has just given its name.
         elif path.exists() and path.stat().st_nlink > 1:

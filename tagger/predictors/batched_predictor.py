@@ -1,6 +1,7 @@
 """The base of all predictors: it predicts many inputs in batches of similar length."""
 
 import gc
+import json
 import weakref
 from typing import Any, Callable, Dict, List
 
@@ -35,6 +36,7 @@ class BatchedPredictor(Predictor):
         dataset_reader: Makes these instances.
         frozen: Whether to put the model into evaluation mode.
         batch_tokens: The largest number of tokens in a batch, padding included.
+        plain: Whether every input line is text, even if it looks like JSON.
 
     Raises:
         ConfigurationError: If `batch_tokens` is not positive.
@@ -42,6 +44,10 @@ class BatchedPredictor(Predictor):
 
     #: The field with the gold annotation. The predictor removes it from instances that have one.
     gold_field = "tags"
+    #: The key of the text in a JSON object.
+    text_key = "sentence"
+    #: What an input line may be, as in error messages.
+    line_formats = 'plain text, {"sentence": "..."} or {"tokens": ["...", "..."]}'
 
     def __init__(
         self,
@@ -49,16 +55,44 @@ class BatchedPredictor(Predictor):
         dataset_reader: DatasetReader,
         frozen: bool = True,
         batch_tokens: int = 2048,
+        plain: bool = False,
     ) -> None:
         super().__init__(model, dataset_reader, frozen)
         if batch_tokens < 1:
             raise ConfigurationError(f"`batch_tokens` must be at least 1; got {batch_tokens}")
         self._batch_tokens = batch_tokens
+        self._plain = plain
         self._throughput = Throughput()
         # The model and its libraries stay loaded, so Python need not search them for garbage.
         gc.freeze()
         # The command `predict` gives no sign when it is done.
         weakref.finalize(self, self._throughput.log)
+
+    def load_line(self, line: str) -> JsonDict:
+        """Reads an input line: a JSON object or plain text.
+
+        Raises:
+            ValueError: If the line is JSON but no object, or starts with a brace but is no JSON.
+        """
+        # The first line of a file may start with a byte order mark.
+        line = line.removeprefix("\ufeff").strip()
+        if self._plain:
+            return {self.text_key: line}
+        try:
+            inputs = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            if line.startswith("{"):
+                raise ValueError(
+                    f"`line` starts with a brace but is no JSON object ({error}); give "
+                    f"{self.line_formats}: {line[:200]}"
+                ) from error
+            return {self.text_key: line}
+        if not isinstance(inputs, dict):
+            raise ValueError(
+                f"`line` is JSON but no object; give {self.line_formats}, or set `plain` to take every "
+                f"line as text: {line[:200]}"
+            )
+        return inputs
 
     def predict_instance(self, instance: Instance) -> JsonDict:
         """Predicts one instance of the dataset reader."""

@@ -19,25 +19,12 @@ class DocumentClassifierPredictor(BatchedPredictor):
     """
 
     gold_field = "labels"
-
-    def load_line(self, line: str) -> JsonDict:
-        """Reads an input line: a JSON object or plain text.
-
-        Raises:
-            ValueError: If a JSON object has no text.
-        """
-        try:
-            document = json.loads(line)
-        except ValueError:
-            document = None
-        if not isinstance(document, dict):
-            return {"text": line.strip()}
-        if not isinstance(document.get("text"), str):
-            raise ValueError(
-                f"an input line must be plain text or a JSON object with a `text`; got "
-                f"{line.strip()!r}"
-            )
-        return document
+    text_key = "text"
+    line_formats = 'plain text or {"text": "..."}'
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        if not isinstance(json_dict.get("text"), str):
+            raise ValueError(
+                f"`inputs` must hold `text`, a string; got {json.dumps(json_dict)[:200]}"
+            )
         return self._dataset_reader.text_to_instance(json_dict["text"])

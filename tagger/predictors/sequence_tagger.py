@@ -61,6 +61,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         probabilities: Whether to return the probabilities of all tags of each token too. The head
             `sigmoid` always returns them.
         batch_tokens: See `BatchedPredictor`.
+        plain: See `BatchedPredictor`.
     """
 
     def __init__(
@@ -71,8 +72,9 @@ class SequenceTaggerPredictor(BatchedPredictor):
         frozen: bool = True,
         probabilities: bool = False,
         batch_tokens: int = 2048,
+        plain: bool = False,
     ) -> None:
-        super().__init__(model, dataset_reader, frozen, batch_tokens)
+        super().__init__(model, dataset_reader, frozen, batch_tokens, plain)
         if isinstance(model.head, ChainHead):
             model.head.predicts_marginals = probabilities
         self._tokenizer = spacy.blank(language).tokenizer
@@ -80,22 +82,6 @@ class SequenceTaggerPredictor(BatchedPredictor):
     def predict(self, sentence: str) -> JsonDict:
         """Tags a text."""
         return self.predict_json({"sentence": sentence})
-
-    def load_line(self, line: str) -> JsonDict:
-        """Reads an input line: a JSON object or plain text.
-
-        Raises:
-            ValueError: If the line starts with a brace but is no JSON object.
-        """
-        if not line.lstrip().startswith("{"):
-            return {"sentence": line.strip()}
-        try:
-            return json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(
-                f"`line` starts with a brace but is no JSON object ({error}); give plain text, "
-                f'{{"sentence": "..."}} or {{"tokens": ["...", "..."]}}: {line.strip()[:200]}'
-            ) from error
 
     def predict_json(self, inputs: JsonDict) -> JsonDict:
         """Tags one input."""

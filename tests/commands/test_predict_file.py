@@ -147,6 +147,15 @@ def run(trained, monkeypatch, tmp_path):
     return run
 
 
+def test_lines_that_look_like_json_can_be_taken_as_text(run, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text('\ufeff[1]\n\ufeff\n"Ada"\n', encoding="utf-8")
+    with pytest.raises(SystemExit, match="`line` is JSON but no object"):
+        run(str(texts))
+    written = run(str(texts), "--plain").read_text().splitlines()
+    assert [json.loads(line)["text"] for line in written] == ["[1]", '"Ada"']
+
+
 @pytest.mark.slow
 def test_files_of_the_dataset_reader_are_predicted_as_by_predict(run, archive, capsys):
     output = run(TEST, "--use-dataset-reader", "--window", "5")
@@ -214,7 +223,8 @@ def test_another_run_does_not_complete_an_output(
             [TEST, "--predictor-args", '{"batch_token": 1}'],
             r"names `batch_token`, .* SequenceTaggerPredictor \(.*did you mean `batch_tokens`",
         ),
-        ([TEST, "--predictor-args", "[1]"], "must be a JSON object"),
+        ([TEST, "--predictor-args", "[1]"], r"must be a JSON object .* got \[1\]"),
+        ([TEST, "--predictor-args", "{'a': 1}"], "must be a JSON object .* got {'a': 1}"),
     ],
 )
 def test_what_cannot_be_predicted_is_refused_in_one_line(run, arguments, message):

@@ -52,6 +52,8 @@ def test_a_record_that_was_not_written_whole_is_no_trouble(output, num_bytes_los
     kill(write(output, 2))
     record = output.with_name(".out.jsonl.predict-file")
     record.write_bytes(record.read_bytes()[:-num_bytes_lost])
+    with ResumableOutput(output, RUN) as unfinished:
+        assert resumable_output._notes(unfinished._record)[-1]["process"] == os.getpid()
     with write(output, 3) as unfinished:
         unfinished.finish()
     assert output.read_bytes() == b"0\n1\n2\n3\n4\n5\n"
@@ -124,6 +126,13 @@ def test_only_an_equal_run_goes_on(output):
     with ResumableOutput(output, other, overwrite=True) as unfinished:
         assert unfinished.windows == []
     assert len(hidden(output)) == 2
+
+
+def test_a_run_that_has_written_nothing_is_in_nobodys_way(output):
+    kill(write(output, 0))
+    with ResumableOutput(output, {"window": 3}) as unfinished:
+        unfinished.finish()
+    assert hidden(output) == []
 
 
 def test_windows_that_are_cut_off_are_written_anew(output):
