@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Compares the speed of `TagMetrics` with seqeval's on synthetic tags, after checking that they agree.
 
-Ours are scores of spans and tokens and all confusions, seqeval's the scores of spans.
+Ours computes metrics of spans and tokens and all confusions; seqeval computes metrics of spans.
 
 Usage: python scripts/benchmark_metrics.py [--num-tokens 1000000]
 """
@@ -25,7 +25,7 @@ NUM_RUNS = 5
 
 
 def main() -> None:
-    """Checks that both give the same scores, then prints seconds."""
+    """Checks that both give the same metrics, then prints seconds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--num-tokens", type=int, default=1_000_000)
     num_sentences = parser.parse_args().num_tokens // NUM_TOKENS_PER_SENTENCE
@@ -79,7 +79,7 @@ def to_strings(tags: np.ndarray) -> List[List[str]]:
 
 
 def best_seconds(function: Callable[[], object]) -> float:
-    """The shortest of a few runs, which other work on the machine disturbs least."""
+    """The shortest of a few runs: the one that other work on the machine disturbed least."""
     seconds = []
     for _ in range(NUM_RUNS):
         start = time.perf_counter()

@@ -31,11 +31,11 @@ from tagger import (  # noqa: E402
 
 __all__ = [
     "data",
-    "spans",
     "linear_chain",
     "metrics",
     "models",
     "modules",
     "predictors",
+    "spans",
     "training",
 ]

@@ -18,7 +18,7 @@ from allennlp.predictors import Predictor
 
 from tests.conftest import CONFIGS, ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/several_labels.md").read_text(encoding="utf-8")
 
 # Nouns have their labels; the verbs have none.
 LEXICON = {
@@ -149,8 +149,8 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
 
 
 @pytest.mark.slow
-def test_the_config_that_the_readme_shows_trains(corpus, monkeypatch):
-    (config,) = re.findall(r"^```jsonnet\n([^`]*label_separator[^`]*)^```", README, re.MULTILINE)
+def test_the_config_that_the_documents_show_trains(corpus, monkeypatch):
+    (config,) = re.findall(r"^```jsonnet\n([^`]*label_separator[^`]*)^```", PAGE, re.MULTILINE)
     (corpus / "config.jsonnet").write_text(config)
     shutil.copy(CONFIGS / "template.libsonnet", corpus)
     monkeypatch.chdir(corpus)
