@@ -23,7 +23,8 @@ if ! fits "$python"; then
 fi
 
 version=$(version "$python")
-torch=${TORCH:-$(sed -n 's/^torch==//p' constraints.txt)}
+tested_torch=$(sed -n 's/^torch==//p' constraints.txt)
+torch=${TORCH:-$tested_torch}
 stamp="Python $version, torch $torch, $(cat pyproject.toml setup.py constraints.txt scripts/install.sh | cksum)"
 if [ "$(cat .venv/installed 2>/dev/null)" = "$stamp" ]; then
     echo "install.sh: .venv is up to date (Python $version, torch $torch)"
@@ -34,7 +35,10 @@ echo "install.sh: making .venv with Python $version and torch $torch; a few minu
 rm -f .venv/installed
 clear=$([ "$(version .venv/bin/python || true)" = "$version" ] || echo --clear)
 "$python" -m venv $clear .venv
-sed "s/^torch==.*/torch==$torch/" constraints.txt >.venv/constraints.txt
+changes=(-e "s/^torch==.*/torch==$torch/")
+# Torch for GPUs asks for one release of Triton.
+if [ "$torch" != "$tested_torch" ]; then changes+=(-e '/^triton==/d'); fi
+sed "${changes[@]}" constraints.txt >.venv/constraints.txt
 # --use-pep517: seqeval comes as source, and the old way in which pip 23.0 of Python 3.10 builds it fails.
 .venv/bin/python -m pip install --use-pep517 -c .venv/constraints.txt -e '.[dev,glove]'
 # The pins of AllenNLP refuse everything above, hence --no-deps.

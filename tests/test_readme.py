@@ -95,6 +95,7 @@ def test_python_runs(block, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_commands_that_need_only_this_project_run(tmp_path):
     block = "".join(block for name, block in BLOCK.findall(README) if "runs/toy" in block)
     for folder in ("training_config", "data"):

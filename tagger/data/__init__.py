@@ -4,7 +4,5 @@ from tagger.data.data_loaders import BucketedDataLoader as BucketedDataLoader
 from tagger.data.dataset_readers import ColumnDatasetReader as ColumnDatasetReader
 from tagger.data.fields import LabelSetsField as LabelSetsField
 from tagger.data.fields import TagField as TagField
-from tagger.data.label_counts import LabelCounts as LabelCounts
-from tagger.data.label_counts import count_labels as count_labels
 from tagger.data.samplers import OversamplingBatchSampler as OversamplingBatchSampler
 from tagger.data.token_indexers import CachedCharactersIndexer as CachedCharactersIndexer

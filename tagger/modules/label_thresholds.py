@@ -9,7 +9,7 @@ from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 
 from tagger.metrics import MultiLabelMetrics
-from tagger.modules.counted_labels import CountedLabels
+from tagger.training_counts import CountedLabels
 from tagger.vocabulary import tags_in_order
 
 #: Finds thresholds, (C,), from probabilities, (N, C), and gold labels, (N, C).
@@ -97,7 +97,7 @@ class LabelThresholds(torch.nn.Module):
         """
         if reset and self._is_tuning():
             self._tune()
-        if self.counts.is_counted():
+        if self.counts.are_known():
             self._metrics.label_counts = self.counts.label_counts.tolist()
         return self._metrics.get_metric(reset)
 

@@ -9,7 +9,7 @@ from allennlp.data import DataLoader, Instance
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from tagger.data.label_counts import LabelCounts, count_labels
+from tagger.training_counts import LabelCounts, count_labels
 
 
 @TrainerCallback.register("training_counts")
@@ -42,7 +42,7 @@ def _instances(data_loader: DataLoader) -> Iterable[Instance]:
         raise ConfigurationError(
             f"`training_counts` needs a data loader with `iter_instances`, which "
             f"{type(data_loader).__name__} lacks; use another `data_loader`, or give the weights "
-            f"themselves in place of a rule"
+            f"themselves instead of a rule"
         ) from error
 
 

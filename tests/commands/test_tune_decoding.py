@@ -118,6 +118,7 @@ def test_a_target_without_a_number_is_refused(run, tmp_path, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_allennlp_lists_it():
     command = [sys.executable, "-m", "allennlp", "--help"]
     done = subprocess.run(command, cwd="/", capture_output=True, text=True)

@@ -30,6 +30,7 @@ def outer_of_one(folder):
     return float(subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE).stdout)
 
 
+@pytest.mark.usefixtures("warm_python")
 def test_a_kernel_is_compiled_anew_when_one_that_it_calls_has_changed(tmp_path):
     shutil.copy(compilation.__file__, tmp_path)
     (tmp_path / "outer.py").write_text(OUTER)

@@ -173,6 +173,7 @@ def measure_in_a_worker(rank, folder, shares, expected):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_two_workers_measure_as_one(tmp_path):
     first, second = random_batch(seed=9), random_batch(seed=10, num_items=7)
     both = [torch.cat(parts) for parts in zip(first, second)]

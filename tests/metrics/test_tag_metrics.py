@@ -392,6 +392,7 @@ def measure_in_a_worker(rank, folder, all_shares, expected, confusions):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_two_workers_measure_as_one(tmp_path):
     gold, predicted = random_sentences(tag_set("BIO"), 30, seed=4)
     # Uneven shares, then no batch at all for the second worker.

@@ -5,7 +5,6 @@ import sys
 
 import pytest
 import torch
-from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, Vocabulary
@@ -18,7 +17,7 @@ from scripts.make_ensemble import main as make_ensemble
 from tagger.data import LabelSetsField, TagField
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import MixtureHead
-from tests.conftest import CONFIGS, ROOT
+from tests.conftest import ROOT
 from tests.oracles.linear_chain import EnumeratedChain
 
 HEADS = {
@@ -187,14 +186,10 @@ def test_members_that_do_not_go_together_are_refused(head, instances):
 
 
 @pytest.fixture(scope="session")
-def trained_otherwise(tmp_path_factory):
+def trained_otherwise(train_once):
     """The folder of a training run of the toy config from another seed."""
-    folder = tmp_path_factory.mktemp("runs") / "toy"
     seeds = {"random_seed": 1, "numpy_seed": 1, "pytorch_seed": 1, "trainer.num_epochs": 5}
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.chdir(ROOT)
-        train_model(Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet", seeds), str(folder))
-    return folder
+    return train_once("toy_of_seed_1", "toy_bilstm_crf.jsonnet", seeds)
 
 
 def run(*arguments, folder):
@@ -204,6 +199,7 @@ def run(*arguments, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 @pytest.mark.parametrize("average", ["emissions", "marginals"])
 def test_an_archive_of_archives_is_evaluated_and_predicts(
     average, trained, trained_otherwise, tmp_path

@@ -145,6 +145,10 @@ def test_log_likelihood_of_each_sequence_sums_to_forward():
             {"num_tags": 2, "weighting": TagWeighting.by_name("lannoy")(tag_weights=[1.0])},
             "one weight for each of the 2 tags; got 1",
         ),
+        (
+            {"num_tags": 9, "weighting": "chain"},
+            r"`weighting` must be a `TagWeighting` or `None`; got 'chain'; build one, such as",
+        ),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(arguments, message):

@@ -249,6 +249,7 @@ def test_an_archive_keeps_the_weighting_of_its_config(train_by_config, runs):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 @needs_allennlp_models
 def test_the_readmes_command_trains_a_crf_tagger_on_ours(tmp_path):
     (block,) = (block for block in blocks("bash") if "weighted_crf_tagger" in block)

@@ -5,8 +5,8 @@ import torch
 import torch.distributed
 from allennlp.common.checks import ConfigurationError
 
-from tagger.data import LabelCounts
 from tagger.modules import LabelThresholds
+from tagger.training_counts import LabelCounts
 from tagger.tuning.thresholds import tune_thresholds
 from tests.spans.tagged import vocabulary_of
 
@@ -120,6 +120,7 @@ def tune_in_a_worker(rank, folder, shares, expected):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_two_workers_tune_as_one(tmp_path):
     batches = [texts(20, seed=1), texts(11, seed=2)]
     thresholds, metrics = tune(batches)

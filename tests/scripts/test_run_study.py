@@ -20,6 +20,7 @@ def test_studies_that_come_along_are_whole(name, at_root):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_the_script_writes_results_and_a_table(at_root, tmp_path, capfd):
     config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
     config["trainer"]["num_epochs"] = 1

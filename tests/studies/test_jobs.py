@@ -22,6 +22,7 @@ def config(at_root):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_a_study_runs_every_job_once_and_keeps_on_after_a_failure(config, tmp_path, capfd):
     jobs = seeded_jobs({"variant": "plain"}, config, [1, 2])
     broken = Job({"variant": "broken", "seed": 1}, {**config, "model": {"type": "no such"}})
@@ -38,6 +39,7 @@ def test_a_study_runs_every_job_once_and_keeps_on_after_a_failure(config, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_an_interrupted_run_is_begun_anew_and_gives_what_an_unbroken_one_gives(config, tmp_path):
     (job,) = seeded_jobs({"variant": "plain"}, config, [1])
     half = job.folder(tmp_path / "a")
@@ -52,6 +54,7 @@ def test_an_interrupted_run_is_begun_anew_and_gives_what_an_unbroken_one_gives(c
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_study_that_is_stopped_stops_its_runs(number, config, tmp_path):
     config["trainer"]["num_epochs"] = 10_000

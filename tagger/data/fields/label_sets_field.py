@@ -9,6 +9,7 @@ from allennlp.data.fields import Field, SequenceField
 
 from tagger.data.fields.tag_field import check_vocabulary_holds
 from tagger.spans import IllegalTagError
+from tagger.training_counts.label_counts import LabelCounts
 
 #: The target of a label of which it is not known whether the token has it; padding has it too.
 UNKNOWN_TARGET = -1
@@ -70,9 +71,11 @@ class LabelSetsField(Field[torch.Tensor]):
             for label in self._known(labels):
                 counter[self.label_namespace][label] += 1
 
-    def num_known_items(self) -> int:
-        """How many elements have labels that are not unknown altogether."""
-        return sum(labels != [self._unknown_tag] for labels in self.label_sets)
+    def count_labels(self, counts: LabelCounts) -> None:
+        """Adds the known labels to `counts`, and the elements whose labels are not all unknown."""
+        labels = [label for labels in self.label_sets for label in self._known(labels)]
+        num_items = sum(labels != [self._unknown_tag] for labels in self.label_sets)
+        counts.add(self.label_namespace, labels, num_items)
 
     def index(self, vocab: Vocabulary) -> None:
         """Looks the labels up; an unknown one that the vocabulary lacks is left out.

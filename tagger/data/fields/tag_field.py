@@ -5,6 +5,8 @@ from typing import Dict, Iterable, List, Optional
 from allennlp.data import Vocabulary
 from allennlp.data.fields import SequenceField, SequenceLabelField
 
+from tagger.training_counts.label_counts import LabelCounts
+
 
 class TagField(SequenceLabelField):
     """AllenNLP's `SequenceLabelField`, with a string that stands for an unknown tag.
@@ -49,6 +51,11 @@ class TagField(SequenceLabelField):
         for tag in self.labels:
             if tag != self._unknown_tag:
                 counter[self._label_namespace][tag] += 1
+
+    def count_labels(self, counts: LabelCounts) -> None:
+        """Adds the known tags to `counts`."""
+        known_tags = [tag for tag in self.labels if tag != self._unknown_tag]
+        counts.add(self._label_namespace, known_tags, num_items=len(known_tags))
 
     def index(self, vocab: Vocabulary) -> None:
         """Looks the known tags up; the index of an unknown one is -1.

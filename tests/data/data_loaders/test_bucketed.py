@@ -15,7 +15,8 @@ from allennlp.data import Batch, DataLoader, DatasetReader, Vocabulary
 from allennlp.data.samplers import BucketBatchSampler
 from allennlp.training.callbacks import TrainerCallback
 
-from tagger.data import BucketedDataLoader, ColumnDatasetReader, count_labels
+from tagger.data import BucketedDataLoader, ColumnDatasetReader
+from tagger.training_counts import count_labels
 from tests.conftest import CONFIGS, ROOT
 from tests.data.data_loaders.test_columns import assert_same
 
@@ -222,6 +223,7 @@ def read_in_a_worker(rank, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_two_workers_share_the_data_in_as_many_batches(tmp_path):
     sentences = [length * [f"word{length}"] for length in range(1, 10)]
     blocks = ["".join(f"{word} O\n" for word in words) for words in sentences]

@@ -1,17 +1,16 @@
-"""The focal factor, which takes weight from what is learnt already."""
-
-import math
+"""The focal factor `(1 - p)^gamma`, which lowers the weight of what the model has learnt."""
 
 import torch
-from allennlp.common.checks import ConfigurationError
+
+from tagger.modules.check_number import check_number
 
 
-def focused(log_probabilities: torch.Tensor, gamma: float) -> torch.Tensor:
+def focal_log_probabilities(log_probabilities: torch.Tensor, gamma: float) -> torch.Tensor:
     """`(1 - p)^gamma log p` (Lin et al. 2017, "Focal loss for dense object detection", equation 4).
 
     Args:
-        log_probabilities: log p, of any shape; may be -inf.
-        gamma: at least 0; at 0 what is returned is log p.
+        log_probabilities: Log p, of any shape; may be -inf.
+        gamma: At least 0; 0 returns log p itself.
 
     Returns:
         The same shape; differentiable, with finite slopes at p = 0 and p = 1 too.
@@ -19,7 +18,7 @@ def focused(log_probabilities: torch.Tensor, gamma: float) -> torch.Tensor:
     if not gamma:
         return log_probabilities
     limits = torch.finfo(log_probabilities.dtype)
-    # At p = 0 the factor is 1, and flat, which 0 * inf would hide.
+    # At p = 0 the factor is 1 and flat, but its gradient would be computed as 0 * inf.
     misses = -torch.expm1(log_probabilities.clamp(min=limits.min))
     # At p = 1 the slope of a power below 1 is infinite.
     return misses.clamp(min=limits.tiny) ** gamma * log_probabilities
@@ -27,7 +26,4 @@ def focused(log_probabilities: torch.Tensor, gamma: float) -> torch.Tensor:
 
 def check_gamma(gamma: float) -> None:
     """Raises a `ConfigurationError` unless `gamma` is finite and at least 0."""
-    if not 0 <= gamma < math.inf:
-        raise ConfigurationError(
-            f"`gamma` must be a finite number of at least 0, 0 for no focusing; got {gamma!r}"
-        )
+    check_number("gamma", gamma, gamma >= 0, "a finite number of at least 0, 0 for no focal factor")

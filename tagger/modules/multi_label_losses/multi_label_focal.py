@@ -1,35 +1,35 @@
-"""The focal loss."""
+"""The focal loss over several labels."""
 
 from typing import Optional
 
 import torch
 
-from tagger.modules.focusing import check_gamma
+from tagger.modules.check_number import check_number
+from tagger.modules.focal_factor import check_gamma
 from tagger.modules.multi_label_losses.formulas import focal_terms
 from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss
-from tagger.modules.multi_label_losses.settings import check_setting
 
 
 @MultiLabelLoss.register("focal")
-class FocalLoss(MultiLabelLoss):
-    """`-a (1 - q)^gamma log q`, `q` the probability of the target (Lin et al. 2017).
+class MultiLabelFocalLoss(MultiLabelLoss):
+    """`-a (1 - q)^gamma log q`, `q` the probability of what is right (Lin et al. 2017).
 
-    `a` is `alpha` for positives and `1 - alpha` for negatives, and without `alpha` 1 for both, as in
+    `a` is `alpha` for positives and `1 - alpha` for negatives. Without `alpha` it is 1 for both, as in
     Huang et al. 2021.
 
     Args:
-        gamma: how much labels that are learnt already lose weight; at 0 it is binary cross-entropy.
-        alpha: the share of positives, between 0 and 1.
+        gamma: How much labels that the model has learnt lose weight; 0 gives binary cross-entropy.
+        alpha: The share of positives, between 0 and 1.
 
     Raises:
-        ConfigurationError: if one is out of range.
+        ConfigurationError: If one is out of range.
     """
 
     def __init__(self, gamma: float = 2.0, alpha: Optional[float] = None) -> None:
         super().__init__()
         check_gamma(gamma)
         if alpha is not None:
-            check_setting("alpha", alpha, 0 < alpha < 1, "above 0 and below 1")
+            check_number("alpha", alpha, 0 < alpha < 1, "above 0 and below 1")
         self.gamma = gamma
         self.alpha = alpha
 
