@@ -39,7 +39,7 @@ changes=(-e "s/^torch==.*/torch==$torch/")
 # Torch for GPUs asks for one release of Triton.
 if [ "$torch" != "$tested_torch" ]; then changes+=(-e '/^triton==/d'); fi
 sed "${changes[@]}" constraints.txt >.venv/constraints.txt
-# --use-pep517: seqeval comes as source, and the old way in which pip 23.0 of Python 3.10 builds it fails.
+# --use-pep517: seqeval comes as source, which pip 23.0 of Python 3.10 builds in a way that fails.
 .venv/bin/python -m pip install --use-pep517 -c .venv/constraints.txt -e '.[dev,glove]'
 # The pins of AllenNLP refuse everything above, hence --no-deps.
 .venv/bin/python -m pip install --no-deps allennlp==2.10.1

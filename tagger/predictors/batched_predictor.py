@@ -15,8 +15,8 @@ from allennlp.predictors import Predictor
 
 from tagger.data.data_loaders.batch_order import batches_within
 from tagger.data.data_loaders.columns import collect_columns
-from tagger.kernels.threads import run_side_by_side
 from tagger.predictors.throughput import Throughput
+from tagger.threads import run_side_by_side
 
 #: On a CPU with as many cores, where a batch takes some megabytes.
 _PARTS_AT_ONCE = 8

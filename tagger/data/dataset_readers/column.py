@@ -14,7 +14,7 @@ from tagger.data.column_file import Row, read_sentences
 from tagger.data.fields import LabelSetsField, TagField
 from tagger.spans import ENCODINGS, IllegalTagError, check_tags, convert_tags
 
-# Corpora that are not distributed with this project, by the name of their folder.
+# The commands that prepare corpora which are not part of this project, by the name of their folder.
 _PREPARED_BY = {
     "conll2003": "python scripts/prepare_conll2003.py SOURCE",
     "us_addresses": "python scripts/prepare_us_addresses.py",
@@ -25,9 +25,9 @@ _PREPARED_BY = {
 class ColumnDatasetReader(DatasetReader):
     """Reads sentences from files that hold a token and its tag on each line.
 
-    Columns are separated by blanks or tabs, sentences by lines of white space; `-DOCSTART-` lines
-    are skipped. So it reads CoNLL-2003 as distributed (`source_encoding` IOB1), WNUT-17, and
-    two-column files.
+    Blanks or tabs separate columns, lines of white space separate sentences, and `-DOCSTART-` lines are
+    skipped. So it reads CoNLL-2003 as distributed (`source_encoding` IOB1), WNUT-17, and two-column
+    files.
 
     An instance has the fields `tokens` (`TextField`), `tags` (`TagField`, or `LabelSetsField` with a
     `label_separator`; absent without a tag column) and `metadata` (`{"words": [...]}`).
@@ -40,23 +40,23 @@ class ColumnDatasetReader(DatasetReader):
             for plain labels that mark no spans. Each sentence is checked against it. IOB1 allows
             `B-` anywhere, so it reads BIO and mixtures of the two as well, and finds the spans that
             conlleval finds.
-        tag_encoding: The encoding of the tags in the instances; None for that of the file, but BIO
-            where that is IOB1: a vocabulary of IOB1 tags cannot be told from one of BIO.
-        unknown_tag: The string that stands for an unknown tag in the file; None where there is none.
-            See `convert_tags` for what becomes of the tags beside it. Before one of several labels it
+        tag_encoding: The encoding of the tags in the instances. None keeps that of the file, except that
+            IOB1 becomes BIO: a vocabulary of IOB1 tags looks like one of BIO.
+        unknown_tag: The string that stands for an unknown tag in the file; None if there is none.
+            `convert_tags` says what becomes of the tags beside it. Before one of several labels it
             says that this label is unknown: `A|?B`.
         token_indexers: How tokens are indexed; None for a single id of namespace `tokens`.
         label_namespace: The namespace of the tags in the vocabulary.
-        delimiter: The string between two columns; None for any run of blanks and tabs. A tab where
+        delimiter: The string between two columns; None for any run of blanks and tabs. Use a tab if
             tokens hold blanks.
-        label_separator: The string between two labels of a token, `A|B`, where tokens may have several
-            labels or none; None where each has one tag. Labels are plain: `source_encoding` does not
-            matter.
+        label_separator: The string between two labels of a token, `A|B`, if tokens may have several
+            labels or none; None if each token has one tag. Labels are plain, so `source_encoding` is
+            ignored.
         no_label_tag: With a `label_separator`, the string that stands for no label at all.
-        **kwargs: Those of AllenNLP's `DatasetReader`, such as `max_instances`.
+        **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
-        ConfigurationError: If an encoding is unknown, or plain labels are to be converted.
+        ConfigurationError: If an encoding is unknown, or if plain labels are to be converted.
 
     Example:
         >>> reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIO")
@@ -113,12 +113,12 @@ class ColumnDatasetReader(DatasetReader):
         """Makes an instance of a sentence.
 
         Args:
-            tokens: The tokens; those that are `Token`s keep their character offsets.
-            tags: Their tags as in a file, where they are known.
+            tokens: The tokens. A `Token` keeps its character offsets.
+            tags: Their tags as in a file; None if they are unavailable.
 
         Raises:
-            IllegalTagError: A `ValueError`, if the tags are not a legal sequence of `source_encoding`;
-                of several labels, if one is empty or both known and unknown.
+            IllegalTagError: If the tags are not a legal sequence of `source_encoding`, or if one of
+                several labels is empty or both known and unknown. It is a `ValueError`.
         """
         text = TextField([Token(token) if isinstance(token, str) else token for token in tokens])
         fields: Dict[str, Field] = {
@@ -130,7 +130,7 @@ class ColumnDatasetReader(DatasetReader):
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:
-        """Sets the indexers late, so that instances stay small when they move between processes."""
+        """Sets the indexers late, because instances without them move faster between processes."""
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
@@ -156,7 +156,7 @@ class ColumnDatasetReader(DatasetReader):
     def _check_columns(self, row: Row, file_path: Union[str, PathLike]) -> None:
         num_columns = len(row.columns)
         wanted = [index for index in (self._token_column, self._tag_column) if index is not None]
-        # Beyond the line, `index % num_columns` would name another column.
+        # An index beyond the line would wrap around to another column.
         found = {index % num_columns for index in wanted if -num_columns <= index < num_columns}
         if len(found) < len(wanted):
             raise ValueError(

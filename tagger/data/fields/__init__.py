@@ -1,4 +1,6 @@
-"""Fields that AllenNLP lacks, and what goes with them."""
+"""Fields for tags and labels, some of which may be unknown."""
 
-from tagger.data.fields.label_sets_field import LabelSetsField as LabelSetsField
-from tagger.data.fields.tag_field import TagField as TagField
+from tagger.data.fields.label_sets_field import LabelSetsField
+from tagger.data.fields.tag_field import TagField
+
+__all__ = ["LabelSetsField", "TagField"]

@@ -1,4 +1,4 @@
-"""The tags of a sentence, some of which may be unknown."""
+"""A field for the tags of a sentence, some of which may be unknown."""
 
 from typing import Dict, Iterable, List, Optional
 
@@ -11,14 +11,14 @@ from tagger.training_counts.label_counts import LabelCounts
 class TagField(SequenceLabelField):
     """AllenNLP's `SequenceLabelField`, with a string that stands for an unknown tag.
 
-    That string is no entry of the vocabulary; its index is -1. Padding is 0 as in AllenNLP: the mask
-    of the tokens says where it is.
+    The vocabulary does not hold that string; its index is -1. Padding is 0 as in AllenNLP; the mask of
+    the tokens says where it is.
 
     Args:
         tags: One string for each element of `sequence_field`.
-        sequence_field: What the tags belong to.
-        label_namespace: The namespace of the vocabulary that holds the tags.
-        unknown_tag: The string that stands for an unknown tag; None where there is none.
+        sequence_field: The sequence that the tags belong to.
+        label_namespace: The namespace of the tags in the vocabulary.
+        unknown_tag: The string that stands for an unknown tag; None if there is none.
 
     Raises:
         ConfigurationError: If there are not as many tags as elements.
@@ -58,7 +58,7 @@ class TagField(SequenceLabelField):
         counts.add(self._label_namespace, known_tags, num_items=len(known_tags))
 
     def index(self, vocab: Vocabulary) -> None:
-        """Looks the known tags up; the index of an unknown one is -1.
+        """Looks up the known tags; the index of an unknown tag is -1.
 
         Raises:
             ValueError: If the vocabulary lacks a known tag.
@@ -76,7 +76,7 @@ def check_vocabulary_holds(tags: Iterable[str], vocab: Vocabulary, label_namespa
         if tag not in indices:
             raise ValueError(
                 f"`tags` holds {tag!r}, which the vocabulary's namespace `{label_namespace}` "
-                f"lacks: nothing of this label was there to train on (labelled was "
-                f"{', '.join(indices)}). Leave such sentences out, or train with it in the "
-                f"config's `vocabulary`: {{tokens_to_add: {{{label_namespace}: ['{tag}']}}}}"
+                f"lacks: the training data had no token with it (they had {', '.join(indices)}). "
+                "Leave such sentences out, or train with this tag in the config's "
+                f"`vocabulary`: {{tokens_to_add: {{{label_namespace}: ['{tag}']}}}}"
             )

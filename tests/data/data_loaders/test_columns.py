@@ -186,7 +186,7 @@ def test_metadata_are_the_objects_themselves():
 
 
 class UnevenlyPadded(ArrayField):
-    """Pads with what no constant is."""
+    """Pads with different numbers."""
 
     def as_tensor(self, padding_lengths):
         (length,) = padding_lengths.values()
@@ -205,7 +205,7 @@ def test_length_is_that_of_the_sentence(name):
 
 
 @pytest.mark.parametrize("name", ["label", "labels", "metadata", "span"])
-def test_what_is_as_long_everywhere_has_no_length(name):
+def test_tensors_of_one_size_have_no_length(name):
     assert collect_columns(instances_of(FIELDS[name]))["field"].lengths().tolist() == [0] * 4
 
 

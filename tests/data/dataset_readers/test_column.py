@@ -1,3 +1,4 @@
+import functools
 import os
 from collections import Counter
 from pathlib import Path
@@ -11,7 +12,7 @@ from allennlp.data.token_indexers import TokenCharactersIndexer
 from seqeval.metrics.sequence_labeling import get_entities
 
 from tagger.data import ColumnDatasetReader
-from tagger.spans import ENCODINGS, tags_to_spans
+from tagger.spans import ENCODINGS, check_tags, convert_tags, tags_to_spans
 
 TOY = Path(__file__).parents[3] / "data" / "toy"
 CORPORA = os.environ.get("TAGGER_CORPORA")
@@ -95,7 +96,7 @@ def test_the_tag_of_no_label_is_configurable(write):
     ("tag", "message"),
     [
         ("A|O", "toy.txt:2: in 'two A|O', `A|O` at position 1 has `O`, which stands for no label"),
-        ("A||B", "toy.txt:2: .* an empty one"),
+        ("A||B", "toy.txt:2: .* an empty string"),
         ("A|?A", "toy.txt:2: .* has 'A' both known and unknown"),
     ],
 )
@@ -254,33 +255,36 @@ CORPUS_FILES = [
 ]
 
 
+@functools.lru_cache(maxsize=1)
+def tags_of_corpus(name):
+    """The tags of each sentence, as they are in the file."""
+    instances = ColumnDatasetReader(source_encoding=None).read(Path(CORPORA) / name)
+    return [instance["tags"].labels for instance in instances]
+
+
 @needs_corpora
 @pytest.mark.parametrize(
-    ("name", "encoding", "num_sentences", "num_tokens", "num_entities"), CORPUS_FILES
+    ("name", "encoding", "num_sentences", "num_tokens", "num_entities"),
+    CORPUS_FILES,
+    scope="class",  # both tests of a file before the next one is read
 )
-def test_published_corpora_have_their_published_counts(
-    name, encoding, num_sentences, num_tokens, num_entities
-):
-    reader = ColumnDatasetReader(source_encoding=encoding, tag_encoding=encoding)
-    instances = list(reader.read(Path(CORPORA) / name))
-    assert len(instances) == num_sentences
-    if num_tokens is not None:
-        assert sum(len(instance["tokens"]) for instance in instances) == num_tokens
-    if num_entities is not None:
-        found = sum(len(tags_to_spans(list(i["tags"]), encoding)) for i in instances)
-        assert found == num_entities
+class TestPublishedCorpora:
+    def test_they_have_their_published_counts(
+        self, name, encoding, num_sentences, num_tokens, num_entities
+    ):
+        sentences = tags_of_corpus(name)
+        assert len(sentences) == num_sentences
+        if num_tokens is not None:
+            assert sum(map(len, sentences)) == num_tokens
+        if num_entities is not None:
+            assert sum(len(tags_to_spans(tags, encoding)) for tags in sentences) == num_entities
 
-
-@needs_corpora
-@pytest.mark.parametrize("tag_encoding", ENCODINGS)
-@pytest.mark.parametrize(("name", "source_encoding"), [row[:2] for row in CORPUS_FILES])
-def test_entities_of_published_corpora_are_those_of_seqeval(name, source_encoding, tag_encoding):
-    path = Path(CORPORA) / name
-    unconverted = ColumnDatasetReader(source_encoding=None).read(path)
-    converted = ColumnDatasetReader(source_encoding=source_encoding, tag_encoding=tag_encoding)
-    found, expected = Counter(), Counter()
-    for index, (before, after) in enumerate(zip(unconverted, converted.read(path))):
-        found.update((index, span) for span in tags_to_spans(list(after["tags"]), tag_encoding))
-        entities = get_entities(list(before["tags"]))
-        expected.update((index, (label, (start, end))) for label, start, end in entities)
-    assert found == expected
+    def test_their_entities_are_those_of_seqeval_in_each_encoding(
+        self, name, encoding, num_sentences, num_tokens, num_entities
+    ):
+        for position, tags in enumerate(tags_of_corpus(name)):
+            check_tags(tags, encoding)
+            expected = [(label, (start, end)) for label, start, end in get_entities(tags)]
+            for tag_encoding in ENCODINGS:
+                converted = convert_tags(tags, encoding, tag_encoding)
+                assert tags_to_spans(converted, tag_encoding) == expected, (position, tag_encoding)

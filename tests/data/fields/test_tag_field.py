@@ -50,5 +50,5 @@ def test_a_tag_that_the_vocabulary_lacks_is_an_error_that_says_what_to_do():
     with pytest.raises(ValueError, match="`tags` holds 'U-LOC'") as error:
         field.index(Vocabulary({"ner_tags": {"O": 2, "B-PER": 1}}))
     assert "namespace `ner_tags` lacks" in str(error.value)
-    assert "(labelled was O, B-PER)" in str(error.value)
+    assert "(they had O, B-PER)" in str(error.value)
     assert "`vocabulary`: {tokens_to_add: {ner_tags: ['U-LOC']}}" in str(error.value)

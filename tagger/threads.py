@@ -1,7 +1,7 @@
-"""Pieces of PyTorch's work at the same time, each on a share of a CPU's threads.
+"""Runs several calls of PyTorch at the same time, each on a share of a CPU's threads.
 
-PyTorch itself cuts every single operation in as many parts as it may use threads, and waits for the
-slowest before the next. Where there is more than one thing to do, giving each its own threads is faster.
+PyTorch splits each operation among all threads, and waits for the slowest before the next operation. If
+there are several independent things to do, it is faster to give each its own threads.
 """
 
 import functools
@@ -19,15 +19,15 @@ def run_side_by_side(
     """Calls a function with each tuple of arguments, without gradients.
 
     Args:
-        function: what to call.
-        calls: the arguments of each call.
-        num_workers: how many calls to run at the same time; they share the threads that PyTorch may use,
-            and there are no more workers than threads.
+        function: The function.
+        calls: The arguments of each call.
+        num_workers: The number of calls that run at the same time. They share the threads that PyTorch
+            may use, and there are no more workers than threads.
 
     Returns:
-        What each call returned.
+        The result of each call, in their order.
     """
-    # A thread does not have the modes of the one that gives it work.
+    # A thread does not inherit the modes of its caller.
     is_inference = torch.is_inference_mode_enabled()
 
     def call(arguments: Tuple[Any, ...]) -> Any:
@@ -43,18 +43,18 @@ def run_side_by_side(
 
 @functools.cache
 def _workers(process_id: int, num_workers: int, num_threads: int) -> ThreadPoolExecutor:
-    """Threads of this process: a forked one does not have those of its parent."""
+    """Returns threads of this process: a forked one does not have the threads of its parent."""
     workers = ThreadPoolExecutor(
         num_workers, "side_by_side", _limit_threads, (num_threads // num_workers,)
     )
     all_there = threading.Barrier(num_workers)
     list(workers.map(lambda _: all_there.wait(), range(num_workers)))
-    # What one thread sets is what later ones begin with.
+    # Later threads begin with the number that any thread has set last.
     torch.set_num_threads(num_threads)
     return workers
 
 
 def _limit_threads(num_threads: int) -> None:
-    # Asked first, or PyTorch would set the thread's number anew when it is asked next.
+    # PyTorch initialises a thread's number when first asked, which would undo the setting.
     torch.get_num_threads()
     torch.set_num_threads(num_threads)

@@ -29,10 +29,7 @@ def gradients(outputs, leaves):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-# The last are of several blocks of rows.
-@pytest.mark.parametrize(
-    "lengths", [[4], [1, 1], [6, 2, 5, 6, 1, 3, 4], [9] * 30 + [2] * 30 + [1] * 30]
-)
+@pytest.mark.parametrize("lengths", [[4], [1, 1], [6, 2, 5, 6, 1, 3, 4]])
 @pytest.mark.parametrize("hidden_size", [3, 8])
 def test_states_and_gradients_are_those_of_pytorch(num_threads, dtype, lengths, hidden_size):
     both, directions = lstms(7, hidden_size, dtype)
@@ -56,7 +53,7 @@ def test_states_are_the_same_without_gradients(num_threads, mode):
         assert torch.equal(states, expected)
 
 
-def test_mixed_precision_changes_nothing():
+def test_mixed_precision_changes_nothing(num_threads):
     _, directions = lstms(7, 4, torch.float32)
     inputs, mask = torch.randn(3, 5, 7, requires_grad=True), mask_of([5, 0, 3])
     expected = bidirectional_lstm(*directions, inputs, mask)
@@ -74,14 +71,30 @@ def test_gradients_are_the_slopes_of_the_states(num_threads):
     )
 
 
-def test_is_what_pytorch_computes_direction_by_direction_where_kernels_do_not_serve(monkeypatch):
+def test_directions_side_by_side_give_what_they_give_in_turn(monkeypatch):
     _, directions = lstms(7, 4)
-    mask = mask_of([5, 0, 3])
-    inputs = torch.randn(3, 5, 7, dtype=torch.float64)
-    by_kernels = bidirectional_lstm(*directions, inputs, mask)
-    assert by_kernels[1].eq(0).all()
-    monkeypatch.setattr("tagger.lstm.functions._kernels_serve", lambda *_: False)
-    torch.testing.assert_close(bidirectional_lstm(*directions, inputs, mask), by_kernels)
+    inputs, mask = torch.randn(3, 5, 7, dtype=torch.float64), mask_of([5, 0, 3])
+    found = []
+    for is_side_by_side in (False, True):
+        monkeypatch.setattr(
+            "tagger.lstm._leaves_threads_idle",
+            lambda _, is_side_by_side=is_side_by_side: is_side_by_side,
+        )
+        found.append(bidirectional_lstm(*directions, inputs, mask))
+    assert torch.equal(*found)
+    assert found[0][1].eq(0).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_gpu_gives_the_same():
+    _, directions = lstms(7, 4)
+    inputs, mask = torch.randn(3, 5, 7, dtype=torch.float64), mask_of([5, 0, 3])
+    expected = bidirectional_lstm(*directions, inputs, mask)
+    on_gpu = [lstm.cuda() for lstm in directions]
+    torch.testing.assert_close(
+        bidirectional_lstm(*on_gpu, inputs.cuda(), mask.cuda()).cpu(), expected
+    )
 
 
 def test_frozen_inputs_and_weights_get_no_gradient(num_threads):
@@ -95,7 +108,8 @@ def test_frozen_inputs_and_weights_get_no_gradient(num_threads):
     assert all(weights.grad is None for weights in to_left.parameters())
 
 
-def test_backward_pass_can_be_repeated_but_not_differentiated():
+def test_backward_pass_side_by_side_can_be_repeated_but_not_differentiated(monkeypatch):
+    monkeypatch.setattr("tagger.lstm._leaves_threads_idle", lambda _: True)
     _, directions = lstms(3, 2)
     inputs = torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True)
     states = bidirectional_lstm(*directions, inputs, mask_of([4, 2]))
@@ -179,7 +193,7 @@ def test_what_does_not_fit_is_refused(change, message):
         bidirectional_lstm(**{**arguments, **change})
 
 
-def test_weights_of_another_type_are_left_to_pytorch():
+def test_weights_of_another_type_are_refused_by_pytorch():
     _, directions = lstms(3, 2, torch.float64)
     with pytest.raises((RuntimeError, ValueError), match="dtype|type"):
         bidirectional_lstm(*directions, torch.zeros(2, 4, 3), mask_of([4, 3]))
