@@ -20,7 +20,6 @@ import logging
 import os
 import random
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any, ContextManager, Dict, Iterator, Optional, Set, Tuple
 
 logger = logging.getLogger(__name__)
@@ -31,7 +30,8 @@ def random_states() -> Dict[str, Any]:
     import numpy
     import torch
 
-    name, keys, *rest = numpy.random.get_state()
+    state: Any = numpy.random.get_state()
+    name, keys, *rest = state
     return {
         "python": random.getstate(),
         "numpy": (name, torch.from_numpy(keys.astype("int64")), *rest),
@@ -209,10 +209,10 @@ def _save_average(trainer: Any, path: str) -> None:
 
 
 @contextmanager
-def _with_finished_runs_kept(train: ModuleType) -> Iterator[None]:
+def _with_finished_runs_kept(train: Any) -> Iterator[None]:
     """Mends `allennlp.commands.train`."""
     yield
-    train_model: Any = train.train_model  # type: ignore[attr-defined]
+    train_model = train.train_model
 
     @functools.wraps(train_model)
     def train_unless_finished(
@@ -234,14 +234,14 @@ def _with_finished_runs_kept(train: ModuleType) -> Iterator[None]:
             return None
         return load_archive(archive).model
 
-    train.train_model = train_unless_finished  # type: ignore[attr-defined]
+    train.train_model = train_unless_finished
 
 
 @contextmanager
-def _with_whole_archives(archival: ModuleType) -> Iterator[None]:
+def _with_whole_archives(archival: Any) -> Iterator[None]:
     """Mends `allennlp.models.archival`."""
     yield
-    archive_model: Any = archival.archive_model  # type: ignore[attr-defined]
+    archive_model = archival.archive_model
 
     @functools.wraps(archive_model)
     def archive_whole(
@@ -261,7 +261,7 @@ def _with_whole_archives(archival: ModuleType) -> Iterator[None]:
         )
         return path
 
-    archival.archive_model = archive_whole  # type: ignore[attr-defined]
+    archival.archive_model = archive_whole
 
 
 _MENDS = {
