@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
+import numpy as np
 import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
@@ -28,6 +29,7 @@ from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
 from tagger.models import SequenceTagger
 from tagger.modules.heads import ChainHead
 from tagger.tuning.decoding import MEANS, Batch, DecodingTuner, Settings, Target
+from tagger.tuning.evidence import few_entities, format_evidence
 
 
 @Subcommand.register("tune-decoding")
@@ -117,11 +119,19 @@ def tune_decoding(args: argparse.Namespace) -> None:
         print(
             f"{title}\n{format_metrics(metrics_by_label(tuner.labels, tuner.counts(settings)))}\n"
         )
+    _print_evidence(targets, tuner.labels, tuner.counts(tuned))
     _check_reached(targets, tuner, tuned)
     for name, values in tuned._asdict().items():
         print(f"{name}: {json.dumps(values, sort_keys=True)}")
     write_settings(args.archive_file, args.output, tuned, args.force)
     print(f"Wrote {args.output}")
+
+
+def _print_evidence(targets: Sequence[Target], labels: Sequence[str], counts: np.ndarray) -> None:
+    print(f"{format_evidence(targets, labels, counts)}\n")
+    warning = few_entities(targets, labels, counts)
+    if warning:
+        print(f"{warning}\n")
 
 
 def _label_and_number(text: str) -> Tuple[str, float]:
