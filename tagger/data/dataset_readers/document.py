@@ -11,6 +11,8 @@ from allennlp.data.fields import MetadataField, MultiLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import LettersDigitsTokenizer
 
+from tagger.data.decoded_lines import decoded_lines
+
 
 @DatasetReader.register("document")
 class DocumentDatasetReader(DatasetReader):
@@ -81,15 +83,16 @@ class DocumentDatasetReader(DatasetReader):
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
-        path = cached_path(file_path)
-        with open(path, encoding="utf-8") as lines:
-            for number, line in self.shard_iterable(enumerate(lines, start=1)):
+        with open(cached_path(file_path), "rb") as lines:
+            for number, line in self.shard_iterable(decoded_lines(lines, file_path)):
                 if not line.strip():
                     continue
                 try:
                     yield self.text_to_instance(*self._parsed(line))
                 except ValueError as error:
-                    raise ValueError(f"{path}:{number}: {error}: {line.strip()[:80]}") from error
+                    raise ValueError(
+                        f"{file_path}:{number}: {error}: {line.strip()[:80]}"
+                    ) from error
 
     def _parsed(self, line: str) -> Any:
         """Returns the text of a line and its labels, None if it has none."""

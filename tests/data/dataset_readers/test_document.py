@@ -39,6 +39,15 @@ def test_long_documents_are_cut(write):
     assert words(instance) == ["a", "b"]
 
 
+def test_byte_order_marks_are_skipped_and_other_encodings_are_named_with_their_line(tmp_path):
+    path = tmp_path / "documents.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"text": "a"}\r\n{"text": "\xe9"}\r\n')
+    documents = iter(DocumentDatasetReader().read(path))
+    assert words(next(documents)) == ["a"]
+    with pytest.raises(ValueError, match=r"documents\.jsonl:2: expected UTF-8, got byte 0xe9"):
+        next(documents)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
