@@ -46,10 +46,10 @@ class ColumnDatasetReader(DatasetReader):
         token_column: The column of the tokens, from 0; negative ones count from the end.
         tag_column: The column of the tags; None reads text without tags, as for prediction:
             `allennlp predict --use-dataset-reader -o '{"dataset_reader.tag_column": null}' ...`.
-        source_encoding: The encoding of the tags in the file: "BIO", "IOB1", "BIOUL" or "BMES", or None
-            for plain labels that mark no spans. Each sentence is checked against it. IOB1 allows
-            `B-` anywhere, so it reads BIO and mixtures of the two as well, and finds the spans that
-            conlleval finds.
+        source_encoding: The encoding of the tags in the file: "BIO", "IOB1", "BIOUL", "BMES" or
+            "IOBES", or None for plain labels that mark no spans. Each sentence is checked against it.
+            IOB1 allows `B-` anywhere, so it reads BIO and mixtures of the two as well, and finds the
+            spans that conlleval finds.
         tag_encoding: The encoding of the tags in the instances. None keeps that of the file, except that
             IOB1 becomes BIO: a vocabulary of IOB1 tags looks like one of BIO.
         unknown_tag: The string that stands for an unknown tag in the file; None if there is none.

@@ -71,6 +71,19 @@ def test_iob1_reads_bio_with_the_same_entities(write):
     assert words_and_tags(reader.read(path))[0][1] == ["B-PER", "I-PER", "O", "B-PER", "B-PER"]
 
 
+def test_iobes_is_read_and_written(write):
+    bioul = ["B-PER", "I-PER", "L-PER", "O", "U-LOC"]
+    iobes = ["B-PER", "I-PER", "E-PER", "O", "S-LOC"]
+    for tags, source, expected, target in [
+        (bioul, "BIOUL", iobes, "IOBES"),
+        (iobes, "IOBES", bioul, "BIOUL"),
+        (iobes, "IOBES", iobes, None),
+    ]:
+        path = write("".join(f"word {tag}\n" for tag in tags))
+        reader = ColumnDatasetReader(source_encoding=source, tag_encoding=target)
+        assert words_and_tags(reader.read(path))[0][1] == expected
+
+
 def test_plain_labels_are_read_as_they_are(write):
     path = write("the DT\nB-52 NN\n")
     reader = ColumnDatasetReader(source_encoding=None)
