@@ -12,6 +12,7 @@ from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.data.column_file import Row, read_sentences
+from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.fields import LabelSetsField, TagField, TagSetsField
 from tagger.spans import (
     ENCODINGS,
@@ -66,7 +67,8 @@ class ColumnDatasetReader(DatasetReader):
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
-        ConfigurationError: If an encoding is unknown, or if plain labels are to be converted.
+        ConfigurationError: If an encoding or an argument is unknown, or if plain labels are to be
+            converted.
 
     Example:
         >>> reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIO")
@@ -89,6 +91,7 @@ class ColumnDatasetReader(DatasetReader):
         no_label_tag: str = "O",
         **kwargs: Any,
     ) -> None:
+        check_extra_arguments(ColumnDatasetReader, kwargs)
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )

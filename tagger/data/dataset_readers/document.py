@@ -11,6 +11,7 @@ from allennlp.data.fields import MetadataField, MultiLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import LettersDigitsTokenizer
 
+from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.decoded_lines import decoded_lines
 
 
@@ -32,7 +33,7 @@ class DocumentDatasetReader(DatasetReader):
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
-        ConfigurationError: If `max_tokens` is not positive.
+        ConfigurationError: If `max_tokens` is not positive, or if an argument is unknown.
 
     Example:
         >>> instance = DocumentDatasetReader().text_to_instance("Wheat prices fell.", ["wheat"])
@@ -50,6 +51,7 @@ class DocumentDatasetReader(DatasetReader):
         label_namespace: str = "labels",
         **kwargs: Any,
     ) -> None:
+        check_extra_arguments(DocumentDatasetReader, kwargs)
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )

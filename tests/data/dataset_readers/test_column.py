@@ -270,6 +270,22 @@ def test_bad_encodings_are_configuration_errors(settings, message):
         ColumnDatasetReader(**settings)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("coding_scheme", "`coding_scheme` is no argument .*; did you mean `source_encoding`?"),
+        ("convert_to_coding_scheme", "did you mean `tag_encoding`?"),
+        ("source_encodng", "takes delimiter, .*; did you mean `source_encoding`?"),
+        ("max_instance", "did you mean `max_instances`?"),
+        ("manual_distributed_sharding", "`manual_distributed_sharding` is no argument"),
+    ],
+)
+def test_unknown_arguments_are_refused_with_what_may_be_meant(name, message):
+    params = Params({"type": "column", name: True})
+    with pytest.raises(ConfigurationError, match=message.replace("?", r"\?")):
+        DatasetReader.from_params(params)
+
+
 def test_the_toy_corpus_has_the_counts_of_its_readme():
     counts = {}
     for name in ("train", "dev", "test"):

@@ -67,6 +67,13 @@ def test_a_line_that_does_not_fit_is_named(write, line, message):
         list(DocumentDatasetReader().read(write({"text": "a"}, line)))
 
 
+def test_unknown_arguments_are_refused_with_what_may_be_meant():
+    with pytest.raises(
+        ConfigurationError, match=r"`text_key` is no .*; did you mean `text_keys`\?"
+    ):
+        DocumentDatasetReader(text_key=["title"])
+
+
 def test_a_limit_of_no_token_is_refused():
     with pytest.raises(ConfigurationError, match="`max_tokens` must be at least 1; got 0"):
         DocumentDatasetReader(max_tokens=0)
