@@ -131,8 +131,8 @@ class SequenceTagger(MeasuredModel):
 
         Args:
             tokens: The indexed tokens of B sentences.
-            tags: (B, T) int64 gold tags, -1 where unknown, if there are any. For the head `sigmoid`
-                (B, T, K) gold labels.
+            tags: Gold tags, if there are any: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set
+                of tags that each token may have. For the head `sigmoid`, gold labels, (B, T, K).
             metadata: The words of each sentence under `"words"`, if available.
 
         Returns:

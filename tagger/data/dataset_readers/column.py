@@ -152,7 +152,7 @@ class ColumnDatasetReader(DatasetReader):
             for sentence in self.shard_iterable(read_sentences(lines, file_path, self._delimiter)):
                 instance = self._sentence_to_instance(sentence, file_path)
                 field = instance.fields.get("tags")
-                if isinstance(field, TagSetsField):
+                if isinstance(field, TagSetsField) and self._tag_column is not None:
                     num_known += sum(
                         row.columns[self._tag_column] != self._unknown_tag for row in sentence
                     )
