@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Sets up, trains a tagger of US addresses in a few minutes, prints its scores, and tags addresses.
-#   scripts/quickstart.sh                                    tags two addresses that it brings along
-#   scripts/quickstart.sh '12 Elm Street, Salem, MA 01970'   tags yours; trained once, it starts at once
-# An interrupted training goes on where it stopped.
+# Sets up, trains a tagger of US addresses in a few minutes, prints its metrics, and tags addresses.
+#   scripts/quickstart.sh                                    tags two example addresses
+#   scripts/quickstart.sh '12 Elm Street, Salem, MA 01970'   tags yours; it trains only the first time
+# An interrupted training continues where it stopped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 run=runs/us_addresses
-export OMP_WAIT_POLICY=PASSIVE ALLENNLP_LOG_LEVEL=${ALLENNLP_LOG_LEVEL:-WARNING}
+export OMP_WAIT_POLICY=PASSIVE
 
 scripts/install.sh
 export PATH=$PWD/.venv/bin:$PATH
@@ -15,13 +15,14 @@ python scripts/prepare_us_addresses.py
 if [ ! -e $run/model.tar.gz ]; then
   echo "== Training (config: training_config/us_addresses_bilstm_crf.jsonnet, run: $run) =="
   recover=$([ -e $run/config.json ] && echo --recover || echo --force)
-  allennlp train training_config/us_addresses_bilstm_crf.jsonnet -s $run "$recover" >/dev/null
+  allennlp train training_config/us_addresses_bilstm_crf.jsonnet -s $run "$recover" |
+    sed -u '/^Metrics on/,$d' # one line for each epoch
 fi
 
-echo "== Scores on the test addresses =="
-[ -e $run/test_scores.json ] ||
-  allennlp evaluate $run/model.tar.gz data/us_addresses/test.txt --output-file $run/test_scores.json >/dev/null
-python scripts/show_scores.py $run/test_scores.json
+echo "== Metrics on the test addresses =="
+[ -e $run/test_metrics.json ] ||
+  allennlp evaluate $run/model.tar.gz data/us_addresses/test.txt --output-file $run/test_metrics.json >/dev/null
+python scripts/show_metrics.py $run/test_metrics.json
 
 echo "== Tagged addresses =="
 [ $# -gt 0 ] || set -- '1600 Pennsylvania Avenue NW, Washington, DC 20500' 'PO Box 77, 4 Old Mill Rd Apt 2B, Salem MA'

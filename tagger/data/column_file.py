@@ -5,7 +5,7 @@ import re
 from os import PathLike
 from typing import Iterable, Iterator, List, NamedTuple, Optional, Union
 
-# Not all that `str.split` takes for white space: a token may hold a no-break space.
+# Fewer than `str.split` strips: a token may hold a no-break space.
 _BLANKS = " \t\r\n\f\v"
 
 
@@ -15,7 +15,7 @@ class Row(NamedTuple):
     Attributes:
         number: The number of the line, from 1.
         text: The line without its end.
-        columns: What it holds; empty for a line that only separates sentences.
+        columns: Its cells; empty for a line that only separates sentences.
     """
 
     number: int
@@ -28,8 +28,8 @@ def read_sentences(
 ) -> Iterator[List[Row]]:
     """Yields the sentences of a column file, none of them empty.
 
-    Sentences are separated by lines of white space and by CoNLL-2003's `-DOCSTART-` lines. A byte order
-    mark is skipped, and lines may end as on Windows.
+    Lines of white space and CoNLL-2003's `-DOCSTART-` lines separate sentences. A byte order mark is
+    skipped, and lines may end as on Windows.
 
     Args:
         lines: The lines in UTF-8, for instance a file opened in mode `rb`.
@@ -37,8 +37,8 @@ def read_sentences(
         delimiter: The string between two columns; None for any run of blanks and tabs.
 
     Raises:
-        ValueError: If a line is not UTF-8 or has not as many columns as the first one, or if there is
-            no sentence. The message starts with `name:line`.
+        ValueError: If a line is not UTF-8, if it has more or fewer columns than the first, or if there
+            is no sentence. The message starts with `name:line`.
 
     Example:
         >>> lines = [b"-DOCSTART- O", b"", b"Ada B-PER", b"left O", b" ", b"Why O"]

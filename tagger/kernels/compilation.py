@@ -1,4 +1,4 @@
-"""How the kernels are compiled, and spread over threads."""
+"""Compiles Numba kernels and spreads them over threads."""
 
 import functools
 import os
@@ -10,25 +10,25 @@ import numba
 import numpy as np
 import torch
 
-# What a thread must at least have to do to be worth waking, in multiply-adds.
+# The least work that is worth waking a thread for, in multiply-adds.
 _MIN_WORK = 200_000
 
 
 def kernel(function: Callable, may_reorder: bool = True) -> Callable:
-    """Compiles `function` at its first call; the machine code is cached beside the source.
+    """Compiles `function` at its first call, and caches the machine code beside the source.
 
-    Kernels let go of the interpreter's lock. Infinities and NaN mean what they mean everywhere.
+    Kernels release the interpreter's lock, and treat infinities and NaN as IEEE 754 does.
 
     Args:
-        function: what to compile.
-        may_reorder: whether sums may be reordered, which lets loops over them be vectorised.
+        function: The function to compile.
+        may_reorder: Whether sums may be reordered, so that loops over them can be vectorised.
     """
     fastmath = {"contract", "nsz", "reassoc"} if may_reorder else {"contract"}
     options: Dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
-        # Numba looks at the one file that a kernel is in, although it calls kernels of others. Where
-        # this cannot be changed, nothing is cached, rather than something outdated.
+        # Numba compiles a kernel anew if its own file has changed, but it may call kernels of other
+        # files. If that cannot be mended, nothing is cached, rather than outdated code.
         cache_file = dispatcher._cache._cache_file
         assert cache_file._source_stamp
         cache_file._source_stamp = _source_stamp(Path(function.__code__.co_filename).parent)
@@ -39,7 +39,7 @@ def kernel(function: Callable, may_reorder: bool = True) -> Callable:
 
 @functools.cache
 def _source_stamp(folder: Path) -> List[Tuple[str, int, int]]:
-    """What a folder's kernels are compiled from, to tell outdated machine code by."""
+    """Returns the state of a folder's sources and of ours, which outdated machine code differs in."""
     return [
         (str(path), path.stat().st_mtime_ns, path.stat().st_size)
         for each in sorted({Path(__file__).parent, folder})
@@ -50,17 +50,17 @@ def _source_stamp(folder: Path) -> List[Tuple[str, int, int]]:
 def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *args: Any) -> List:
     """Calls `rows(first, last, lengths, *args)` on ranges that together cover the batch.
 
-    Threads of our own, not Numba's: its thread pools either do not survive a fork or do not bear two
-    callers at once. They number at most `torch.get_num_threads()`.
+    It uses threads of its own, at most `torch.get_num_threads()`. Numba's thread pools either do not
+    survive a fork or do not allow two callers at once.
 
     Args:
-        rows: a kernel that writes nothing outside its range of rows.
-        lengths: (B,) int64, how much there is to do in each row.
-        work_per_token: roughly, in multiply-adds.
-        *args: passed on.
+        rows: A kernel that writes nothing outside its range of rows.
+        lengths: The length of each row, (B,) int64.
+        work_per_token: The work on each token, roughly, in multiply-adds.
+        *args: Further arguments of `rows`.
 
     Returns:
-        What each call returned.
+        The result of each call.
     """
     batch_size = len(lengths)
     num_threads = min(torch.get_num_threads(), batch_size)
@@ -83,5 +83,5 @@ def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *ar
 
 @functools.lru_cache(maxsize=1)
 def _threads(process_id: int) -> ThreadPoolExecutor:
-    """Threads of this process: a forked one does not have those of its parent."""
+    """Returns threads of this process: a forked one does not have the threads of its parent."""
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kernels")

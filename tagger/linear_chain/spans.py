@@ -19,7 +19,7 @@ def span_log_probabilities(
 
     This is the constrained forward algorithm, begun with the forward scores at the span's first token
     and closed with the backward scores at its last (Culotta & McCallum 2004, section 3). In which sets
-    the tags of an entity lie, `tagger.label_encoding.tags_of_span` says.
+    the tags of an entity lie, `tagger.spans.tags_of_span` says.
 
     Args:
         scores: of B sequences of up to T tokens over K tags.

@@ -1,23 +1,20 @@
-import shutil
-import subprocess
+import importlib
 import sys
 
 import pytest
 
-pytest.importorskip("numba")
-
-from tagger.kernels import compilation  # noqa: E402
+from tagger.kernels import compilation
 
 INNER = """
-from compilation import kernel
+from tagger.kernels.compilation import kernel
 
 @kernel
 def inner(x):
     return x + {added}
 """
 OUTER = """
-from compilation import kernel
 from inner import inner
+from tagger.kernels.compilation import kernel
 
 @kernel
 def outer(x):
@@ -25,16 +22,33 @@ def outer(x):
 """
 
 
-def outer_of_one(folder):
-    command = [sys.executable, "-c", "from outer import outer; print(outer(1.0))"]
-    return float(subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE).stdout)
-
-
-def test_a_kernel_is_compiled_anew_when_one_that_it_calls_has_changed(tmp_path):
-    shutil.copy(compilation.__file__, tmp_path)
+@pytest.fixture
+def outer(tmp_path, monkeypatch):
+    """Imports the module `outer` as a new process would, and returns its kernel."""
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "outer.py").write_text(OUTER)
-    (tmp_path / "inner.py").write_text(INNER.format(added="1.0"))
-    assert outer_of_one(tmp_path) == 4
+
+    def imported(added):
+        (tmp_path / "inner.py").write_text(INNER.format(added=added))
+        for name in ("outer", "inner"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        compilation._source_stamp.cache_clear()
+        importlib.invalidate_caches()
+        return importlib.import_module("outer").outer
+
+    yield imported
+    for name in ("outer", "inner"):
+        sys.modules.pop(name, None)
+
+
+def test_a_kernel_is_compiled_anew_when_one_that_it_calls_has_changed(outer, tmp_path):
+    assert outer("1.0")(1.0) == 4
     assert list((tmp_path / "__pycache__").glob("outer.outer*.nbi"))
-    (tmp_path / "inner.py").write_text(INNER.format(added="10.0"))
-    assert outer_of_one(tmp_path) == 22
+    assert outer("10.0")(1.0) == 22
+
+
+def test_a_kernel_is_compiled_once_if_nothing_has_changed(outer):
+    assert outer("1.0")(1.0) == 4
+    kernel = importlib.reload(sys.modules["outer"]).outer
+    assert kernel(1.0) == 4
+    assert sum(kernel.stats.cache_hits.values()) == 1
