@@ -1,11 +1,11 @@
-"""Predicts files on several workers, or machines, with Ray Data, in the order of their lines.
+"""Predicts files on several workers or machines with Ray Data and keeps the order of the lines.
 
     pip install 'allennlp-tagger[ray]'
     python examples/predict_with_ray.py model.tar.gz texts/ -o predictions.jsonl --workers 2
 
-Each worker loads the archive once. The window of a worker that dies is given to the one that takes its
-place. A file is read as a whole, by one task: cut a large one up and name the folder, whose files are
-read in the order of their names.
+Each worker loads the archive once. If a worker dies, its window goes to the worker that replaces it.
+One task reads a whole file. To read a large file in parallel, split it and name the folder of its parts;
+they are read in the order of their names.
 """
 
 import argparse
@@ -17,18 +17,18 @@ from allennlp.predictors import Predictor
 
 
 class Worker:
-    """Holds a model, and predicts windows of lines.
+    """Holds a model and predicts windows of lines.
 
     Args:
-        archive: path of the archived model.
-        cuda_device: id of the GPU among those that Ray shows to this worker; -1 for none.
+        archive: The path of the archived model.
+        cuda_device: The id of the GPU among those that Ray shows this worker; -1 for the CPU.
     """
 
     def __init__(self, archive: str, cuda_device: int = -1) -> None:
         self._predictor = Predictor.from_path(archive, cuda_device=cuda_device)
 
     def __call__(self, window: Dict[str, Any]) -> Dict[str, List[str]]:
-        """Predicts the lines under `text`; returns, under `prediction`, a line of JSON for each."""
+        """Predicts the lines under `text` and returns a line of JSON for each under `prediction`."""
         inputs = [self._predictor.load_line(line) for line in window["text"].tolist()]
         predictions = self._predictor.predict_batch_json(inputs)
         return {"prediction": [self._predictor.dump_line(each) for each in predictions]}
@@ -43,16 +43,16 @@ def predict(
     window: int = 2048,
     worker: Type[Worker] = Worker,
 ) -> None:
-    """Predicts all lines that are not blank, and writes a line for each, in their order.
+    """Predicts all lines that are not blank and writes one line for each, in their order.
 
     Args:
-        archive: path of the archived model, the same on all machines.
-        texts: a file or a folder of what `allennlp predict` takes.
-        output: where to write.
-        num_workers: how many models are at work.
-        num_gpus: GPUs of each worker.
-        window: how many lines a worker gets at a time.
-        worker: the class of the workers.
+        archive: The path of the archived model, the same on all machines.
+        texts: A file or a folder of lines as `allennlp predict` takes them.
+        output: The file to write.
+        num_workers: How many workers predict at the same time.
+        num_gpus: The number of GPUs per worker.
+        window: How many lines a worker gets at a time.
+        worker: The class of the workers.
     """
     ray.data.DataContext.get_current().execution_options.preserve_order = True
     predictions = (
@@ -64,7 +64,7 @@ def predict(
             batch_size=window,
             compute=ray.data.ActorPoolStrategy(size=num_workers),
             num_gpus=num_gpus,
-            # However many workers die, others take their place; a window that kills four ends the run.
+            # Dead workers are always replaced, but a window that kills four of them ends the run.
             max_restarts=-1,
             max_task_retries=3,
         )
@@ -75,7 +75,7 @@ def predict(
 
 
 def main() -> None:
-    """Parses the arguments, and predicts."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("texts", help="a file or a folder")
     parser.add_argument("-o", "--output", required=True, help="the file to write")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--gpus", type=float, default=0, help="of each worker")
+    parser.add_argument("--gpus", type=float, default=0, help="GPUs per worker")
     options = parser.parse_args()
     predict(options.archive, options.texts, options.output, options.workers, options.gpus)
 

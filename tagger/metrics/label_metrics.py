@@ -5,9 +5,13 @@ Letters: `C` labels.
 Counts are int64 arrays (3, C). They hold, for each label, how often it is both predicted and gold (true
 positives), how often it is predicted, and how often it is gold. Counts of batches and of workers can be
 added up.
+
+Precision is undefined for a label that is never predicted, recall for one that is never gold, and F1 for
+one that is neither. Each is then 0, because JSON and AllenNLP's choice of the best epoch need a number.
+The counts say that it is undefined, and `format_metrics` shows a dash.
 """
 
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
@@ -67,7 +71,8 @@ def precision_recall_f1(counts: np.ndarray) -> np.ndarray:
 def macro_average(counts: np.ndarray) -> List[float]:
     """Returns mean precision, recall and F1 of the labels that are gold or predicted somewhere.
 
-    This is seqeval's macro average. If no label is gold or predicted, all three are 0.
+    This is seqeval's macro average, for comparison with published results: an undefined precision or
+    recall counts as 0. If no label is gold or predicted, all three means are 0.
 
     Args:
         counts: (3, C) int64, see the top of this module.
@@ -77,17 +82,41 @@ def macro_average(counts: np.ndarray) -> List[float]:
     return metrics.mean(axis=1).tolist() if occurs.any() else [0.0] * 3
 
 
-def metrics_by_label(labels: Sequence[str], counts: np.ndarray) -> Dict[str, float]:
+def mean_of_defined(counts: np.ndarray) -> List[float]:
+    """Returns mean precision, recall and F1, each over the labels for which it is defined.
+
+    This is scikit-learn's macro average with `zero_division=nan`. If a measure is defined for no label,
+    its mean is 0.
+
+    Args:
+        counts: (3, C) int64, see the top of this module.
+
+    Example:
+        >>> mean_of_defined(np.array([[3, 0, 0], [4, 0, 0], [6, 2, 0]]))
+        [0.75, 0.25, 0.3]
+    """
+    _, num_predicted, num_gold = counts
+    is_defined = np.stack([num_predicted, num_gold, num_predicted + num_gold]) > 0
+    # What is undefined adds 0.
+    return _divide(precision_recall_f1(counts).sum(axis=1), is_defined.sum(axis=1)).tolist()
+
+
+def metrics_by_label(
+    labels: Sequence[str],
+    counts: np.ndarray,
+    average: Callable[[np.ndarray], List[float]] = macro_average,
+) -> Dict[str, float]:
     """Returns the metrics of each label, and their averages, by name.
 
     Args:
         labels: The C labels.
         counts: (3, C) int64, see the top of this module.
+        average: Computes the means over labels, `macro_average` or `mean_of_defined`.
 
     Returns:
-        `precision-PER`, `recall-PER`, `f1-measure-PER` and `num-gold-PER` for each label; with the
-        suffix `-overall` those of all labels together (micro average), and with `-macro` their means
-        (see `macro_average`), without a number. If a label is called `overall` or `macro`, the average
+        `precision-PER`, `recall-PER`, `f1-measure-PER`, `num-gold-PER` and `num-predicted-PER` for each
+        label; with the suffix `-overall` those of all labels together (micro average), and with `-macro`
+        the means over labels, without numbers. If a label is called `overall` or `macro`, the average
         takes its place.
 
     Example:
@@ -97,14 +126,16 @@ def metrics_by_label(labels: Sequence[str], counts: np.ndarray) -> Dict[str, flo
     """
     total = counts.sum(axis=1)
     by_name = dict(zip(labels, precision_recall_f1(counts).T.tolist()))
-    by_name.update(overall=precision_recall_f1(total).tolist(), macro=macro_average(counts))
+    by_name.update(overall=precision_recall_f1(total).tolist(), macro=average(counts))
     metrics = {
         f"{measure}-{name}": value
         for name, values in by_name.items()
         for measure, value in zip(MEASURES, values)
     }
-    num_gold = {**dict(zip(labels, counts[2].tolist())), "overall": int(total[2])}
-    return {**metrics, **{f"num-gold-{name}": number for name, number in num_gold.items()}}
+    for count, row in (("num-predicted", 1), ("num-gold", 2)):
+        metrics.update(zip((f"{count}-{label}" for label in labels), counts[row].tolist()))
+        metrics[f"{count}-overall"] = int(total[row])
+    return metrics
 
 
 def _divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:

@@ -8,6 +8,12 @@ from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED
 
 AVERAGES = ("overall", "macro")
 BEST_PREFIX = "best_validation_"
+#: A measure is undefined if all of these are 0.
+_DENOMINATORS = {
+    "precision": ("num-predicted",),
+    "recall": ("num-gold",),
+    "f1-measure": ("num-predicted", "num-gold"),
+}
 #: If a table of confusions is wider than this, in characters, a list of errors replaces it.
 MAX_WIDTH = 100
 #: The number of kinds of errors in such a list, the most frequent ones.
@@ -35,6 +41,9 @@ def format_metrics(metrics: Mapping[str, float]) -> str:
     over tokens. For plain labels there is instead a table of tokens by label. The tables of confusions
     follow: a row for each gold label and a column for each predicted one, or, if that gets too wide, a
     list of the most frequent errors.
+
+    A dash stands for an undefined number: the precision of a label that is never predicted, the recall
+    of one that is never gold, the F1 of one that is neither, and the mean of such numbers only.
 
     Args:
         metrics: As from `TagMetrics`, with or without its confusions, or from `MultiLabelMetrics`. Other
@@ -85,12 +94,21 @@ def _label_table(
         *(
             [
                 name,
-                *(f"{metrics[f'{prefix}{measure}-{name}']:.4f}" for measure in MEASURES),
+                *(_number(metrics, prefix, measure, name) for measure in MEASURES),
                 str(metrics.get(f"{prefix}num-gold-{name}", "")),
             ]
             for name in names
         ),
     ]
+
+
+def _number(metrics: Mapping[str, float], prefix: str, measure: str, name: str) -> str:
+    """Returns a measure as text; a dash if the counts say that it is undefined."""
+    counted = "overall" if name == "macro" else name
+    counts = [metrics.get(f"{prefix}{count}-{counted}") for count in _DENOMINATORS[measure]]
+    # Files of older versions lack the numbers of predictions.
+    is_undefined = all(count == 0 for count in counts)
+    return "-" if is_undefined else f"{metrics[f'{prefix}{measure}-{name}']:.4f}"
 
 
 def _confusion_table(

@@ -9,7 +9,7 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
 from tagger.metrics.auc import NUM_BINS, area_under_curve, count_probabilities
-from tagger.metrics.label_metrics import MEASURES, macro_average, metrics_by_label
+from tagger.metrics.label_metrics import MEASURES, mean_of_defined, metrics_by_label
 from tagger.renamed import register_renamed
 from tagger.vocabulary import tags_in_order
 
@@ -100,12 +100,16 @@ class MultiLabelMetrics(Metric):
         Under `distributed` every worker must call this equally often, as AllenNLP's trainer does.
 
         Returns:
-            `precision-A`, `recall-A`, `f1-measure-A` and `num-gold-A` for each label; with the suffix
-            `-overall` those of all labels together (micro average); `-macro`, the means over the labels
-            that are gold or predicted somewhere; `-head`, `-medium` and `-tail`, such means over the
-            labels of a group, if training counts are known. `hamming-loss` is the share of known labels
-            that are wrong, `num-labels-found` the number of labels with an F1 above 0. What is undefined
-            is 0.
+            `precision-A`, `recall-A`, `f1-measure-A`, `num-gold-A` and `num-predicted-A` for each label;
+            with the suffix `-overall` those of all labels together (micro average); `-macro`, the means
+            over labels; `-head`, `-medium` and `-tail`, the means over the labels of a group and the
+            group's numbers, if training counts are known. `hamming-loss` is the share of known labels
+            that are wrong, `num-labels-found` the number of labels with an F1 above 0.
+
+            The precision of a label that is never predicted is undefined, as is the recall of one that
+            is never gold and the F1 of one that is neither. Means leave them out. A number that is
+            undefined, or the mean of none, is 0; the numbers of gold and of predicted items tell it
+            from a real 0.
 
             Only at a reset, because they are expensive, and only given probabilities: `auc-A` for each
             label that has positives and negatives, and their mean `auc-macro`.
@@ -114,7 +118,7 @@ class MultiLabelMetrics(Metric):
         true_positives, num_predicted, num_gold, num_known = counts.sum(1).tolist()
         num_wrong = num_predicted + num_gold - 2 * true_positives
         metrics = {
-            **metrics_by_label(self._labels, counts[:3]),
+            **metrics_by_label(self._labels, counts[:3], mean_of_defined),
             **self._metrics_of_groups(counts[:3]),
             "hamming-loss": num_wrong / max(num_known, 1),
             "num-labels-found": int(np.count_nonzero(counts[0])),
@@ -136,11 +140,17 @@ class MultiLabelMetrics(Metric):
         is_head = of_training >= self._least_head_count
         is_tail = of_training <= self._most_tail_count
         groups = {"head": is_head, "medium": ~is_head & ~is_tail, "tail": is_tail}
-        return {
-            f"{measure}-{name}": value
-            for name, members in groups.items()
-            for measure, value in zip(MEASURES, macro_average(counts[:, members]))
-        }
+        metrics: Dict[str, float] = {}
+        for name, is_member in groups.items():
+            of_group = counts[:, is_member]
+            metrics.update(
+                (f"{measure}-{name}", value)
+                for measure, value in zip(MEASURES, mean_of_defined(of_group))
+            )
+            _, metrics[f"num-predicted-{name}"], metrics[f"num-gold-{name}"] = of_group.sum(
+                axis=1
+            ).tolist()
+        return metrics
 
     def _areas(self) -> Dict[str, float]:
         histograms = dist_reduce_sum(self._histograms).cpu()

@@ -108,12 +108,15 @@ class TagMetrics(Metric):
         numbers of batches that the workers have seen may differ, and may be 0.
 
         Returns:
-            For spans: `precision-PER`, `recall-PER`, `f1-measure-PER` and `num-gold-PER` for each label;
-            with the suffix `-overall` those of all labels together (micro average), and `-macro`, the
-            means over the labels that are gold or predicted somewhere, as in seqeval. The same for
-            tokens: `token-precision-PER` and so on. For plain labels, only those of tokens, and
-            `accuracy`, the share of right tokens. What is undefined, such as the precision without
-            predictions, is 0.
+            For spans: `precision-PER`, `recall-PER`, `f1-measure-PER`, `num-gold-PER` and
+            `num-predicted-PER` for each label; with the suffix `-overall` those of all labels together
+            (micro average), and `-macro`, the means over the labels that are gold or predicted
+            somewhere. The same for tokens: `token-precision-PER` and so on. For plain labels, only those
+            of tokens, and `accuracy`, the share of right tokens.
+
+            The precision of a label that is never predicted is undefined, and so is the recall of one
+            that is never gold. Here, and in the means, it is 0 as in seqeval; the numbers of gold and of
+            predicted spans tell it from a real 0.
         """
         labels = self._tables.labels
         tokens = _of_all_workers(self._token_confusions)

@@ -1,4 +1,4 @@
-"""A page on a weighting study: what the weight of a label does under each strategy."""
+"""The report on a weighting study: what a label's weight does under each strategy."""
 
 import csv
 import math
@@ -13,10 +13,10 @@ from tagger.reports.page import write_page
 from tagger.reports.weight_effects import Curve, best_weight, curve, rank_correlation
 from tagger.studies.results import Result
 
-#: What the names of scores start with, by what is counted.
+#: The prefix of metrics' names, by what the metrics count.
 LEVELS = {"tokens": "token-", "spans": ""}
 TEST_PREFIX = "test_"
-#: What distinguishes the runs of a weighting study, and how it is read.
+#: The factors of a weighting study's runs, with their types.
 FACTORS = {"strategy": str, "label": str, "weight": float, "seed": int}
 
 #: Results by label and strategy.
@@ -30,30 +30,30 @@ def write_study_report(
     level: str = "tokens",
     max_loss: float = 0.01,
 ) -> None:
-    """Writes the page.
+    """Writes the report.
 
     Args:
-        results: of runs with the factors `strategy`, `label`, `weight` and `seed`; the plain model, of
-            weight 1, is there for each strategy and label. Development scores must be among their
-            metrics, test scores may be.
-        path: the page's file.
-        figure_folder: gets the figures as files too.
-        level: what is counted, `"tokens"` or `"spans"`.
-        max_loss: how much macro F1 a weight may cost that the page recommends, from 0 to 1.
+        results: Results with the factors `strategy`, `label`, `weight` and `seed`. Each strategy and
+            label has results of weight 1, the plain model. Metrics on development data are required,
+            metrics on test data are optional.
+        path: The page's file.
+        figure_folder: If given, the folder that gets the figures as files.
+        level: What the metrics count, `"tokens"` or `"spans"`.
+        max_loss: How much macro F1, from 0 to 1, a recommended weight may cost.
 
     Raises:
-        ValueError: if there is no result, one lacks a metric, or there are none of weight 1.
+        ValueError: If there is no result, a result lacks a metric, or no result has weight 1.
     """
     if not results or level not in LEVELS:
         raise ValueError(
-            f"`results` must not be empty and `level` be one of {', '.join(LEVELS)}; got "
+            f"`results` must not be empty and `level` must be one of {', '.join(LEVELS)}; got "
             f"{len(results)} results and {level!r}"
         )
     groups = _by_label_and_strategy(results)
     scale = Scale(
         LEVELS[level], has_test=any(f.startswith(TEST_PREFIX) for f in results[0].metrics)
     )
-    # The plain model's runs are the same for each label and strategy.
+    # All labels and strategies share the plain model's runs.
     plain = [r.metrics for r in next(iter(groups.values())) if r.factors["weight"] == 1]
     write_page(
         "study.html",
@@ -79,18 +79,21 @@ def write_study_report(
 
 
 def read_weighting_results(path: Path) -> List[Result]:
-    """Reads the results of a weighting study that `write_results` wrote.
+    """Reads a weighting study's results from a file that `write_results` wrote.
+
+    Args:
+        path: The file.
 
     Raises:
-        ValueError: if the file is none of a weighting study; the message says where.
+        ValueError: If the file does not fit; the message names the line.
     """
     with path.open(newline="") as file:
         reader = csv.DictReader(file)
         columns = reader.fieldnames or []
         if any(factor not in columns for factor in FACTORS):
             raise ValueError(
-                f"{path} has the columns {', '.join(columns)}; results of a weighting study have "
-                f"{', '.join(FACTORS)} and metrics"
+                f"{path} must have the columns {', '.join(FACTORS)}, and metrics; got "
+                f"{', '.join(columns) or 'none'}"
             )
         try:
             return [
@@ -99,12 +102,12 @@ def read_weighting_results(path: Path) -> List[Result]:
             ]
         except ValueError as error:
             raise ValueError(
-                f"{path}:{reader.line_num}: {error}; weights, seeds and metrics are numbers"
+                f"{path}:{reader.line_num}: {error}; weights, seeds and metrics must be numbers"
             ) from None
 
 
 def _metrics(row: Mapping[str, str]) -> Dict[str, float]:
-    # A run that lacks a metric has an empty cell.
+    # The cell of a missing metric is empty.
     return {
         name: int(value) if value.lstrip("-").isdigit() else float(value)
         for name, value in row.items()
@@ -113,7 +116,7 @@ def _metrics(row: Mapping[str, str]) -> Dict[str, float]:
 
 
 def _by_label_and_strategy(results: Sequence[Result]) -> Groups:
-    """Labels one after the other, in the order in which they first occur."""
+    """Groups results by label and strategy; labels keep the order of their first result."""
     groups: Dict[Tuple[str, str], List[Result]] = {}
     for label in dict.fromkeys(result.factors["label"] for result in results):
         for result in results:
@@ -123,21 +126,21 @@ def _by_label_and_strategy(results: Sequence[Result]) -> Groups:
 
 
 class Scale(NamedTuple):
-    """Which scores to show.
+    """Which metrics to show.
 
     Attributes:
-        level: what their names start with, one of `LEVELS`.
-        has_test: whether there are test scores too.
+        prefix: The prefix of their names, a value of `LEVELS`.
+        has_test: Whether there are metrics on test data.
     """
 
-    level: str
+    prefix: str
     has_test: bool
 
     def curve(
         self, results: Sequence[Result], measure: str, name: str, of: str = BEST_PREFIX
     ) -> Curve:
-        """The curve of a measure of a label, or of `macro`, on development or test data."""
-        return curve(results, f"{of}{self.level}{measure}-{name}")
+        """Returns the curve of a label's, or the `macro`, measure on development or test data."""
+        return curve(results, f"{of}{self.prefix}{measure}-{name}")
 
 
 def _panel(results: Sequence[Result], label: str, scale: Scale) -> Mapping[str, Curve]:
@@ -172,7 +175,7 @@ def _correlation_table(groups: Groups, scale: Scale) -> List[List[str]]:
 
 
 def _best_table(groups: Groups, measure: str, max_loss: float, scale: Scale) -> List[List[str]]:
-    """The weight with the highest `measure` that costs little, and the scores that it gives."""
+    """Returns rows with the best weight of each label and strategy, and the metrics it gives."""
     sets = {"development": BEST_PREFIX, **({"test": TEST_PREFIX} if scale.has_test else {})}
     rows = [["label", "strategy", "weight"]]
     for name in sets:
@@ -187,24 +190,24 @@ def _best_table(groups: Groups, measure: str, max_loss: float, scale: Scale) -> 
         }
         weight = best_weight(*curves["development"], max_loss)
         row = [label, strategy, f"{weight:g}"]
-        for scores in (each for pair in curves.values() for each in pair):
-            change = mean(scores[weight]) - mean(scores[1])
-            row.append(f"{_percent(mean(scores[weight]))} ({100 * change:+.1f})")
+        for curve_of in (each for pair in curves.values() for each in pair):
+            change = mean(curve_of[weight]) - mean(curve_of[1])
+            row.append(f"{_percent(mean(curve_of[weight]))} ({100 * change:+.1f})")
         rows.append(row)
     return rows
 
 
 def _over_seeds(runs: Sequence[Mapping[str, Any]], level: str) -> Dict[str, float]:
-    """Means of development scores over runs, but sums of what was taken for what."""
-    scores: Dict[str, float] = {}
-    # A confusion that a run never made is not among its metrics.
+    """Returns means of the development metrics over runs, but sums of the confusions."""
+    metrics: Dict[str, float] = {}
+    # A run's metrics lack the confusions that it never made.
     for metric in dict.fromkeys(metric for run in runs for metric in run):
         name = metric[len(BEST_PREFIX) :]
         if metric.startswith(BEST_PREFIX) and name.startswith("token-") == (level == "tokens"):
             values = [run.get(metric, 0) for run in runs]
-            scores[name] = sum(values) if "confusion-" in name else mean(values)
-    return scores
+            metrics[name] = sum(values) if "confusion-" in name else mean(values)
+    return metrics
 
 
-def _percent(score: float) -> str:
-    return f"{100 * score:.1f}"
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"

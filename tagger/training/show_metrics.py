@@ -8,7 +8,7 @@ from allennlp.training.callbacks import TrainerCallback
 
 from tagger.metrics import best_metrics, format_metrics
 from tagger.metrics.metrics_table import BEST_PREFIX
-from tagger.models.scored_model import ScoredModel
+from tagger.models.measured_model import MeasuredModel
 from tagger.renamed import register_renamed
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class ShowMetricsCallback(TrainerCallback):
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        if isinstance(trainer.model, ScoredModel) and metrics["best_epoch"] == epoch:
+        if isinstance(trainer.model, MeasuredModel) and metrics["best_epoch"] == epoch:
             self._confusions = trainer.model.confusions
 
     def on_end(
@@ -45,7 +45,7 @@ class ShowMetricsCallback(TrainerCallback):
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        if isinstance(trainer.model, ScoredModel):
+        if isinstance(trainer.model, MeasuredModel):
             trainer.model.is_in_training = False
         # There are no metrics after an error.
         if metrics is None or metrics["best_epoch"] is None:

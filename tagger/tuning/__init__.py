@@ -1,6 +1,7 @@
-"""Settings fitted to labelled data after or between training, without gradients.
+"""Settings fitted to labelled data, without gradients.
 
 - `decoding`: the biases and thresholds of a `ChainDecoder`, for `allennlp tune-decoding`;
+- `evidence`: how many entities its results rest on;
 - `thresholds`: the thresholds of labels, for the callback `tune_thresholds`.
 """
 

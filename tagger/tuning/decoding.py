@@ -144,10 +144,12 @@ class DecodingTuner:
     def tune(
         self, targets: Sequence[Target], start: Settings, means: Optional[Sequence[str]] = None
     ) -> Settings:
-        """Finds the best settings for these targets.
+        """Searches for the best settings for these targets.
 
         The labels are fitted one at a time, while the settings of the others are fixed, until nothing
-        changes. If several targets cannot be met together, the result is not the best compromise.
+        changes. If several targets cannot be met together, the result is not the best compromise. All
+        thresholds that make a difference are tried, but biases only in coarse steps, and in fine steps
+        around the best of these.
 
         Args:
             targets: At most one for each label.

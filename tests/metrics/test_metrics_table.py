@@ -1,6 +1,8 @@
+import pytest
+
 from tagger.metrics import format_metrics
 
-MEASURES = ("precision", "recall", "f1-measure", "num-gold")
+MEASURES = ("precision", "recall", "f1-measure", "num-gold", "num-predicted")
 
 
 def of(name, *values, prefix=""):
@@ -30,6 +32,34 @@ def test_numbers_of_gold_spans_and_averages_over_tokens_may_be_missing():
         ["LOC", "1.0000", "0.5000", "0.6667"],
     ]
     assert format_metrics({"loss": 3.0}) == ""
+
+
+@pytest.mark.parametrize("prefix", ["", "token-"])
+def test_undefined_metrics_are_dashes(prefix):
+    metrics = {
+        **of("LOC", 0.0, 0.0, 0.0, 2, 3, prefix=prefix),
+        **of("ORG", 0.0, 0.0, 0.0, 2, 0, prefix=prefix),
+        **of("EVENT", 0.0, 0.0, 0.0, 0, 3, prefix=prefix),
+        **of("WORK", 0.0, 0.0, 0.0, 0, 0, prefix=prefix),
+        **of("overall", 0.0, 0.0, 0.0, 4, 6, prefix=prefix),
+        **of("macro", 0.0, 0.0, 0.0, prefix=prefix),
+    }
+    assert cells(format_metrics(metrics))[1:] == [
+        ["LOC", "0.0000", "0.0000", "0.0000", "2"],
+        ["ORG", "-", "0.0000", "0.0000", "2"],
+        ["EVENT", "0.0000", "-", "0.0000", "0"],
+        ["WORK", "-", "-", "-", "0"],
+        ["overall", "0.0000", "0.0000", "0.0000", "4"],
+        ["macro", "0.0000", "0.0000", "0.0000"],
+    ]
+
+
+def test_the_mean_of_nothing_is_a_dash():
+    metrics = {**of("overall", 0.0, 0.0, 0.0, 4, 0), **of("macro", 0.0, 0.0, 0.0)}
+    assert cells(format_metrics(metrics))[1:] == [
+        ["overall", "-", "0.0000", "0.0000", "4"],
+        ["macro", "-", "0.0000", "0.0000"],
+    ]
 
 
 def test_below_spans_stand_the_averages_over_tokens():

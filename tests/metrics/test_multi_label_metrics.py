@@ -6,7 +6,8 @@ from allennlp.common import Params
 from allennlp.training.metrics import Metric
 from sklearn.metrics import hamming_loss, precision_recall_fscore_support, roc_auc_score
 
-from tagger.metrics import MultiLabelMetrics
+from tagger.metrics import MultiLabelMetrics, format_metrics
+from tagger.metrics.label_metrics import MEASURES
 from tests.spans.tagged import vocabulary_of
 
 LABELS = ["A", "B", "C", "D"]
@@ -37,21 +38,41 @@ def known(probabilities, targets, mask, label=slice(None)):
 def test_metrics_equal_those_of_scikit_learn():
     batch = random_batch(seed=1)
     actual = metrics_of(*batch)
-    by_label = []
     for label, name in enumerate([*LABELS, "overall"]):
         gold, probabilities = known(*batch, label if label < 4 else slice(None))
         *expected, _ = precision_recall_fscore_support(
             gold, probabilities >= 0.5, average="binary", zero_division=0
         )
-        by_label.append(expected)
-        names = [f"{measure}-{name}" for measure in ("precision", "recall", "f1-measure")]
+        names = [f"{measure}-{name}" for measure in MEASURES]
         assert [actual[name] for name in names] == pytest.approx(expected)
-    macro = np.mean(by_label[:4], axis=0)
-    assert actual["f1-measure-macro"] == pytest.approx(macro[2])
-    assert actual["recall-macro"] == pytest.approx(macro[1])
     gold, probabilities = known(*batch)
     assert actual["hamming-loss"] == pytest.approx(hamming_loss(gold, probabilities >= 0.5))
     assert actual["num-labels-found"] == 3
+
+
+def test_means_leave_out_labels_of_which_a_metric_is_undefined():
+    # A is never predicted, D is never gold, and C is neither.
+    probabilities, targets, mask = random_batch(seed=8)
+    probabilities[:, 0] = probabilities[:, 2] = targets[:, 2] = 0
+    targets = targets.clamp(min=0)
+    metrics = metrics_of(probabilities, targets, mask, label_counts=[99, 99, 9, 1])
+    for name, labels in {"macro": [0, 1, 2, 3], "head": [0, 1], "tail": [3]}.items():
+        *expected, _ = precision_recall_fscore_support(
+            targets[mask],
+            probabilities[mask] >= 0.5,
+            labels=labels,
+            average="macro",
+            zero_division=np.nan,
+        )
+        names = [f"{measure}-{name}" for measure in MEASURES]
+        assert [metrics[each] for each in names] == pytest.approx(np.nan_to_num(expected))
+    assert metrics["precision-head"] == metrics["precision-B"] > 0
+    rows = [line.split() for line in format_metrics(metrics).splitlines()]
+    (head,) = (row for row in rows if row[0] == "head")
+    num_gold = metrics["num-gold-A"] + metrics["num-gold-B"]
+    assert head[1:] == [f"{metrics[each + '-head']:.4f}" for each in MEASURES] + [str(num_gold)]
+    assert ["medium", "-", "-", "-", "0"] in rows
+    assert ["tail", "0.0000", "-", "0.0000", "0"] in rows
 
 
 def test_area_under_the_curve_is_that_of_scikit_learn_within_its_bins():
@@ -122,8 +143,10 @@ def test_groups_are_means_over_labels_by_their_training_counts():
     # D is predicted somewhere, and so counts with an F1 of 0.
     expected = {"head": "A", "medium": "BD", "tail": "C"}
     for group, labels in expected.items():
-        for measure in ("precision", "recall", "f1-measure"):
-            mean = np.mean([metrics[f"{measure}-{label}"] for label in labels])
+        for measure in MEASURES:
+            # D has no recall, because it is never gold.
+            defined = labels.replace("D", "") if measure == "recall" else labels
+            mean = np.mean([metrics[f"{measure}-{label}"] for label in defined])
             assert metrics[f"{measure}-{group}"] == pytest.approx(mean)
     assert "f1-measure-head" not in metrics_of(*batch)
     other = metrics_of(*batch, label_counts=[35, 9, 8, 34], least_head_count=9, most_tail_count=0)

@@ -9,7 +9,7 @@ from seqeval.metrics import classification_report
 from seqeval.scheme import BILOU, IOB2, IOBES
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-from tagger.metrics import TagMetrics
+from tagger.metrics import TagMetrics, format_metrics
 from tagger.spans import tags_to_spans
 from tests.oracles.conlleval import count_chunks
 from tests.oracles.span_confusions import count_confusions
@@ -118,6 +118,31 @@ def test_sentence_borders_end_spans():
     assert metrics_of(gold, gold)["precision-PER"] == 1
     # One span in each sentence: the first alone is right.
     assert metrics_of(gold, [["O", "B-PER"], ["I-PER", "I-PER"]])["recall-PER"] == 0.5
+
+
+def test_undefined_metrics_count_0_in_means_as_in_seqeval_and_are_dashes_in_tables():
+    # LOC is never predicted, GPE-X is never gold.
+    gold, predicted = [["B-PER", "O", "B-LOC"]], [["B-PER", "B-GPE-X", "O"]]
+    metrics = metrics_of(gold, predicted)
+    report = classification_report(gold, predicted, output_dict=True, zero_division=0)
+    assert_equals_report(metrics, report)
+    assert metrics["precision-macro"] == pytest.approx(1 / 3)
+    rows = {line.split()[0]: line.split()[1:] for line in format_metrics(metrics).splitlines()[:5]}
+    assert rows["LOC"] == ["-", "0.0000", "0.0000", "1"]
+    assert rows["GPE-X"] == ["0.0000", "-", "0.0000", "0"]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_gold_and_predicted_spans_and_tokens_are_counted(encoding):
+    gold, predicted = random_sentences(tag_set(encoding), 40, seed=9)
+    metrics = metrics_of(gold, predicted, encoding)
+    for kind, sentences in {"gold": gold, "predicted": predicted}.items():
+        spans = [label for tags in sentences for label, _ in tags_to_spans(tags, encoding)]
+        tokens = [tag.partition("-")[2] for tags in sentences for tag in tags if tag != "O"]
+        for prefix, labels in {"": spans, "token-": tokens}.items():
+            assert metrics[f"{prefix}num-{kind}-overall"] == len(labels)
+            for label in ("PER", "LOC", "GPE-X"):
+                assert metrics[f"{prefix}num-{kind}-{label}"] == labels.count(label)
 
 
 def test_macro_average_leaves_out_labels_that_do_not_occur():

@@ -126,12 +126,12 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
     assert torch.equal(trained.head.thresholds.thresholds, thresholds)
     metrics = json.loads((corpus / "run" / "metrics.json").read_text())
     for data in ("dev", "test"):
-        scores = evaluate_from_archive(str(corpus / "run"), str(corpus / f"{data}.txt"))
+        metrics_of_data = evaluate_from_archive(str(corpus / "run"), str(corpus / f"{data}.txt"))
         prefix = "best_validation_" if data == "dev" else "test_"
-        assert len(scores) > 15
-        assert {prefix + name: pytest.approx(value) for name, value in scores.items()}.items() <= (
-            metrics.items()
-        )
+        assert len(metrics_of_data) > 15
+        assert {
+            prefix + name: pytest.approx(value) for name, value in metrics_of_data.items()
+        }.items() <= (metrics.items())
 
     predictor = Predictor.from_archive(archive)
     prediction = predictor.predict_json({"tokens": ["mayor", "leaves", "bank"]})

@@ -48,7 +48,7 @@ def tensors(model, instances):
     return batch.as_tensor_dict()
 
 
-def test_toy_config_learns_and_reports_scores_of_each_label(trained):
+def test_toy_config_learns_and_reports_metrics_of_each_label(trained):
     metrics = json.loads((trained / "metrics.json").read_text())
     assert metrics["training_loss"] < 8
     for name in ("precision-PER", "recall-LOC", "f1-measure-ORG"):

@@ -12,8 +12,8 @@ LABELS = ["<b>&$1$", "LOC"]
 
 
 def metrics(label, weight, seed):
-    """Scores of which only the weighted label's depend on its weight: recall rises, precision falls."""
-    scores = {}
+    """Metrics of which only the weighted label's depend on its weight: recall rises, precision falls."""
+    values_by_name = {}
     for data, level in [(d, n) for d in ("best_validation_", "test_") for n in ("", "token-")]:
         for other in LABELS:
             shift = (weight - 1) / 20 * (other == label)
@@ -21,10 +21,12 @@ def metrics(label, weight, seed):
             values = (0.6 - shift + luck, 0.5 + shift + luck + 0.02 * (data == "test_"), 0.55)
             names = ("precision", "recall", "f1-measure")
             for name, value in zip(names, values):
-                scores[f"{data}{level}{name}-{other}"] = value
-        scores[f"{data}{level}f1-measure-macro"] = 0.5 - (0.1 if weight == 4 else 0) + seed / 500
-        scores[f"{data}{level}confusion-LOC>{LABELS[0]}"] = 3
-    return scores
+                values_by_name[f"{data}{level}{name}-{other}"] = value
+        values_by_name[f"{data}{level}f1-measure-macro"] = (
+            0.5 - (0.1 if weight == 4 else 0) + seed / 500
+        )
+        values_by_name[f"{data}{level}confusion-LOC>{LABELS[0]}"] = 3
+    return values_by_name
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_the_figure_is_a_file_with_rows_for_labels_and_columns_for_strategies(re
     assert {"0.5", "1", "2", "4", "macro F1"} <= set(texts)
 
 
-def test_without_test_scores_none_are_shown(results, tmp_path):
+def test_without_metrics_on_test_data_none_are_shown(results, tmp_path):
     for result in results:
         for name in [name for name in result.metrics if name.startswith("test_")]:
             del result.metrics[name]
@@ -86,7 +88,9 @@ def test_results_survive_the_file_that_the_script_reads(results, tmp_path):
 
 def test_results_of_another_study_are_refused(tmp_path):
     write_results([Result({"variant": "plain", "seed": 1}, {"f1": 1})], tmp_path / "results.csv")
-    with pytest.raises(SystemExit, match="columns variant, seed, f1; results of a weighting"):
+    with pytest.raises(
+        SystemExit, match="must have the columns strategy, .* got variant, seed, f1"
+    ):
         report.main([str(tmp_path / "results.csv"), "-o", str(tmp_path / "study.html")])
 
 
@@ -95,12 +99,12 @@ def test_a_cell_that_is_no_number_is_named(results, tmp_path):
     write_results(results[:1], path)
     path.write_text(path.read_text().replace(",0.5,", ",half,", 1))
     with pytest.raises(
-        SystemExit, match=r"results.csv:2: .*'half'; weights, seeds and metrics are"
+        SystemExit, match=r"results.csv:2: .*'half'; weights, seeds and metrics must"
     ):
         report.main([str(path), "-o", str(tmp_path / "study.html")])
 
 
 def test_no_results_and_unknown_levels_are_refused(results, tmp_path):
     for arguments in ([], {}), (results, {"level": "words"}):
-        with pytest.raises(ValueError, match="`level` be one of tokens, spans; got"):
+        with pytest.raises(ValueError, match="`level` must be one of tokens, spans; got"):
             write_study_report(arguments[0], tmp_path / "study.html", **arguments[1])

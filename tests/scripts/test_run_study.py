@@ -42,5 +42,5 @@ def test_the_script_writes_results_and_a_table(at_root, tmp_path, capfd):
 
 def test_a_study_without_variants_says_what_is_missing(tmp_path):
     (tmp_path / "study.json").write_text('{"seeds": [1]}')
-    with pytest.raises(SystemExit, match="does not say its `variants`"):
+    with pytest.raises(SystemExit, match="lacks the key `variants`"):
         run_study.main([str(tmp_path / "study.json"), "-s", str(tmp_path)])

@@ -98,7 +98,7 @@ FORMULAS = {
 }
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", FORMULAS)
 def test_each_loss_is_its_formula_at_known_tokens_and_zero_elsewhere(name, batch):
     scores, gold_tags, mask = batch
     known = (mask & (gold_tags >= 0)).nonzero().tolist()
