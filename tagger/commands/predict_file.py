@@ -161,8 +161,7 @@ def predict_file(
         rest = _after_written(windows, unfinished, input_file, overwrite)
         num_kept = unfinished.num_lines
         started = time.perf_counter()
-        # `disable=None` draws the bar on a terminal only.
-        with Tqdm.tqdm(total=total, initial=num_kept, unit=" sentences", disable=None) as progress:
+        with Tqdm.tqdm(total=total, initial=num_kept, unit=" sentences") as progress:
             for batch, digest in rest:
                 unfinished.write(inputs.predict(batch), digest)
                 progress.update(len(batch))
