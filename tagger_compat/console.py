@@ -100,7 +100,7 @@ def _with_epochs_in_bars(tqdm_module: Any) -> Iterator[None]:
     """Mends `allennlp.common.tqdm`: bars name the epoch, vanish, and need a terminal."""
     yield
 
-    class EpochBar(tqdm_module._tqdm):  # type: ignore[misc, name-defined]
+    class EpochBar(tqdm_module._tqdm):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             shows = sys.stderr.isatty() or tqdm_module.common_logging.FILE_FRIENDLY_LOGGING
             kwargs.setdefault("disable", not shows)

@@ -29,7 +29,7 @@ from typing import (
     Tuple,
 )
 
-from tagger_compat import archives, console
+from tagger_compat import archives, console, recovery
 
 logger = logging.getLogger(__name__)
 
@@ -438,6 +438,14 @@ MENDS = (
         archives.MODULES,
         lambda: True,
         archives.mended,
+    ),
+    Mend(
+        "recovery",
+        "no library's fault: AllenNLP saves no random states, leaves half a file when it is killed, and "
+        "trains a finished run anew",
+        recovery.MODULES,
+        lambda: True,
+        recovery.mended,
     ),
     Mend(
         "console",

@@ -162,6 +162,17 @@ except Exception as error:
 """,
         "unpacked",
     ),
+    "recovery": (
+        """
+from pathlib import Path
+import torch
+from allennlp.training.checkpointer import Checkpointer
+
+Path("model_state_e1_b0.th").touch()
+assert Checkpointer(".").find_latest_checkpoint() is None
+""",
+        "AssertionError",
+    ),
     "console": (
         """
 from allennlp.common.tqdm import Tqdm
@@ -244,6 +255,7 @@ def test_libraries_that_allennlp_pins_need_no_mend():
     assert [mend.name for mend in mends.MENDS if mend.needed()] == [
         "unknown keys of the trainer",
         "archives",
+        "recovery",
         "console",
         "plugin",
     ]

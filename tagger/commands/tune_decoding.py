@@ -28,6 +28,7 @@ from tagger.metrics import format_metrics
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
 from tagger.models import SequenceTagger
 from tagger.modules.heads import ChainHead
+from tagger.spans.finding import certain_tags
 from tagger.tuning.decoding import MEANS, Batch, DecodingTuner, Settings, Target
 from tagger.tuning.evidence import few_entities, format_evidence
 
@@ -167,7 +168,8 @@ def _batches(
         mask = get_text_field_mask(tokens)
         with torch.no_grad():
             emissions = model.emissions(tokens, mask)
-        batches.append(Batch(emissions.float().cpu(), tensors["tags"], mask.cpu()))
+        gold_tags = torch.from_numpy(certain_tags(tensors["tags"].numpy()))
+        batches.append(Batch(emissions.float().cpu(), gold_tags, mask.cpu()))
     return batches
 
 

@@ -2,7 +2,7 @@
 
 from tagger.data.data_loaders import BucketedDataLoader
 from tagger.data.dataset_readers import ColumnDatasetReader, DocumentDatasetReader
-from tagger.data.fields import LabelSetsField, TagField
+from tagger.data.fields import LabelSetsField, TagField, TagSetsField
 from tagger.data.samplers import OversamplingBatchSampler
 from tagger.data.token_indexers import CachedCharactersIndexer
 
@@ -14,4 +14,5 @@ __all__ = [
     "LabelSetsField",
     "OversamplingBatchSampler",
     "TagField",
+    "TagSetsField",
 ]

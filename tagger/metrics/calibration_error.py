@@ -13,7 +13,7 @@ from tagger.metrics.calibration import (
     expected_calibration_error,
     format_calibration_table,
 )
-from tagger.spans.finding import lay_end_to_end, rows_and_tokens, tag_tables
+from tagger.spans.finding import certain_tags, lay_end_to_end, rows_and_tokens, tag_tables
 from tagger.spans.matching import match_spans
 from tagger.vocabulary import tags_in_order
 
@@ -69,17 +69,18 @@ class CalibrationError(Metric):
             probabilities: (B, T), the probability of each predicted entity at its first token; other
                 places may hold anything.
             predictions: (B, T) int64, indices of predicted tags.
-            gold_tags: (B, T) int64, indices of gold tags, -1 where the tag is unknown.
+            gold_tags: (B, T) int64, indices of gold tags, -1 where the tag is unknown; or (B, T, K)
+                bool, the set of tags that each token may have, of which several are unknown.
             mask: (B, T) bool, which tokens are real; all by default.
         """
         if mask is None:
-            mask = torch.ones_like(gold_tags, dtype=torch.bool)
+            mask = torch.ones(gold_tags.shape[:2], dtype=torch.bool, device=gold_tags.device)
         of_tokens, predicted, gold, is_real = (
             tensor.detach().cpu().numpy()
             for tensor in (probabilities, predictions, gold_tags, mask)
         )
         predicted, gold = (
-            lay_end_to_end(tags, is_real, self._outside) for tags in (predicted, gold)
+            lay_end_to_end(tags, is_real, self._outside) for tags in (predicted, certain_tags(gold))
         )
         spans, is_right = match_spans(self._tables, predicted, gold)
         of_spans = of_tokens[rows_and_tokens(spans.starts, is_real.shape[1])]

@@ -12,7 +12,13 @@ from allennlp.training.metrics import Metric
 from tagger.metrics.label_metrics import counts_of_confusions, metrics_by_label, named_confusions
 from tagger.metrics.token_confusions import NO_LABEL, count_token_confusions
 from tagger.renamed import register_renamed
-from tagger.spans.finding import UNKNOWN, lay_end_to_end, tag_tables
+from tagger.spans.finding import (
+    UNKNOWN,
+    certain_tags,
+    lay_end_to_end,
+    tag_tables,
+    tags_of_certain_labels,
+)
 from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED, count_span_confusions
 from tagger.vocabulary import tags_in_order
 
@@ -71,35 +77,44 @@ class TagMetrics(Metric):
         """Counts the spans and the tokens of a batch.
 
         A span, predicted or gold, does not count if it contains a token with an unknown gold tag or lies
-        right beside one.
+        right beside one. A token whose possible tags have one label counts as a token.
 
         Args:
             predictions: (B, T) int64, indices of predicted tags.
-            gold_tags: (B, T) int64, indices of gold tags, -1 where the tag is unknown.
+            gold_tags: (B, T) int64, indices of gold tags, -1 where the tag is unknown; or (B, T, K)
+                bool, the set of tags that each token may have.
             mask: (B, T) bool, which tokens are real; all by default. The others may hold anything.
 
         Raises:
             ValueError: If the shapes differ, or a real token has an index that belongs to no tag.
         """
         if mask is None:
-            mask = torch.ones_like(gold_tags, dtype=torch.bool)
-        if not predictions.shape == gold_tags.shape == mask.shape:
+            mask = torch.ones(gold_tags.shape[:2], dtype=torch.bool, device=gold_tags.device)
+        are_sets = gold_tags.dtype == torch.bool
+        gold_shape = (*predictions.shape, self._num_tags) if are_sets else predictions.shape
+        if not (predictions.shape == mask.shape and gold_tags.shape == gold_shape):
             raise ValueError(
-                "`predictions`, `gold_tags` and `mask` must have one shape (B, T); got "
-                f"{tuple(predictions.shape)}, {tuple(gold_tags.shape)} and {tuple(mask.shape)}; "
-                "pass tag indices, not scores"
+                "`predictions`, `gold_tags` and `mask` must have one shape (B, T), or `gold_tags` must "
+                f"be bool of shape (B, T, {self._num_tags}); got {tuple(predictions.shape)}, "
+                f"{gold_tags.dtype} of shape {tuple(gold_tags.shape)} and {tuple(mask.shape)}; pass tag "
+                "indices, not scores"
             )
         predicted, gold, is_real = (
             tensor.detach().cpu().numpy() for tensor in (predictions, gold_tags, mask)
         )
-        self._check_indices("predictions", predicted[is_real], lowest=0)
-        self._check_indices("gold_tags", gold[is_real], lowest=UNKNOWN)
-        predicted, gold = (
-            lay_end_to_end(tags, is_real, outside=self._num_tags) for tags in (predicted, gold)
+        gold_of_spans, gold_of_tokens = (
+            certain_tags(gold),
+            tags_of_certain_labels(self._tables, gold),
         )
-        self._token_confusions += count_token_confusions(self._tables, predicted, gold)
+        self._check_indices("predictions", predicted[is_real], lowest=0)
+        self._check_indices("gold_tags", gold_of_spans[is_real], lowest=UNKNOWN)
+        predicted, gold_of_spans, gold_of_tokens = (
+            lay_end_to_end(tags, is_real, outside=self._num_tags)
+            for tags in (predicted, gold_of_spans, gold_of_tokens)
+        )
+        self._token_confusions += count_token_confusions(self._tables, predicted, gold_of_tokens)
         if self._has_spans:
-            self._span_confusions += count_span_confusions(self._tables, predicted, gold)
+            self._span_confusions += count_span_confusions(self._tables, predicted, gold_of_spans)
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """Returns the metrics of everything since the last reset, over all workers.

@@ -1,21 +1,18 @@
-"""The base of models that log tables of their metrics."""
+"""The base of models that show tables of their metrics."""
 
-import logging
 from typing import Dict, List
 
 from allennlp.models import Model
 
 from tagger.metrics import format_metrics, progress_metrics
-
-logger = logging.getLogger(__name__)
+from tagger_compat.console import show_last
 
 
 class MeasuredModel(Model):
-    """A model that logs tables of its metrics at the end of `allennlp evaluate`.
+    """A model that shows tables of its metrics at the end of `allennlp evaluate`.
 
-    A trainer asks for metrics after every epoch; its callback `show_metrics` logs those of the best
-    epoch when training ends. So a model that has been asked for metrics in training logs no tables until
-    that callback sets `is_in_training` to false.
+    A trainer asks for metrics after every epoch; its callback `show_metrics` shows those of the best
+    epoch when training ends, and says by `is_in_training` when the model itself is to show none.
 
     Attributes:
         training_metrics: Whether training steps compute metrics.
@@ -41,7 +38,7 @@ class MeasuredModel(Model):
         return {}
 
     def get_tables(self) -> List[str]:
-        """Returns further tables since the last reset, to log below that of the metrics."""
+        """Returns further tables since the last reset, to show below that of the metrics."""
         return []
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
@@ -69,5 +66,5 @@ class MeasuredModel(Model):
         if self.is_in_training:
             return metrics
         metrics.update(confusions)
-        logger.info("Metrics\n%s", "\n\n".join([format_metrics(metrics), *tables]))
+        show_last("Metrics", "\n\n".join([format_metrics(metrics), *tables]))
         return metrics

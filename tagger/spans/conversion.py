@@ -3,11 +3,9 @@
 See `tagger.spans.encodings` for what a tag and a span are.
 """
 
-from itertools import product
-from typing import List, Optional, Sequence
+from typing import List, Sequence
 
 from tagger.spans.encodings import Span, join_tag, refuse_iob1, rules_of, split_tag
-from tagger.spans.transitions import may_follow
 
 
 def tags_to_spans(tags: Sequence[str], encoding: str) -> List[Span]:
@@ -113,21 +111,15 @@ def tags_of_span(
     return allowed
 
 
-def convert_tags(
-    tags: Sequence[str], source: str, target: str, unknown_tag: Optional[str] = None
-) -> List[str]:
-    """Spells the spans of `tags` in another encoding.
+def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
+    """Spells the spans of `tags` in another encoding; for unknown tags, see `possible_tags`.
 
-    If both encodings are the same, illegal sequences become legal ones with the same spans. A token with
-    an unknown tag stays unknown. Its neighbour becomes unknown if its new tag depends on the unknown
-    one: in BIO, `B-PER ?` may be a whole name, which BIOUL spells `U-PER`, or the beginning of one,
-    `B-PER`.
+    If both encodings are the same, illegal sequences become legal ones with the same spans.
 
     Args:
         tags: The tags of one sentence.
         source: The encoding of `tags`, one of `ENCODINGS`.
         target: The encoding to return.
-        unknown_tag: The string that stands for an unknown tag; `None` if there is none.
 
     Raises:
         ValueError: If a tag is not one of encoding `source`.
@@ -135,35 +127,5 @@ def convert_tags(
     Example:
         >>> convert_tags(["I-PER", "I-PER", "B-PER", "O"], "IOB1", "BIO")
         ['B-PER', 'I-PER', 'B-PER', 'O']
-        >>> convert_tags(["B-PER", "?", "O", "B-LOC"], "BIO", "BIOUL", unknown_tag="?")
-        ['?', '?', 'O', 'U-LOC']
     """
-    if unknown_tag is None or unknown_tag not in tags:
-        return spans_to_tags(tags_to_spans(tags, source), len(tags), target)
-    # In every encoding a tag depends on its own token and the two beside it; the edges act as `O`.
-    padded = ["O", *tags, "O"]
-    return [
-        _convert_middle_tag(padded[i : i + 3], source, target, unknown_tag)
-        for i in range(len(tags))
-    ]
-
-
-def _convert_middle_tag(window: Sequence[str], source: str, target: str, unknown_tag: str) -> str:
-    """Converts the middle of three tags, if all legal readings of unknown neighbours agree."""
-    before, tag, after = window
-    if tag in ("O", unknown_tag):
-        return tag
-    label = split_tag(tag)[1] or ""
-    rules = rules_of(source)
-    # A neighbouring span of another label has the same effect as `O`.
-    known = ["O", *(join_tag(prefix, label) for prefix in set(rules.places + rules.opening))]
-    befores, afters = [before], [after]
-    if before == unknown_tag:
-        befores = [other for other in known if may_follow(source, other, tag)]
-    if after == unknown_tag:
-        afters = [other for other in known if may_follow(source, tag, other)]
-    readings = {
-        spans_to_tags(tags_to_spans([b, tag, a], source), 3, target)[1]
-        for b, a in product(befores, afters)
-    }
-    return readings.pop() if len(readings) == 1 else unknown_tag
+    return spans_to_tags(tags_to_spans(tags, source), len(tags), target)

@@ -104,6 +104,35 @@ def tag_tables(
     return TagTables(labels, np.array([*label_of, -1]), continues, opens, closes)
 
 
+def certain_tags(gold_tags: np.ndarray) -> np.ndarray:
+    """Returns the gold tag of each token, (B, T) int, `UNKNOWN` if several are possible.
+
+    Args:
+        gold_tags: (B, T) int, returned as it is; or (B, T, K) bool, the tags that each token may have.
+    """
+    if gold_tags.ndim == 2:
+        return gold_tags
+    return np.where(gold_tags.sum(2) == 1, gold_tags.argmax(2), UNKNOWN)
+
+
+def tags_of_certain_labels(tables: TagTables, gold_tags: np.ndarray) -> np.ndarray:
+    """Returns a possible gold tag of each token, (B, T) int, `UNKNOWN` if their labels differ.
+
+    Args:
+        tables: Of the K tags.
+        gold_tags: As for `certain_tags`.
+    """
+    if gold_tags.ndim == 2:
+        return gold_tags
+    # (B, T)
+    first = gold_tags.argmax(2)
+    label_of = tables.label_of[:-1]
+    # (B, T, K)
+    has_label = label_of == label_of[first][..., np.newaxis]
+    is_certain = gold_tags.any(2) & (has_label | ~gold_tags).all(2)
+    return np.where(is_certain, first, UNKNOWN)
+
+
 def lay_end_to_end(tags: np.ndarray, mask: np.ndarray, outside: int) -> np.ndarray:
     """Returns all rows as one, (N,), with a border of `outside` on both sides of each row.
 

@@ -1,6 +1,5 @@
 """Shows the metrics of the best epoch when training ends."""
 
-import logging
 from typing import Any, Dict, Optional
 
 from allennlp.training import GradientDescentTrainer
@@ -10,13 +9,12 @@ from tagger.metrics import best_metrics, format_metrics
 from tagger.metrics.metrics_table import BEST_PREFIX
 from tagger.models.measured_model import MeasuredModel
 from tagger.renamed import register_renamed
-
-logger = logging.getLogger(__name__)
+from tagger_compat.console import show_last
 
 
 @TrainerCallback.register("show_metrics")
 class ShowMetricsCallback(TrainerCallback):
-    """Logs a table of the best epoch's metrics on the validation data when training ends.
+    """Shows a table of the best epoch's metrics on the validation data when training ends.
 
     It also adds the confusions of labels to `metrics.json`, as `best_validation_confusion-LOC>PER` and
     so on. Evaluations after training, such as that of test data, have a table too.
@@ -25,6 +23,13 @@ class ShowMetricsCallback(TrainerCallback):
     def __init__(self, serialization_dir: str) -> None:
         super().__init__(serialization_dir)
         self._confusions: Dict[str, int] = {}
+
+    def on_start(
+        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
+    ) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        if isinstance(trainer.model, MeasuredModel):
+            trainer.model.is_in_training = True
 
     def on_epoch(
         self,
@@ -53,9 +58,7 @@ class ShowMetricsCallback(TrainerCallback):
         metrics.update((BEST_PREFIX + name, number) for name, number in self._confusions.items())
         if is_primary:
             table = format_metrics(best_metrics(metrics))
-            logger.info(
-                "Metrics on the validation data in epoch %s\n%s", metrics["best_epoch"], table
-            )
+            show_last(f"Metrics on the validation data in epoch {metrics['best_epoch'] + 1}", table)
 
     def state_dict(self) -> Dict[str, Any]:
         return {"confusions": self._confusions}

@@ -8,7 +8,8 @@ from allennlp.commands import main
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.models import load_archive
 
-from tagger.commands.tune_decoding import write_settings
+from tagger.commands.tune_decoding import _batches, write_settings
+from tagger.data import ColumnDatasetReader
 from tagger.tuning.decoding import Settings
 from tests.conftest import ROOT
 
@@ -141,3 +142,12 @@ def test_allennlp_lists_our_subcommands_in_any_folder(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "tune-decoding" in printed
     assert "predict-file" in printed
+
+
+def test_tags_that_are_known_in_part_do_not_count(archive, tmp_path):
+    (tmp_path / "dev.txt").write_text("Ada B-PER\nLovelace ?\nleft O\n")
+    reader = ColumnDatasetReader(unknown_tag="?")
+    reader._token_indexers = archive.dataset_reader._token_indexers
+    (batch,) = _batches(archive.model, reader, str(tmp_path / "dev.txt"), batch_size=2)
+    tags = [archive.model.vocab.get_token_index(tag, "labels") for tag in ("B-PER", "O")]
+    assert batch.gold_tags.tolist() == [[tags[0], -1, tags[1]]]

@@ -147,6 +147,8 @@ def test_the_console_shows_what_is_worth_reading(level, is_shown, monkeypatch, c
 
 def test_bars_are_drawn_on_terminals_alone_and_name_the_epoch(monkeypatch, capsys):
     monkeypatch.setattr(console, "_current_epoch", "epoch 2 of 5, training")
+    # A training before may have left its log file there.
+    monkeypatch.setattr(logging.getLogger("tqdm"), "handlers", [])
     list(Tqdm.tqdm(range(3)))
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

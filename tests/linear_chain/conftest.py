@@ -8,15 +8,12 @@ from tagger.linear_chain import use_implementation
 from tests.linear_chain.cases import IMPLEMENTATIONS
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
+# On Linux a missing Triton is a failure.
+needs_triton = pytest.mark.skipif(
+    not HAS_TRITON and sys.platform != "linux", reason="Triton exists for Linux only"
+)
 KERNELS_IN_TRITON = pytest.param(
-    "cuda",
-    marks=[
-        # On Linux a missing Triton is a failure.
-        pytest.mark.skipif(
-            not HAS_TRITON and sys.platform != "linux", reason="Triton exists for Linux only"
-        ),
-        *[pytest.mark.gpu] * torch.cuda.is_available(),
-    ],
+    "cuda", marks=[needs_triton, *[pytest.mark.gpu] * torch.cuda.is_available()]
 )
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from tagger.linear_chain import allowed_tags
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
 from tagger.metrics.calibration_error import CalibrationError
 from tests.spans.tagged import vocabulary_of
@@ -42,6 +43,8 @@ def test_entities_count_by_the_probability_at_their_first_token():
     metric.reset()
     gold[0, 2] = -1
     metric(probabilities, predictions, gold, mask)
+    assert metric.get_metric(reset=True) == pytest.approx((0.4 + 0.3) / 2)
+    metric(probabilities, predictions, allowed_tags(gold, 5), mask)
     assert metric.get_metric(reset=True) == pytest.approx((0.4 + 0.3) / 2)
     assert metric.get_metric() == 0
 

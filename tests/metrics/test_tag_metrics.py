@@ -380,11 +380,48 @@ def test_bad_settings_are_refused(kwargs, message):
         TagMetrics(vocabulary_of(tag_set("BIOUL")), **kwargs)
 
 
+def as_sets(gold, tags):
+    """(B, T, K) bool; `?` may be any tag, `B-X|I-X` one of the two."""
+    sets = torch.zeros(len(gold), max(map(len, gold)), len(tags), dtype=torch.bool)
+    for row, sentence in enumerate(gold):
+        for token, tag in enumerate(sentence):
+            sets[row, token] = torch.tensor(
+                [tag == "?" or name in tag.split("|") for name in tags], dtype=torch.bool
+            )
+    return sets
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_sets_of_one_tag_and_of_all_are_known_and_unknown_tags(encoding):
+    tags = tag_set(encoding)
+    gold, predicted = random_sentences(tags, 20, seed=3)
+    gold = with_unknown(gold, 0.2, seed=3)
+    metric = TagMetrics(vocabulary_of(tags), encoding=encoding)
+    metric(to_batch(predicted, tags), as_sets(gold, tags), to_mask(gold))
+    assert metric.get_metric() == metrics_of(gold, predicted, encoding)
+
+
+def test_a_token_of_one_label_counts_for_tokens_but_its_span_is_unknown():
+    tags = tag_set("BIOUL", ["PER", "LOC"])
+    gold = [["B-PER|U-PER", "?", "O", "U-LOC", "O|U-LOC"]]
+    predicted = [["U-PER", "O", "O", "B-LOC", "L-LOC"]]
+    metric = TagMetrics(vocabulary_of(tags), encoding="BIOUL")
+    metric(to_batch(predicted, tags), as_sets(gold, tags), to_mask(gold))
+    metrics = metric.get_metric()
+    counted = {name: number for name, number in metrics.items() if "num-gold" in name and number}
+    assert counted == {
+        "token-num-gold-PER": 1,
+        "token-num-gold-LOC": 1,
+        "token-num-gold-overall": 2,
+    }
+    assert metrics["token-recall-PER"] == metrics["token-precision-LOC"] == 1
+
+
 def test_bad_tensors_are_refused():
     metric = TagMetrics(vocabulary_of(["O", "B-PER", "I-PER"]))
     tags = torch.tensor([[0, 1]])
     with pytest.raises(
-        ValueError, match=r"got \(1, 2, 3\), \(1, 2\) and \(1, 2\); pass tag indices"
+        ValueError, match=r"got \(1, 2, 3\), torch.int64 of shape \(1, 2\) and \(1, 2\); pass"
     ):
         metric(torch.zeros(1, 2, 3), tags)
     with pytest.raises(

@@ -1,4 +1,5 @@
 import json
+from itertools import product
 from unittest.mock import Mock
 
 import pytest
@@ -66,6 +67,32 @@ def test_every_parameter_gets_a_gradient(params, instances):
         if parameter.requires_grad and not (parameter.grad is not None and parameter.grad.any())
     ]
     assert without == []
+
+
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+def test_tags_that_are_known_in_part_train_and_are_measured(head, params):
+    encodings = {"source_encoding": "IOB1", "tag_encoding": "BIOUL"}
+    reader_params = {**params["dataset_reader"].as_dict(), **encodings, "unknown_tag": "?"}
+    reader = DatasetReader.from_params(Params(reader_params))
+    partial = [instance(reader, ["Ann", "Lee", "left"], ["I-PER", "?", "O"])]
+    model = build(params, partial, head={"type": head})
+    batch = tensors(model, partial)
+    model(**batch)["loss"].backward()
+    assert model.projection.weight.grad.any()
+    model.eval()(**batch)
+    assert model.head.get_metrics()["token-num-gold-PER"] == 1
+    # The probability of a set of paths is the sum of theirs.
+    gold_tags, mask = batch["tags"], torch.ones(1, 3, dtype=torch.bool)
+    emissions = torch.randn(1, 3, len(model.tags))
+    paths = [
+        torch.tensor([path])
+        for path in product(*(row.nonzero().flatten().tolist() for row in gold_tags[0]))
+    ]
+    assert len(paths) == 2 * 3
+    losses = torch.cat([model.head.sequence_loss(emissions, path, mask) for path in paths])
+    torch.testing.assert_close(
+        model.head.sequence_loss(emissions, gold_tags, mask), -(-losses).logsumexp(0, keepdim=True)
+    )
 
 
 @pytest.mark.parametrize("training_metrics", [False, True])

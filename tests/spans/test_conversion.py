@@ -1,4 +1,3 @@
-import random
 from itertools import product
 
 import pytest
@@ -69,42 +68,6 @@ def test_conversion_keeps_the_spans_and_gives_legal_tags(source, target):
         converted = convert_tags(tags, source, target)
         assert tags_to_spans(converted, target) == tags_to_spans(tags, source)
         assert is_legal(converted, target)
-
-
-@pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_no_tag_beside_an_unknown_one_contradicts_a_legal_reading(source, target):
-    legal = [tags for tags in product(tag_set(source), repeat=4) if is_legal(tags, source)]
-    rng = random.Random(1)
-    for tags in rng.sample(legal, 60):
-        partial = [tag if rng.random() < 0.6 else "?" for tag in tags]
-        converted = convert_tags(partial, source, target, unknown_tag="?")
-        for reading in legal:
-            if all(tag in ("?", other) for tag, other in zip(partial, reading)):
-                expected = convert_tags(reading, source, target)
-                pairs = zip(converted, expected)
-                assert all(tag in ("?", other) for tag, other in pairs)
-        assert all(tag == "?" for tag, known in zip(converted, partial) if known == "?")
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "tags", "converted"),
-    [
-        ("BIO", "BIOUL", "? I-PER O B-PER I-PER ?", "? L-PER O B-PER ? ?"),
-        ("BIO", "BIOUL", "B-PER ? B-PER O ?", "? ? U-PER O ?"),
-        ("BIO", "IOB1", "? B-PER I-PER ?", "? ? I-PER ?"),
-        ("IOB1", "BIO", "? I-PER I-PER ? B-PER", "? ? I-PER ? B-PER"),
-        ("BIOUL", "BIO", "? L-PER ? U-LOC ? O", "? I-PER ? B-LOC ? O"),
-        ("BIOUL", "BMES", "B-PER ? L-PER U-LOC ?", "B-PER ? E-PER S-LOC ?"),
-        ("BIO", "BIO", "? I-PER ? B-PER ?", "? I-PER ? B-PER ?"),
-        ("IOB1", "IOB1", "? I-PER ? B-PER ?", "? I-PER ? B-PER ?"),
-        ("BIOUL", "BIOUL", "? I-PER ? B-PER ?", "? I-PER ? B-PER ?"),
-        ("BMES", "BMES", "? E-PER ? S-PER ?", "? E-PER ? S-PER ?"),
-    ],
-)
-def test_tags_beside_an_unknown_one_stay_known_where_they_do_not_depend_on_it(
-    source, target, tags, converted
-):
-    assert convert_tags(tags.split(), source, target, unknown_tag="?") == converted.split()
 
 
 def test_an_unknown_encoding_is_refused():

@@ -43,7 +43,7 @@ def test_training_ends_with_one_table_of_the_best_epoch(toy, tmp_path):
     toy["trainer"]["callbacks"] = ["confusions_of_epochs", "show_metrics"]
     log, metrics = train(toy, tmp_path / "run", num_epochs=8)
     assert len(TABLE.findall(log)) == 1
-    assert "Metrics on the validation data in epoch 4\nspans " in log
+    assert "Metrics on the validation data in epoch 5\nspans " in log
     confusions = {name: number for name, number in metrics.items() if "confusion-" in name}
     assert confusions == ConfusionsOfEpochs.seen[4] != ConfusionsOfEpochs.seen[7]
     assert metrics["best_validation_num-gold-PER"] == 8
@@ -73,7 +73,7 @@ def test_test_data_at_the_end_of_training_have_a_table_too(toy, tmp_path):
     toy["test_data_path"], toy["evaluate_on_test"] = "data/toy/test.txt", True
     log, metrics = train(toy, tmp_path / "run", num_epochs=1)
     assert re.findall("Metrics.*(?=\nspans)", log) == [
-        "Metrics on the validation data in epoch 0",
+        "Metrics on the validation data in epoch 1",
         "Metrics",
     ]
     assert any(name.startswith("test_token-confusion-") for name in metrics)

@@ -1,8 +1,9 @@
 """A reader of column files, such as those of CoNLL-2003."""
 
+import logging
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Optional, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
@@ -11,8 +12,16 @@ from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.data.column_file import Row, read_sentences
-from tagger.data.fields import LabelSetsField, TagField
-from tagger.spans import ENCODINGS, IllegalTagError, check_tags, convert_tags
+from tagger.data.fields import LabelSetsField, TagField, TagSetsField
+from tagger.spans import (
+    ENCODINGS,
+    IllegalTagError,
+    check_tags,
+    convert_tags,
+    possible_tags,
+)
+
+logger = logging.getLogger(__name__)
 
 # The commands that prepare corpora which are not part of this project, by the name of their folder.
 _PREPARED_BY = {
@@ -29,8 +38,9 @@ class ColumnDatasetReader(DatasetReader):
     skipped. So it reads CoNLL-2003 as distributed (`source_encoding` IOB1), WNUT-17, and two-column
     files.
 
-    An instance has the fields `tokens` (`TextField`), `tags` (`TagField`, or `LabelSetsField` with a
-    `label_separator`; absent without a tag column) and `metadata` (`{"words": [...]}`).
+    An instance has the fields `tokens` (`TextField`), `tags` (absent without a tag column) and
+    `metadata` (`{"words": [...]}`). `tags` is a `TagField`, a `TagSetsField` if encoded tags may be
+    unknown, or a `LabelSetsField` if there is a `label_separator`.
 
     Args:
         token_column: The column of the tokens, from 0; negative ones count from the end.
@@ -43,8 +53,8 @@ class ColumnDatasetReader(DatasetReader):
         tag_encoding: The encoding of the tags in the instances. None keeps that of the file, except that
             IOB1 becomes BIO: a vocabulary of IOB1 tags looks like one of BIO.
         unknown_tag: The string that stands for an unknown tag in the file; None if there is none.
-            `convert_tags` says what becomes of the tags beside it. Before one of several labels it
-            says that this label is unknown: `A|?B`.
+            Each token then has the set of tags that remain possible, see `possible_tags`. Before one of
+            several labels the string says that this label is unknown: `A|?B`.
         token_indexers: How tokens are indexed; None for a single id of namespace `tokens`.
         label_namespace: The namespace of the tags in the vocabulary.
         delimiter: The string between two columns; None for any run of blanks and tabs. Use a tab if
@@ -134,9 +144,25 @@ class ColumnDatasetReader(DatasetReader):
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
+        num_known, num_certain = 0, 0
         with open(_find(file_path), "rb") as lines:
             for sentence in self.shard_iterable(read_sentences(lines, file_path, self._delimiter)):
-                yield self._sentence_to_instance(sentence, file_path)
+                instance = self._sentence_to_instance(sentence, file_path)
+                field = instance.fields.get("tags")
+                if isinstance(field, TagSetsField):
+                    num_known += sum(
+                        row.columns[self._tag_column] != self._unknown_tag for row in sentence
+                    )
+                    num_certain += len(field.known_tags())
+                yield instance
+        if num_known:
+            logger.info(
+                "%s: %d known tags, %d of them certain as %s; the others are sets of possible tags",
+                file_path,
+                num_known,
+                num_certain,
+                self._tag_encoding,
+            )
 
     def _sentence_to_instance(
         self, sentence: Sequence[Row], file_path: Union[str, PathLike]
@@ -166,10 +192,20 @@ class ColumnDatasetReader(DatasetReader):
             )
 
     def _tag_field(self, tags: Sequence[str], text: TextField) -> Field:
-        if self._label_separator is None:
-            return TagField(
-                self._convert_tags(tags), text, self._label_namespace, self._unknown_tag
+        if self._label_separator is not None:
+            return self._label_sets_field(tags, text)
+        namespace, unknown_tag = self._label_namespace, self._unknown_tag
+        if self._source_encoding is None or self._tag_encoding is None:
+            return TagField(list(tags), text, namespace, unknown_tag)
+        encodings = self._source_encoding, self._tag_encoding
+        if unknown_tag is not None:
+            return TagSetsField(
+                possible_tags(tags, *encodings, unknown_tag), text, namespace, unknown_tag
             )
+        check_tags(tags, self._source_encoding)
+        return TagField(convert_tags(tags, *encodings), text, namespace)
+
+    def _label_sets_field(self, tags: Sequence[str], text: TextField) -> Field:
         label_sets = [
             [] if tag == self._no_label_tag else tag.split(self._label_separator) for tag in tags
         ]
@@ -181,12 +217,6 @@ class ColumnDatasetReader(DatasetReader):
                     position,
                 )
         return LabelSetsField(label_sets, text, self._label_namespace, self._unknown_tag)
-
-    def _convert_tags(self, tags: Sequence[str]) -> List[str]:
-        if self._source_encoding is None or self._tag_encoding is None:
-            return list(tags)
-        check_tags(tags, self._source_encoding, self._unknown_tag)
-        return convert_tags(tags, self._source_encoding, self._tag_encoding, self._unknown_tag)
 
 
 def _find(file_path: Union[str, PathLike]) -> str:

@@ -2,5 +2,6 @@
 
 from tagger.data.fields.label_sets_field import LabelSetsField
 from tagger.data.fields.tag_field import TagField
+from tagger.data.fields.tag_sets_field import TagSetsField
 
-__all__ = ["LabelSetsField", "TagField"]
+__all__ = ["LabelSetsField", "TagField", "TagSetsField"]

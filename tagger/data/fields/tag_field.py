@@ -46,15 +46,22 @@ class TagField(SequenceLabelField):
         super().__init__(tags, sequence_field, label_namespace)
         self._unknown_tag = unknown_tag
 
+    def known_tags(self) -> List[str]:
+        """Returns the tags of those elements whose tag is known."""
+        return [tag for tag in self.labels if tag != self._unknown_tag]
+
+    def tags_of_known_labels(self) -> List[str]:
+        """Returns the tags of those elements whose label is known; here the same."""
+        return self.known_tags()
+
     def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
-        """Counts the known tags."""
-        for tag in self.labels:
-            if tag != self._unknown_tag:
-                counter[self._label_namespace][tag] += 1
+        """Counts the tags of those elements whose label is known."""
+        for tag in self.tags_of_known_labels():
+            counter[self._label_namespace][tag] += 1
 
     def count_labels(self, counts: LabelCounts) -> None:
         """Adds the known tags to `counts`."""
-        known_tags = [tag for tag in self.labels if tag != self._unknown_tag]
+        known_tags = self.known_tags()
         counts.add(self._label_namespace, known_tags, num_items=len(known_tags))
 
     def index(self, vocab: Vocabulary) -> None:
@@ -63,8 +70,7 @@ class TagField(SequenceLabelField):
         Raises:
             ValueError: If the vocabulary lacks a known tag.
         """
-        known_tags = [tag for tag in self.labels if tag != self._unknown_tag]
-        check_vocabulary_holds(known_tags, vocab, self._label_namespace)
+        check_vocabulary_holds(self.known_tags(), vocab, self._label_namespace)
         indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
         self._indexed_labels = [indices.get(tag, -1) for tag in self.labels]
 

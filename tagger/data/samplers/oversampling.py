@@ -9,8 +9,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.data.samplers import BatchSampler, BucketBatchSampler
 
+from tagger.data.fields import TagSetsField
 from tagger.spans import labels_of_tags
-from tagger.training_counts import count_labels
+from tagger.training_counts import LabelCounts, count_labels
 
 logger = logging.getLogger(__name__)
 
@@ -163,7 +164,7 @@ def _label_sets(instances: Iterable[Instance], label_namespace: str) -> List[Set
     Raises:
         ConfigurationError: If no instance has a label.
     """
-    counts = [count_labels([instance]) for instance in instances]
+    counts = [_count_labels(instance) for instance in instances]
     tag_sets = [set(of_instance.get(label_namespace, {})) for of_instance in counts]
     # All tags at once, because the tags of one sentence may not show their encoding.
     tags = sorted(set().union(*tag_sets))
@@ -179,3 +180,12 @@ def _label_sets(instances: Iterable[Instance], label_namespace: str) -> List[Set
             f"it, or use the sampler `bucket`"
         )
     return label_sets
+
+
+def _count_labels(instance: Instance) -> LabelCounts:
+    """Counts the labels of an instance, also those of tokens whose label is known, but not their tag."""
+    counts = count_labels([instance])
+    for field in instance.fields.values():
+        if isinstance(field, TagSetsField):
+            counts.add(field._label_namespace, field.tags_of_known_labels(), num_items=0)
+    return counts

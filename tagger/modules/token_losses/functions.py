@@ -6,7 +6,31 @@ The losses take `scores`, (N, K), in nats, and `gold_tags`, (N,) int64 in [0, K)
 score of -inf makes a tag impossible; each token must have at least one possible tag. No gradient is NaN.
 """
 
+from typing import Tuple
+
 import torch
+
+
+def merge_tags(scores: torch.Tensor, tag_sets: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Merges the tags of a set into its most probable one, which gets the sum of their probabilities.
+
+    Args:
+        scores: (N, K).
+        tag_sets: (N, K) bool, the set of tags that each token may have, none of them empty.
+
+    Returns:
+        The scores, (N, K), -inf for the other tags of the set; and the tags, (N,) int64.
+    """
+    of_set = scores.masked_fill(~tag_sets, -torch.inf)
+    highest, best = of_set.max(-1)
+    # The slope of a log-sum of impossible tags is NaN.
+    is_possible = (highest > -torch.inf).unsqueeze(-1)
+    total = torch.where(is_possible, of_set, torch.zeros_like(of_set)).logsumexp(-1, keepdim=True)
+    merged = torch.where(is_possible, total, torch.full_like(total, -torch.inf))
+    # Of impossible tags, the maximum need not be in the set.
+    gold_tags = torch.where(is_possible.squeeze(-1), best, tag_sets.int().argmax(-1))
+    is_gold = torch.nn.functional.one_hot(gold_tags, scores.size(-1)).bool()
+    return torch.where(is_gold, merged, scores.masked_fill(tag_sets, -torch.inf)), gold_tags
 
 
 def gold_log_probabilities(scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
@@ -67,13 +91,14 @@ def mean_over_known(
 
     Args:
         losses: (B, T), 0 at all other tokens, as a `TokenLoss` returns them.
-        gold_tags: (B, T) int64, -1 where unknown.
+        gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, as a `TokenLoss` takes them.
         mask: (B, T) bool.
 
     Returns:
         A scalar, 0 if no gold tag is known.
     """
-    return losses.sum() / (mask & (gold_tags >= 0)).sum().clamp(min=1)
+    is_known = ~gold_tags.all(2) if gold_tags.dtype == torch.bool else gold_tags >= 0
+    return losses.sum() / (mask & is_known).sum().clamp(min=1)
 
 
 def _of_gold(values: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:

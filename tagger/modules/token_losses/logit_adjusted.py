@@ -49,7 +49,7 @@ class LogitAdjustedLoss(TokenLoss):
         self.tau = tau
         self.counted_tags = CountedLabels(tag_counts, num_tokens, vocab, label_namespace)
 
-    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+    def adjusted(self, scores: torch.Tensor) -> torch.Tensor:
         self.counted_tags.check_known()
         tag_counts = self.counted_tags.label_counts
         if len(tag_counts) != scores.size(-1):
@@ -59,4 +59,7 @@ class LogitAdjustedLoss(TokenLoss):
             )
         # Not divided by their sum: a constant added to all scores changes nothing.
         priors = tag_counts.clamp(min=1).to(scores.dtype)
-        return cross_entropy(scores + self.tau * priors.log(), gold_tags)
+        return scores + self.tau * priors.log()
+
+    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+        return cross_entropy(scores, gold_tags)

@@ -4,6 +4,7 @@ import torch
 from allennlp.common import Registrable
 
 from tagger.modules.class_weights import ClassWeights
+from tagger.modules.token_losses.functions import merge_tags
 
 
 class TokenLoss(ClassWeights, Registrable):
@@ -25,12 +26,14 @@ class TokenLoss(ClassWeights, Registrable):
         Args:
             scores: (B, T, K), of each tag at each token, in nats. -inf makes a tag impossible; at least
                 one tag of each token must be possible. Half precision is computed in float32.
-            gold_tags: (B, T) int64, -1 where unknown.
+            gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each
+                token may have.
             mask: (B, T) bool.
 
         Returns:
             (B, T), 0 in the padding and where the gold tag is unknown. The scores of these tokens, even
-            NaN, change nothing and get no gradient. `mean_over_known` takes the mean.
+            NaN, change nothing and get no gradient. `mean_over_known` takes the mean. The tags of a set
+            count as one tag, which has the sum of their probabilities and the mean of their weights.
 
         Raises:
             ValueError: If shapes do not fit, or a gold tag is out of range.
@@ -39,11 +42,18 @@ class TokenLoss(ClassWeights, Registrable):
         self.check_weights()
         has_gold_tag = self._has_gold_tag(scores, gold_tags, mask)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        # (N, K) and (N,)
-        losses = self.token_losses(scores[has_gold_tag], gold_tags[has_gold_tag])
+        # (N, K) and (N,), or (N, K) for sets
+        known_scores, known_tags = self.adjusted(scores[has_gold_tag]), gold_tags[has_gold_tag]
+        if known_tags.dim() == 2:
+            known_scores, known_tags = merge_tags(known_scores, known_tags)
+        losses = self.token_losses(known_scores, known_tags)
         # (B, T)
         losses = scores.new_zeros(mask.shape).masked_scatter(has_gold_tag, losses)
         return losses * self.token_weights(gold_tags, has_gold_tag)
+
+    def adjusted(self, scores: torch.Tensor) -> torch.Tensor:
+        """The scores that the loss sees, (N, K); by default those that it is given."""
+        return scores
 
     def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
         """The loss of each token that has a gold tag, without its weight.
@@ -61,15 +71,16 @@ class TokenLoss(ClassWeights, Registrable):
         self, scores: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         """(B, T) bool: the tokens with a known gold tag."""
+        are_sets = gold_tags.dtype == torch.bool
         if (
             scores.dim() != 3
-            or gold_tags.shape != scores.shape[:2]
-            or mask.shape != gold_tags.shape
+            or gold_tags.shape != (scores.shape if are_sets else scores.shape[:2])
+            or mask.shape != scores.shape[:2]
         ):
             raise ValueError(
-                f"`scores` must be (B, T, K), `gold_tags` and `mask` (B, T); got "
-                f"{tuple(scores.shape)}, {tuple(gold_tags.shape)} and {tuple(mask.shape)}; for sets of "
-                f"tags, use the `crf` head"
+                "`scores` must be (B, T, K), `gold_tags` (B, T), or bool and (B, T, K), and `mask` "
+                f"(B, T); got {tuple(scores.shape)}, {gold_tags.dtype} of shape "
+                f"{tuple(gold_tags.shape)}, and {tuple(mask.shape)}"
             )
         num_tags = scores.size(2)
         if self.tag_weights is not None and len(self.tag_weights) != num_tags:
@@ -77,6 +88,14 @@ class TokenLoss(ClassWeights, Registrable):
                 f"`scores` must be of as many tags as there are weights, {len(self.tag_weights)}; got "
                 f"{num_tags}"
             )
+        if are_sets:
+            for row, token in (mask & ~gold_tags.any(2)).nonzero().tolist():
+                raise ValueError(
+                    f"`gold_tags` must allow each token at least one tag; row {row} allows token "
+                    f"{token} none"
+                )
+            # All tags are possible where the gold tag is unknown.
+            return mask & ~gold_tags.all(2)
         is_outside = mask & ((gold_tags < -1) | (gold_tags >= num_tags))
         for row, token in is_outside.nonzero().tolist():
             raise ValueError(

@@ -25,7 +25,7 @@ from allennlp.data.token_indexers import (
 )
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 
-from tagger.data import LabelSetsField, TagField
+from tagger.data import LabelSetsField, TagField, TagSetsField
 from tagger.data.data_loaders.columns import (
     FieldColumn,
     PaddedColumn,
@@ -33,6 +33,7 @@ from tagger.data.data_loaders.columns import (
     collect_columns,
 )
 from tagger.data.token_indexers import CachedCharactersIndexer
+from tagger.spans import possible_tags
 
 SENTENCES = ["Ada left", "a b c", "Charlemagne", "the unbelievably long sentence of Ada goes on"]
 VOCABULARY = Vocabulary(
@@ -73,6 +74,12 @@ FIELDS = {
     ),
     "tags": lambda text: TagField(
         ["?" if tag == "O" else tag for tag in tags_of(text)], text, unknown_tag="?"
+    ),
+    "tag_sets": lambda text: TagSetsField(
+        possible_tags(
+            ["?" if tag == "O" else tag for tag in tags_of(text)], "BIO", "BIO", unknown_tag="?"
+        ),
+        text,
     ),
     "sequence_labels": lambda text: SequenceLabelField(tags_of(text), text),
     "label_sets": lambda text: LabelSetsField([[tag] for tag in tags_of(text)], text),

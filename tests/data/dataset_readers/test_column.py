@@ -1,4 +1,5 @@
 import functools
+import logging
 import os
 from collections import Counter
 from pathlib import Path
@@ -6,7 +7,7 @@ from pathlib import Path
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Token, Vocabulary
+from allennlp.data import Batch, DatasetReader, Token, Vocabulary
 from allennlp.data.dataset_readers import WorkerInfo
 from allennlp.data.token_indexers import TokenCharactersIndexer
 from seqeval.metrics.sequence_labeling import get_entities
@@ -125,13 +126,43 @@ def test_text_without_tags_is_read_for_prediction(write):
     assert all("tags" not in instance.fields for instance in instances)
 
 
-def test_unknown_tags_are_no_label(write):
-    path = write("Ada B-PER\nLovelace ?\nleft O\nLondon B-LOC\n")
-    reader = ColumnDatasetReader(tag_encoding="BIOUL", unknown_tag="?")
-    instances = list(reader.read(path))
-    assert words_and_tags(instances)[0][1] == ["?", "?", "O", "U-LOC"]
-    vocab = Vocabulary.from_instances(instances)
-    assert set(vocab.get_token_to_index_vocabulary("labels")) == {"O", "U-LOC"}
+def test_unknown_tags_leave_sets_of_possible_tags(write, caplog):
+    path = write("Ada I-PER\nLovelace ?\nleft O\nLondon I-LOC\n\nBob I-PER\n")
+    reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIOUL", unknown_tag="?")
+    with caplog.at_level(logging.INFO, "tagger"):
+        first, second = reader.read(path)
+    assert "toy.txt: 4 known tags, 3 of them certain as BIOUL" in caplog.text
+    assert list(first["tags"]) == ["?", "?", "O", "U-LOC"]
+    assert [tags.only_label for tags in first["tags"].tag_sets] == ["PER", None, None, "LOC"]
+    vocab = Vocabulary.from_instances([first, second])
+    tags = ["B-PER", "O", "U-LOC", "U-PER"]
+    assert sorted(vocab.get_token_to_index_vocabulary("labels")) == tags
+    batch = Batch([first, second])
+    batch.index_instances(vocab)
+    names = vocab.get_index_to_token_vocabulary("labels")
+    assert [
+        [{names[k] for k in token.nonzero().flatten().tolist()} for token in row]
+        for row in batch.as_tensor_dict()["tags"]
+    ] == [
+        [{"B-PER", "U-PER"}, {"O", "U-LOC", "U-PER"}, {"O"}, {"U-LOC"}],
+        [{"U-PER"}, set(), set(), set()],
+    ]
+
+
+def test_plain_labels_may_be_unknown(write):
+    reader = ColumnDatasetReader(source_encoding=None, unknown_tag="?")
+    (instance,) = reader.read(write("the DT\nB-52 ?\n"))
+    instance.index_fields(Vocabulary.from_instances([instance]))
+    assert instance["tags"].as_tensor({"num_tokens": 2}).tolist() == [0, -1]
+
+
+def test_unknown_tags_between_that_fit_no_sentence_are_named(write):
+    path = write("Ada B-PER\nLovelace ?\nleft L-LOC\n")
+    reader = ColumnDatasetReader(source_encoding="BIOUL", unknown_tag="?")
+    with pytest.raises(
+        ValueError, match=r"toy\.txt:3: in 'left L-LOC', .* whatever the unknown tags"
+    ):
+        list(reader.read(path))
 
 
 def test_tokens_keep_their_character_offsets():

@@ -141,6 +141,63 @@ def test_a_batch_of_unknown_tags_gives_zero_with_a_zero_gradient(name, batch):
     assert not scores.grad.any()
 
 
+def sets_of(gold_tags, *others):
+    """Each tag as a set of its own; with `others` in the sets of tokens (row, token, tag)."""
+    sets = (gold_tags.unsqueeze(2) == torch.arange(3)) | (gold_tags.unsqueeze(2) == -1)
+    for row, token, tag in others:
+        sets[row, token, tag] = True
+    return sets
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_sets_of_one_tag_and_of_all_are_known_and_unknown_tags(name, batch):
+    scores, gold_tags, mask = batch
+    gold_sets, loss = sets_of(gold_tags), loss_of(name)
+    torch.testing.assert_close(loss(scores, gold_sets, mask), loss(*batch))
+    torch.testing.assert_close(
+        mean_over_known(loss(scores, gold_sets, mask), gold_sets, mask),
+        mean_over_known(loss(*batch), gold_tags, mask),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "loss_of_share", "priors"),
+    [
+        ("cross_entropy", {"label_smoothing": 0.0}, lambda p: -math.log(p), [1, 1, 1]),
+        ("focal", {}, lambda p: -((1 - p) ** 1.5) * math.log(p), [1, 1, 1]),
+        ("logit_adjusted", {}, lambda p: -math.log(p), [30**1.3, 5**1.3, 1]),
+    ],
+)
+def test_a_set_costs_what_a_tag_with_the_sum_of_its_probabilities_costs(
+    name, arguments, loss_of_share, priors, batch
+):
+    scores, gold_tags, mask = batch
+    gold_tags[0, 0] = 0
+    gold_sets = sets_of(gold_tags, (0, 0, 2))
+    p = softmax([s + math.log(prior) for s, prior in zip(scores[0, 0].tolist(), priors)])
+    weight = (WEIGHTS[0] + WEIGHTS[2]) / 2 if name in TAKES_WEIGHTS else 1
+    found = loss_of(name, **arguments)(scores, gold_sets, mask)[0, 0]
+    assert found.item() == pytest.approx(weight * loss_of_share(p[0] + p[2]), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_of_sets_agree_with_finite_differences(name, batch):
+    scores, gold_tags, mask = batch
+    gold_tags[0, 0], gold_tags[2, 2] = 0, 1
+    gold_sets, loss = sets_of(gold_tags, (0, 0, 2), (2, 2, 2)), loss_of(name)
+    assert torch.autograd.gradcheck(lambda tensor: loss(tensor, gold_sets, mask), (scores,))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_set_of_impossible_tags_gives_no_nan(name):
+    scores = torch.tensor([[[0.5, -torch.inf, -torch.inf]]], requires_grad=True)
+    gold_sets = torch.tensor([[[False, True, True]]])
+    loss = loss_of(name).float()(scores, gold_sets, torch.tensor([[True]]))
+    loss.sum().backward()
+    assert not loss.isnan().any()
+    assert scores.grad.isfinite().all()
+
+
 @pytest.mark.parametrize("name", sorted({*LOSSES} - {"dice"}))
 def test_sequences_do_not_depend_on_the_batch(name, batch):
     loss = loss_of(name)
@@ -380,10 +437,15 @@ def test_arguments_that_make_no_sense_are_refused(name, arguments, message):
         (
             [[0, 1, 2]],
             [[True, True]],
-            r"`gold_tags` and `mask` \(B, T\); got .*\(1, 3\) and \(1, 2\)",
+            r"`mask` \(B, T\); got .* torch.int64 of shape \(1, 3\), and \(1, 2\)",
         ),
-        ([[0, 1]], [[True]], r"got \(1, 2, 3\), \(1, 2\) and \(1, 1\)"),
-        ([[[True] * 3] * 2], [[True, True]], "for sets of tags, use the `crf` head"),
+        ([[0, 1]], [[True]], r"got \(1, 2, 3\), torch.int64 of shape \(1, 2\), and \(1, 1\)"),
+        ([[[True] * 2] * 2], [[True, True]], r"got .* torch.bool of shape \(1, 2, 2\)"),
+        (
+            [[[True, False, False], [False] * 3]],
+            [[True, True]],
+            "at least one tag; row 0 allows token 1 none",
+        ),
     ],
 )
 def test_tags_that_do_not_fit_are_refused(gold_tags, mask, message):
