@@ -18,12 +18,12 @@ from tagger.reports.study_tables import (
     correlation_table,
 )
 from tagger.reports.weight_effects import LEAST_F1
-from tagger.studies.results import Result
+from tagger.studies.results import Result, read_text_cell
 
 #: The prefix of metrics' names, by what the metrics count.
 LEVELS = {"tokens": "token-", "spans": ""}
 #: The factors of a weighting study's runs, with their types.
-FACTORS = {"strategy": str, "label": str, "weight": float, "seed": int}
+FACTORS = {"strategy": read_text_cell, "label": read_text_cell, "weight": float, "seed": int}
 
 
 def write_study_report(

@@ -1,3 +1,4 @@
+import csv
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -134,6 +135,21 @@ def test_results_survive_the_file_that_the_script_reads(results, tmp_path):
     write_study_report(results, pages[0], level="spans")
     report.main([str(tmp_path / "results.csv"), "-o", str(pages[1]), "--level", "spans"])
     assert pages[0].read_text() == pages[1].read_text()
+
+
+TEXTS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "'s-Hertogenbosch", "'=1", "''", "''=1", "a,b\n"]
+
+
+@pytest.mark.parametrize("label", TEXTS)
+def test_a_label_is_no_formula_in_the_file_and_the_same_when_it_is_read(label, tmp_path):
+    path = tmp_path / "results.csv"
+    factors = {"strategy": "chain", "label": label, "weight": 0.5, "seed": -1}
+    write_results([Result(factors, {"f1": -0.5})], path)
+    with path.open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["label"][0] not in "=+-@\t\r"
+    assert (row["seed"], row["f1"]) == ("-1", "-0.5")
+    assert read_weighting_results(path) == [Result(factors, {"f1": -0.5})]
 
 
 def test_results_of_another_study_are_refused(tmp_path):
