@@ -21,20 +21,20 @@ from tests.warm_python import WarmPython
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "training_config"
 
+# Libraries read these when they are imported, which the conftest of a folder below may do before
+# `pytest_configure` is called. A thread that waits must not spin.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+if not any(Path(driver).exists() for driver in ("/proc/driver/nvidia", "/dev/dxg")):
+    # Triton kernels are interpreted where there is no GPU.
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 
 def pytest_configure(config):
     # Imports are a fifth faster without it.
     gc.disable()
-    # The libraries read these when they are imported. A thread that waits must not spin.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     runs_tests = config.getoption("dist", "no") == "no"
     if runs_tests:
-        import torch
-
-        if not torch.cuda.is_available():
-            # Triton kernels are interpreted. Triton asks when it is first imported, perhaps by AllenNLP.
-            os.environ.setdefault("TRITON_INTERPRET", "1")
         import tagger  # noqa: F401  (registers the components)
 
 
