@@ -21,7 +21,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import networkx
 import torch
@@ -277,12 +277,12 @@ def _output_of(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def print_table(reports: List[KernelReport]) -> None:
-    """Prints a Markdown table."""
-    print("| " + " | ".join(KernelReport._fields).replace("_", " ") + " |")
-    print("|---" * len(KernelReport._fields) + "|")
-    for report in reports:
-        print("| " + " | ".join("" if value is None else str(value) for value in report) + " |")
+def print_row(values: Iterable[Any]) -> None:
+    """Prints a row of a Markdown table."""
+    print(
+        "| " + " | ".join("" if value is None else str(value) for value in values) + " |",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -296,12 +296,13 @@ def main() -> None:
     arguments = parser.parse_args()
     if triton.knobs.runtime.interpret:
         sys.exit("report_kernels.py: unset TRITON_INTERPRET; interpreted kernels are not compiled")
-    reports = [
-        report_of(kernel, case, arguments.quick)
-        for case in arguments.cases or DEFAULT_CASES
-        for kernel in compiled_kernels(case)
-    ]
-    print_table(reports)
+    print_row(name.replace("_", " ") for name in KernelReport._fields)
+    print("|---" * len(KernelReport._fields) + "|")
+    reports = []
+    for case in arguments.cases or DEFAULT_CASES:
+        for kernel in compiled_kernels(case):
+            reports.append(report_of(kernel, case, arguments.quick))
+            print_row(reports[-1])
     if arguments.json:
         json.dump([report._asdict() for report in reports], arguments.json)
 

@@ -22,10 +22,29 @@ ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "training_config"
 
 
+def _has_gpu():
+    # PyTorch knows, but takes seconds to import.
+    if not any(Path(driver).exists() for driver in ("/proc/driver/nvidia", "/dev/dxg")):
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+# Libraries read these when they are imported, which the conftest of a folder below may do before
+# `pytest_configure` is called. A thread that waits must not spin.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+if not _has_gpu():
+    # Triton kernels are interpreted.
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
 def pytest_configure(config):
     # Imports are a fifth faster without it.
     gc.disable()
-    if config.getoption("dist", "no") == "no":
+    runs_tests = config.getoption("dist", "no") == "no"
+    if runs_tests:
         import tagger  # noqa: F401  (registers the components)
 
 

@@ -33,7 +33,7 @@ local checked(template) =
 
 checked({
   // Data.
-  source_encoding:: error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL or BMES',
+  source_encoding:: error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES',
   tag_encoding:: 'BIOUL',
   batch_size:: 32,
 

@@ -108,8 +108,8 @@ def tune_decoding(args: argparse.Namespace) -> None:
         )
     if model.tag_encoding in (None, "IOB1"):
         raise ConfigurationError(
-            f"`archive_file` must hold a tagger whose tags spell entities in BIO, BIOUL or BMES; got "
-            f"{model.tag_encoding or 'plain labels'}"
+            f"`archive_file` must hold a tagger whose tags spell entities in BIO, BIOUL, BMES or IOBES; "
+            f"got {model.tag_encoding or 'plain labels'}"
         )
     batches = _batches(model, archive.validation_dataset_reader, args.input_file, args.batch_size)
     tuner = DecodingTuner(head.cpu(), model.tags, model.tag_encoding, batches)

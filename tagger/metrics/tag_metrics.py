@@ -35,8 +35,8 @@ class TagMetrics(Metric):
     Args:
         vocabulary: Holds the tags.
         label_namespace: The vocabulary's namespace of the tags.
-        encoding: How tags spell spans: BIO, IOB1, BIOUL or BMES. `None` for plain labels, such as parts
-            of speech: then there are metrics of tokens only, and each tag is its own label.
+        encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES or IOBES. `None` for plain labels, such
+            as parts of speech: then there are metrics of tokens only, and each tag is its own label.
         strict: Whether spans with an illegal tag, such as an `I-PER` that nothing opened, are left out
             (seqeval's `mode="strict"`) or count (conlleval, and seqeval's default).
         ignore_labels: Labels whose spans never count and whose tokens count as `O`.

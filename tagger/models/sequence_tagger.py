@@ -31,8 +31,8 @@ class SequenceTagger(MeasuredModel):
         text_field_embedder: Embeds the tokens.
         encoder: Encodes the embedded tokens in context.
         head: Turns emissions into a loss and into tags.
-        tag_encoding: How tags spell spans: BIO, IOB1, BIOUL or BMES. `None` derives it from the
-            vocabulary's tags. IOB1 must be named, because its tags look like BIO tags.
+        tag_encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES or IOBES. `None` derives it from
+            the vocabulary's tags. IOB1 must be named, because its tags look like BIO tags.
         label_namespace: The vocabulary's namespace of the tags.
         loss_reduction: Whether a batch's loss is the mean over its sentences (`"sentence"`), the mean
             over its tokens (`"token"`) or the sum (`"sum"`, as in AllenNLP's CRF tagger). With a
@@ -131,8 +131,8 @@ class SequenceTagger(MeasuredModel):
 
         Args:
             tokens: The indexed tokens of B sentences.
-            tags: (B, T) int64 gold tags, -1 where unknown, if there are any. For the head `sigmoid`
-                (B, T, K) gold labels.
+            tags: Gold tags, if there are any: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set
+                of tags that each token may have. For the head `sigmoid`, gold labels, (B, T, K).
             metadata: The words of each sentence under `"words"`, if available.
 
         Returns:

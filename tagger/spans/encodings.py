@@ -1,4 +1,4 @@
-"""The encodings of spans as tags: BIO, IOB1, BIOUL and BMES.
+"""The encodings of spans as tags: BIO, IOB1, BIOUL, BMES and IOBES.
 
 A *tag* is `O`, or a prefix, a hyphen and a label: `B-PER`. The label may contain hyphens. If spans have
 no label, their tags are bare prefixes and the label is the empty string. A *span* is
@@ -11,6 +11,9 @@ AllenNLP.
 | IOB1     | I     | I      | I    | I, but the first is B right after a span of its label |
 | BIOUL    | B     | I      | L    | U                                                    |
 | BMES     | B     | M      | E    | S                                                    |
+| IOBES    | B     | I      | E    | S                                                    |
+
+IOBES is BIOUL with other letters.
 """
 
 from functools import lru_cache
@@ -42,6 +45,7 @@ _RULES: Dict[str, Rules] = {
     "IOB1": Rules("IIII", opening="B", extensible="BI", bound="B", unfinished=""),
     "BIOUL": Rules("BILU", opening="BU", extensible="BI", bound="IL", unfinished="BI"),
     "BMES": Rules("BMES", opening="BS", extensible="BM", bound="ME", unfinished="BM"),
+    "IOBES": Rules("BIES", opening="BS", extensible="BI", bound="IE", unfinished="BI"),
 }
 
 #: If tags fit several encodings, messages name the first of them.
@@ -98,7 +102,8 @@ def join_tag(prefix: str, label: str) -> str:
 def infer_encoding(tags: Iterable[str]) -> Optional[str]:
     """Returns the encoding that a set of tags belongs to, `None` if they are plain labels.
 
-    The answer is never IOB1, because its tags are also those of BIO.
+    The answer is never IOB1, because its tags are also those of BIO. Tags that fit BMES and IOBES, which
+    have no inside of a span, are BMES.
 
     Example:
         >>> infer_encoding(["O", "B-PER", "L-PER"]), infer_encoding(["NOUN", "VERB"])

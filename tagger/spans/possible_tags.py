@@ -122,7 +122,8 @@ def _readings_between(
     """
     if num_unknown == 0:
         return ()
-    labels = {split_tag(tag)[1] for tag in (before, after)} - {None}
+    split = [split_tag(tag) for tag in (before, after)]
+    labels = {label for _, label in split if label is not None}
     rules = rules_of(source)
     universe = ["O"] + [
         join_tag(prefix, label)

@@ -10,7 +10,7 @@ from seqeval.scheme import BILOU, IOB2, IOBES
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from tagger.metrics import TagMetrics, format_metrics
-from tagger.spans import tags_to_spans
+from tagger.spans import ENCODINGS, tags_to_spans
 from tests.oracles.conlleval import count_chunks
 from tests.oracles.span_confusions import count_confusions
 from tests.spans.tagged import (
@@ -21,7 +21,6 @@ from tests.spans.tagged import (
     vocabulary_of,
 )
 
-ENCODINGS = ["BIO", "IOB1", "BIOUL", "BMES"]
 MEASURES = {"precision": "precision", "recall": "recall", "f1-measure": "f1-score"}
 
 
@@ -67,7 +66,13 @@ def renamed(sentences, prefixes):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(
     ("encoding", "prefixes"),
-    [("BIO", {}), ("IOB1", {}), ("BIOUL", {"L": "E", "U": "S"}), ("BMES", {"M": "I"})],
+    [
+        ("BIO", {}),
+        ("IOB1", {}),
+        ("BIOUL", {"L": "E", "U": "S"}),
+        ("BMES", {"M": "I"}),
+        ("IOBES", {}),
+    ],
 )
 def test_metrics_are_seqevals(encoding, prefixes, seed):
     gold, predicted = random_sentences(tag_set(encoding), 3 + 20 * seed, seed)
@@ -80,7 +85,7 @@ def test_metrics_are_seqevals(encoding, prefixes, seed):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(
     ("encoding", "scheme", "prefixes"),
-    [("BIO", IOB2, {}), ("BIOUL", BILOU, {}), ("BMES", IOBES, {"M": "I"})],
+    [("BIO", IOB2, {}), ("BIOUL", BILOU, {}), ("BMES", IOBES, {"M": "I"}), ("IOBES", IOBES, {})],
 )
 def test_strict_metrics_are_seqevals_strict_metrics(encoding, scheme, prefixes, seed):
     gold, predicted = random_sentences(tag_set(encoding), 30 + 20 * seed, seed)

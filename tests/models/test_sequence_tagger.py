@@ -95,6 +95,20 @@ def test_tags_that_are_known_in_part_train_and_are_measured(head, params):
     )
 
 
+def test_iobes_tags_are_entities(params):
+    reader_params = {**params["dataset_reader"].as_dict(), "tag_encoding": "IOBES"}
+    reader = DatasetReader.from_params(Params(reader_params))
+    sentences = list(reader.read("data/toy/dev.txt"))
+    model = build(params, sentences).eval()
+    assert model.tag_encoding == "IOBES"
+    output = model.forward_on_instances(sentences[:3])
+    model(**tensors(model, sentences))
+    for sentence in output:
+        spans = tags_to_spans(sentence["tags"], "IOBES")
+        assert len(sentence["entity_probabilities"]) == len(spans)
+    assert "f1-measure-overall" in model.get_metrics()
+
+
 @pytest.mark.parametrize("training_metrics", [False, True])
 def test_training_steps_do_not_decode_unless_asked(
     training_metrics, params, instances, monkeypatch

@@ -6,7 +6,7 @@ from typing import List, Tuple
 import torch
 from allennlp.data import Vocabulary
 
-PREFIXES = {"BIO": "BI", "IOB1": "BI", "BIOUL": "BIUL", "BMES": "BMES"}
+PREFIXES = {"BIO": "BI", "IOB1": "BI", "BIOUL": "BIUL", "BMES": "BMES", "IOBES": "BIES"}
 
 
 def tag_set(encoding: str, labels=("PER", "LOC", "GPE-X")) -> List[str]:

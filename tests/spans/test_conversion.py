@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import chain, product
 
 import pytest
 from seqeval.metrics.sequence_labeling import get_entities
@@ -25,9 +25,9 @@ def test_spans_of_any_sequence_are_those_of_seqeval(encoding):
         assert tags_to_spans(tags, encoding) == expected
 
 
-@pytest.mark.parametrize("encoding", ["BIOUL", "BMES"])
+@pytest.mark.parametrize("encoding", ["BIOUL", "BMES", "IOBES"])
 def test_spans_of_any_sequence_are_those_of_seqeval_after_renaming(encoding):
-    renamed = {"BIOUL": {"L": "E", "U": "S"}, "BMES": {"M": "I"}}[encoding]
+    renamed = {"BIOUL": {"L": "E", "U": "S"}, "BMES": {"M": "I"}, "IOBES": {}}[encoding]
     for tags in all_sequences(encoding):
         iobes = [renamed.get(tag[0], tag[0]) + tag[1:] for tag in tags]
         expected = [(label, (start, end)) for label, start, end in get_entities(iobes)]
@@ -64,7 +64,8 @@ def test_spans_outside_the_sentence_are_refused(reach):
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_conversion_keeps_the_spans_and_gives_legal_tags(source, target):
-    for tags in all_sequences(source):
+    # Of two labels, or longer.
+    for tags in chain(all_sequences(source, max_length=3), all_sequences(source, labels=["PER"])):
         converted = convert_tags(tags, source, target)
         assert tags_to_spans(converted, target) == tags_to_spans(tags, source)
         assert is_legal(converted, target)
@@ -75,7 +76,7 @@ def test_an_unknown_encoding_is_refused():
         tags_to_spans(["O"], "IOB2")
 
 
-@pytest.mark.parametrize("encoding", ["BIO", "BIOUL", "BMES"])
+@pytest.mark.parametrize("encoding", ["BIO", "BIOUL", "BMES", "IOBES"])
 def test_tags_of_a_span_are_those_of_the_legal_sequences_that_hold_it(encoding):
     names = tag_set(encoding)
     for tags in all_sequences(encoding):

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from tagger.spans import split_tag
+from tagger.spans import infer_encoding, split_tag
 from tests.conftest import ROOT
 
 
@@ -11,6 +11,21 @@ from tests.conftest import ROOT
 def test_split_tag_refuses_what_is_no_tag(tag):
     with pytest.raises(ValueError, match="expected `O`, or a prefix of BIO, IOB1, BIOUL, BMES"):
         split_tag(tag)
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "encoding"),
+    [
+        ("BI", "BIO"),
+        ("BIL", "BIOUL"),
+        ("BES", "BMES"),
+        ("BIES", "IOBES"),
+        ("ES", "BMES"),
+        ("BIM", None),
+    ],
+)
+def test_the_encoding_is_inferred_from_the_prefixes(prefixes, encoding):
+    assert infer_encoding(["O", *(f"{prefix}-PER" for prefix in prefixes)]) == encoding
 
 
 def test_spans_need_neither_torch_nor_allennlp():

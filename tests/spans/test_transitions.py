@@ -27,7 +27,9 @@ def test_check_accepts_the_sequences_of_allowed_transitions(encoding):
         ("O B-PER", "BIOUL", 1, "position 1 is no legal BIOUL tag at the end; .* legal BIO;"),
         ("B-PER O", "BMES", 1, "`O` at position 1 is no legal BMES tag after `B-PER`; .* BIO;"),
         ("DT NN", "BIO", 0, "fit none of BIO, .*`source_encoding` to null if they are plain"),
-        ("B-PER I-PER E-PER", "BIO", 2, "these tags fit none of"),
+        ("B-PER I-PER E-PER", "BIO", 2, "legal IOBES; set `source_encoding` to 'IOBES'"),
+        ("B-PER I-PER E-PER O", "BMES", 1, "legal IOBES; set `source_encoding` to 'IOBES'"),
+        ("B-PER M-PER L-PER", "BIO", 1, "these tags fit none of"),
     ],
 )  # fmt: skip
 def test_check_names_the_tag_and_the_encoding_that_fits(tags, encoding, position, message):
@@ -49,10 +51,11 @@ def test_allowed_transitions_are_those_of_allennlp(encoding):
     tags = tag_set(encoding, labels=("PER", "LOC", "GPE-X"))
     if encoding == "BMES":  # AllenNLP's BMES knows no `O`.
         tags.remove("O")
-    tags = dict(enumerate(tags))
-    assert allowed_transitions(encoding, tags) == conditional_random_field.allowed_transitions(
-        encoding, tags
-    )
+    allowed = allowed_transitions(encoding, dict(enumerate(tags)))
+    if encoding == "IOBES":  # AllenNLP knows it as BIOUL, which has other letters.
+        encoding, letters = "BIOUL", {"E": "L", "S": "U"}
+        tags = [letters.get(tag[0], tag[0]) + tag[1:] for tag in tags]
+    assert allowed == conditional_random_field.allowed_transitions(encoding, dict(enumerate(tags)))
 
 
 def test_bmes_allows_o_between_spans():

@@ -12,6 +12,7 @@ from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.data.column_file import Row, read_sentences
+from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.fields import LabelSetsField, TagField, TagSetsField
 from tagger.spans import (
     ENCODINGS,
@@ -46,10 +47,10 @@ class ColumnDatasetReader(DatasetReader):
         token_column: The column of the tokens, from 0; negative ones count from the end.
         tag_column: The column of the tags; None reads text without tags, as for prediction:
             `allennlp predict --use-dataset-reader -o '{"dataset_reader.tag_column": null}' ...`.
-        source_encoding: The encoding of the tags in the file: "BIO", "IOB1", "BIOUL" or "BMES", or None
-            for plain labels that mark no spans. Each sentence is checked against it. IOB1 allows
-            `B-` anywhere, so it reads BIO and mixtures of the two as well, and finds the spans that
-            conlleval finds.
+        source_encoding: The encoding of the tags in the file: "BIO", "IOB1", "BIOUL", "BMES" or
+            "IOBES", or None for plain labels that mark no spans. Each sentence is checked against it.
+            IOB1 allows `B-` anywhere, so it reads BIO and mixtures of the two as well, and finds the
+            spans that conlleval finds.
         tag_encoding: The encoding of the tags in the instances. None keeps that of the file, except that
             IOB1 becomes BIO: a vocabulary of IOB1 tags looks like one of BIO.
         unknown_tag: The string that stands for an unknown tag in the file; None if there is none.
@@ -66,7 +67,8 @@ class ColumnDatasetReader(DatasetReader):
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
-        ConfigurationError: If an encoding is unknown, or if plain labels are to be converted.
+        ConfigurationError: If an encoding or an argument is unknown, or if plain labels are to be
+            converted.
 
     Example:
         >>> reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIO")
@@ -89,6 +91,7 @@ class ColumnDatasetReader(DatasetReader):
         no_label_tag: str = "O",
         **kwargs: Any,
     ) -> None:
+        check_extra_arguments(ColumnDatasetReader, kwargs)
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )
@@ -149,7 +152,7 @@ class ColumnDatasetReader(DatasetReader):
             for sentence in self.shard_iterable(read_sentences(lines, file_path, self._delimiter)):
                 instance = self._sentence_to_instance(sentence, file_path)
                 field = instance.fields.get("tags")
-                if isinstance(field, TagSetsField):
+                if isinstance(field, TagSetsField) and self._tag_column is not None:
                     num_known += sum(
                         row.columns[self._tag_column] != self._unknown_tag for row in sentence
                     )

@@ -11,6 +11,9 @@ from allennlp.data.fields import MetadataField, MultiLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import LettersDigitsTokenizer
 
+from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
+from tagger.data.decoded_lines import decoded_lines
+
 
 @DatasetReader.register("document")
 class DocumentDatasetReader(DatasetReader):
@@ -30,7 +33,7 @@ class DocumentDatasetReader(DatasetReader):
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
-        ConfigurationError: If `max_tokens` is not positive.
+        ConfigurationError: If `max_tokens` is not positive, or if an argument is unknown.
 
     Example:
         >>> instance = DocumentDatasetReader().text_to_instance("Wheat prices fell.", ["wheat"])
@@ -48,6 +51,7 @@ class DocumentDatasetReader(DatasetReader):
         label_namespace: str = "labels",
         **kwargs: Any,
     ) -> None:
+        check_extra_arguments(DocumentDatasetReader, kwargs)
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )
@@ -81,15 +85,16 @@ class DocumentDatasetReader(DatasetReader):
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
-        path = cached_path(file_path)
-        with open(path, encoding="utf-8") as lines:
-            for number, line in self.shard_iterable(enumerate(lines, start=1)):
+        with open(cached_path(file_path), "rb") as lines:
+            for number, line in self.shard_iterable(decoded_lines(lines, file_path)):
                 if not line.strip():
                     continue
                 try:
                     yield self.text_to_instance(*self._parsed(line))
                 except ValueError as error:
-                    raise ValueError(f"{path}:{number}: {error}: {line.strip()[:80]}") from error
+                    raise ValueError(
+                        f"{file_path}:{number}: {error}: {line.strip()[:80]}"
+                    ) from error
 
     def _parsed(self, line: str) -> Any:
         """Returns the text of a line and its labels, None if it has none."""

@@ -59,11 +59,12 @@ class TagSetsField(TagField):
 
     def tags_of_known_labels(self) -> List[str]:
         """Returns all possible tags of those elements for which they have one label."""
-        has_label = [
-            tags.only_tag is not None or tags.only_label is not None for tags in self.tag_sets
-        ]
+        # In one order, on which the vocabulary's indices depend.
         return [
-            tag for tags, is_known in zip(self.tag_sets, has_label) if is_known for tag in tags.tags
+            tag
+            for tags in self.tag_sets
+            if tags.only_tag is not None or tags.only_label is not None
+            for tag in sorted(tags.tags)
         ]
 
     def index(self, vocab: Vocabulary) -> None:

@@ -28,7 +28,8 @@ class TaggingHead(torch.nn.Module, Registrable):
 
         Args:
             emissions: (B, T, K), scores of each tag at each token.
-            gold_tags: (B, T) int64.
+            gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each token
+                may have.
             mask: (B, T) bool.
 
         Returns:

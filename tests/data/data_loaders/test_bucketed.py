@@ -272,9 +272,9 @@ def test_evaluation_writes_predictions_in_the_order_of_the_file_if_asked_to(
         predictions_output_file=str(tmp_path / "predictions.jsonl"),
         cmd_overrides=json.dumps(overrides),
     )
-    batches = map(json.loads, (tmp_path / "predictions.jsonl").read_text().splitlines())
+    predictions = map(json.loads, (tmp_path / "predictions.jsonl").read_text().splitlines())
     expected = [instance["metadata"]["words"] for instance in reader.read("data/toy/test.txt")]
-    assert sum((batch["words"] for batch in batches), []) == expected
+    assert [prediction["words"] for prediction in predictions] == expected
 
 
 @pytest.mark.slow

@@ -71,6 +71,19 @@ def test_iob1_reads_bio_with_the_same_entities(write):
     assert words_and_tags(reader.read(path))[0][1] == ["B-PER", "I-PER", "O", "B-PER", "B-PER"]
 
 
+def test_iobes_is_read_and_written(write):
+    bioul = ["B-PER", "I-PER", "L-PER", "O", "U-LOC"]
+    iobes = ["B-PER", "I-PER", "E-PER", "O", "S-LOC"]
+    for tags, source, expected, target in [
+        (bioul, "BIOUL", iobes, "IOBES"),
+        (iobes, "IOBES", bioul, "BIOUL"),
+        (iobes, "IOBES", iobes, None),
+    ]:
+        path = write("".join(f"word {tag}\n" for tag in tags))
+        reader = ColumnDatasetReader(source_encoding=source, tag_encoding=target)
+        assert words_and_tags(reader.read(path))[0][1] == expected
+
+
 def test_plain_labels_are_read_as_they_are(write):
     path = write("the DT\nB-52 NN\n")
     reader = ColumnDatasetReader(source_encoding=None)
@@ -255,6 +268,22 @@ def test_a_missing_file_is_named_with_the_script_that_prepares_it(
 def test_bad_encodings_are_configuration_errors(settings, message):
     with pytest.raises(ConfigurationError, match=message):
         ColumnDatasetReader(**settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("coding_scheme", "`coding_scheme` is no argument .*; did you mean `source_encoding`?"),
+        ("convert_to_coding_scheme", "did you mean `tag_encoding`?"),
+        ("source_encodng", "takes delimiter, .*; did you mean `source_encoding`?"),
+        ("max_instance", "did you mean `max_instances`?"),
+        ("manual_distributed_sharding", "`manual_distributed_sharding` is no argument"),
+    ],
+)
+def test_unknown_arguments_are_refused_with_what_may_be_meant(name, message):
+    params = Params({"type": "column", name: True})
+    with pytest.raises(ConfigurationError, match=message.replace("?", r"\?")):
+        DatasetReader.from_params(params)
 
 
 def test_the_toy_corpus_has_the_counts_of_its_readme():

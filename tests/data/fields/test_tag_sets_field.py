@@ -48,8 +48,10 @@ def test_the_vocabulary_gets_the_tags_of_known_labels_but_training_counts_known_
     assert (counts, counts.num_items) == ({"labels": {"O": 1}}, {"labels": 1})
 
 
-def test_labels_are_the_known_tags(field):
+def test_known_tags_and_tags_of_known_labels_come_in_order(field):
     assert field.labels == ["?", "?", "O"]
+    assert field.known_tags() == ["O"]
+    assert field.tags_of_known_labels() == ["B-PER", "U-PER", "O"]
 
 
 def test_a_tag_of_a_known_label_that_the_vocabulary_lacks_is_an_error(field):
