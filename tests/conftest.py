@@ -21,12 +21,22 @@ from tests.warm_python import WarmPython
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "training_config"
 
+
+def _has_gpu():
+    # PyTorch knows, but takes seconds to import.
+    if not any(Path(driver).exists() for driver in ("/proc/driver/nvidia", "/dev/dxg")):
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
 # Libraries read these when they are imported, which the conftest of a folder below may do before
 # `pytest_configure` is called. A thread that waits must not spin.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-if not any(Path(driver).exists() for driver in ("/proc/driver/nvidia", "/dev/dxg")):
-    # Triton kernels are interpreted where there is no GPU.
+if not _has_gpu():
+    # Triton kernels are interpreted.
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
@@ -105,7 +115,8 @@ def shared_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def _warm_python(shared_folder):
+def warm_executable(shared_folder):
+    """Starts as `sys.executable` does, but with the libraries loaded. It interprets no kernels."""
     with FileLock(shared_folder / "warm.lock"):
         python = WarmPython(shared_folder)
     yield str(python.executable)
@@ -113,11 +124,12 @@ def _warm_python(shared_folder):
 
 
 @pytest.fixture
-def warm_python(_warm_python, monkeypatch):
-    """Lets `sys.executable` and the processes of `multiprocessing` start with the libraries loaded."""
+def warm_python(warm_executable, monkeypatch):
+    """Lets `sys.executable` and the processes of `multiprocessing` start so."""
     before = multiprocessing.spawn.get_executable()
-    monkeypatch.setattr(sys, "executable", _warm_python)
-    multiprocessing.set_executable(_warm_python)
+    monkeypatch.setattr(sys, "executable", warm_executable)
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    multiprocessing.set_executable(warm_executable)
     yield
     multiprocessing.set_executable(before)
 
@@ -137,11 +149,9 @@ def train_once(shared_folder):
     def train_once(name, config, overrides=""):
         folder = shared_folder / "runs" / name
         with FileLock(shared_folder / f"{name}.lock"), pytest.MonkeyPatch.context() as monkeypatch:
-            if not folder.exists():
+            if not (folder / "model.tar.gz").exists():
                 monkeypatch.chdir(ROOT)
-                unfinished = folder.with_suffix(".unfinished")
-                train_model(Params.from_file(CONFIGS / config, overrides), str(unfinished))
-                unfinished.rename(folder)
+                train_model(Params.from_file(CONFIGS / config, overrides), str(folder), force=True)
         return folder
 
     return train_once

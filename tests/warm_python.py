@@ -40,7 +40,7 @@ LIBRARIES = [
 ]
 FORWARDED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 # What begins like this is read when the interpreter or a library starts.
-STARTUP_VARIABLES = ("PYTHON", "OMP_")
+STARTUP_VARIABLES = ("PYTHON", "OMP_", "TRITON_")
 MAX_FILES = 250
 LEASE, REQUEST = b"L", b"R"
 
@@ -84,7 +84,7 @@ class WarmPython:
             listener.listen(64)
             self._server = subprocess.Popen(
                 [sys.executable, __file__, "serve", str(listener.fileno())],
-                env={name: os.environ[name] for name in os.environ if name != "PYTHONPATH"},
+                env={name: os.environ[name] for name in os.environ if name != "TRITON_INTERPRET"},
                 stdin=subprocess.DEVNULL,
                 pass_fds=[listener.fileno()],
                 start_new_session=True,
@@ -266,6 +266,7 @@ def run(request: dict) -> None:
     """Does in this process what is requested."""
     environment = request["environment"]
     os.chdir(request["folder"])
+    num_folders = len(python_path(os.environ))
     os.environ.clear()
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -275,8 +276,7 @@ def run(request: dict) -> None:
     what, *rest = request["arguments"]
     folders = {"-c": "", "-m": os.getcwd()}
     first = folders.get(what, str(Path(what).resolve().parent))
-    path = environment.get("PYTHONPATH")
-    sys.path[:1] = [first, *(path.split(os.pathsep) if path else [])]
+    sys.path[: 1 + num_folders] = [first, *python_path(environment)]
     if what == "-c":
         code, *sys.argv[1:] = rest
         sys.argv[0] = "-c"
@@ -288,6 +288,11 @@ def run(request: dict) -> None:
     else:
         sys.argv = request["arguments"]
         runpy.run_path(what, run_name="__main__")
+
+
+def python_path(environment: Mapping[str, str]) -> List[str]:
+    path = environment.get("PYTHONPATH")
+    return path.split(os.pathsep) if path else []
 
 
 def end(error: Optional[BaseException]) -> None:

@@ -25,7 +25,8 @@ local checked(template) =
     assert
       local unknown = std.setDiff(hidden_fields(self), known);
       unknown == [] ||
-      local closest = std.sort(known, function(name) -likeness(name, unknown[0]))[0];
+      local likenesses = [[likeness(name, unknown[0]), name] for name in known];
+      local closest = std.foldl(function(best, each) if each[0] > best[0] then each else best, likenesses, [-1, ''])[1];
       error '`%s::` is no field of the template; did you mean `%s::`? The fields are: %s. For a name of your '
             % [unknown[0], closest, std.join(', ', known)] + 'own, use `local`.',
   };

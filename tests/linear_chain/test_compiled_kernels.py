@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
 
@@ -68,12 +67,12 @@ kernel:
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory):
+def reports(tmp_path_factory, warm_executable):
     path = tmp_path_factory.mktemp("kernels") / "report.json"
     command = ["-m", "scripts.report_kernels", *CASES, "--quick", "--json", str(path)]
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     result = subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True
+        [warm_executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
     reports = json.loads(path.read_text())
