@@ -1,6 +1,6 @@
-"""The `crf_tagger` of allennlp-models, on a CRF whose classes can be weighted.
+"""The `crf_tagger` of allennlp-models with a CRF whose classes can be weighted.
 
-A config with `model: { type: 'crf_tagger', ... }` needs another type and, if you like, a weighting:
+In a config with `model: { type: 'crf_tagger', ... }`, change the type and, if you like, add a weighting:
 
     model: {
       type: 'weighted_crf_tagger',
@@ -23,13 +23,13 @@ from tagger.modules import ConditionalRandomField, TagWeighting
 
 @Model.register("weighted_crf_tagger")
 class WeightedCrfTagger(CrfTagger):
-    """A `crf_tagger` with another CRF; without weighting, the weights of either fit the other.
+    """A `crf_tagger` with another CRF. Without a weighting, each model can load the other's weights.
 
     Args:
-        vocab: holds the tags; supplied by AllenNLP.
-        weighting: how to weight the classes in training; `None` for the plain likelihood.
-        **kwargs: those of `CrfTagger`, but for `label_weights` and `weight_strategy`, which `weighting`
-            replaces. `ignore_loss_on_o_tags` makes holes in the mask, which the CRF refuses.
+        vocab: The vocabulary with the tags, which AllenNLP supplies.
+        weighting: How to weight the classes in training; `None` for the plain likelihood.
+        **kwargs: The other arguments of `CrfTagger`. `weighting` replaces `label_weights` and
+            `weight_strategy`. `ignore_loss_on_o_tags` makes holes in the mask, which the CRF refuses.
     """
 
     crf: ConditionalRandomField
@@ -43,6 +43,6 @@ class WeightedCrfTagger(CrfTagger):
             include_start_end_transitions=self.include_start_end_transitions,
             weighting=weighting,
         )
-        # The CRF that it replaces hands over its constraints and its initial scores.
+        # Take the constraints and the initial scores from the CRF that is replaced.
         crf.load_state_dict({**crf.state_dict(), **self.crf.state_dict()})
         self.crf = crf

@@ -3,15 +3,15 @@
 Run: python scripts/benchmark_crf.py [--tables crf weightings growth] [--sizes 32x128x9 ...]
     [--device cuda] [--threads 2] [--repeats 9]
 
-`crf` compares the libraries, `weightings` our class weightings with the plain likelihood, `growth` shows
-how the time of ours grows with sequences and tokens.
+The table `crf` compares the libraries, `weightings` compares our class weightings with the plain
+likelihood, and `growth` shows how our time grows with sequences and tokens.
 
-All get the same float32 scores and right-padded masks, lengths uniform in [T/2, T], and are timed in
-turns. A candidate whose numbers differ from the reference's in float64 is not timed. `decoding` ends in
-lists, as AllenNLP's `viterbi_tags` returns them. Memory is how far the resident size rises, at its peak
-(VmHWM of Linux, reset before), over one loss with gradient in a process of its own. pytorch-crf is left
-out where it is not installed (`pip install --no-deps pytorch-crf`). Set OMP_WAIT_POLICY=PASSIVE on a
-machine that does anything else.
+All candidates get the same float32 scores and right-padded masks, with lengths uniform in [T/2, T], and
+take turns. A candidate is not timed if its numbers differ from the reference in float64. `decoding` ends
+in lists, as AllenNLP's `viterbi_tags` returns them. Memory is the peak rise of the resident size (VmHWM
+of Linux, reset before) during one loss with gradient in a separate process. pytorch-crf is left out if
+it is not installed (`pip install --no-deps pytorch-crf`). Set OMP_WAIT_POLICY=PASSIVE on a machine that
+does anything else.
 """
 
 import argparse
@@ -76,7 +76,7 @@ class Candidate:
             self.gradients(batch)
 
     def gradients(self, batch: Batch) -> List[torch.Tensor]:
-        """The gradients of the loss by emissions and, in an order of its own, by parameters."""
+        """The gradients of the loss by the emissions, then by the parameters in the module's order."""
         emissions = batch.emissions.detach().requires_grad_()
         parameters = [p for p in self.module.parameters() if p.requires_grad]
         loss = -self.log_likelihood(batch._replace(emissions=emissions))
@@ -145,7 +145,7 @@ def _by_reference(candidate: Candidate) -> Candidate:
 
 
 def disagreement(candidate: Candidate, exact: Candidate, batch: Batch) -> str:
-    """What a candidate computes otherwise than `exact` does in float64, or nothing."""
+    """Says how a candidate's numbers differ from those of `exact` in float64; empty if they agree."""
     exact.module.double()
     double = batch._replace(emissions=batch.emissions.double())
     expected, paths = exact.log_likelihood(double), exact.decode(double)
@@ -156,7 +156,7 @@ def disagreement(candidate: Candidate, exact: Candidate, batch: Batch) -> str:
         return f"log-likelihood {float(value.detach())}, not {float(expected.detach())}"
     if not torch.allclose(gradient.double(), expected_gradient, atol=1e-3):
         return f"gradient off by {float((gradient - expected_gradient).abs().max()):.1g}"
-    # Two paths may score the same in float32: what counts is how good they are.
+    # Two paths may have the same score in float32, so the scores are compared, not the paths.
     best, chosen = (
         exact.log_likelihood(double._replace(tags=_padded(lists, batch.mask)))
         for lists in (paths, candidate.decode(batch))

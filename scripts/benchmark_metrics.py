@@ -1,7 +1,7 @@
 #!/usr/bin/env python
-"""Compares the speed of `TagScores` with seqeval's on synthetic tags, after checking that they agree.
+"""Compares the speed of `TagMetrics` with seqeval's on synthetic tags, after checking that they agree.
 
-Ours are scores of spans and tokens and all confusions, seqeval's the scores of spans.
+Ours computes metrics of spans and tokens and all confusions; seqeval computes metrics of spans.
 
 Usage: python scripts/benchmark_metrics.py [--num-tokens 1000000]
 """
@@ -15,7 +15,7 @@ import torch
 from allennlp.data import Vocabulary
 from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
-from tagger.metrics import TagScores
+from tagger.metrics import TagMetrics
 
 LABELS = ("LOC", "MISC", "ORG", "PER")
 TAGS = ["O"] + [f"{prefix}-{label}" for label in LABELS for prefix in "BI"]
@@ -25,7 +25,7 @@ NUM_RUNS = 5
 
 
 def main() -> None:
-    """Checks that both give the same scores, then prints seconds."""
+    """Checks that both give the same metrics, then prints seconds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--num-tokens", type=int, default=1_000_000)
     num_sentences = parser.parse_args().num_tokens // NUM_TOKENS_PER_SENTENCE
@@ -35,7 +35,7 @@ def main() -> None:
     gold_strings, predicted_strings = to_strings(gold), to_strings(predicted)
 
     def ours(batch_size: int) -> List[float]:
-        metric = TagScores(vocabulary)
+        metric = TagMetrics(vocabulary)
         for start in range(0, num_sentences, batch_size):
             batch = slice(start, start + batch_size)
             metric(predicted_tensor[batch], gold_tensor[batch])
@@ -59,7 +59,7 @@ def main() -> None:
     for batch_size in (BATCH_SIZE, num_sentences):
         seconds = best_seconds(lambda size=batch_size: ours(size))  # type: ignore[misc]
         print(
-            f"TagScores, batches of {batch_size:6d} {seconds:8.2f} s, "
+            f"TagMetrics, batches of {batch_size:6d} {seconds:8.2f} s, "
             f"{seqeval_seconds / seconds:.0f} times as fast"
         )
 
@@ -79,7 +79,7 @@ def to_strings(tags: np.ndarray) -> List[List[str]]:
 
 
 def best_seconds(function: Callable[[], object]) -> float:
-    """The shortest of a few runs, which other work on the machine disturbs least."""
+    """The shortest of a few runs: the one that other work on the machine disturbed least."""
     seconds = []
     for _ in range(NUM_RUNS):
         start = time.perf_counter()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python
-"""Times prediction, our tagger's predictor beside that of AllenNLP's `crf_tagger`.
+"""Times prediction: the predictor of our tagger, and that of AllenNLP's `crf_tagger`.
 
-Both taggers have the architecture of `scripts/benchmark_training.py` and random weights, read CoNLL-2003
-in `data/conll2003`, and take turns, run by run, in one process, with as many threads as PyTorch takes:
-from instances to lines of JSON, without start-up. AllenNLP predicts batches of 32 as they come, ours
-windows of 2,048, which it sorts by length. AllenNLP's tagger needs
+Both taggers have the architecture of `scripts/benchmark_training.py` and random weights. They predict
+CoNLL-2003 from `data/conll2003` in turns, in one process, with PyTorch's number of threads. The time is
+from instances to lines of JSON, without start-up. AllenNLP predicts batches of 32 in the order of the
+file; ours predicts windows of 2,048 sentences, which it sorts by length. AllenNLP's tagger needs
 
     pip install --no-deps allennlp-models==2.10.1
 
@@ -45,7 +45,7 @@ class TimedPredictor:
     """
 
     def __init__(self, run_config: Dict[str, Any], predictor: str, batch_size: int) -> None:
-        # Building takes a config to pieces.
+        # Building empties the config.
         run_config = copy.deepcopy(run_config)
         self._reader = DatasetReader.from_params(Params(run_config["dataset_reader"]))
         instances: List[Any] = list(self._reader.read(TEST))
@@ -73,7 +73,7 @@ class TimedPredictor:
 
 
 def main() -> None:
-    """Times all, taking turns, and prints the medians."""
+    """Times both in turns and prints the medians."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,11 +1,11 @@
 #!/usr/bin/env python
-"""Times training and evaluation, our tagger beside AllenNLP's `crf_tagger`, part by part of a step.
+"""Times training and evaluation of our tagger and of AllenNLP's `crf_tagger`, by the parts of a step.
 
 Both taggers have one architecture: words 100, a convolution over characters 128, BiLSTM 2 x 200, a CRF.
 They train on CoNLL-2003 in `data/conll2003`, where `scripts/prepare_conll2003.py` puts it, with
-AllenNLP's trainer and Adam, batches of 32, and take turns, epoch by epoch, in one process. Ours has what
-`training_config/template.libsonnet` sets: its data loader, 128 sentences at a time in evaluation,
-`fused_adam`, and characters of each distinct word once. AllenNLP's tagger needs
+AllenNLP's trainer, Adam, and batches of 32. They take turns, epoch by epoch, in one process. Ours has
+the settings of `training_config/template.libsonnet`: its data loader, 128 sentences at a time in
+evaluation, `fused_adam`, and each distinct word's characters encoded once. AllenNLP's tagger needs
 
     pip install --no-deps allennlp-models==2.10.1
 
@@ -54,7 +54,7 @@ ENCODER = {
 
 
 def config(is_ours: bool, num_sentences: int) -> Dict[str, Any]:
-    """Returns the config of our tagger, or of AllenNLP's, its data sets cut short."""
+    """Returns the config of our tagger or of AllenNLP's, with shortened data sets."""
     characters = {
         "type": "distinct_character_encoding" if is_ours else "character_encoding",
         "embedding": {"embedding_dim": 16, "vocab_namespace": "token_characters"},
@@ -101,7 +101,7 @@ def config(is_ours: bool, num_sentences: int) -> Dict[str, Any]:
             "optimizer": {"type": "fused_adam" if is_ours else "adam", "lr": 0.001},
             "grad_norm": 5,
             "num_epochs": 1,
-            # Started in the middle, the trainer has not begun them.
+            # The epochs are called one by one, so the trainer never starts its callbacks.
             "enable_default_callbacks": False,
             "run_confidence_checks": False,
         },
@@ -109,14 +109,14 @@ def config(is_ours: bool, num_sentences: int) -> Dict[str, Any]:
 
 
 class Stopwatch:
-    """Adds up the seconds of the parts of the work, of which one is always on."""
+    """Adds up the seconds of each part of the work; one part is always running."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(PARTS, 0.0)
         self._part, self._since = "other", time.perf_counter()
 
     def switch(self, part: str) -> str:
-        """From now on this part is on; returns the one that was."""
+        """Starts this part and returns the one that was running."""
         if torch.cuda.is_available():
             torch.cuda.synchronize()
         now = time.perf_counter()
@@ -125,7 +125,7 @@ class Stopwatch:
         return before
 
     def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Returns the function, with this part on while it runs."""
+        """Returns the function wrapped so that this part runs while it does."""
 
         def run(*args: Any, **kwargs: Any) -> Any:
             before = self.switch(part)
@@ -137,14 +137,14 @@ class Stopwatch:
         return run
 
     def take(self) -> Dict[str, float]:
-        """Returns the seconds of each part since it was asked last."""
+        """Returns the seconds of each part since the last call."""
         self.switch("other")
         seconds, self.seconds = self.seconds, dict.fromkeys(PARTS, 0.0)
         return seconds
 
 
 class TimedLoader:
-    """A data loader, the time to wait for its batches counted as that of the data."""
+    """A data loader; the time spent waiting for its batches counts as `data`."""
 
     def __init__(self, loader: DataLoader, watch: Stopwatch) -> None:
         self._loader = loader
@@ -161,7 +161,7 @@ class TimedLoader:
 def timed_trainer(
     run_config: Dict[str, Any], folder: str, watch: Stopwatch
 ) -> GradientDescentTrainer:
-    """Returns the trainer of a run, all parts of whose steps the stopwatch tells apart."""
+    """Returns the trainer of a run, with each part of its steps timed."""
     run = TrainModel.from_params(
         Params(copy.deepcopy(run_config)), serialization_dir=folder, local_rank=0
     )
@@ -173,7 +173,8 @@ def timed_trainer(
     for name in ("data_loader", "_validation_data_loader"):
         setattr(trainer, name, TimedLoader(getattr(trainer, name), watch))
     time_method(model, "forward", "CRF")
-    # The encoder is on until emissions are there, and in the backward pass once their gradient is.
+    # The encoder runs until there are emissions; in the backward pass, it runs after their gradient is
+    # known.
     model.text_field_embedder.register_forward_pre_hook(_switch(watch, "encoder"))
     projection = getattr(model, "projection", None) or model.tag_projection_layer
     projection.register_forward_hook(_switch(watch, "CRF"))
@@ -188,12 +189,12 @@ def timed_trainer(
 
 
 def format_table(title: str, runs: Dict[str, List[Dict[str, float]]], num_sentences: int) -> str:
-    """Returns a line for each tagger: medians over its runs, and the speed beside the first's.
+    """Returns a line for each tagger: medians over its runs, and its speed relative to the first.
 
     Args:
-        title: what stands above the taggers.
-        runs: by tagger the seconds of each part, run by run.
-        num_sentences: of a run.
+        title: The title of the table.
+        runs: For each tagger and run, the seconds of each part.
+        num_sentences: The number of sentences of a run.
     """
     parts = next(iter(runs.values()))[0].keys()
     lines = [f"{title:12} sentences/s  times  " + "  ".join(f"{part:>9}" for part in parts)]
@@ -221,7 +222,7 @@ def _switch(watch: Stopwatch, part: str) -> Callable[..., None]:
 
 
 def main() -> None:
-    """Times both, taking turns, and prints the medians."""
+    """Times both in turns and prints the medians."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -239,14 +240,14 @@ def main() -> None:
     logging.disable(logging.INFO)
     tqdm.__init__ = partialmethod(tqdm.__init__, disable=True)
     watch = Stopwatch()
-    # Operators and methods of C, which Python looks up in the class.
+    # Python looks these up in the class, so they are replaced there.
     for owner, name, part in (
         (torch.Tensor, "backward", "CRF"),
         (CategoricalAccuracy, "__call__", "metrics"),
         (SpanBasedF1Measure, "__call__", "metrics"),
     ):
         setattr(owner, name, watch.timed(part, getattr(owner, name)))
-    # (tagger, phase) -> for each epoch the seconds of each part
+    # (tagger, phase) -> the seconds of each part, epoch by epoch
     epochs: Dict[Tuple[str, str], List[Dict[str, float]]] = collections.defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         trainers = {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python
-"""Makes binary tags of a column file and hides some of them, to see what unknown labels cost.
+"""Reduces a column file to binary tags and hides some of them, to measure what unknown labels cost.
 
     python scripts/hide_labels.py data/wnut17/wnut17train.conll data/wnut17_binary/train.txt
     python scripts/hide_labels.py FILE TARGET --share 0.3 --hide-as '?' [--seed 0]
 
-A token in a span of whatever label is an `ENTITY`, the others are `O`. Of all tokens, those in spans
-and the others alike, the share `--share` is then given the tag `--hide-as` instead: `?`, say, for
-unknown, or `O`, as in data whose annotators overlooked some. The same seed hides the same tokens.
+A token in any span becomes an `ENTITY`, every other token an `O`. Then a share of all tokens, `--share`,
+gets the tag `--hide-as` instead: `?` for unknown, or `O`, as in data whose annotators overlooked some
+entities. The same seed hides the same tokens.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     if not 0 <= options.share <= 1:
         raise SystemExit(f"--share must lie in [0, 1]; got {options.share}")
     if options.target.exists():
-        raise SystemExit(f"{options.target} is there already; move it away, or name another file")
+        raise SystemExit(f"{options.target} is there already; move it, or name another file")
     generator = random.Random(options.seed)
     lines, num_tokens, num_hidden = [], 0, 0
     try:

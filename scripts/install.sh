@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes .venv at the project's root and installs the package, editable, with the tested versions of what it
-# needs. It may be interrupted and repeated; when nothing has changed it returns at once.
+# Makes .venv in the root of the project and installs the package (editable) with tested versions of its
+# dependencies. You may interrupt and repeat it. If nothing has changed, it returns at once.
 #
 #   scripts/install.sh
 #   PYTHON=python3.12 scripts/install.sh    # another Python, 3.10 or newer
@@ -23,8 +23,9 @@ if ! fits "$python"; then
 fi
 
 version=$(version "$python")
-torch=${TORCH:-$(sed -n 's/^torch==//p' constraints.txt)}
-stamp="Python $version, torch $torch, $(cat setup.py constraints.txt scripts/install.sh | cksum)"
+tested_torch=$(sed -n 's/^torch==//p' constraints.txt)
+torch=${TORCH:-$tested_torch}
+stamp="Python $version, torch $torch, $(cat pyproject.toml setup.py constraints.txt scripts/install.sh | cksum)"
 if [ "$(cat .venv/installed 2>/dev/null)" = "$stamp" ]; then
     echo "install.sh: .venv is up to date (Python $version, torch $torch)"
     exit
@@ -34,12 +35,15 @@ echo "install.sh: making .venv with Python $version and torch $torch; a few minu
 rm -f .venv/installed
 clear=$([ "$(version .venv/bin/python || true)" = "$version" ] || echo --clear)
 "$python" -m venv $clear .venv
-sed "s/^torch==.*/torch==$torch/" constraints.txt >.venv/constraints.txt
-# --use-pep517: seqeval comes as source, which pip 23.0 of Python 3.10 builds in a way that fails by now.
+changes=(-e "s/^torch==.*/torch==$torch/")
+# Torch for GPUs asks for one release of Triton.
+if [ "$torch" != "$tested_torch" ]; then changes+=(-e '/^triton==/d'); fi
+sed "${changes[@]}" constraints.txt >.venv/constraints.txt
+# --use-pep517: seqeval comes as source, which pip 23.0 of Python 3.10 builds in a way that fails.
 .venv/bin/python -m pip install --use-pep517 -c .venv/constraints.txt -e '.[dev,glove]'
-# AllenNLP's own pins would refuse everything above.
+# The pins of AllenNLP refuse everything above, hence --no-deps.
 .venv/bin/python -m pip install --no-deps allennlp==2.10.1
-# For tests alone, and beside the environment: in it, every `allennlp` command would import it.
+# Only tests use this. It is outside the environment, in which every `allennlp` command would import it.
 .venv/bin/python -m pip install --no-deps --upgrade --target .venv/downstream allennlp-models==2.10.1
 echo "$stamp" >.venv/installed
 echo "install.sh: done; try: .venv/bin/allennlp --help"

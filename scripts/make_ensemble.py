@@ -1,9 +1,9 @@
-"""Makes one archive of several sequence taggers, which then decide together.
+"""Makes an ensemble's archive of the archives of several sequence taggers.
 
     python scripts/make_ensemble.py a.tar.gz b.tar.gz -o ensemble.tar.gz [--average marginals]
 
-The taggers must have the same vocabulary and dataset reader, as those have that one config gave from
-several seeds. The archive holds all their weights; `allennlp evaluate` and `predict` take it.
+The taggers must share their vocabulary and dataset reader, for example by training one config with
+several seeds. The new archive holds all weights and works with `allennlp evaluate` and `predict`.
 """
 
 import argparse
@@ -16,13 +16,15 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.meta import META_NAME, Meta
 from allennlp.data import Vocabulary
-from allennlp.models.archival import CONFIG_NAME, Archive, archive_model, load_archive
+from allennlp.models.archival import CONFIG_NAME, Archive, archive_model
 from allennlp.models.model import _DEFAULT_WEIGHTS, remove_keys_from_params
 
+from tagger.commands.command_line import check_output, errors_in_one_line, load_model
+from tagger.files import write_atomically
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES
 
-#: What the ensemble's config takes over from the first archive's, where it is there.
+#: The parts of the config that the ensemble takes from the first archive, if it has them.
 SHARED = (
     "dataset_reader",
     "validation_dataset_reader",
@@ -39,27 +41,25 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="ARCHIVE")
     parser.add_argument("--average", choices=AVERAGES, default=AVERAGES[0])
     options = parser.parse_args(arguments)
-    if options.output.exists():
-        raise SystemExit(f"{options.output} is there already; move it away, or give another name")
-    try:
+    with errors_in_one_line("make_ensemble.py"):
+        check_output(options.output, options.archives)
         make_ensemble(options.archives, options.output, options.average)
-    except (ConfigurationError, FileNotFoundError) as error:
-        raise SystemExit(str(error)) from None
-    print(f"Wrote {options.output}, {len(options.archives)} taggers that average {options.average}")
+    print(f"Wrote {options.output}: {len(options.archives)} taggers, average of {options.average}")
 
 
 def make_ensemble(paths: Sequence[Path], output: Path, average: str) -> None:
-    """Writes an archive of an ensemble.
+    """Writes an ensemble's archive.
 
     Args:
-        paths: of the members' archives.
-        output: where to write.
-        average: as of `SequenceTaggerEnsemble`.
+        paths: The members' archives.
+        output: The archive to write.
+        average: The `average` of `SequenceTaggerEnsemble`.
 
     Raises:
-        ConfigurationError: if the members do not go together.
+        ConfigurationError: If the members do not fit together.
+        FileExistsError: If the output exists.
     """
-    archives = [load_archive(path) for path in paths]
+    archives = [load_model(path) for path in paths]
     for path, archive in zip(paths, archives):
         _check_alike(path, archive, paths[0], archives[0])
     vocab = archives[0].model.vocab
@@ -70,7 +70,8 @@ def make_ensemble(paths: Sequence[Path], output: Path, average: str) -> None:
         vocab.save_to_files(str(folder / "vocabulary"))
         Meta.new().to_file(folder / META_NAME)
         torch.save(model.state_dict(), folder / _DEFAULT_WEIGHTS)
-        archive_model(folder, archive_path=output)
+        with write_atomically(output) as path:
+            archive_model(folder, archive_path=path)
 
 
 def _config(archives: List[Archive], average: str) -> Dict[str, Any]:
@@ -79,7 +80,7 @@ def _config(archives: List[Archive], average: str) -> Dict[str, Any]:
     members = []
     for archive in archives:
         params = archive.config.duplicate()["model"]
-        # Files that training started from; AllenNLP leaves them out itself, but not from lists.
+        # Remove paths of pretrained files. AllenNLP does so itself, but not in lists.
         remove_keys_from_params(params)
         members.append(params.as_dict(quiet=True))
     config["model"] = {
@@ -91,16 +92,16 @@ def _config(archives: List[Archive], average: str) -> Dict[str, Any]:
 
 
 def _check_alike(path: Path, archive: Archive, first_path: Path, first: Archive) -> None:
-    remedy = "train the members from one config and the same data, with different seeds"
+    remedy = "train the members from one config and one set of data, with different seeds"
     if archive.config["dataset_reader"].as_dict(quiet=True) != first.config[
         "dataset_reader"
     ].as_dict(quiet=True):
-        raise ConfigurationError(f"{path} has another `dataset_reader` than {first_path}; {remedy}")
+        raise ConfigurationError(f"{path} and {first_path} differ in `dataset_reader`; {remedy}")
     entries, expected = _entries(archive.model.vocab), _entries(first.model.vocab)
     for namespace in sorted(entries.keys() | expected.keys()):
         if entries.get(namespace) != expected.get(namespace):
             raise ConfigurationError(
-                f"{path} has another vocabulary than {first_path}, in namespace `{namespace}`; {remedy}"
+                f"{path} and {first_path} differ in the vocabulary's namespace `{namespace}`; {remedy}"
             )
 
 

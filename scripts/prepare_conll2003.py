@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Checks a copy of the CoNLL-2003 English corpus and puts it where the configs look for it.
+"""Checks a copy of the CoNLL-2003 English corpus and copies it to the folder that the configs name.
 
     python scripts/prepare_conll2003.py SOURCE [--target FOLDER] [--force]
 
@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Dict, NamedTuple, Optional, Sequence, cast
 
 from tagger.data import ColumnDatasetReader, TagField
-from tagger.label_encoding import tags_to_spans
+from tagger.spans import tags_to_spans
 
 LICENCE = """\
 The text of CoNLL-2003 is (c) Reuters and for research use only: ask NIST for the Reuters Corpus (RCV1,
 https://trec.nist.gov/data/reuters/reuters.html). The annotation is that of the CoNLL-2003 shared task
-(https://www.clips.uantwerpen.be/conll2003/ner/). This project distributes neither.
+(https://www.clips.uantwerpen.be/conll2003/ner/). This project distributes neither of them.
 """
 TARGET = Path(__file__).resolve().parents[1] / "data" / "conll2003"
 
 
 class Counts(NamedTuple):
-    """How much a file holds."""
+    """The numbers of sentences, tokens and entities of a file."""
 
     sentences: int
     tokens: int
@@ -95,13 +95,13 @@ def check(copies: Dict[str, Path]) -> None:
         print(f"{path}: {counts}; {expected}")
     if differ:
         raise SystemExit(
-            "Not the corpus as distributed: results on it compare with no published ones; nothing was "
-            "copied. Build it again from its distribution"
+            "This is not the corpus as distributed, so results on it cannot be compared with published "
+            "ones; nothing was copied. Build the corpus again from its distribution"
         )
 
 
 def count(path: Path) -> Counts:
-    """Counts what the file at `path` holds."""
+    """Counts the sentences, tokens and entities of a file."""
     sentences = tokens = entities = 0
     for instance in ColumnDatasetReader(source_encoding="IOB1").read(path):
         tags = cast(TagField, instance["tags"]).labels
@@ -112,10 +112,10 @@ def count(path: Path) -> Counts:
 
 
 def put(copies: Dict[str, Path], target: Path, force: bool) -> None:
-    """Copies the files into `target`; those that are there already stay untouched.
+    """Copies the files into `target`, except those that are there already.
 
     Raises:
-        SystemExit: If other files are there under their names, unless `force` says to replace them.
+        SystemExit: If the folder holds other files of the same names and `force` is false.
     """
     target.mkdir(parents=True, exist_ok=True)
     missing = {

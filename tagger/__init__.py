@@ -20,22 +20,22 @@ tagger_compat.install()
 
 from tagger import (  # noqa: E402
     data,
-    label_encoding,
     linear_chain,
     metrics,
     models,
     modules,
     predictors,
+    spans,
     training,
 )
 
 __all__ = [
     "data",
-    "label_encoding",
     "linear_chain",
     "metrics",
     "models",
     "modules",
     "predictors",
+    "spans",
     "training",
 ]

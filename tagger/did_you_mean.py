@@ -1,11 +1,11 @@
-"""A hint for error messages about names."""
+"""A hint for messages about unknown names."""
 
 import difflib
 from typing import Iterable
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Returns the end of a message about an unknown name; empty if no known one is similar.
+    """Returns the end of a message about an unknown name; it is empty if no known name is similar.
 
     Example:
         >>> did_you_mean("PRE", ["PER", "LOC"]), did_you_mean("X123", ["PER", "LOC"])

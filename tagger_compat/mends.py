@@ -8,6 +8,8 @@ it changes in the executed module itself stays.
 import importlib
 import inspect
 import io
+import logging
+import os
 import sys
 from contextlib import ExitStack, contextmanager
 from functools import partial, wraps
@@ -26,6 +28,10 @@ from typing import (
     Sequence,
     Tuple,
 )
+
+from tagger_compat import archives, console, recovery
+
+logger = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -262,9 +268,52 @@ def _with_sparse_gradients_clipped(module: ModuleType) -> Iterator[None]:
 
 
 @contextmanager
-def _with_our_plugin(plugins: ModuleType) -> Iterator[None]:
+def _with_unknown_keys_refused(module: ModuleType) -> Iterator[None]:
     yield
-    plugins.DEFAULT_PLUGINS += ("tagger",)  # type: ignore[attr-defined]
+    trainer = module.GradientDescentTrainer
+    construct = trainer.from_partial_objects.__func__
+    known = {
+        name: parameter
+        for name, parameter in inspect.signature(construct).parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    }
+
+    # FromParams reads the arguments through `__wrapped__`.
+    @wraps(construct)
+    def construct_checked(cls: type, **kwargs: Any) -> Any:
+        # AllenNLP's old name of `run_confidence_checks` is taken, with its own warning.
+        for name in kwargs.keys() - known.keys() - {"run_sanity_checks"}:
+            from allennlp.common.checks import ConfigurationError
+
+            from tagger.did_you_mean import did_you_mean
+
+            raise ConfigurationError(
+                f"`trainer` has no key `{name}`" + did_you_mean(name, list(known))
+            )
+        return construct(cls, **kwargs)
+
+    trainer.from_partial_objects = classmethod(construct_checked)
+
+
+@contextmanager
+def _with_our_plugin(plugins: Any) -> Iterator[None]:
+    yield
+    plugins.DEFAULT_PLUGINS += ("tagger",)
+    discover_file_plugins = plugins.discover_file_plugins
+
+    @wraps(discover_file_plugins)
+    def discover(plugins_filename: str = plugins.LOCAL_PLUGINS_FILENAME) -> Iterator[str]:
+        """Skips a file that another user has left in the current folder, and says what is run."""
+        # Windows knows no such owners.
+        if hasattr(os, "getuid") and os.stat(plugins_filename).st_uid not in (0, os.getuid()):
+            logger.warning("`%s` is not yours: its plugins are not run", plugins_filename)
+            return
+        for name in discover_file_plugins(plugins_filename):
+            if plugins_filename == plugins.LOCAL_PLUGINS_FILENAME:
+                logger.info("running the plugin `%s` of `%s`", name, plugins_filename)
+            yield name
+
+    plugins.discover_file_plugins = discover
 
 
 class Mend(NamedTuple):
@@ -376,8 +425,39 @@ MENDS = (
         _with_sparse_gradients_clipped,
     ),
     Mend(
+        "unknown keys of the trainer",
+        "no library's fault: `gradient_descent` takes any key, and ignores those that it does not know",
+        ("allennlp.training.gradient_descent_trainer",),
+        lambda: True,
+        _with_unknown_keys_refused,
+    ),
+    Mend(
+        "archives",
+        "no library's fault: AllenNLP unpacks an archive wherever its members say, evaluates its config "
+        "as a program, and imports and calls whatever a `type` with a dot in it names",
+        archives.MODULES,
+        lambda: True,
+        archives.mended,
+    ),
+    Mend(
+        "recovery",
+        "no library's fault: AllenNLP saves no random states, leaves half a file when it is killed, and "
+        "trains a finished run anew",
+        recovery.MODULES,
+        lambda: True,
+        recovery.mended,
+    ),
+    Mend(
+        "console",
+        "no library's fault: AllenNLP logs hundreds of lines, and the scores are not the last of them",
+        console.MODULES,
+        lambda: True,
+        console.mended,
+    ),
+    Mend(
         "plugin",
-        "no library's fault: AllenNLP imports the plugins on a fixed list of names",
+        "no library's fault: AllenNLP imports the plugins on a fixed list of names, and without a word "
+        "those that a file in the current folder names",
         ("allennlp.common.plugins",),
         lambda: True,
         _with_our_plugin,

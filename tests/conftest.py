@@ -1,23 +1,63 @@
+"""Fixtures for all tests.
+
+Files are tested side by side: each process has one thread, and what takes long is done once for all.
+The process that hands out the tests reads this file too, so it imports libraries where they are needed.
+"""
+
 import copy
+import gc
 import logging
 import multiprocessing
+import os
+import sys
 import warnings
 from pathlib import Path
 
 import pytest
-import torch
-from allennlp.commands.train import train_model
-from allennlp.common import Params
-from allennlp.models import load_archive
+from filelock import FileLock
 
-import tagger  # noqa: F401  (registers the components)
+from tests.warm_python import WarmPython
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "training_config"
 
 
+def _has_gpu():
+    # PyTorch knows, but takes seconds to import.
+    if not any(Path(driver).exists() for driver in ("/proc/driver/nvidia", "/dev/dxg")):
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+# Libraries read these when they are imported, which the conftest of a folder below may do before
+# `pytest_configure` is called. A thread that waits must not spin.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+if not _has_gpu():
+    # Triton kernels are interpreted.
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
+
+def pytest_configure(config):
+    # Imports are a fifth faster without it.
+    gc.disable()
+    runs_tests = config.getoption("dist", "no") == "no"
+    if runs_tests:
+        import tagger  # noqa: F401  (registers the components)
+
+
+def pytest_collection_finish():
+    # What is imported by now is no garbage.
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def _same_draws_in_every_test():
+    import torch
+
     torch.manual_seed(0)
 
 
@@ -35,6 +75,8 @@ def _no_open_log_files():
 @pytest.fixture(params=[1, 2, 5])
 def num_threads(request):
     """How many threads PyTorch may use."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -65,6 +107,33 @@ def in_forked_process():
     return call
 
 
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory):
+    """A folder that the processes of this test run share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def warm_executable(shared_folder):
+    """Starts as `sys.executable` does, but with the libraries loaded. It interprets no kernels."""
+    with FileLock(shared_folder / "warm.lock"):
+        python = WarmPython(shared_folder)
+    yield str(python.executable)
+    python.close()
+
+
+@pytest.fixture
+def warm_python(warm_executable, monkeypatch):
+    """Lets `sys.executable` and the processes of `multiprocessing` start so."""
+    before = multiprocessing.spawn.get_executable()
+    monkeypatch.setattr(sys, "executable", warm_executable)
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    multiprocessing.set_executable(warm_executable)
+    yield
+    multiprocessing.set_executable(before)
+
+
 @pytest.fixture
 def at_root(monkeypatch):
     """Runs the test in the project's root, from where shipped configs name their files."""
@@ -72,17 +141,32 @@ def at_root(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory):
+def train_once(shared_folder):
+    """Gives the folder of a training run, which one process trains for all."""
+    from allennlp.commands.train import train_model
+    from allennlp.common import Params
+
+    def train_once(name, config, overrides=""):
+        folder = shared_folder / "runs" / name
+        with FileLock(shared_folder / f"{name}.lock"), pytest.MonkeyPatch.context() as monkeypatch:
+            if not (folder / "model.tar.gz").exists():
+                monkeypatch.chdir(ROOT)
+                train_model(Params.from_file(CONFIGS / config, overrides), str(folder), force=True)
+        return folder
+
+    return train_once
+
+
+@pytest.fixture(scope="session")
+def trained(train_once):
     """The folder of a training run of the toy config."""
-    folder = tmp_path_factory.mktemp("runs") / "toy"
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.chdir(ROOT)
-        train_model(Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet"), str(folder))
-    return folder
+    return train_once("toy", "toy_bilstm_crf.jsonnet")
 
 
 @pytest.fixture(scope="session")
 def _archive(trained):
+    from allennlp.models import load_archive
+
     return load_archive(trained / "model.tar.gz")
 
 

@@ -1,58 +1,171 @@
-"""What the README shows is what happens, and the documents name files that exist."""
+"""The documents show what happens, and what they name exists."""
 
+import argparse
+import json
 import os
 import re
+import runpy
+import shlex
 import subprocess
 import sys
+import textwrap
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from allennlp.commands import main as allennlp_main
+from allennlp.commands.train import TrainModel
+from allennlp.common import Params, Registrable
 
-from tests.conftest import ROOT
+from tests.configs import build_model
+from tests.conftest import CONFIGS, ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-DOCUMENTS = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+PATHS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "data/README.md"]
+PATHS += [ROOT / "tagger/linear_chain/README.md"]
+PAGES = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in PATHS}
+README = PAGES["README.md"]
+
+BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"(?:\w+=\w+ )*(?:allennlp [\w-]+|python (?:scripts|examples)/\w+\.py) \S")
+SETTINGS = re.compile(r"^(?:\w+=\w+ )*")
+SEVERAL_LABELS = "mayor ORG|PER\nleaves O\nbank ?LOC\n"
 
 
 def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    return [
+        pytest.param(block, id=f"{page}:{number}")
+        for page, text in PAGES.items()
+        for number, (name, block) in enumerate(BLOCK.findall(text))
+        if name == language
+    ]
 
 
-def run(block, folder, **environment):
-    """What a block of commands prints."""
+def shown_commands():
+    """Our own commands, in blocks and in sentences."""
+    found = {}
+    for page, text in PAGES.items():
+        lines = "".join(block for name, block in BLOCK.findall(text) if name == "bash")
+        lines = [line.split(" | ")[-1] for line in lines.replace("\\\n", "").splitlines()]
+        for line in lines + re.findall(r"`([^`\n]+)`", BLOCK.sub("", text)):
+            if COMMAND.match(line) and "..." not in line:
+                found.setdefault(line, f"{page}: {line}")
+    return [pytest.param(line, id=name) for line, name in found.items()]
+
+
+def project_folders(parent):
+    """The folders that belong to the project, without what git ignores."""
+    ignored = (ROOT / ".gitignore").read_text().split()
+    return {
+        path.name
+        for path in parent.iterdir()
+        if path.is_dir()
+        and not path.name.startswith((".", "__"))
+        and f"/{path.name}/" not in ignored
+        and any(file.is_file() for file in path.rglob("*") if "__pycache__" not in file.parts)
+        and not path.name.endswith(".egg-info")
+    }
+
+
+def anchors(text):
+    """The names by which links find the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", BLOCK.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_readme_fits_on_two_screens():
+    assert len(README.splitlines()) <= 150
+
+
+def test_readme_shows_output_of_the_quick_start_by_line_30():
+    assert re.search(r"^overall +0\.\d", "\n".join(README.splitlines()[:30]), re.MULTILINE)
+
+
+def test_readme_names_every_folder():
+    named = set(re.findall(r"`([\w/]+)/`", README))
+    expected = {f"tagger/{name}" for name in project_folders(ROOT / "tagger")}
+    assert named >= expected | project_folders(ROOT) - {"tagger"}
+
+
+@pytest.mark.parametrize("block", blocks("python"))
+def test_python_runs(block, monkeypatch):
+    # What it registers is forgotten after the test.
+    registry = {base: dict(names) for base, names in Registrable._registry.items()}
+    monkeypatch.setattr(Registrable, "_registry", defaultdict(dict, registry))
+    exec(compile(textwrap.dedent(block), "block", "exec"), {"__name__": "block"})
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
+def test_commands_that_need_only_this_project_run(tmp_path):
+    block = "".join(block for name, block in BLOCK.findall(README) if "runs/toy" in block)
+    for folder in ("training_config", "data"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block],
-        cwd=folder,
-        env={**os.environ, "PATH": path, **environment},
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr[-2_000:]
-    return done.stdout
+    assert '"tokens": ["Maria", "Lindqvist", "met"' in done.stdout
+    assert (tmp_path / "runs/toy/tuned.tar.gz").exists()
 
 
-@pytest.mark.parametrize("block", blocks("python"))
-def test_python_runs(block):
-    exec(compile(block, "README.md", "exec"), {})
+@pytest.mark.parametrize("command", shown_commands())
+def test_commands_have_options_that_exist(command, monkeypatch, tmp_path):
+    parse_args = argparse.ArgumentParser.parse_args
+    if "_with_ray" in command:
+        pytest.importorskip("ray")
+    words = shlex.split(SETTINGS.sub("", command))
+    parsed = []
+
+    def parse_and_leave(parser, *arguments):
+        parsed.append(parse_args(parser, *arguments))
+        raise EOFError
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_and_leave)
+    monkeypatch.setattr(sys, "argv", words if words[0] == "allennlp" else words[1:])
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(EOFError):
+        allennlp_main() if words[0] == "allennlp" else runpy.run_path(words[1], None, "__main__")
+    overrides = getattr(parsed[0], "overrides", "")
+    json.loads(overrides or "{}")
+    if words[:2] == ["allennlp", "train"] and "training_config/" in words[2]:
+        build_model(Params.from_file(words[2], overrides), tmp_path)
 
 
-@pytest.mark.slow
-def test_commands_that_need_only_this_project_run(tmp_path):
-    (block,) = (block for block in blocks("bash") if "data/toy" in block)
-    for folder in ("training_config", "data"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
-    assert '"tokens": ["Maria", "Lindqvist", "met"' in run(block, tmp_path)
-    assert (tmp_path / "runs/toy/model.tar.gz").exists()
+@pytest.mark.parametrize("block", blocks("jsonnet"))
+def test_configs_build(block, tmp_path, monkeypatch):
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    for path in CONFIGS.glob("t*.*sonnet"):
+        (tmp_path / path.name).symlink_to(path)
+    is_toy = "label_separator" not in block
+    for name in ("train.txt", "dev.txt"):
+        text = (ROOT / "data/toy" / name).read_text() if is_toy else SEVERAL_LABELS
+        (tmp_path / name).write_text(text)
+    if "import" not in block:
+        block = f"(import 'toy_bilstm_crf.jsonnet') + {{\n{block}\n}}"
+    (tmp_path / "config.jsonnet").write_text(block)
+    monkeypatch.chdir(tmp_path)
+    params = Params.from_file("config.jsonnet")
+    TrainModel.from_params(params, serialization_dir=str(tmp_path / "run"), local_rank=0)
 
 
-def test_config_is_shown_as_it_is():
-    config = (ROOT / "training_config/us_addresses_bilstm_crf.jsonnet").read_text()
-    assert config in README
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", BLOCK.sub("", PAGES[page])):
+        name, _, anchor = target.partition("#")
+        path = (ROOT / page).parent / name if name else ROOT / page
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path.read_text(encoding="utf-8")), target
 
 
-@pytest.mark.parametrize(
-    "path", sorted(set(re.findall(r"[\w./]+/[\w.]+\.(?:sh|py|jsonnet|md)", README + DOCUMENTS)))
-)
-def test_files_it_names_exist(path):
-    assert (ROOT / path).exists()
+@pytest.mark.parametrize("page", PAGES)
+def test_files_and_folders_it_names_exist(page):
+    folders = "|".join(project_folders(ROOT) - {"data"})
+    named = re.findall(rf"(?<![\w./])(?:{folders}|data/toy)/[\w./]*\b", PAGES[page])
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    configs = re.findall(r"`(\w+_\w+\.jsonnet)`", PAGES[page])
+    assert [name for name in configs if not any(CONFIGS.rglob(name))] == []

@@ -1,9 +1,5 @@
-"""The mends are tested in fresh processes, since one that has imported AllenNLP can't import it again.
+"""The mends are tested in fresh processes: AllenNLP can't be imported twice in one."""
 
-Each process is forked from one that has loaded what AllenNLP imports, but not AllenNLP, to save seconds.
-"""
-
-import json
 import os
 import shutil
 import subprocess
@@ -20,26 +16,6 @@ import torch
 from tagger_compat import mends
 
 ROOT = Path(__file__).parent.parent
-
-LOADED_PROCESS = """
-import json, os, sys, traceback
-import cached_path, nltk, sklearn.metrics, spacy, tensorboardX, torch
-import transformers.data.data_collator, transformers.models.bert.modeling_bert
-
-for line in sys.stdin:
-    code, output = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        for stream in (1, 2):
-            os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
-        try:
-            exec(code, {})
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    print(os.waitpid(child, 0)[1], flush=True)
-"""
 
 WITHOUT_HOOK = """
 import sys, tagger_compat
@@ -168,6 +144,54 @@ for module in (ddp_accelerator, gradient_descent_trainer):
 """,
         "linalg_vector_norm",
     ),
+    "archives": (
+        """
+import json, tarfile
+from pathlib import Path
+from allennlp.models.archival import extracted_archive
+
+Path("config.json").write_text("{}")
+with tarfile.open("model.tar.gz", "w:gz") as archive:
+    archive.add("config.json")
+    archive.add("config.json", "../outside.json")
+try:
+    with extracted_archive("model.tar.gz"):
+        raise SystemExit("unpacked")
+except Exception as error:
+    assert "lies outside" in str(error), error
+""",
+        "unpacked",
+    ),
+    "recovery": (
+        """
+from pathlib import Path
+import torch
+from allennlp.training.checkpointer import Checkpointer
+
+Path("model_state_e1_b0.th").touch()
+assert Checkpointer(".").find_latest_checkpoint() is None
+""",
+        "AssertionError",
+    ),
+    "console": (
+        """
+from allennlp.common.tqdm import Tqdm
+assert Tqdm.tqdm([]).disable
+""",
+        "AssertionError",
+    ),
+    "unknown keys of the trainer": (
+        """
+from allennlp.training import GradientDescentTrainer
+try:
+    GradientDescentTrainer.from_partial_objects(foo=1)
+except TypeError:
+    raise SystemExit("a bare TypeError")
+except Exception as error:
+    assert "no key `foo`" in str(error), error
+""",
+        "a bare TypeError",
+    ),
     "plugin": (
         """
 from allennlp.common.plugins import import_plugins
@@ -187,30 +211,15 @@ class Outcome(NamedTuple):
     output: str
 
 
-@pytest.fixture(scope="session")
-def loaded_process():
-    process = subprocess.Popen(
-        [sys.executable, "-c", LOADED_PROCESS],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    yield process
-    process.communicate()
-
-
 @pytest.fixture
-def run_fresh(loaded_process, tmp_path):
+def run_fresh(warm_python, tmp_path):
     """Runs code in a process that has not imported AllenNLP yet, in an empty folder."""
 
     def run(code):
-        output = tmp_path / "output.txt"
-        output.unlink(missing_ok=True)
-        code = f"import os; os.chdir({str(tmp_path)!r})\n{code}"
-        print(json.dumps([code, str(output)]), file=loaded_process.stdin, flush=True)
-        status = int(loaded_process.stdout.readline())
-        return Outcome(status == 0, output.read_text())
+        command = [sys.executable, "-c", code]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        done = subprocess.run(command, cwd=tmp_path, text=True, **streams)
+        return Outcome(done.returncode == 0, done.stdout)
 
     return run
 
@@ -243,7 +252,32 @@ def test_every_mend_is_tested():
     torch.__version__ >= (1, 13), reason="the installed libraries are not those that AllenNLP pins"
 )
 def test_libraries_that_allennlp_pins_need_no_mend():
-    assert [mend.name for mend in mends.MENDS if mend.needed()] == ["plugin"]
+    assert [mend.name for mend in mends.MENDS if mend.needed()] == [
+        "unknown keys of the trainer",
+        "archives",
+        "recovery",
+        "console",
+        "plugin",
+    ]
+
+
+def test_plugins_of_another_user_are_not_run(monkeypatch, tmp_path, caplog):
+    import allennlp.common.plugins as plugins
+
+    monkeypatch.chdir(tmp_path)
+    Path(".allennlp_plugins").write_text("own_plugin\n")
+    with caplog.at_level("INFO", "tagger_compat"):
+        assert "own_plugin" in list(plugins.discover_plugins())
+    assert "running the plugin `own_plugin` of `.allennlp_plugins`" in caplog.text
+    monkeypatch.setattr("os.getuid", lambda: os.stat(".").st_uid + 1)
+    if os.stat(".").st_uid == 0:  # root's files are trusted, so pretend that they are another's
+        real = os.stat
+        monkeypatch.setattr(
+            "os.stat",
+            lambda path, **kw: types.SimpleNamespace(st_uid=7, st_mode=real(path).st_mode),
+        )
+    assert "own_plugin" not in list(plugins.discover_plugins())
+    assert "is not yours" in caplog.text
 
 
 @pytest.mark.parametrize("name", USES)
@@ -419,27 +453,35 @@ def test_looking_for_allennlp_imports_no_library():
     assert looked.returncode == 0, looked.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "command", [["allennlp"], [sys.executable, "-m", "allennlp"]], ids=" ".join
-)
-def test_allennlp_command_finds_the_plugin_from_an_empty_folder(command, tmp_path):
+def allennlp_finds_the_plugin(command, folder):
     executable = shutil.which(command[0], path=Path(sys.executable).parent)
     if executable is None:
         pytest.skip("AllenNLP's command is not installed beside this Python")
     run = subprocess.run(
-        [executable, *command[1:], "test-install"], cwd=tmp_path, capture_output=True, text=True
+        [executable, *command[1:], "test-install"], cwd=folder, capture_output=True, text=True
     )
     assert run.returncode == 0, run.stderr
-    assert "Plugin tagger available" in run.stderr
     assert "Warning" not in run.stderr
+    return "Plugin tagger available" in run.stderr
+
+
+@pytest.mark.slow
+def test_allennlp_command_finds_the_plugin_from_an_empty_folder(tmp_path):
+    # In a process of its own, from the interpreter's start on.
+    assert allennlp_finds_the_plugin(["allennlp"], tmp_path)
+
+
+@pytest.mark.slow
+def test_allennlp_module_finds_the_plugin_from_an_empty_folder(warm_python, tmp_path):
+    assert allennlp_finds_the_plugin(["python", "-m", "allennlp"], tmp_path)
 
 
 def test_wheels_carry_the_file_that_installs_the_hook(tmp_path):
-    pytest.importorskip("setuptools", minversion="70.1")  # the first that makes wheels by itself
+    pytest.importorskip("setuptools", minversion="77")  # as pyproject.toml asks
     for name in ("tagger", "tagger_compat"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    shutil.copy(ROOT / "setup.py", tmp_path)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
     code = "from setuptools.build_meta import *; build_wheel('plain'); build_editable('editable')"
     built = run_python("-c", code, cwd=tmp_path)
     assert built.returncode == 0, built.stderr

@@ -1,5 +1,5 @@
-// The model of `conll2003_bigru_crf.jsonnet`, smaller, for a study of many runs on a processor: a part of the
-// sentences, a convolution over characters, a BiLSTM over words, and fewer epochs at a higher learning rate.
+// A smaller version of the model of conll2003_bigru_crf.jsonnet, for a study of many runs on a CPU: fewer sentences,
+// a convolution over characters, a BiLSTM over words, and fewer epochs at a higher learning rate.
 (import 'conll2003_bigru_crf.jsonnet') + {
   hidden_size:: 100,
   num_epochs:: 6,

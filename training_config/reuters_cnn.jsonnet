@@ -1,6 +1,7 @@
-// A CNN over words that start from GloVe (Kim 2014) on Reuters-21578, 90 labels, several a document; the loss is
-// binary cross-entropy, and another one in each config that starts from this one.
+// A CNN over GloVe vectors of the words (Kim 2014) on Reuters-21578: 90 labels, several for each document.
+// docs/several_labels.md lists the other losses.
 // Files: `python scripts/prepare_reuters.py SOURCE` and `python scripts/prepare_glove.py`.
+// It names the test file, so the vocabulary holds its words: see docs/studies.md before you quote test scores.
 local loss = 'binary_cross_entropy';
 local num_filters = 64;
 local dropout = 0.5;
@@ -42,6 +43,6 @@ local learning_rate = 0.003;
     patience: null,
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
-    callbacks: ['training_counts', 'show_scores'],
+    callbacks: ['training_counts', 'show_metrics'],
   },
 }

@@ -1,4 +1,4 @@
-// As reuters_cnn.jsonnet, over the transformer all-MiniLM-L6-v2 (22.7 million parameters), fine-tuned: for a GPU.
+// As reuters_cnn.jsonnet, but fine-tunes the transformer all-MiniLM-L6-v2 (22.7 million parameters): for a GPU.
 // Files: `python scripts/prepare_reuters.py SOURCE` and `python scripts/prepare_minilm.py`.
 local transformer = 'data/all-MiniLM-L6-v2';
 local max_tokens = 256;
@@ -9,7 +9,7 @@ local max_tokens = 256;
     tokenizer: { type: 'pretrained_transformer', model_name: transformer, max_length: max_tokens },
     token_indexers: { tokens: { type: 'pretrained_transformer', model_name: transformer } },
   },
-  // Subwords have indices of their own.
+  // The transformer has its own vocabulary of subwords.
   vocabulary: {},
   model+: {
     text_field_embedder: {
@@ -21,7 +21,7 @@ local max_tokens = 256;
     optimizer: {
       type: 'huggingface_adamw',
       lr: 5e-5,
-      // What is new learns faster than what is pretrained.
+      // The new layer learns faster than the pretrained ones.
       parameter_groups: [[['^projection'], { lr: 1e-3 }]],
     },
     learning_rate_scheduler: { type: 'slanted_triangular', num_epochs: 20, cut_frac: 0.1 },

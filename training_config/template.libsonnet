@@ -1,4 +1,4 @@
-// What the taggers of this folder share. A child names its files and changes the numbers it likes:
+// The parts that the taggers of this folder share. A child names its files and overrides the numbers it wants:
 //
 //   (import 'template.libsonnet') + {
 //     train_data_path: 'train.txt',
@@ -7,22 +7,44 @@
 //     hidden_size:: 300,
 //   }
 //
-// Fields with two colons are numbers and names to turn; AllenNLP does not see them.
+// Fields with two colons are settings of this template; AllenNLP does not see them.
 // A word is embedded as a vector and as a convolution over its characters (Ma & Hovy 2016).
-{
+
+// How similar two names are, from 0 to 1: the share of pairs of letters that they have in common.
+local likeness(a, b) =
+  local pairs(name) = std.set([name[i:i + 2] for i in std.range(0, std.length(name) - 2)]);
+  2 * std.length(std.setInter(pairs(a), pairs(b))) / (std.length(pairs(a)) + std.length(pairs(b)));
+
+// The names of the settings of a config, sorted.
+local hidden_fields(config) = std.setDiff(std.objectFieldsAll(config), std.objectFields(config));
+
+// Refuses a setting that the template does not have, because it would have no effect.
+local checked(template) =
+  local known = hidden_fields(template);
+  template {
+    assert
+      local unknown = std.setDiff(hidden_fields(self), known);
+      unknown == [] ||
+      local likenesses = [[likeness(name, unknown[0]), name] for name in known];
+      local closest = std.foldl(function(best, each) if each[0] > best[0] then each else best, likenesses, [-1, ''])[1];
+      error '`%s::` is no field of the template; did you mean `%s::`? The fields are: %s. For a name of your '
+            % [unknown[0], closest, std.join(', ', known)] + 'own, use `local`.',
+  };
+
+checked({
   // Data.
-  source_encoding:: error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL or BMES',
+  source_encoding:: error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES',
   tag_encoding:: 'BIOUL',
   batch_size:: 32,
 
-  // Words; with `glove_file` their vectors start from it, and its most frequent words are known too.
+  // Words. With `glove_file`, word vectors start from it, and its most frequent words join the vocabulary.
   word_dim:: 50,
   lowercase_words:: false,
-  // Words seen less often, and without a vector in `glove_file`, train the vector of unknown words.
+  // Words that are seen less often and have no vector in `glove_file` share the vector of unknown words.
   min_word_count:: 2,
   glove_file:: null,
   num_glove_words:: 40000,
-  // Whether a training step touches only the vectors of its own words; worth it with a large vocabulary.
+  // If true, a training step updates only the vectors of its own words. This pays with a large vocabulary.
   sparse_word_gradients:: false,
 
   // Characters.
@@ -52,7 +74,7 @@
       tokens: { type: 'single_id', lowercase_tokens: $.lowercase_words },
       token_characters: {
         type: 'cached_characters',
-        // A convolution needs words of at least its width.
+        // The convolution needs words that are at least as long as its filters.
         min_padding_length: std.foldl(std.max, $.character_widths, 1),
       },
     },
@@ -119,7 +141,7 @@
     patience: $.patience,
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
-    // The first is for class weights by rule; without one it does nothing.
-    callbacks: ['training_counts', 'show_scores'],
+    // 'training_counts' is for class weights by rule; without one it does nothing.
+    callbacks: ['training_counts', 'show_metrics'],
   },
-}
+})

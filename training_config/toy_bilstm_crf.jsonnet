@@ -1,4 +1,4 @@
-// A small BiLSTM-CRF on the corpus of a few sentences in data/toy: seconds to train, and good for nothing else.
+// A small BiLSTM-CRF on the few sentences of data/toy. It trains in seconds and is only good for trying things out.
 (import 'template.libsonnet') + {
   source_encoding:: 'BIO',
   word_dim:: 20,

@@ -1,5 +1,6 @@
 // A character-CNN BiLSTM-CRF on WNUT-17: emerging entities in noisy text, six labels, four of them rare.
-// Files: data/README.md says where they come from; `python scripts/prepare_glove.py` writes the vectors.
+// Files: see data/README.md; `python scripts/prepare_glove.py` writes the vectors.
+// It names the test file, so the vocabulary holds its words: see docs/studies.md before you quote test scores.
 (import 'template.libsonnet') + {
   source_encoding:: 'BIO',
   glove_file:: 'data/glove/glove.6B.50d.txt',

@@ -1,1 +1,1 @@
-"""Subcommands of `allennlp` of our own; AllenNLP imports them when it looks for plugins."""
+"""Our subcommands of `allennlp`. AllenNLP imports them when it looks for plugins."""

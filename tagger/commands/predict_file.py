@@ -1,98 +1,136 @@
-"""The subcommand `predict-file`: predicts a large file, and goes on where it was killed.
+"""The subcommand `predict-file`: predicts a large file and resumes a killed run.
 
 allennlp predict-file model.tar.gz texts.jsonl -o predictions.jsonl
 """
 
 import argparse
+import hashlib
 import json
 import logging
 import os
 import time
-from itertools import islice, zip_longest
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Iterator, List
+from typing import Any, Iterator, List, Mapping, Optional, Tuple, Union
 
+import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
-from allennlp.common.file_utils import cached_path, open_compressed
+from allennlp.common.file_utils import cached_path
 from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import lazy_groups_of
-from allennlp.models.archival import load_archive
+from allennlp.models import Archive, Model
 from allennlp.predictors import Predictor
 
-#: Torch's oneDNN keeps the code of the last 1,024 shapes it has met, which takes hundreds of megabytes.
+import tagger
+from tagger.commands.command_line import (
+    check_output,
+    errors_in_one_line,
+    load_model,
+    make_predictor,
+    parse_object,
+)
+from tagger.commands.prediction_inputs import InstanceInputs, LineInputs
+from tagger.commands.resumable_output import ResumableOutput
+
+#: By default torch's oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+
+
+ON_ERROR = ("stop", "skip")
 
 
 @Subcommand.register("predict-file")
 class PredictFile(Subcommand):
-    """Writes what `allennlp predict --silent` writes, but goes on with what a killed run has written."""
+    """Writes the same predictions as `allennlp predict --silent`, but can resume a killed run."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         """Adds the subcommand's options."""
-        description = (
-            "Predict a file of any size. What a killed run of the same command has written is kept."
-        )
+        description = "Predict a file of any size. Repeat the command to resume a killed run."
         subparser = parser.add_parser(
             self.name, description=description, help="Predict a large file, resumably."
         )
         subparser.add_argument("archive_file", type=str, help="the archived model")
-        subparser.add_argument("input_file", type=str, help="what `allennlp predict` takes")
+        subparser.add_argument("input_file", type=str, help="a file as for `allennlp predict`")
         subparser.add_argument(
             "-o",
             "--output",
             type=Path,
             required=True,
-            help="the file to write, a line of JSON each",
+            help="the file to write, one line of JSON per input",
         )
         subparser.add_argument(
             "--window",
             type=int,
             default=2048,
-            help="how many inputs are read, sorted by length, predicted and written at a time",
+            help="how many inputs to read, sort by length, predict and write at a time",
+        )
+        subparser.add_argument(
+            "--plain",
+            action="store_true",
+            help="take every line as text, even if it looks like JSON",
         )
         subparser.add_argument(
             "--use-dataset-reader",
             action="store_true",
-            help="the file is one of the model's dataset reader, not of texts or JSON lines",
-        )
-        subparser.add_argument("--force", action="store_true", help="begin anew")
-        subparser.add_argument("--cuda-device", type=int, default=-1, help="id of GPU to use")
-        subparser.add_argument(
-            "--overrides", default="", help="JSON that overrides the archive's config"
+            help="read the file with the model's dataset reader, not as texts or JSON lines",
         )
         subparser.add_argument(
-            "--predictor-args",
-            type=json.loads,
-            default={},
-            help="JSON of the predictor's arguments",
+            "--on-error",
+            choices=ON_ERROR,
+            default="stop",
+            help="what to do at a line that cannot be predicted: stop, or skip it and write an object "
+            "with the error and the number of the line in its place (default: stop)",
+        )
+        subparser.add_argument(
+            "--force",
+            action="store_true",
+            help="overwrite the output, and what another unfinished run has written",
+        )
+        subparser.add_argument(
+            "--cuda-device", type=int, default=-1, help="the GPU's id; -1 for the CPU"
+        )
+        subparser.add_argument(
+            "--overrides", default="", help="JSON to override the archive's config"
+        )
+        subparser.add_argument(
+            "--predictor-args", default="{}", help="the predictor's arguments as JSON"
         )
         subparser.set_defaults(func=predict_file_from_args)
         return subparser
 
 
 def predict_file_from_args(args: argparse.Namespace) -> None:
-    """Runs the subcommand; what cannot be done is said on standard error, with exit status 1."""
-    try:
-        if args.output.exists() and not args.force:
-            raise ConfigurationError(
-                f"`--output` {args.output} is there already, and whole; give another name, or "
-                "add --force"
-            )
+    """Runs the subcommand; prints errors to standard error and exits with status 1."""
+    with errors_in_one_line("predict-file"):
         if args.window < 1:
             raise ConfigurationError(f"`--window` must be at least 1; got {args.window}")
+        if args.use_dataset_reader and args.on_error == "skip":
+            raise ConfigurationError(
+                "`--on-error skip` needs input lines; it does not work with --use-dataset-reader"
+            )
+        predictor_args = parse_object("--predictor-args", args.predictor_args)
+        if args.plain:
+            predictor_args["plain"] = True
+        check_output(args.output, [args.input_file, args.archive_file], args.force)
+        if not args.use_dataset_reader:
+            _check_can_be_read_twice(args.input_file)
         logging.getLogger("allennlp.common.params").disabled = True
         os.environ.setdefault(*FEW_SHAPES)
         check_for_gpu(args.cuda_device)
-        archive = load_archive(
+        archive = load_model(
             args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides
         )
-        predictor = Predictor.from_archive(archive, extra_args=args.predictor_args)
-        if args.force:
-            _unfinished(args.output).unlink(missing_ok=True)
-        predict_file(predictor, args.input_file, args.output, args.window, args.use_dataset_reader)
-    except (ConfigurationError, FileNotFoundError) as error:
-        raise SystemExit(f"predict-file: {error}") from None
+        predict_file(
+            make_predictor(archive, predictor_args),
+            args.input_file,
+            args.output,
+            args.window,
+            args.use_dataset_reader,
+            args.on_error,
+            overwrite=args.force,
+            settings={"config": _digest_of_config(archive), "predictor-args": predictor_args},
+        )
 
 
 def predict_file(
@@ -101,102 +139,129 @@ def predict_file(
     output: Path,
     window: int = 2048,
     use_dataset_reader: bool = False,
+    on_error: str = "stop",
+    overwrite: bool = False,
+    settings: Optional[Mapping[str, Any]] = None,
 ) -> None:
-    """Predicts a file, a window of inputs at a time, so that memory does not grow with it.
+    """Predicts a file, a window of inputs at a time, so memory does not grow with the file.
 
-    It writes to a file beside `output`, with `.unfinished` added to the name until the end. If that is
-    there already, all whole windows in it are kept, and the rest is predicted. The same command gives
-    the same bytes then as a run that was not killed.
+    Until the end the predictions go to a hidden file beside `output`; see
+    `tagger.commands.resumable_output`. After a run was killed, the same call keeps that run's whole
+    windows and predicts the rest. The bytes are then the same as those of a run that was not killed.
 
     Args:
-        predictor: of the model.
-        input_file: lines as `predictor.load_line` reads them, or a file of the dataset reader.
-        output: where to write, a line for each input.
-        window: how many inputs are predicted and written at a time.
-        use_dataset_reader: whether the input is a file of the dataset reader.
+        predictor: The model's predictor.
+        input_file: A file of lines for `predictor.load_line`, or for the dataset reader.
+        output: The file to write, one line per input.
+        window: How many inputs to predict and write at a time.
+        use_dataset_reader: Whether to read the input with the dataset reader.
+        on_error: What to do at a line that cannot be predicted: `"stop"`, or `"skip"` it and write an
+            object with the `error` and the number of the `line` in its place.
+        overwrite: Whether to replace an output that exists, and to discard what an unfinished run with
+            other settings or inputs has written.
+        settings: What else decides the predictions, such as the predictor's arguments, by name.
 
     Raises:
-        ConfigurationError: if what a killed run has written is not what is predicted now.
+        ConfigurationError: If a line cannot be predicted; the message has its number. If another process
+            writes the output, or an unfinished run with other settings or inputs has begun it.
     """
-    inputs = _inputs(predictor, input_file, use_dataset_reader)
-    total = None if use_dataset_reader else sum(1 for _ in _lines(input_file))
-    unfinished = _unfinished(output)
-
-    def predict(batch: List[Any]) -> List[bytes]:
-        """The lines to write."""
-        predictions = (
-            predictor.predict_batch_instance(batch)
-            if use_dataset_reader
-            else predictor.predict_batch_json(batch)
-        )
-        return [predictor.dump_line(prediction).encode() for prediction in predictions]
-
-    with open(unfinished, "a+b") as file:
-        num_kept = _keep_whole_windows(file, window)
-        if num_kept > 0:
-            # The last window that was written is predicted again, to see whether it is the same run.
-            next(islice(inputs, num_kept - window, num_kept - window), None)
-            last = list(islice(inputs, window))
-            _check_same_run(unfinished, num_kept - window, predict(last))
-        started, num_new = time.perf_counter(), 0
+    run = {
+        "model": _digest_of_model(predictor._model),
+        "window": window,
+        "use-dataset-reader": use_dataset_reader,
+        "version": tagger.__version__,
+        **(settings or {}),
+    }
+    inputs: Union[InstanceInputs, LineInputs]
+    if use_dataset_reader:
+        inputs = InstanceInputs(predictor, input_file)
+    else:
+        inputs = LineInputs(predictor, input_file, skips_errors=on_error == "skip")
+    total = None if use_dataset_reader else sum(1 for _ in inputs)
+    with ResumableOutput(output, run, overwrite) as unfinished:
+        if on_error == "stop":
+            _drop_skipped(unfinished, output, overwrite)
+        windows = _windows(inputs, window)
+        rest = _after_written(windows, unfinished, input_file, overwrite)
+        num_kept = unfinished.num_lines
+        started = time.perf_counter()
         with Tqdm.tqdm(total=total, initial=num_kept, unit=" sentences") as progress:
-            for batch in lazy_groups_of(inputs, window):
-                file.write(b"".join(predict(batch)))
-                file.flush()
-                num_new += len(batch)
+            for batch, digest in rest:
+                unfinished.write(*inputs.predict(batch), digest)
                 progress.update(len(batch))
         seconds = time.perf_counter() - started
-    os.replace(unfinished, output)
+        num_new, num_errors = unfinished.num_lines - num_kept, unfinished.num_errors
+        unfinished.finish()
     print(f"Wrote {output}")
     print(
-        f"{num_kept} predictions were there; {num_new} took {seconds:.1f} s, {num_new / seconds:.0f} a "
+        f"Kept {num_kept} predictions; made {num_new} in {seconds:.1f} s, {num_new / seconds:.0f} per "
         f"second"
     )
+    if num_errors > 0:
+        print(f'Skipped {num_errors} lines, which have an "error" in the output')
 
 
-def _unfinished(output: Path) -> Path:
-    return output.with_name(output.name + ".unfinished")
+def _windows(
+    inputs: Union[InstanceInputs, LineInputs], window: int
+) -> Iterator[Tuple[List[Any], str]]:
+    """Yields windows of inputs, each with the digest of all inputs up to its end."""
+    digest = ""
+    for batch in lazy_groups_of(iter(inputs), window):
+        digest = inputs.digest(batch, digest)
+        yield batch, digest
 
 
-def _lines(path: str) -> Iterator[str]:
-    with open_compressed(cached_path(path)) as lines:
-        yield from (line for line in lines if not line.isspace())
+def _drop_skipped(unfinished: ResumableOutput, output: Path, overwrite: bool) -> None:
+    """Cuts off what was written from the first line on that was skipped."""
+    if unfinished.num_errors == 0:
+        return
+    if not overwrite:
+        raise ConfigurationError(
+            f"`--output` {output} was begun by a run that skipped {unfinished.num_errors} lines; add "
+            f"--on-error skip to complete it, or --force to go back to the first of these lines"
+        )
+    unfinished.keep(sum(window.num_errors == 0 for window in unfinished.windows))
 
 
-def _inputs(predictor: Predictor, path: str, use_dataset_reader: bool) -> Iterator[Any]:
-    if use_dataset_reader:
-        return iter(predictor._dataset_reader.read(path))
-    return map(predictor.load_line, _lines(path))
+def _after_written(
+    windows: Iterator[Tuple[List[Any], str]],
+    unfinished: ResumableOutput,
+    input_file: str,
+    overwrite: bool,
+) -> Iterator[Tuple[List[Any], str]]:
+    """Returns the windows that are not written yet."""
+    for number, written in enumerate(list(unfinished.windows)):
+        batch, digest = next(windows, ([], ""))
+        if digest == written.digest:
+            continue
+        if not overwrite:
+            raise ConfigurationError(
+                f"`input_file` {input_file} differs from the input of the unfinished run on `--output` "
+                f"in the first {written.num_lines} inputs; repeat that run's command to complete it, or "
+                f"add --force to predict these inputs again"
+            )
+        unfinished.keep(number)
+        return chain([(batch, digest)] if batch else [], windows)
+    return windows
 
 
-def _keep_whole_windows(file: BinaryIO, window: int) -> int:
-    """Cuts off a window that was not written whole; returns how many lines are left."""
-    file.seek(0)
-    num_lines = end = position = 0
-    for line in file:
-        position += len(line)
-        if line.endswith(b"\n"):
-            num_lines += 1
-            if num_lines % window == 0:
-                end = position
-    file.truncate(end)
-    return num_lines - num_lines % window
+def _check_can_be_read_twice(input_file: str) -> None:
+    if not Path(cached_path(input_file)).is_file():
+        raise ConfigurationError(
+            f"`input_file` {input_file} must be a file, because it is read twice: to count the inputs, "
+            f"and to predict them"
+        )
 
 
-def _check_same_run(unfinished: Path, start: int, expected: List[bytes]) -> None:
-    """Compares predictions with those written from line `start` on, all but their probabilities."""
-    with open(unfinished, "rb") as lines:
-        written = islice(lines, start, None)
-        for number, (line, anew) in enumerate(
-            zip_longest(written, expected, fillvalue=b"0"), start + 1
-        ):
-            if _without_probabilities(line) != _without_probabilities(anew):
-                raise ConfigurationError(
-                    f"{unfinished}:{number}: this is not what is predicted now, another model, input or "
-                    f"`--window` made it; repeat that command, or add --force to begin anew"
-                )
+def _digest_of_model(model: Model) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
 
 
-def _without_probabilities(line: bytes) -> Any:
-    # Another number of threads or another machine may round otherwise.
-    return json.loads(line, parse_float=lambda _: None)
+def _digest_of_config(archive: Archive) -> str:
+    config = archive.config.as_dict(quiet=True)
+    parts = [config.get(name) for name in ("model", "dataset_reader", "validation_dataset_reader")]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,10 +1,18 @@
-"""Dataset readers, fields, a token indexer, a batch sampler and a data loader."""
+"""Dataset readers, fields, token indexers, batch samplers and data loaders."""
 
-from tagger.data.data_loaders import BucketedDataLoader as BucketedDataLoader
-from tagger.data.dataset_readers import ColumnDatasetReader as ColumnDatasetReader
-from tagger.data.fields import LabelSetsField as LabelSetsField
-from tagger.data.fields import TagField as TagField
-from tagger.data.label_counts import LabelCounts as LabelCounts
-from tagger.data.label_counts import count_labels as count_labels
-from tagger.data.samplers import OversamplingBatchSampler as OversamplingBatchSampler
-from tagger.data.token_indexers import CachedCharactersIndexer as CachedCharactersIndexer
+from tagger.data.data_loaders import BucketedDataLoader
+from tagger.data.dataset_readers import ColumnDatasetReader, DocumentDatasetReader
+from tagger.data.fields import LabelSetsField, TagField, TagSetsField
+from tagger.data.samplers import OversamplingBatchSampler
+from tagger.data.token_indexers import CachedCharactersIndexer
+
+__all__ = [
+    "BucketedDataLoader",
+    "CachedCharactersIndexer",
+    "ColumnDatasetReader",
+    "DocumentDatasetReader",
+    "LabelSetsField",
+    "OversamplingBatchSampler",
+    "TagField",
+    "TagSetsField",
+]

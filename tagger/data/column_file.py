@@ -5,7 +5,9 @@ import re
 from os import PathLike
 from typing import Iterable, Iterator, List, NamedTuple, Optional, Union
 
-# Not all that `str.split` takes for white space: a token may hold a no-break space.
+from tagger.data.decoded_lines import decoded_lines
+
+# Fewer than `str.split` strips: a token may hold a no-break space.
 _BLANKS = " \t\r\n\f\v"
 
 
@@ -15,7 +17,7 @@ class Row(NamedTuple):
     Attributes:
         number: The number of the line, from 1.
         text: The line without its end.
-        columns: What it holds; empty for a line that only separates sentences.
+        columns: Its cells; empty for a line that only separates sentences.
     """
 
     number: int
@@ -28,17 +30,17 @@ def read_sentences(
 ) -> Iterator[List[Row]]:
     """Yields the sentences of a column file, none of them empty.
 
-    Sentences are separated by lines of white space and by CoNLL-2003's `-DOCSTART-` lines. A byte order
-    mark is skipped, and lines may end as on Windows.
+    Lines of white space and CoNLL-2003's `-DOCSTART-` lines separate sentences. Byte order marks are
+    skipped. Lines may end as on Windows or as on old Macs, by carriage returns alone.
 
     Args:
-        lines: The lines in UTF-8, for instance a file opened in mode `rb`.
+        lines: The text in UTF-8, for instance a file opened in mode `rb`.
         name: The name of the file, for messages.
         delimiter: The string between two columns; None for any run of blanks and tabs.
 
     Raises:
-        ValueError: If a line is not UTF-8 or has not as many columns as the first one, or if there is
-            no sentence. The message starts with `name:line`.
+        ValueError: If a line is not UTF-8, if it has more or fewer columns than the first, or if there
+            is no sentence. The message starts with `name:line`.
 
     Example:
         >>> lines = [b"-DOCSTART- O", b"", b"Ada B-PER", b"left O", b" ", b"Why O"]
@@ -63,14 +65,7 @@ def _read_rows(
     lines: Iterable[bytes], name: Union[str, PathLike], delimiter: Optional[str]
 ) -> Iterator[Row]:
     first: Optional[Row] = None
-    for number, line in enumerate(lines, start=1):
-        try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{name}:{number}: expected UTF-8, got byte 0x{line[error.start]:02x} in "
-                f"{line.rstrip()!r}; convert the file, if it is Latin-1 with `iconv -f latin1 -t utf-8`"
-            ) from None
+    for number, text in decoded_lines(lines, name):
         row = Row(number, text, _split_columns(text, delimiter))
         if row.columns:
             first = first or row

@@ -1,4 +1,4 @@
-"""Splits data whose items have several labels into parts of like distribution."""
+"""Splits data whose items have several labels into parts with the same distribution of labels."""
 
 from typing import Collection, List, Optional, Sequence
 
@@ -10,24 +10,24 @@ def stratified_split(
 ) -> List[int]:
     """Assigns items to parts so that each part has its share of each label.
 
-    Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011, algorithm 1): the items of the rarest
-    label that is left are assigned first, each to the part that lacks this label most; among those
-    that do, to the one that lacks most items; then at random. Unlike there, items of a label come in
-    random order, so that all depends on the seed. Items without labels are assigned last, to the part
-    that lacks most items.
+    Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011, algorithm 1): it takes the rarest
+    label that is left, and assigns each of its items to the part that lacks this label most. Ties go to
+    the part that lacks most items, then to a random one. Unlike in the paper, the items of a label come
+    in random order, so that the whole split depends on the seed. Items without labels come last and go
+    to the part that lacks most items.
 
     Args:
-        label_sets: the labels of each item; none for an item without.
-        shares: how much of the data each part gets, above 0; scaled to sum to 1.
-        seed: of the random choices.
+        label_sets: The labels of each item; empty for an item without labels.
+        shares: How much of the data each part gets, above 0; scaled to sum to 1.
+        seed: The seed of the random choices.
 
     Returns:
-        The index of each item's part. Where items have one label at most, each part has its share of
-        each label to within one item; where they have several this holds of the rarest label at least,
-        and of the others as far as the labels that come with rarer ones leave room.
+        The index of each item's part. If no item has more than one label, each part has its share of
+        each label to within one item. Otherwise this holds for the rarest label; for the others it holds
+        approximately, because items of rarer labels bring them along.
 
     Raises:
-        ValueError: if a share is not above 0.
+        ValueError: If a share is not above 0.
 
     Example:
         >>> sorted(stratified_split([["A"], ["A"], ["A"], ["A", "B"]], shares=[3, 1]))
@@ -46,7 +46,7 @@ def stratified_split(
     def assign(items: np.ndarray, label: Optional[int]) -> None:
         for item in random.permutation(items):
             by_label = lacking_items if label is None else lacking_labels[:, label]
-            # The last key counts first. Rounded, since equal shares may differ in the last digit.
+            # The last key counts first. Rounded, because equal shares may differ in the last digit.
             keys = random.random(len(shares)), lacking_items.round(6), by_label.round(6)
             part = np.lexsort(keys)[-1]
             parts[item] = part
@@ -61,7 +61,7 @@ def stratified_split(
 
 
 def _label_matrix(label_sets: Sequence[Collection[str]]) -> np.ndarray:
-    """Returns which item has which label, (items, labels) bool, labels in alphabetical order."""
+    """Returns whether each item has each label, (items, labels) bool, labels in alphabetical order."""
     labels = sorted(set().union(*label_sets))
     columns = {label: column for column, label in enumerate(labels)}
     matrix = np.zeros((len(label_sets), len(labels)), dtype=bool)

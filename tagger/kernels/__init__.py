@@ -1,1 +1,1 @@
-"""What Numba kernels are made with: compilation and threads, exponentials, products of tiles."""
+"""Tools for Numba kernels: compilation, threads and exponentials."""

@@ -1,66 +1,53 @@
-"""How the kernels are compiled, and spread over threads."""
+"""Compiles Numba kernels and spreads them over threads."""
 
 import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List
 
 import numba
 import numpy as np
 import torch
 
-# What a thread must at least have to do to be worth waking, in multiply-adds.
+from tagger.kernels.cache import KernelCache, NoCache
+
+# The least work that is worth waking a thread for, in multiply-adds.
 _MIN_WORK = 200_000
 
 
 def kernel(function: Callable, may_reorder: bool = True) -> Callable:
-    """Compiles `function` at its first call; the machine code is cached beside the source.
+    """Compiles `function` at its first call, and caches the machine code beside the source.
 
-    Kernels let go of the interpreter's lock. Infinities and NaN mean what they mean everywhere.
+    Kernels release the interpreter's lock, and treat infinities and NaN as IEEE 754 does.
 
     Args:
-        function: what to compile.
-        may_reorder: whether sums may be reordered, which lets loops over them be vectorised.
+        function: The function to compile.
+        may_reorder: Whether sums may be reordered, so that loops over them can be vectorised.
     """
     fastmath = {"contract", "nsz", "reassoc"} if may_reorder else {"contract"}
     options: Dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    dispatcher = numba.njit(**options)(function)
     try:
-        dispatcher = numba.njit(cache=True, **options)(function)
-        # Numba looks at the one file that a kernel is in, although it calls kernels of others. Where
-        # this cannot be changed, nothing is cached, rather than something outdated.
-        cache_file = dispatcher._cache._cache_file
-        assert cache_file._source_stamp
-        cache_file._source_stamp = _source_stamp(Path(function.__code__.co_filename).parent)
-    except (RuntimeError, AttributeError):  # the first, if no cache folder is writable
-        return numba.njit(**options)(function)
+        dispatcher._cache = KernelCache(function)
+    except RuntimeError:  # no folder is writable
+        dispatcher._cache = NoCache()
     return dispatcher
-
-
-@functools.cache
-def _source_stamp(folder: Path) -> List[Tuple[str, int, int]]:
-    """What a folder's kernels are compiled from, to tell outdated machine code by."""
-    return [
-        (str(path), path.stat().st_mtime_ns, path.stat().st_size)
-        for each in sorted({Path(__file__).parent, folder})
-        for path in sorted(each.glob("*.py"))
-    ]
 
 
 def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *args: Any) -> List:
     """Calls `rows(first, last, *args)` on ranges that together cover the batch.
 
-    Uses threads of its own, at most `torch.get_num_threads()`. Numba's thread pools either do not
+    It uses threads of its own, at most `torch.get_num_threads()`. Numba's thread pools either do not
     survive a fork or do not allow two callers at once.
 
     Args:
-        rows: a kernel that writes nothing outside its range of rows.
-        lengths: (B,) int64, the number of tokens of each row.
-        work_per_token: roughly, in multiply-adds.
-        *args: passed on.
+        rows: A kernel that writes nothing outside its range of rows.
+        lengths: The length of each row, (B,) int64.
+        work_per_token: The work on each token, roughly, in multiply-adds.
+        *args: Further arguments of `rows`.
 
     Returns:
-        What each call returned.
+        The result of each call.
     """
     batch_size = len(lengths)
     num_threads = min(torch.get_num_threads(), batch_size)
@@ -82,5 +69,5 @@ def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *ar
 
 @functools.lru_cache(maxsize=1)
 def _threads(process_id: int) -> ThreadPoolExecutor:
-    """Threads of this process: a forked one does not have those of its parent."""
+    """Returns threads of this process: a forked one does not have the threads of its parent."""
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kernels")

@@ -24,7 +24,7 @@ class BackendFunctions:
     Second derivatives go through the reference, and so does what the backend cannot compute.
 
     Args:
-        backend: the primitives.
+        backend: The primitives.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -193,11 +193,11 @@ def _differentiable(
     """The values of a primitive, with derivatives if the scores require them.
 
     Args:
-        specification: computes the same values in plain PyTorch. It takes the place of the primitive
+        specification: Computes the same values in plain PyTorch. It takes the place of the primitive
             where that cannot compute them, and is differentiated for second derivatives.
-        primitive: called with the scores, `arguments` and `with_gradients`.
-        scores: of B rows.
-        *arguments: passed on.
+        primitive: Called with the scores, `arguments` and `with_gradients`.
+        scores: The scores of B rows.
+        *arguments: Further arguments of the primitive.
     """
     with_gradients = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in scores)
     try:

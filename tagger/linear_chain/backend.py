@@ -22,11 +22,11 @@ class Computed(NamedTuple):
     """The result of a primitive, and how to differentiate it.
 
     Args:
-        values: the result.
-        gradients: called as `gradients(scores, kept, weights)` in the backward pass, it returns the
-            gradients of the sum of `weights` times `values` by the four scores; `None` if the reference
-            is to compute them. `weights` are shaped as `values`.
-        kept: what `gradients` needs besides the scores. Large tensors belong here, not into a closure:
+        values: The result.
+        gradients: In the backward pass, `gradients(scores, kept, weights)` returns the gradients of the
+            sum of `weights` times `values` by the four scores, `weights` shaped as `values`; `None` if
+            the reference is to compute them.
+        kept: What `gradients` needs besides the scores. Large tensors belong here, not into a closure:
             autograd frees them after the backward pass.
     """
 

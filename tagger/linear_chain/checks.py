@@ -116,7 +116,7 @@ def checked_gold_tags(
             a token may have.
         lengths: (B,) int64.
         emissions: (B, T, K).
-        name: the argument that errors name.
+        name: The argument that errors name.
 
     Returns:
         (B, T) int64 if every real token's tag is known; else (B, T, K) bool.

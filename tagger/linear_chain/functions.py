@@ -35,9 +35,9 @@ def sequence_score(
     """The score of each sequence's path `tags`.
 
     Args:
-        scores: of B sequences of up to T tokens over K tags.
+        scores: The scores of B sequences of up to T tokens over K tags.
         tags: (B, T) int64, a path.
-        mask: see the module's docstring.
+        mask: See the module's docstring.
 
     Returns:
         (B,), differentiable with respect to the scores; -inf where the path is impossible.
@@ -251,10 +251,10 @@ def sample_paths(
     """Paths drawn from p(y | x), by forward filtering and backward sampling (Scott 2002, section 2.1).
 
     Args:
-        scores: of B sequences of up to T tokens over K tags.
-        mask: see the module's docstring.
+        scores: The scores of B sequences of up to T tokens over K tags.
+        mask: See the module's docstring.
         num_samples: S, the number of paths to draw for each sequence.
-        generator: the source of random numbers, on the scores' device; `None` for PyTorch's default.
+        generator: The source of random numbers, on the scores' device; `None` for PyTorch's default.
 
     Returns:
         (B, S, T) int64, 0 in the padding; independent, exact samples, the same from every

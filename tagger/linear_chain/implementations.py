@@ -35,7 +35,7 @@ def use_implementation(name: str) -> Iterator[None]:
     """Makes all functions use one implementation, for tests and comparisons.
 
     Args:
-        name: a key of `IMPLEMENTATIONS`.
+        name: A key of `IMPLEMENTATIONS`.
 
     Raises:
         ValueError: If no implementation has that name.

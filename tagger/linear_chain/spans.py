@@ -22,14 +22,14 @@ def span_log_probabilities(
 
     This is the constrained forward algorithm. It starts with the forward scores at the span's first
     token and ends with the backward scores at its last (Culotta & McCallum 2004, section 3).
-    `tagger.label_encoding.tags_of_span` returns the sets that spell an entity.
+    `tagger.spans.tags_of_span` returns the sets that spell an entity.
 
     Args:
-        scores: of B sequences of up to T tokens over K tags.
+        scores: The scores of B sequences of up to T tokens over K tags.
         spans: (N, 3) int64, each span's row, first token and last token.
         allowed: (N, W, K) bool, the set of tags allowed at each token of a span, where W is the length
             of the longest span; entries beyond a span's length are ignored.
-        mask: as for every function of the chain (see `tagger.linear_chain.functions`).
+        mask: As for every function of the chain (see `tagger.linear_chain.functions`).
 
     Returns:
         (N,), differentiable; -inf where the span is impossible. The time grows with T + W, not with

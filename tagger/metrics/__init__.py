@@ -1,19 +1,19 @@
-"""Metrics."""
+"""Metrics: precision, recall, F1 and calibration, as counts, as AllenNLP metrics and as tables."""
 
 from tagger.metrics.calibration import format_calibration_table
 from tagger.metrics.calibration_error import CalibrationError
-from tagger.metrics.headlines import headlines
-from tagger.metrics.multi_label_scores import MultiLabelScores
-from tagger.metrics.score_table import best_scores, format_scores, score_tables
-from tagger.metrics.tag_scores import TagScores
+from tagger.metrics.metrics_table import best_metrics, format_metrics, metrics_tables
+from tagger.metrics.multi_label_metrics import MultiLabelMetrics
+from tagger.metrics.progress_metrics import progress_metrics
+from tagger.metrics.tag_metrics import TagMetrics
 
 __all__ = [
     "CalibrationError",
-    "MultiLabelScores",
-    "TagScores",
-    "best_scores",
+    "MultiLabelMetrics",
+    "TagMetrics",
+    "best_metrics",
     "format_calibration_table",
-    "format_scores",
-    "headlines",
-    "score_tables",
+    "format_metrics",
+    "metrics_tables",
+    "progress_metrics",
 ]

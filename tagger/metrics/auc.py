@@ -5,39 +5,38 @@ Letters: `C` labels, `H` bins.
 
 import torch
 
-#: Log-odds beyond this, either way, are not told apart.
+#: Log-odds above this are not told apart, nor log-odds below its negative.
 _LIMIT = 16
 _BINS_PER_UNIT = 64
 NUM_BINS = 2 * _LIMIT * _BINS_PER_UNIT
 
 
 def count_probabilities(
-    probabilities: torch.Tensor, targets: torch.Tensor, known: torch.Tensor
+    probabilities: torch.Tensor, gold_labels: torch.Tensor, is_known: torch.Tensor
 ) -> torch.Tensor:
-    """Counts probabilities of negatives and of positives in bins of equal width in log-odds.
+    """Counts the probabilities of negatives and of positives in bins of equal width in log-odds.
 
     Args:
         probabilities: (N, C), from 0 to 1 where known.
-        targets: (N, C), 1 for a positive, 0 for a negative.
-        known: (N, C) bool, which count.
+        gold_labels: (N, C), 1 for a positive, 0 for a negative.
+        is_known: (N, C) bool, which of these count.
 
     Returns:
-        (2, C, H) int64, negatives first; sums over batches and workers are counts again.
+        (2, C, H) int64, negatives first. Counts of batches and of workers can be added up.
     """
-    num_labels = targets.shape[1]
-    log_odds = torch.logit(torch.where(known, probabilities.double(), 0.5))
+    num_labels = gold_labels.shape[1]
+    log_odds = torch.logit(torch.where(is_known, probabilities.double(), 0.5))
     bins = ((log_odds.clamp(-_LIMIT, _LIMIT) + _LIMIT) * _BINS_PER_UNIT).long()
-    labels = torch.arange(num_labels, device=targets.device)
-    cells = ((targets > 0) * num_labels + labels) * NUM_BINS + bins.clamp(max=NUM_BINS - 1)
-    counts = torch.bincount(cells[known], minlength=2 * num_labels * NUM_BINS)
+    labels = torch.arange(num_labels, device=gold_labels.device)
+    cells = ((gold_labels > 0) * num_labels + labels) * NUM_BINS + bins.clamp(max=NUM_BINS - 1)
+    counts = torch.bincount(cells[is_known], minlength=2 * num_labels * NUM_BINS)
     return counts.view(2, num_labels, NUM_BINS)
 
 
 def area_under_curve(counts: torch.Tensor) -> torch.Tensor:
-    """Returns how often a positive has a higher probability than a negative, ties counting half.
+    """Returns how often a positive has a higher probability than a negative; a tie counts half.
 
-    All probabilities of a bin are ties, which is what the bins cost: odds that differ by less than
-    1.6 % may not be told apart.
+    All probabilities of one bin are ties, so odds that differ by less than 1.6 % may count as equal.
 
     Args:
         counts: (2, C, H), as from `count_probabilities`.

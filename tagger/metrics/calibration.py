@@ -1,9 +1,10 @@
-"""How far stated probabilities are from what comes true: pure functions on arrays.
+"""How well predicted probabilities agree with the share of right predictions: pure functions on arrays.
 
 Letters: `N` predictions, `R` bins of equal width from 0 to 1.
 
-Counts are float64 arrays (3, R): for each bin how many predictions have a probability in it, the sum of
-these probabilities, and how many of the predictions are right. They add up over batches and workers.
+Counts are float64 arrays (3, R). They hold, for each bin, the number of predictions whose probability is
+in it, the sum of these probabilities, and the number of right predictions. Counts of batches and of
+workers can be added up.
 """
 
 import numpy as np
@@ -20,7 +21,7 @@ def count_calibration(
         num_bins: R.
 
     Returns:
-        (3, R), see the head of this module.
+        (3, R), see the top of this module.
     """
     bins = np.clip((probabilities * num_bins).astype(np.int64), 0, num_bins - 1)
     weights = (np.ones(len(bins)), probabilities, is_right)
@@ -28,9 +29,10 @@ def count_calibration(
 
 
 def expected_calibration_error(counts: np.ndarray) -> float:
-    """Returns the mean distance of a bin's share of right predictions from its mean probability.
+    """Returns the mean distance between a bin's share of right predictions and its mean probability.
 
-    The mean is over predictions (Naeini et al. 2015; Guo et al. 2017, equation 3); 0 without any.
+    The mean is over predictions (Naeini et al. 2015; Guo et al. 2017, equation 3). Without predictions
+    it is 0.
 
     Example:
         >>> expected_calibration_error(np.array([[1, 3], [0.25, 2.75], [0, 3]]))
@@ -41,7 +43,9 @@ def expected_calibration_error(counts: np.ndarray) -> float:
 
 
 def format_calibration_table(counts: np.ndarray) -> str:
-    """Returns a line for each bin with predictions; of calibrated ones the last two columns agree.
+    """Returns a table with a line for each bin that has predictions.
+
+    If the probabilities are calibrated, the last two columns agree.
 
     Example:
         >>> print(format_calibration_table(np.array([[1, 3], [0.25, 2.75], [0, 3]])))

@@ -1,4 +1,4 @@
-"""How far the probabilities of entities are from what comes true, as a metric of AllenNLP's."""
+"""How well the probabilities of entities are calibrated, as an AllenNLP metric."""
 
 from typing import Optional
 
@@ -8,29 +8,34 @@ from allennlp.data import Vocabulary
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
-from tagger.data.fields import tags_in_order
 from tagger.metrics.calibration import (
     count_calibration,
     expected_calibration_error,
     format_calibration_table,
 )
-from tagger.metrics.span_counts import lay_end_to_end, rows_and_tokens, tag_tables
-from tagger.metrics.span_matches import match_spans
+from tagger.spans.finding import certain_tags, lay_end_to_end, rows_and_tokens, tag_tables
+from tagger.spans.matching import match_spans
+from tagger.vocabulary import tags_in_order
 
 
 @Metric.register("calibration_error")
 class CalibrationError(Metric):
-    """The expected calibration error of predicted entities: 0.05 if 90 % sure means 85 % right, say.
+    """The expected calibration error of predicted entities.
 
-    Predictions are put into bins by their probability; the error is the mean distance of a bin's share
-    of right entities from its mean probability. Only counts are kept, so batches may be of any size and
-    a corpus of any length. What is not predicted does not count: this says nothing of recall.
+    Predictions are put into bins by their probability. The error is the mean distance between a bin's
+    share of right entities and its mean probability: 0.05, for example, if entities with a probability
+    of 90 % are right in 85 % of cases. Only predicted entities count, so the error says nothing about
+    recall. Only counts are kept, so batches may be of any size and a corpus of any length.
 
     Args:
-        vocabulary: holds the tags.
-        label_namespace: the vocabulary's namespace of the tags.
-        encoding: how tags spell spans: BIO, IOB1, BIOUL or BMES.
-        num_bins: of equal width, from 0 to 1.
+        vocabulary: Holds the tags.
+        label_namespace: The vocabulary's namespace of the tags.
+        encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES or IOBES.
+        num_bins: The number of bins, of equal width, from 0 to 1.
+
+    Raises:
+        ConfigurationError: If the vocabulary has no tags.
+        ValueError: If a tag is not one of this encoding.
     """
 
     supports_distributed = True
@@ -52,35 +57,37 @@ class CalibrationError(Metric):
         self,
         probabilities: torch.Tensor,
         predictions: torch.Tensor,
-        gold_labels: torch.Tensor,
+        gold_tags: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
     ) -> None:
         """Counts the predicted entities of a batch.
 
-        An entity that holds a token of unknown gold tag, or lies right beside one, does not count.
+        An entity does not count if it contains a token with an unknown gold tag or lies right beside
+        one.
 
         Args:
-            probabilities: (B, T), at the first token of each predicted entity its probability; the
-                others may hold anything.
+            probabilities: (B, T), the probability of each predicted entity at its first token; other
+                places may hold anything.
             predictions: (B, T) int64, indices of predicted tags.
-            gold_labels: (B, T) int64, indices of gold tags, -1 where the tag is not known.
+            gold_tags: (B, T) int64, indices of gold tags, -1 where the tag is unknown; or (B, T, K)
+                bool, the set of tags that each token may have, of which several are unknown.
             mask: (B, T) bool, which tokens are real; all by default.
         """
         if mask is None:
-            mask = torch.ones_like(gold_labels, dtype=torch.bool)
-        stated, predicted, gold, is_real = (
+            mask = torch.ones(gold_tags.shape[:2], dtype=torch.bool, device=gold_tags.device)
+        of_tokens, predicted, gold, is_real = (
             tensor.detach().cpu().numpy()
-            for tensor in (probabilities, predictions, gold_labels, mask)
+            for tensor in (probabilities, predictions, gold_tags, mask)
         )
         predicted, gold = (
-            lay_end_to_end(tags, is_real, self._outside) for tags in (predicted, gold)
+            lay_end_to_end(tags, is_real, self._outside) for tags in (predicted, certain_tags(gold))
         )
         spans, is_right = match_spans(self._tables, predicted, gold)
-        of_spans = stated[rows_and_tokens(spans.starts, is_real.shape[1])]
+        of_spans = of_tokens[rows_and_tokens(spans.starts, is_real.shape[1])]
         self._counts += count_calibration(of_spans, is_right, self._num_bins)
 
     def get_metric(self, reset: bool = False) -> float:
-        """Returns the error since the last reset, of all workers together; 0 without any entity.
+        """Returns the error since the last reset, over all workers; 0 without entities.
 
         Under `distributed` every worker must call this equally often, as AllenNLP's trainer does.
         """
@@ -92,7 +99,7 @@ class CalibrationError(Metric):
     def format_table(self) -> str:
         """Returns the bins as a table to read.
 
-        Like `get_metric`, it is to be called by all workers or none, and before a reset.
+        Call it before a reset. As for `get_metric`, all workers must call it, or none.
         """
         return format_calibration_table(self._all_counts())
 

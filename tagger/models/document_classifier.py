@@ -1,4 +1,4 @@
-"""The document classifier: embed, encode into one vector, a score for each label."""
+"""The document classifier: embedder, encoder to one vector, projection to scores of labels."""
 
 from typing import Any, Dict, List, Optional
 
@@ -10,34 +10,34 @@ from allennlp.modules import Seq2VecEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from tagger.data.fields import tags_in_order
-from tagger.models.scored_model import ScoredModel
+from tagger.models.measured_model import MeasuredModel
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
+from tagger.vocabulary import tags_in_order
 
 
 @Model.register("document_classifier", constructor="from_partial_objects")
-class DocumentClassifier(ScoredModel):
-    """Gives a document its labels, several or none.
+class DocumentClassifier(MeasuredModel):
+    """Gives a document any number of labels.
 
-    A label is predicted where its probability reaches its threshold; the trainer's callback
-    `tune_thresholds` fits these to development data.
+    A label is predicted if its probability reaches its threshold. The trainer's callback
+    `tune_thresholds` fits the thresholds to development data.
 
     Letters: `B` batch, `T` tokens, `C` labels. In a config `encoder` needs no input size.
 
     Args:
-        vocab: holds the labels.
-        text_field_embedder: embeds the tokens.
-        encoder: encodes the embedded tokens into one vector.
-        loss: of labels; binary cross-entropy if left out.
-        dropout: the share of the vector's features that are left out while training.
-        threshold: at which labels are predicted, until tuned.
-        label_namespace: the vocabulary's namespace of the labels.
-        initializer: initialises the parameters.
-        regularizer: penalises the parameters.
+        vocab: The vocabulary with the labels.
+        text_field_embedder: Embeds the tokens.
+        encoder: Encodes the embedded tokens into one vector.
+        loss: The loss of the labels; binary cross-entropy by default.
+        dropout: The share of the vector's features that training steps drop.
+        threshold: The initial threshold of all labels.
+        label_namespace: The vocabulary's namespace of the labels.
+        initializer: Initialises the parameters.
+        regularizer: Penalises the parameters.
 
     Raises:
-        ConfigurationError: if the vocabulary has no labels, or the threshold is no probability.
+        ConfigurationError: If the vocabulary has no labels, or the threshold is no probability.
     """
 
     default_predictor = "document_classifier"
@@ -78,12 +78,12 @@ class DocumentClassifier(ScoredModel):
         initializer: Optional[InitializerApplicator] = None,
         regularizer: Optional[RegularizerApplicator] = None,
     ) -> "DocumentClassifier":
-        """Builds the classifier from a config, with the embedder's size handed on to the encoder."""
+        """Builds the classifier from a config and passes the embedder's size to the encoder."""
         size = text_field_embedder.get_output_dim()
         return cls(
             vocab,
             text_field_embedder,
-            # Encoders of AllenNLP go by one name or another; each ignores those it does not know.
+            # AllenNLP's encoders use one of these names, and ignore unknown ones.
             encoder.construct(input_size=size, input_dim=size, embedding_dim=size),
             loss,
             dropout,
@@ -99,16 +99,16 @@ class DocumentClassifier(ScoredModel):
         labels: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> Dict[str, Any]:
-        """Computes the loss where there are gold labels, and predicts labels.
+        """Computes the loss if there are gold labels, and predicts labels except in training steps.
 
         Args:
-            tokens: the indexed tokens of B documents.
-            labels: (B, C), 1 where the document has the label, 0 where it has not, -1 where unknown.
-            metadata: not used.
+            tokens: The indexed tokens of B documents.
+            labels: (B, C) gold labels: 1 if the document has the label, 0 if not, -1 if unknown.
+            metadata: Not used.
 
         Returns:
-            `loss`, a scalar, the mean over documents, given `labels`; `probabilities`, (B, C), and
-            `predicted_labels`, (B, C) bool.
+            `loss`, a scalar, the mean over documents, if `labels` are given. Except in training steps
+            with `labels`, also `probabilities`, (B, C), and `predicted_labels`, (B, C) bool.
         """
         mask = get_text_field_mask(tokens)
         encoded = self.encoder(self.text_field_embedder(tokens), mask)
@@ -123,11 +123,11 @@ class DocumentClassifier(ScoredModel):
         output["probabilities"] = probabilities
         output["predicted_labels"] = self.thresholds(probabilities)
         if labels is not None:
-            self.thresholds.score(probabilities, labels)
+            self.thresholds.measure(probabilities, labels)
         return output
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
-        """Names the labels: `labels`, a list, and `probabilities` by label, of each document."""
+        """Gives each document a list of `labels`, and `probabilities` by label."""
         if "predicted_labels" in output_dict:
             predicted = output_dict.pop("predicted_labels").tolist()
             output_dict["labels"] = [
@@ -138,5 +138,5 @@ class DocumentClassifier(ScoredModel):
             ]
         return output_dict
 
-    def get_scores(self, reset: bool) -> Dict[str, float]:
+    def get_all_metrics(self, reset: bool) -> Dict[str, float]:
         return self.thresholds.get_metrics(reset)

@@ -1,4 +1,4 @@
-"""The sequence tagger: embed, encode, project to emissions, and a head."""
+"""The sequence tagger: embedder, encoder, projection to emissions, head."""
 
 from typing import Any, Dict, List, Optional
 
@@ -11,38 +11,38 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
-from tagger.data.fields import tags_in_order
-from tagger.label_encoding import complete_tags, infer_encoding
-from tagger.models.scored_model import ScoredModel
+from tagger.models.measured_model import MeasuredModel
 from tagger.modules.heads import TaggingHead
+from tagger.spans import complete_tags, infer_encoding
+from tagger.vocabulary import tags_in_order
 
 LOSS_REDUCTIONS = ("sentence", "token", "sum")
 
 
 @Model.register("sequence_tagger", constructor="from_partial_objects")
-class SequenceTagger(ScoredModel):
-    """Gives every token of a sentence a tag, or with the head `sigmoid` any number of labels.
+class SequenceTagger(MeasuredModel):
+    """Gives each token of a sentence a tag, or any number of labels with the head `sigmoid`.
 
-    Letters: `B` batch, `T` tokens, `K` tags. In a config `encoder` needs no input size, and `head` may
-    be left out: it is then a plain CRF.
+    Letters: `B` batch, `T` tokens, `K` tags. In a config `encoder` needs no input size, and the default
+    `head` is a plain CRF.
 
     Args:
-        vocab: holds the tags.
-        text_field_embedder: embeds the tokens.
-        encoder: encodes the embedded tokens in context.
-        head: turns emissions into a loss and into tags.
-        tag_encoding: how tags spell spans: BIO, IOB1, BIOUL or BMES; `None` derives it from the
-            vocabulary's tags (IOB1 must be named: its tags look like BIO's).
-        label_namespace: the vocabulary's namespace of the tags.
-        loss_reduction: whether a batch's loss is the mean over its sentences (`"sentence"`), the mean
+        vocab: The vocabulary with the tags.
+        text_field_embedder: Embeds the tokens.
+        encoder: Encodes the embedded tokens in context.
+        head: Turns emissions into a loss and into tags.
+        tag_encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES or IOBES. `None` derives it from
+            the vocabulary's tags. IOB1 must be named, because its tags look like BIO tags.
+        label_namespace: The vocabulary's namespace of the tags.
+        loss_reduction: Whether a batch's loss is the mean over its sentences (`"sentence"`), the mean
             over its tokens (`"token"`) or the sum (`"sum"`, as in AllenNLP's CRF tagger). With a
             mean the learning rate does not depend on the batch size.
-        training_metrics: whether to decode and score while training too, which slows it down.
-        initializer: initialises the parameters.
-        regularizer: penalises the parameters.
+        training_metrics: Whether to decode and compute metrics in training steps too, which is slow.
+        initializer: Initialises the parameters.
+        regularizer: Penalises the parameters.
 
     Raises:
-        ConfigurationError: if the vocabulary holds no tags, or an argument does not fit another.
+        ConfigurationError: If the vocabulary holds no tags, or arguments do not fit together.
     """
 
     default_predictor = "sequence_tagger"
@@ -80,7 +80,7 @@ class SequenceTagger(ScoredModel):
         self.tags = tags_in_order(vocab, label_namespace)
         self.tag_encoding = tag_encoding or infer_encoding(self.tags)
         self.projection = torch.nn.Linear(encoder.get_output_dim(), len(self.tags))
-        head.prepare_scores(vocab, label_namespace, self.tag_encoding)
+        head.prepare_metrics(vocab, label_namespace, self.tag_encoding)
         if initializer is not None:
             initializer(self)
 
@@ -98,10 +98,10 @@ class SequenceTagger(ScoredModel):
         initializer: Optional[InitializerApplicator] = None,
         regularizer: Optional[RegularizerApplicator] = None,
     ) -> "SequenceTagger":
-        """Builds the tagger from a config, with sizes and encoding handed on to its parts.
+        """Builds the tagger from a config and passes sizes and the tag encoding to its parts.
 
-        Adds to the vocabulary what its labels' tags lack: a `U-EVENT` that no training sentence holds
-        may yet be predicted, and met in other data.
+        The vocabulary gets all tags of its labels: a `U-EVENT` that is in no training sentence can then
+        be predicted, and other data may contain it.
         """
         embedding_dim = text_field_embedder.get_output_dim()
         tag_encoding = tag_encoding or infer_encoding(tags_in_order(vocab, label_namespace))
@@ -110,7 +110,7 @@ class SequenceTagger(ScoredModel):
         return cls(
             vocab,
             text_field_embedder,
-            # Encoders of AllenNLP go by one name or the other; each ignores the one it does not know.
+            # AllenNLP's encoders use one name or the other, and ignore the unknown one.
             encoder.construct(input_size=embedding_dim, input_dim=embedding_dim),
             head.construct(vocab=vocab, label_namespace=label_namespace, tag_encoding=tag_encoding),
             tag_encoding,
@@ -127,17 +127,18 @@ class SequenceTagger(ScoredModel):
         tags: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> Dict[str, Any]:
-        """Computes the loss where there are gold tags, and predicts tags except while training.
+        """Computes the loss if there are gold tags, and predicts tags except in training steps.
 
         Args:
-            tokens: the indexed tokens of B sentences.
-            tags: (B, T) int64, the gold tags, if known; for the head `sigmoid` (B, T, K).
-            metadata: the words of each sentence under `"words"`, if known.
+            tokens: The indexed tokens of B sentences.
+            tags: Gold tags, if there are any: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set
+                of tags that each token may have. For the head `sigmoid`, gold labels, (B, T, K).
+            metadata: The words of each sentence under `"words"`, if available.
 
         Returns:
-            `loss`, a scalar, given `tags`; and, unless this is a training step without
-            `training_metrics`, what the head predicts, such as `predicted_tags`, (B, T) int64, 0 in the
-            padding, and `mask`, (B, T) bool, and `words`.
+            `loss`, a scalar, if `tags` are given. Except in training steps without `training_metrics`,
+            also the head's predictions, such as `predicted_tags`, (B, T) int64, 0 in the padding;
+            `mask`, (B, T) bool; and `words`.
         """
         mask = get_text_field_mask(tokens)
         emissions = self.emissions(tokens, mask)
@@ -151,24 +152,29 @@ class SequenceTagger(ScoredModel):
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]
         if tags is not None:
-            self.head.score(predictions, tags, mask)
+            self.head.measure(predictions, tags, mask)
         return output
 
     def emissions(self, tokens: TextFieldTensors, mask: torch.Tensor) -> torch.Tensor:
-        """Returns the scores of each tag at each token, (B, T, K); padding is not defined."""
+        """Returns the scores of the tags at each token, (B, T, K); undefined in the padding.
+
+        Args:
+            tokens: The indexed tokens of B sentences.
+            mask: (B, T) bool, false in the padding.
+        """
         return self.projection(self.encoder(self.text_field_embedder(tokens), mask))
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
-        """Replaces what is predicted, if anything, by strings for each sentence: see the head.
+        """Replaces predicted indices by strings, as the head's `make_readable` does.
 
-        Of a CRF, for instance, `predicted_tags` by `tags`.
+        For a CRF, `tags` replace `predicted_tags`.
         """
         if "mask" in output_dict:
             lengths = output_dict.pop("mask").sum(1).tolist()
             output_dict.update(self.head.make_readable(output_dict, lengths))
         return output_dict
 
-    def get_scores(self, reset: bool) -> Dict[str, float]:
+    def get_all_metrics(self, reset: bool) -> Dict[str, float]:
         return self.head.get_metrics(reset)
 
     def get_confusions(self) -> Dict[str, int]:

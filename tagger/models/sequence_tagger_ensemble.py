@@ -1,4 +1,4 @@
-"""Several sequence taggers that decide together."""
+"""An ensemble of sequence taggers."""
 
 import copy
 from typing import List, Optional, cast
@@ -18,36 +18,36 @@ AVERAGES = ("emissions", "marginals")
 
 @Model.register("sequence_tagger_ensemble")
 class SequenceTaggerEnsemble(SequenceTagger):
-    """Averages taggers that were trained on the same data from different seeds, say.
+    """Averages the predictions of taggers, for example of one config trained with several seeds.
 
-    `scripts/make_ensemble.py` makes an archive of one from archives of taggers. There are two averages:
+    `scripts/make_ensemble.py` makes an ensemble's archive of taggers' archives. There are two averages:
 
-    - `"emissions"`, and with them what the heads have learnt: a CRF's transition, start and end scores,
-      the thresholds of labels. As the score of a sequence of tags is linear in these, this is the
-      geometric mean of the members' distributions of sequences, normalised again; the CRF decodes
-      it exactly, and the loss is that of the head.
-    - `"marginals"`: the arithmetic mean of the members' probabilities of each tag at each token. Of
-      CRFs these are exactly the marginals of the mixture of the members' distributions of
-      sequences. That mixture is no chain, so no best sequence is sought: predicted is, among those
-      that the encoding allows, the one with the least expected number of wrong tags (minimum risk).
-      This need not be the best sequence even if all members are the same. The loss is the
-      cross-entropy of the averaged probabilities.
+    - `"emissions"` averages the emissions and what the heads have learnt: a CRF's transition, start and
+      end scores, or the thresholds of labels. The score of a sequence of tags is linear in these, so
+      this is the normalised geometric mean of the members' distributions over sequences. The CRF
+      decodes it exactly, and the loss is the head's.
+    - `"marginals"` averages the members' probabilities of each tag at each token. For CRFs these are the
+      exact marginals of the mixture of the members' distributions over sequences. That mixture is not
+      a chain, so the ensemble does not search for the most probable sequence. It predicts the sequence
+      with the least expected number of wrong tags (minimum risk) among those that the encoding allows.
+      The two may differ even if all members are equal. The loss is the cross-entropy of the averaged
+      probabilities.
 
-    Of the members' settings for decoding, such as `decode_bias`, the first one's hold for all.
+    The first member's settings for decoding, such as `decode_bias`, hold for the ensemble.
 
     Letters: `B` batch, `T` tokens, `K` tags.
 
     Args:
-        vocab: of all members.
-        members: sequence taggers with heads that are alike.
+        vocab: The vocabulary of all members.
+        members: Sequence taggers whose heads have the same type and shapes.
         average: `"emissions"` or `"marginals"`.
 
     Raises:
-        ConfigurationError: if `average` is none of these, or the members do not go together.
+        ConfigurationError: If `average` is unknown, or the members do not fit together.
     """
 
     def __init__(self, vocab: Vocabulary, members: List[Model], average: str) -> None:
-        # The parts that make a single tagger's emissions are the members'.
+        # An ensemble has no embedder, encoder or projection of its own.
         super(SequenceTagger, self).__init__(vocab)
         if average not in AVERAGES:
             raise ConfigurationError(
@@ -66,11 +66,11 @@ class SequenceTaggerEnsemble(SequenceTagger):
             decoder = self.head.decoder
             self.head = MixtureHead(vocab, self.label_namespace, self.tag_encoding)
             self.head.decoder = decoder
-            self.head.prepare_scores(vocab, self.label_namespace, self.tag_encoding)
+            self.head.prepare_metrics(vocab, self.label_namespace, self.tag_encoding)
         self.members = torch.nn.ModuleList(taggers)
 
     def emissions(self, tokens: TextFieldTensors, mask: torch.Tensor) -> torch.Tensor:
-        """Returns what the ensemble's head turns into the averages, (B, T, K)."""
+        """Returns the scores from which the ensemble's head computes the averages, (B, T, K)."""
         # (members, B, T, K)
         emissions = torch.stack(
             [cast(SequenceTagger, member).emissions(tokens, mask) for member in self.members]
@@ -88,15 +88,15 @@ class SequenceTaggerEnsemble(SequenceTagger):
 
 
 class MixtureHead(SoftmaxHead):
-    """Decodes log-probabilities of tags to the legal tags of which the fewest are expected to be wrong.
+    """Decodes log-probabilities of tags to the legal sequence with the fewest expected wrong tags.
 
-    A mixture of chains is no chain. Its tags' marginals are exact; the probability of an entity is that
-    of the chain of these marginals, without transition scores, which is an approximation.
+    A mixture of chains is not a chain. The marginals of its tags are exact. The probability of an entity
+    is approximate: it is computed in a chain with these marginals and without transition scores.
 
     Args:
-        vocab: holds the tags.
-        label_namespace: the vocabulary's namespace of the tags.
-        tag_encoding: the encoding of the tags, `None` if they spell no spans.
+        vocab: The vocabulary with the tags.
+        label_namespace: The vocabulary's namespace of the tags.
+        tag_encoding: How tags spell spans; `None` if they spell none.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ def _checked(members: List[Model]) -> List[SequenceTagger]:
     for index, member in enumerate(members):
         if not isinstance(member, SequenceTagger):
             raise ConfigurationError(
-                f"`members` must be of type `sequence_tagger`; number {index} is a "
+                f"`members` must be of type `sequence_tagger`; got number {index}, a "
                 f"`{type(member).__name__}`"
             )
         taggers.append(member)
@@ -129,18 +129,18 @@ def _checked(members: List[Model]) -> List[SequenceTagger]:
 
 
 def _mean_head(heads: List[TaggingHead]) -> TaggingHead:
-    """A copy of the first head with the mean of all heads' parameters and buffers.
+    """Returns a copy of the first head with the means of all heads' parameters and buffers.
 
-    When an archive is loaded, its weights take the place of these.
+    When an archive is loaded, its weights replace these.
     """
     states = [head.state_dict() for head in heads]
     shapes = [{name: value.shape for name, value in state.items()} for state in states]
     for index, head in enumerate(heads):
         if type(head) is not type(heads[0]) or shapes[index] != shapes[0]:
             raise ConfigurationError(
-                f"`members` must have heads that are alike; that of number {index}, a "
-                f"`{type(head).__name__}`, has not the parameters of the first, a "
-                f"`{type(heads[0]).__name__}`"
+                f"`members` must have heads of the same type and shapes; number {index} has a "
+                f"`{type(head).__name__}`, which differs from the `{type(heads[0]).__name__}` of the "
+                f"first"
             )
     mean = copy.deepcopy(heads[0])
     mean.load_state_dict(

@@ -1,4 +1,4 @@
-"""How tags are chosen by the scores of a linear chain, as a user may set it after training."""
+"""How tags are chosen from the scores of a linear chain, with settings to change after training."""
 
 import math
 from typing import Dict, List, Optional, Sequence
@@ -7,35 +7,35 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from tagger.did_you_mean import did_you_mean
-from tagger.label_encoding import labels_opened
 from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
+from tagger.spans import labels_opened
 
-#: What is sought: the most probable sequence, or the one with the fewest tags expected to be wrong.
+#: Which sequence to predict: the most probable one, or the one with the fewest expected wrong tags.
 DECODINGS = ("viterbi", "minimum_risk")
 
 
 class ChainDecoder(torch.nn.Module):
     """Chooses the tags of sequences whose scores are linear chains.
 
-    None of its settings takes part in training or changes a probability: they are what users turn
-    afterwards, and `allennlp tune-decoding` fits to development data.
+    No setting takes part in training or changes a probability. Users change the settings after training,
+    or `allennlp tune-decoding` fits them to development data.
 
     Letters: `B` batch, `T` tokens, `K` tags.
 
     Args:
-        tags: all tags, in the order of their indices.
-        tag_encoding: how they spell spans; `None` if they spell none.
-        decode_bias: for labels, in nats, what is added to the emissions of the tags that open their
-            spans (Minkov et al. 2006, section 3), so once for each span: above 0 more spans of the
-            label are predicted, below 0 fewer. Where tags spell no spans it is added to the tag.
-        entity_thresholds: for labels, the probability that an entity must reach to be predicted (after
-            Culotta & McCallum 2004). The tags of others become `O`.
-        decoding: `"viterbi"`, the most probable sequence of tags; or `"minimum_risk"`, the sequence,
-            among the possible ones, of whose tags the most are expected to be right.
+        tags: All tags, in the order of their indices.
+        tag_encoding: How the tags spell spans; `None` for plain labels.
+        decode_bias: A number of nats by label, which is added to the emissions of the tags that open a
+            span of the label (Minkov et al. 2006, section 3), so once for each span. Above 0, more spans
+            of the label are predicted; below 0, fewer. A plain label has it added to its own emissions.
+        entity_thresholds: By label, the probability that an entity must reach to be predicted (after
+            Culotta & McCallum 2004). The tags of other entities become `O`.
+        decoding: `"viterbi"` for the most probable sequence of tags, or `"minimum_risk"` for the
+            possible sequence with the most expected right tags.
 
     Raises:
-        ConfigurationError: if a label is unknown, a number out of range, `decoding` none of these, or
-            the tags cannot do what is asked of them.
+        ConfigurationError: If a label is unknown, a number is out of range, `decoding` is none of these,
+            or a setting does not fit the tags.
     """
 
     bias: torch.Tensor
@@ -66,10 +66,10 @@ class ChainDecoder(torch.nn.Module):
         self.register_buffer("bias", bias, persistent=False)
 
     def forward(self, scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
-        """The best tags with the bias, before any entity is held against its threshold.
+        """Returns the best tags with the bias, but without the thresholds of entities.
 
         Args:
-            scores: of B sequences over K tags.
+            scores: The scores of B sequences over K tags.
             mask: (B, T) bool, right-padded.
 
         Returns:
@@ -85,23 +85,23 @@ class ChainDecoder(torch.nn.Module):
         return emissions + self.bias
 
     def thresholds(self, labels: List[str]) -> List[float]:
-        """Returns the threshold of each of these labels, 0 where there is none."""
+        """Returns the threshold of each of these labels, 0 by default."""
         return [self.entity_thresholds.get(label, 0.0) for label in labels]
 
 
 def expected_right(scores: ChainScores, marginals: torch.Tensor) -> ChainScores:
-    """Scores under which a path's score is the expected number of its tags that are right.
+    """Returns scores under which a path's score is its expected number of right tags.
 
     Args:
-        scores: of a chain; the paths that are impossible in it, by a transition, a start or an end of
-            -inf, stay so.
+        scores: The scores of a chain. Paths that are impossible in it, because a transition, a start or
+            an end is -inf, stay impossible.
         marginals: (B, T, K), the probability of each tag at each token.
     """
 
     def possible(values: torch.Tensor) -> torch.Tensor:
         return torch.zeros_like(values).masked_fill(values == -torch.inf, -torch.inf)
 
-    # In float64: the sum over a long chain shall not drown small differences.
+    # In float64, because the sum over a long chain would drown small differences.
     return ChainScores(
         marginals.double(),
         possible(scores.transitions),
@@ -111,7 +111,7 @@ def expected_right(scores: ChainScores, marginals: torch.Tensor) -> ChainScores:
 
 
 def _labels_opened(tags: Sequence[str], tag_encoding: Optional[str]) -> List[str]:
-    """The label that each tag opens: empty if none, `_` for spans without a label, as in the scores."""
+    """Returns the label that each tag opens, empty if none, `_` (as in metrics) if it has no name."""
     opened = labels_opened(tags, tag_encoding)
     return ["" if label is None else label or "_" for label in opened]
 

@@ -24,21 +24,21 @@ class ConditionalRandomField(torch.nn.Module):
     """A linear-chain CRF, a drop-in for `allennlp.modules.ConditionalRandomField`.
 
     With default arguments the signatures, the parameters' names and the numbers are AllenNLP's, so
-    that trained weights move both ways. Deviations: a mask with a hole is refused instead of
-    mis-scored (an unknown tag, which such holes are used for, is -1), and so is a tag out of range; a
-    path that the constraints forbid scores -inf.
+    trained weights move both ways. There are three deviations. A mask with a hole is refused instead of
+    mis-scored; for an unknown tag, which such holes often stand for, give -1. A tag out of range is
+    refused. A path that the constraints forbid scores -inf.
 
     Args:
         num_tags: K, the number of tags.
-        constraints: the allowed transitions `(from, to)`, with K for the start and K + 1 for the end
-            of a sequence, as `tagger.label_encoding.allowed_transitions` lists them. They act on
+        constraints: The allowed transitions `(from, to)`, with K for the start and K + 1 for the end
+            of a sequence, as `tagger.spans.allowed_transitions` lists them. They act on
             decoding. `None` allows all.
-        include_start_end_transitions: whether starting and ending with a tag have scores of their own.
-        weighting: weights the tags in training; `None` for the plain likelihood.
-        constrain_training: whether the constraints also act on the likelihood and the marginals.
+        include_start_end_transitions: Whether there are scores for starting and ending with a tag.
+        weighting: Weights the tags in training; `None` for the plain likelihood.
+        constrain_training: Whether the constraints also act on the likelihood and the marginals.
 
     Raises:
-        ConfigurationError: if an argument does not fit `num_tags`.
+        ConfigurationError: If an argument does not fit `num_tags`, or `weighting` is no `TagWeighting`.
     """
 
     def __init__(
@@ -52,6 +52,11 @@ class ConditionalRandomField(torch.nn.Module):
         super().__init__()
         if num_tags < 1:
             raise ConfigurationError(f"`num_tags` must be at least 1; got {num_tags}")
+        if not (weighting is None or isinstance(weighting, TagWeighting)):
+            raise ConfigurationError(
+                f"`weighting` must be a `TagWeighting` or `None`; got {weighting!r}; build one, such as "
+                f"`TagWeighting.by_name('chain')(tag_weights=[...])`"
+            )
         tag_weights = None if weighting is None else weighting.tag_weights
         if tag_weights is not None and len(tag_weights) != num_tags:
             raise ConfigurationError(
@@ -63,7 +68,7 @@ class ConditionalRandomField(torch.nn.Module):
         self.weighting = weighting
         self.constrain_training = constrain_training
         self.transitions = torch.nn.Parameter(torch.empty(num_tags, num_tags))
-        # A parameter in this place, not a buffer, because AllenNLP's checkpoints have it so.
+        # A parameter instead of a buffer, and in this place, because AllenNLP's is.
         self._constraint_mask = torch.nn.Parameter(
             _constraint_mask(num_tags, constraints), requires_grad=False
         )
@@ -88,13 +93,13 @@ class ConditionalRandomField(torch.nn.Module):
             inputs: (B, T, K), emission scores.
             tags: (B, T) int64, the gold tags, -1 where unknown; or (B, T, K) bool, the set of tags that
                 each token may have.
-            mask: (B, T) bool, right-padded; `None` where every token is real.
+            mask: (B, T) bool, right-padded; `None` if every token is real.
 
         Returns:
             A scalar, to be maximised.
 
         Raises:
-            ValueError: if shapes do not fit, `mask` has a hole, a tag is out of range, or
+            ValueError: If shapes do not fit, `mask` has a hole, a tag is out of range, or
                 `constrain_training` forbids a gold path.
         """
         return self.log_likelihood(inputs, tags, mask).sum()
@@ -130,7 +135,7 @@ class ConditionalRandomField(torch.nn.Module):
 
         Args:
             logits: (B, T, K), emission scores.
-            mask: (B, T) bool, right-padded; `None` where every token is real.
+            mask: (B, T) bool, right-padded; `None` if every token is real.
 
         Returns:
             The paths, (B, T) int64, 0 in the padding, and their scores, (B,), -inf where the
@@ -144,17 +149,17 @@ class ConditionalRandomField(torch.nn.Module):
         mask: Optional[torch.Tensor] = None,
         top_k: Optional[int] = None,
     ) -> Union[List[ScoredPath], List[List[ScoredPath]]]:
-        """The best path, or the `top_k` best, as lists.
+        """The best path, or the `top_k` best paths, as lists.
 
         Args:
             logits: (B, T, K), emission scores.
-            mask: (B, T) bool, right-padded; `None` where every token is real.
-            top_k: how many paths; `None` for the best one alone.
+            mask: (B, T) bool, right-padded; `None` if every token is real.
+            top_k: How many paths; `None` for the best one alone.
 
         Returns:
             For each sequence its `(path, score)` or, with `top_k`, a list of at most `top_k` of them,
-            best first. Paths end where the mask ends. Where the constraints allow no path, the score
-            is -inf and the path meaningless.
+            best first. Paths end where the mask ends. If the constraints allow no path, the score is
+            -inf and the path means nothing.
         """
         lengths = checked_lengths(self._mask(logits, mask), logits)
         paths, path_scores = k_best_decode(self.decoding_scores(logits), lengths, k=top_k or 1)
@@ -169,7 +174,7 @@ class ConditionalRandomField(torch.nn.Module):
         return [row[:1] + [best for best in row[1:] if best[1] > -torch.inf] for row in k_best]
 
     def decoding_scores(self, logits: torch.Tensor) -> ChainScores:
-        """The chain that decoding sees: what the constraints forbid scores -inf.
+        """The chain that decoding uses: forbidden transitions score -inf.
 
         Args:
             logits: (B, T, K), emission scores.
@@ -192,7 +197,7 @@ class ConditionalRandomField(torch.nn.Module):
         return ChainScores(emissions, self.transitions, zeros, zeros)
 
     def _constrained(self, scores: ChainScores) -> ChainScores:
-        """`scores` with -inf where the constraints forbid."""
+        """`scores` with -inf for the transitions that the constraints forbid."""
         start_tag, end_tag = self.num_tags, self.num_tags + 1
         is_forbidden = self._constraint_mask == 0
         return scores._replace(
@@ -207,8 +212,8 @@ class ConditionalRandomField(torch.nn.Module):
         forbidden = (log_likelihoods == -torch.inf).nonzero()
         if len(forbidden):
             raise ValueError(
-                f"`constraints` forbid the gold tags of row {int(forbidden[0])}, so that they cannot "
-                f"be learnt; correct the tags, or set `constrain_training` to false"
+                f"`constraints` forbid the gold tags of row {int(forbidden[0])}, so training cannot "
+                f"learn them; correct the tags, or set `constrain_training` to false"
             )
 
     @staticmethod

@@ -1,6 +1,6 @@
-"""The thresholds at which labels are predicted, their scores, and their tuning."""
+"""The thresholds at which labels are predicted, their metrics, and their tuning."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 import torch.distributed
@@ -8,27 +8,29 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
-from tagger.metrics import MultiLabelScores
-from tagger.modules.counted_labels import CountedLabels
-from tagger.threshold_tuning import TuningTarget, check_tuning_target, tune_thresholds
+from tagger.metrics import MultiLabelMetrics
+from tagger.training_counts import CountedLabels
+from tagger.vocabulary import tags_in_order
+
+#: Finds thresholds, (C,), from probabilities, (N, C), and gold labels, (N, C).
+ThresholdTuner = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class LabelThresholds(torch.nn.Module):
-    """Decides from probabilities which labels items have, and scores the decisions.
+    """Decides from probabilities which labels items have, and measures the decisions.
 
-    For any model whose items, tokens or whole texts, may have several labels. The thresholds are a
-    buffer, saved with the model. Between `start_tuning` and `stop_tuning`, which the trainer's callback
-    `tune_thresholds` calls, each pass over development data ends with thresholds tuned to it, and its
-    scores are theirs.
+    It serves any model whose items, tokens or whole texts, may have several labels. The thresholds are a
+    buffer, saved with the model. The trainer's callback `tune_thresholds` calls `start_tuning` and
+    `stop_tuning`. In between, thresholds are tuned at the end of each pass over development data, and
+    the metrics of the pass are those of the tuned thresholds.
 
     Args:
-        vocab: holds the labels.
-        label_namespace: the vocabulary's namespace of the labels.
-        threshold: of every label, until tuned.
+        vocab: Holds the labels.
+        label_namespace: The vocabulary's namespace of the labels.
+        threshold: The threshold of every label, until tuned.
 
     Raises:
-        ConfigurationError: if the vocabulary has no labels, or the threshold is no probability.
+        ConfigurationError: If the vocabulary has no labels, or the threshold is not a probability.
     """
 
     thresholds: torch.Tensor
@@ -43,88 +45,76 @@ class LabelThresholds(torch.nn.Module):
             )
         num_labels = len(tags_in_order(vocab, label_namespace))
         self.register_buffer("thresholds", torch.full((num_labels,), threshold))
-        # For the scores of frequent and of rare labels.
+        # For the metrics of frequent and of rare labels.
         self.counts = CountedLabels(vocab=vocab, label_namespace=label_namespace)
-        self._scores = MultiLabelScores(vocab, label_namespace)
-        self._target: Optional[TuningTarget] = None
-        self._least_positives = 1
+        self._metrics = MultiLabelMetrics(vocab, label_namespace)
+        self._tuner: Optional[ThresholdTuner] = None
         self._seen: List[Tuple[torch.Tensor, torch.Tensor]] = []
 
     def forward(self, probabilities: torch.Tensor) -> torch.Tensor:
-        """Returns which labels are predicted, (..., C) bool, from their probabilities, (..., C)."""
+        """Returns which labels are predicted, (..., C) bool, given their probabilities, (..., C)."""
         return probabilities >= self.thresholds
 
-    def start_tuning(self, target: TuningTarget, least_positives: int = 1) -> None:
-        """Starts to tune to what is scored outside training.
+    def start_tuning(self, tuner: ThresholdTuner) -> None:
+        """Starts to tune the thresholds to the data of each pass that is not training.
 
         Args:
-            target: as for `tune_thresholds`, as is `least_positives`.
-            least_positives: how many items must have a label for its threshold to be tuned.
-
-        Raises:
-            ConfigurationError: if the target is not known.
+            tuner: Finds the thresholds, for instance `tagger.tuning.tune_thresholds`.
         """
-        check_tuning_target(target)
-        self._target = target
-        self._least_positives = least_positives
+        self._tuner = tuner
 
     def stop_tuning(self) -> None:
-        """Leaves the thresholds from now on as they are."""
-        self._target = None
+        """Leaves the thresholds unchanged from now on."""
+        self._tuner = None
         self._seen.clear()
 
-    def score(
+    def measure(
         self,
         probabilities: torch.Tensor,
-        targets: torch.Tensor,
+        gold_labels: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
     ) -> None:
-        """Scores a batch.
+        """Adds a batch to the metrics.
 
         Args:
             probabilities: (..., C).
-            targets: (..., C), 1 where the item has the label, 0 where it has not, -1 where that is
-                unknown and does not count.
+            gold_labels: (..., C), 1 if the item has the label, 0 if it does not, -1 if that is unknown
+                and does not count.
             mask: (...) bool, which items are real; all by default.
         """
         if mask is None:
-            mask = torch.ones_like(targets[..., 0], dtype=torch.bool)
-        self._scores(self(probabilities), targets, mask, probabilities)
+            mask = torch.ones_like(gold_labels[..., 0], dtype=torch.bool)
+        self._metrics(self(probabilities), gold_labels, mask, probabilities)
         if self._is_tuning():
-            seen = probabilities.detach()[mask].float(), targets[mask].to(torch.int8)
+            seen = probabilities.detach()[mask].float(), gold_labels[mask].to(torch.int8)
             self._seen.append((seen[0].cpu(), seen[1].cpu()))
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """Returns the scores since the last reset, as `MultiLabelScores` does.
+        """Returns the metrics since the last reset, see `MultiLabelMetrics`.
 
-        While tuning, a reset, the end of a pass over development data, tunes the thresholds first, and
-        the scores are those of the tuned ones.
+        A reset is the end of a pass over development data. While tuning, a reset first tunes the
+        thresholds, and the metrics are those of the tuned thresholds.
         """
         if reset and self._is_tuning():
             self._tune()
-        if self.counts.is_counted():
-            self._scores.label_counts = self.counts.label_counts.tolist()
-        return self._scores.get_metric(reset)
+        if self.counts.are_known():
+            self._metrics.label_counts = self.counts.label_counts.tolist()
+        return self._metrics.get_metric(reset)
 
     def _is_tuning(self) -> bool:
-        return self._target is not None and not self.training
+        return self._tuner is not None and not self.training
 
     def _tune(self) -> None:
         empty = torch.empty(0, len(self.thresholds))
-        probabilities, targets = (
+        probabilities, gold_labels = (
             torch.cat(parts) for parts in zip((empty, empty.to(torch.int8)), *self._seen)
         )
         self._seen.clear()
-        assert self._target is not None
-        tuned = tune_thresholds(
-            _of_all_workers(probabilities),
-            _of_all_workers(targets),
-            self._target,
-            least_positives=self._least_positives,
-        )
+        assert self._tuner is not None
+        tuned = self._tuner(_of_all_workers(probabilities), _of_all_workers(gold_labels))
         self.thresholds.copy_(tuned)
-        self._scores.reset()
-        self._scores(probabilities >= tuned, targets, probabilities=probabilities)
+        self._metrics.reset()
+        self._metrics(probabilities >= tuned, gold_labels, probabilities=probabilities)
 
 
 def _of_all_workers(share: torch.Tensor) -> torch.Tensor:

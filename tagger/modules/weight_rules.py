@@ -1,20 +1,23 @@
-"""Rules that derive a weight for each class from how often it occurs in training.
+"""Rules that derive class weights from how often each class occurs in training.
 
 Letters: `K` classes, `n_k` the count of class k, `N` the sum of all counts.
 """
 
 from typing import List, Sequence
 
+import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
+
+from tagger.training_counts import inverse_effective_number
 
 
 class WeightRule(Registrable):
     """Weights classes by their counts: the rarer a class, the larger its weight.
 
-    A subclass says how weights compare. All are scaled so that an average training item weighs 1,
-    `sum_k n_k w_k = N`: the size of a loss, and with it the learning rate, keep their meaning. A class
-    that does not occur weighs 1.
+    A subclass implements `relative_weight`. The weights are then scaled so that an average training
+    item weighs 1, `sum_k n_k w_k = N`. So the loss keeps its size, and the learning rate its meaning. A
+    class that does not occur weighs 1.
     """
 
     def __call__(self, counts: Sequence[int]) -> List[float]:
@@ -28,8 +31,8 @@ class WeightRule(Registrable):
         """
         if min(counts, default=0) < 0 or not any(counts):
             raise ValueError(
-                f"`counts` must say how often each class occurs in training, and one has to; got "
-                f"{list(counts)}; check that the training data are labelled"
+                f"`counts` must say how often each class occurs in training, at least one of them more "
+                f"than 0 times; got {list(counts)}; check that the training data are labelled"
             )
         relative = [self.relative_weight(count) if count else 0.0 for count in counts]
         scale = sum(counts) / sum(count * weight for count, weight in zip(counts, relative))
@@ -42,7 +45,7 @@ class WeightRule(Registrable):
 
 @WeightRule.register("balanced")
 class BalancedWeightRule(WeightRule):
-    """All classes that occur weigh the same in sum: `w_k = N / (K n_k)`, `K` of these alone.
+    """All `K` classes that occur have the same total weight: `w_k = N / (K n_k)`.
 
     Example:
         >>> BalancedWeightRule()([6, 3, 0])
@@ -55,7 +58,7 @@ class BalancedWeightRule(WeightRule):
 
 @WeightRule.register("inverse_sqrt")
 class InverseSqrtWeightRule(WeightRule):
-    """`w_k` proportional to `1 / sqrt(n_k)`, half way from equal weights to `balanced`.
+    """`w_k` proportional to `1 / sqrt(n_k)`, halfway from equal weights to `balanced`.
 
     Example:
         >>> InverseSqrtWeightRule()([16, 4, 4, 0])
@@ -70,15 +73,15 @@ class InverseSqrtWeightRule(WeightRule):
 class EffectiveNumberWeightRule(WeightRule):
     """`w_k` proportional to `(1 - beta) / (1 - beta**n_k)`, one over the effective number of items.
 
-    After Cui et al. 2019, "Class-balanced loss based on effective number of samples", equation 2;
-    deviating, they scale weights to a sum of K. From equal weights (`beta` near 0) to `balanced`
-    (near 1): counts well above `1 / (1 - beta)` weigh the same.
+    After Cui et al. 2019, "Class-balanced loss based on effective number of samples", equation 2.
+    Deviation: they scale the weights to a sum of K. With `beta` near 0 the weights are equal, with
+    `beta` near 1 as under `balanced`. Counts far above `1 / (1 - beta)` weigh the same.
 
     Args:
-        beta: above 0 and below 1.
+        beta: Above 0 and below 1.
 
     Raises:
-        ConfigurationError: If it is not.
+        ConfigurationError: If `beta` is out of range.
 
     Example:
         >>> [round(weight, 3) for weight in EffectiveNumberWeightRule(beta=0.5)([3, 1, 0])]
@@ -88,17 +91,17 @@ class EffectiveNumberWeightRule(WeightRule):
     def __init__(self, beta: float = 0.999) -> None:
         if not 0 < beta < 1:
             raise ConfigurationError(
-                f"`beta` must be above 0 and below 1; got {beta}; with 0.999 all counts beyond some "
-                "thousand weigh alike"
+                f"`beta` must be above 0 and below 1; got {beta}; with 0.999 all counts of several "
+                "thousand and more weigh alike"
             )
         self.beta = beta
 
     def relative_weight(self, count: int) -> float:
-        return (1 - self.beta) / (1 - self.beta**count)
+        return inverse_effective_number(torch.tensor(count).double(), self.beta).item()
 
 
 def format_weights(names: Sequence[str], counts: Sequence[int], weights: Sequence[float]) -> str:
-    """Returns the name, count and weight of each class as a table to read.
+    """Returns a readable table of the name, count and weight of each class.
 
     Example:
         >>> print(format_weights(["O", "B-PER"], [60, 30], [0.75, 1.5]))

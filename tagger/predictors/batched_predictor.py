@@ -1,6 +1,7 @@
-"""What the predictors share: batches of like length out of many inputs."""
+"""The base of all predictors: it predicts many inputs in batches of similar length."""
 
 import gc
+import json
 import weakref
 from typing import Any, Callable, Dict, List
 
@@ -15,33 +16,38 @@ from allennlp.predictors import Predictor
 
 from tagger.data.data_loaders.batch_order import batches_within
 from tagger.data.data_loaders.columns import collect_columns
-from tagger.kernels.threads import run_side_by_side
 from tagger.predictors.throughput import Throughput
+from tagger.threads import run_side_by_side
 
-#: On a CPU with as many cores, where a batch takes some megabytes.
+#: How many batches are predicted at the same time on a CPU with as many cores; each takes a few MB.
 _PARTS_AT_ONCE = 8
 
 
 class BatchedPredictor(Predictor):
-    """Predicts as many inputs as it is given at once, in batches of like length.
+    """Predicts any number of inputs in batches of similar length.
 
-    So `--batch-size` of `allennlp predict` says how many lines are read, sorted by length, predicted and
-    written before the next are read; memory does not grow with the file. Predictions come in the order
-    of the inputs. On a CPU up to eight batches are predicted side by side, and share PyTorch's threads.
-    The log says from time to time, and in the end, how many there were in a second.
+    `allennlp predict` reads `--batch-size` lines, sorts them by length, predicts them and writes the
+    predictions before it reads on, so memory does not grow with the file. Predictions keep the order of
+    the inputs. On a CPU up to eight batches are predicted at the same time; they share PyTorch's
+    threads. The speed is logged from time to time and at the end.
 
     Args:
-        model: whose instances have a `TextField` named `tokens`.
-        dataset_reader: makes these instances.
-        frozen: whether the model is in evaluation mode.
-        batch_tokens: how many tokens a batch has at most, its padding included.
+        model: Takes instances with a `TextField` named `tokens`.
+        dataset_reader: Makes these instances.
+        frozen: Whether to put the model into evaluation mode.
+        batch_tokens: The largest number of tokens in a batch, padding included.
+        plain: Whether every input line is text, even if it looks like JSON.
 
     Raises:
-        ConfigurationError: if `batch_tokens` is not positive.
+        ConfigurationError: If `batch_tokens` is not positive.
     """
 
-    #: The field of what is to be predicted, which is left out even where it is known.
-    gold = "tags"
+    #: The field with the gold annotation. The predictor removes it from instances that have one.
+    gold_field = "tags"
+    #: The key of the text in a JSON object.
+    text_key = "sentence"
+    #: What an input line may be, as in error messages.
+    line_formats = 'plain text, {"sentence": "..."} or {"tokens": ["...", "..."]}'
 
     def __init__(
         self,
@@ -49,16 +55,44 @@ class BatchedPredictor(Predictor):
         dataset_reader: DatasetReader,
         frozen: bool = True,
         batch_tokens: int = 2048,
+        plain: bool = False,
     ) -> None:
         super().__init__(model, dataset_reader, frozen)
         if batch_tokens < 1:
             raise ConfigurationError(f"`batch_tokens` must be at least 1; got {batch_tokens}")
         self._batch_tokens = batch_tokens
+        self._plain = plain
         self._throughput = Throughput()
-        # What is loaded by now stays; Python need not search it for garbage again and again.
+        # The model and its libraries stay loaded, so Python need not search them for garbage.
         gc.freeze()
-        # The command `predict` does not tell when it is done.
+        # The command `predict` gives no sign when it is done.
         weakref.finalize(self, self._throughput.log)
+
+    def load_line(self, line: str) -> JsonDict:
+        """Reads an input line: a JSON object or plain text.
+
+        Raises:
+            ValueError: If the line is JSON but no object, or starts with a brace but is no JSON.
+        """
+        # The first line of a file may start with a byte order mark.
+        line = line.removeprefix("\ufeff").strip()
+        if self._plain:
+            return {self.text_key: line}
+        try:
+            inputs = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            if line.startswith("{"):
+                raise ValueError(
+                    f"`line` starts with a brace but is no JSON object ({error}); give "
+                    f"{self.line_formats}: {line[:200]}"
+                ) from error
+            return {self.text_key: line}
+        if not isinstance(inputs, dict):
+            raise ValueError(
+                f"`line` is JSON but no object; give {self.line_formats}, or set `plain` to take every "
+                f"line as text: {line[:200]}"
+            )
+        return inputs
 
     def predict_instance(self, instance: Instance) -> JsonDict:
         """Predicts one instance of the dataset reader."""
@@ -71,12 +105,15 @@ class BatchedPredictor(Predictor):
     def _in_parts(
         self, predict: Callable[..., List[JsonDict]], instances: List[Instance], *others: List[Any]
     ) -> List[JsonDict]:
-        """Predicts in parts of a batch's size, on a CPU side by side.
+        """Predicts instances in parts of at most one batch each, on a CPU several at the same time.
 
         Args:
-            predict: predicts a part.
-            instances: of which some are given to it.
-            *others: as many things, which belong to them and are given to it too.
+            predict: Predicts one part. It takes a list of instances, and one list for each of `others`.
+            instances: All instances.
+            *others: Lists parallel to `instances`, split in the same way.
+
+        Returns:
+            One prediction per instance, in their order.
         """
         self._throughput.start()
         num_tokens = np.array([len(instance["tokens"]) for instance in instances])
@@ -95,9 +132,9 @@ class BatchedPredictor(Predictor):
         return predictions
 
     def _predict_part(self, instances: List[Instance]) -> List[JsonDict]:
-        """What the model says of instances so few that their tokens fit into a batch."""
+        """Predicts instances whose tokens fit into one batch."""
         columns = collect_columns(map(self._indexed, instances))
-        # Of each instance; in word pieces, which are more than tokens, they may not fit into one batch.
+        # Word pieces may be more than tokens and need more than one batch. (N,) lengths of instances.
         lengths = np.max([column.lengths() for column in columns.values()], axis=0)
         predictions: List[JsonDict] = [{} for _ in instances]
         for indices in batches_within(lengths, self._batch_tokens):
@@ -109,16 +146,16 @@ class BatchedPredictor(Predictor):
 
     def _indexed(self, instance: Instance) -> Instance:
         self._dataset_reader.apply_token_indexers(instance)
-        known = {name: field for name, field in instance.items() if name != self.gold}
-        instance = Instance(known)
+        inputs = {name: field for name, field in instance.items() if name != self.gold_field}
+        instance = Instance(inputs)
         instance.index_fields(self._model.vocab)
         return instance
 
     def _outputs(self, batch: Dict[str, Any]) -> Dict[str, List[Any]]:
-        """What the model says of a batch: by name, a list of one entry for each instance."""
+        """Runs the model on a batch; returns a list with one entry per instance for each output."""
         device = self._model._get_prediction_device()
         with torch.inference_mode():
-            # AllenNLP moves word by word what is not a tensor, even if there is nothing to move.
+            # On a CPU nothing needs to move, and AllenNLP would look at every word of the metadata.
             outputs = self._model(**(move_to_device(batch, device) if device >= 0 else batch))
             outputs = self._model.make_output_human_readable(outputs)
         return {

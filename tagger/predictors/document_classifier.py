@@ -1,4 +1,4 @@
-"""Gives labels to new documents."""
+"""Labels new documents."""
 
 import json
 
@@ -13,32 +13,18 @@ from tagger.predictors.batched_predictor import BatchedPredictor
 class DocumentClassifierPredictor(BatchedPredictor):
     """Labels documents.
 
-    A line of input is plain text, or a JSON object with a `text`. Each prediction is a JSON object with
-    `labels`, a list, and `probabilities`, an object from labels to numbers.
-
-    Args: those of `BatchedPredictor`.
+    An input line is plain text or a JSON object with a `text`. Each prediction is a JSON object with
+    `labels`, a list, and `probabilities`, an object that maps labels to numbers. The arguments are those
+    of `BatchedPredictor`.
     """
 
-    gold = "labels"
-
-    def load_line(self, line: str) -> JsonDict:
-        """Reads a line of input: a JSON object, or else plain text.
-
-        Raises:
-            ValueError: if a JSON object has no text.
-        """
-        try:
-            document = json.loads(line)
-        except ValueError:
-            document = None
-        if not isinstance(document, dict):
-            return {"text": line.strip()}
-        if not isinstance(document.get("text"), str):
-            raise ValueError(
-                f"a line of input must be plain text, or a JSON object with a `text`; got "
-                f"{line.strip()!r}"
-            )
-        return document
+    gold_field = "labels"
+    text_key = "text"
+    line_formats = 'plain text or {"text": "..."}'
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        if not isinstance(json_dict.get("text"), str):
+            raise ValueError(
+                f"`inputs` must hold `text`, a string; got {json.dumps(json_dict)[:200]}"
+            )
         return self._dataset_reader.text_to_instance(json_dict["text"])

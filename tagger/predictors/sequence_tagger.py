@@ -1,4 +1,4 @@
-"""Tags new text: raw, split into tokens, or in a file that the dataset reader can read."""
+"""Tags new sentences: raw text, lists of tokens, or files that the dataset reader reads."""
 
 import itertools
 import json
@@ -11,23 +11,23 @@ from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from tagger.label_encoding import tags_to_spans
 from tagger.modules.heads import ChainHead
 from tagger.predictors.batched_predictor import BatchedPredictor
+from tagger.spans import tags_to_spans
 
-#: What a model may say of each token.
-OF_TOKENS = ("tags", "labels", "probabilities")
+#: The outputs of a model that have one entry per token.
+TOKEN_OUTPUTS = ("tags", "labels", "probabilities")
 
 
 class Sentence(NamedTuple):
-    """A text, the words in it, and the character at which each begins."""
+    """A text, its words, and the character offset at which each word starts."""
 
     text: str
     words: List[str]
     starts: List[int]
 
     def tokens(self) -> List[Token]:
-        """The words as a dataset reader takes them."""
+        """Returns the words as tokens with character offsets."""
         return [
             Token(word, idx=start, idx_end=start + len(word))
             for word, start in zip(self.words, self.starts)
@@ -38,29 +38,30 @@ class Sentence(NamedTuple):
 class SequenceTaggerPredictor(BatchedPredictor):
     """Tags sentences and lists the entities that the tags spell.
 
-    A line of input is plain text, or a JSON object with either `sentence`, a text, or `tokens`, a list
-    of words. Each prediction is a JSON object:
+    An input line is plain text, or a JSON object with either `sentence`, a text, or `tokens`, a list of
+    words. Each prediction is a JSON object:
 
-    - `text`: the sentence; tokens that came without one are joined by single blanks;
-    - `tokens` and `tags`: one string for each token; with the head `sigmoid`, in place of `tags`,
-      `labels`, a list for each token;
-    - `probabilities`, if asked for: for each token an object from tags, or labels, to numbers;
-    - `entities`: for each its `label`, its `text`, `start` and `end`, the characters of `text` where it
-      begins and before which it ends, `tokens`, its first and its last token, and its `probability`,
-      exactly, but not in IOB1. Left out where tags spell no spans.
+    - `text`: the sentence. Tokens that came without a text are joined by single blanks.
+    - `tokens` and `tags`: one string per token. The head `sigmoid` gives `labels` in place of `tags`, a
+      list per token.
+    - `probabilities`, on request: an object per token that maps tags, or labels, to numbers.
+    - `entities`: an object per entity with its `label`; its `text`; the character offsets `start` and
+      `end`, of which `end` is exclusive; `tokens`, its first and its last token; and its `probability`,
+      which is exact and is missing in IOB1. There are no `entities` if the tags spell no spans.
 
-    A probability is the model's own, whatever `decode_bias` made of it, among the sequences that may be
-    predicted; see `tagger.modules.ChainHead`.
+    A probability is the model's own: `decode_bias` does not change it. It counts only sequences that the
+    model may predict; see `tagger.modules.ChainHead`.
 
     Args:
-        model: a `sequence_tagger`.
-        dataset_reader: makes instances of tokens with its `text_to_instance`.
-        language: of the rules that split text into tokens, as a code that spaCy knows; they come with
-            spaCy, nothing is downloaded.
-        frozen: whether the model is in evaluation mode.
-        probabilities: whether to put out the probabilities of all tags of each token too; with the head
-            `sigmoid` they always are.
-        batch_tokens: see `BatchedPredictor`.
+        model: A `sequence_tagger`.
+        dataset_reader: Makes instances from tokens with its `text_to_instance`.
+        language: The spaCy code of the language whose rules split text into tokens. The rules are part
+            of spaCy; nothing is downloaded.
+        frozen: Whether to put the model into evaluation mode.
+        probabilities: Whether to return the probabilities of all tags of each token too. The head
+            `sigmoid` always returns them.
+        batch_tokens: See `BatchedPredictor`.
+        plain: See `BatchedPredictor`.
     """
 
     def __init__(
@@ -71,8 +72,9 @@ class SequenceTaggerPredictor(BatchedPredictor):
         frozen: bool = True,
         probabilities: bool = False,
         batch_tokens: int = 2048,
+        plain: bool = False,
     ) -> None:
-        super().__init__(model, dataset_reader, frozen, batch_tokens)
+        super().__init__(model, dataset_reader, frozen, batch_tokens, plain)
         if isinstance(model.head, ChainHead):
             model.head.predicts_marginals = probabilities
         self._tokenizer = spacy.blank(language).tokenizer
@@ -81,28 +83,12 @@ class SequenceTaggerPredictor(BatchedPredictor):
         """Tags a text."""
         return self.predict_json({"sentence": sentence})
 
-    def load_line(self, line: str) -> JsonDict:
-        """Reads a line of input: a JSON object, or else plain text.
-
-        Raises:
-            ValueError: if the line opens like a JSON object and is none.
-        """
-        if not line.lstrip().startswith("{"):
-            return {"sentence": line.strip()}
-        try:
-            return json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(
-                f"`line` opens with a brace but is no JSON object ({error}); give plain text, "
-                f'{{"sentence": "..."}} or {{"tokens": ["...", "..."]}}: {line.strip()[:200]}'
-            ) from error
-
     def predict_json(self, inputs: JsonDict) -> JsonDict:
         """Tags one input."""
         return self.predict_batch_json([inputs])[0]
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
-        """Tags inputs, any number of them; predictions come in their order."""
+        """Tags any number of inputs and keeps their order."""
         sentences = [self._sentence(json_dict) for json_dict in inputs]
         instances = [
             self._dataset_reader.text_to_instance(sentence.tokens()) for sentence in sentences
@@ -110,13 +96,13 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return self._in_parts(self._tag_part, instances, sentences)
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        """Tags instances of the dataset reader; predictions come in their order."""
+        """Tags any number of the dataset reader's instances and keeps their order."""
         return self._in_parts(self._tag_part, instances, [None] * len(instances))
 
     def _tag_part(
         self, instances: List[Instance], sentences: List[Optional[Sentence]]
     ) -> List[JsonDict]:
-        """Predictions for a part, whose sentences are made of their words where there are none."""
+        """Tags one part; an instance without a sentence gets one made of its words."""
         tag_encoding = cast(Optional[str], self._model.tag_encoding)
         predictions = []
         for instance, sentence, output in zip(instances, sentences, self._predict_part(instances)):
@@ -138,8 +124,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
             sentence = _joined(json_dict["tokens"])
         else:
             raise ValueError(
-                f"`inputs` must hold `sentence`, a text, or `tokens`, a list of words that are not "
-                f"empty; got {json.dumps(json_dict)[:200]}"
+                f"`inputs` must hold `sentence`, a text, or `tokens`, a list of non-empty words; got "
+                f"{json.dumps(json_dict)[:200]}"
             )
         if not sentence.words:
             raise ValueError(f"`inputs` holds no token: {json.dumps(json_dict)[:200]}")
@@ -155,14 +141,14 @@ def _is_list_of_words(tokens: Any) -> bool:
 
 
 def _joined(words: List[str]) -> Sentence:
-    """Words as a sentence, one blank between neighbours."""
+    """Joins words with single blanks."""
     ends = itertools.accumulate(len(word) + 1 for word in words)
     return Sentence(" ".join(words), words, [0, *ends][:-1])
 
 
 def _prediction(sentence: Sentence, output: JsonDict, tag_encoding: Optional[str]) -> JsonDict:
     prediction: JsonDict = {"text": sentence.text, "tokens": sentence.words}
-    prediction.update((name, output[name]) for name in OF_TOKENS if name in output)
+    prediction.update((name, output[name]) for name in TOKEN_OUTPUTS if name in output)
     if tag_encoding is not None:
         prediction["entities"] = entities = [
             _entity(sentence, label, first, last)

@@ -1,4 +1,4 @@
-"""How fast predictions come."""
+"""Measures how fast a predictor is."""
 
 import logging
 import time
@@ -8,10 +8,10 @@ logger = logging.getLogger(__name__)
 
 
 class Throughput:
-    """Counts what is predicted, and logs now and then how much it was in a second.
+    """Counts predictions and logs from time to time how many there were per second.
 
     Args:
-        interval: seconds from one line of the log to the next.
+        interval: Seconds between two log lines.
     """
 
     def __init__(self, interval: float = 30.0) -> None:
@@ -23,12 +23,17 @@ class Throughput:
         self._logged = 0.0
 
     def start(self) -> None:
-        """Starts the clock, once: what came before it was start-up."""
+        """Starts the clock on the first call, so that start-up is not measured."""
         if self._started is None:
             self._started = self._logged = time.perf_counter()
 
     def add(self, num_sentences: int, num_tokens: int) -> None:
-        """Counts what has been predicted since the last time, or since the start."""
+        """Adds the predictions made since the last call.
+
+        Args:
+            num_sentences: How many sentences were predicted.
+            num_tokens: How many tokens they have.
+        """
         self._num_sentences += num_sentences
         self._num_tokens += num_tokens
         self._ended = time.perf_counter()
@@ -36,7 +41,7 @@ class Throughput:
             self.log()
 
     def log(self) -> None:
-        """Logs the counts and the rates, unless nothing, or no more than one sentence, was predicted."""
+        """Logs counts and rates, if at least two sentences were predicted."""
         if self._started is None or self._num_sentences < 2:
             return
         self._logged = self._ended

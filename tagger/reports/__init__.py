@@ -1,4 +1,4 @@
-"""Reports: pages of HTML, with figures, on a training run and on a study of class weights."""
+"""HTML reports with figures: one on a training run, one on a study of class weights."""
 
 from tagger.reports.run_report import write_run_report
 from tagger.reports.study_report import read_weighting_results, write_study_report

@@ -1,6 +1,6 @@
-"""The figures of reports, as SVG documents: each a function of plain numbers.
+"""The figures of reports. Each is a pure function from numbers to an SVG document.
 
-Text stays text, so that it can be searched, and any machine's fonts do.
+Text in a figure stays text, so it can be searched and needs no special fonts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _STYLE: Dict[Any, Any] = {
 }
 _NO_METADATA = dict.fromkeys(["Creator", "Date", "Format", "Type"])
 
-#: Told apart without colours too, on paper; these are Okabe & Ito's (2008), for all kinds of eyes.
+#: Lines also differ in shape. The colours, of Okabe & Ito (2008), are safe for the colour-blind.
 _LINES: Sequence[Dict[str, Any]] = (
     {"color": "#0072B2", "marker": "o", "linestyle": "-"},
     {"color": "#D55E00", "marker": "s", "linestyle": "-"},
@@ -65,7 +65,7 @@ def _as_svg(draw: Callable[..., Figure]) -> Callable[..., str]:
 
     @wraps(draw)
     def draw_svg(*args: Any, **kwargs: Any) -> str:
-        # Every command of AllenNLP imports this module, and few draw.
+        # Every AllenNLP command imports this module, but few draw.
         import matplotlib
 
         with matplotlib.rc_context(_STYLE):
@@ -77,23 +77,26 @@ def _as_svg(draw: Callable[..., Figure]) -> Callable[..., str]:
 
 
 def _new_figure(width: float, height: float) -> Figure:
-    """An empty figure of this size, in inches."""
+    """Returns an empty figure; sizes are in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height))
 
 
 @_as_svg
-def draw_weight_panels(panels: Mapping[Tuple[str, str], Mapping[str, Curve]]) -> Figure:
-    """Draws scores against the weight of a label: a row for each label, a column for each strategy.
+def draw_weight_panels(
+    panels: Mapping[Tuple[str, str], Mapping[str, Curve]], notes: Mapping[Tuple[str, str], str]
+) -> Figure:
+    """Draws metrics against the weight of a label, with a row per label and a column per strategy.
 
-    Lines are means over seeds, bands reach from the lowest seed to the highest.
+    Lines are means over seeds; bands reach from the lowest seed to the highest.
 
     Args:
-        panels: By label and strategy, curves by the name of their score, at most four.
+        panels: For each label and strategy, at most four curves by the name of their metric.
+        notes: Texts for the panels of some labels and strategies.
     """
     labels, strategies = (list(dict.fromkeys(names)) for names in zip(*panels))
-    # A page has room for that many of full width.
+    # A page has room for four panels of full width.
     panel_width = 2.5 if len(strategies) <= 4 else 1.7
     figure = _new_figure(max(4.5, 1 + panel_width * len(strategies)), 0.6 + 2.0 * len(labels))
     grid = figure.subplots(len(labels), len(strategies), sharex=True, sharey=True, squeeze=False)
@@ -101,7 +104,10 @@ def draw_weight_panels(panels: Mapping[Tuple[str, str], Mapping[str, Curve]]) ->
         for axes, strategy in zip(row, strategies):
             if (label, strategy) in panels:
                 _draw_curves(axes, panels[label, strategy])
-        row[0].set_ylabel(f"{label}\nscore in %")
+                if (label, strategy) in notes:
+                    at_the_top = {"transform": axes.transAxes, "ha": "center", "color": "#b3400a"}
+                    axes.text(0.5, 0.9, notes[label, strategy], **at_the_top)
+        row[0].set_ylabel(f"{label}\nin %")
     for strategy, first, last in zip(strategies, grid[0], grid[-1]):
         first.set_title(strategy)
         last.set_xlabel("weight of the label")
@@ -113,22 +119,22 @@ def draw_weight_panels(panels: Mapping[Tuple[str, str], Mapping[str, Curve]]) ->
 
 
 def _draw_curves(axes: Axes, curves: Mapping[str, Curve]) -> None:
-    for scores, line in zip(curves.values(), _LINES):
-        weights = list(scores)
-        axes.plot(weights, [100 * mean(scores[weight]) for weight in weights], **line)
-        low, high = ([100 * of(scores[weight]) for weight in weights] for of in (min, max))
+    for curve, line in zip(curves.values(), _LINES):
+        weights = list(curve)
+        axes.plot(weights, [100 * mean(curve[weight]) for weight in weights], **line)
+        low, high = ([100 * of(curve[weight]) for weight in weights] for of in (min, max))
         axes.fill_between(weights, low, high, color=line["color"], alpha=0.15, linewidth=0)
     axes.axvline(1, color="#999999", linewidth=0.6)
 
 
 def _scale_weights(axes: Axes, weights: Collection[float]) -> None:
-    """Makes the axis logarithmic, with 1 in its middle and a tick at each weight."""
+    """Makes the axis logarithmic, centred at 1, with a tick at each weight."""
     reach = 1.15 * max(1.1, *(max(weight, 1 / weight) for weight in weights))
     axes.set_xscale("log")
     axes.set_xlim(1 / reach, reach)
     named: List[float] = []
     for weight in sorted(weights, key=lambda weight: (weight != 1, -abs(math.log(weight)))):
-        # Names nearer than this would overlap.
+        # Tick labels closer than this would overlap.
         if all(abs(math.log(weight / other)) > math.log(reach) / 3.5 for other in named):
             named.append(weight)
     axes.set_xticks(list(weights), [f"{w:g}" if w in named else "" for w in weights])
@@ -139,11 +145,11 @@ def _scale_weights(axes: Axes, weights: Collection[float]) -> None:
 def draw_epochs(
     panels: Mapping[str, Mapping[str, Sequence[float]]], best_epoch: Optional[int]
 ) -> Figure:
-    """Draws panels, side by side, of what changes from epoch to epoch, counted from 0.
+    """Draws curves over epochs, which are counted from 0, in panels side by side.
 
     Args:
-        panels: By title, what to draw: by name, a number for each epoch; at most four names.
-        best_epoch: A vertical line marks it, if there is one.
+        panels: For each title, at most four curves by name, with one number per epoch.
+        best_epoch: The epoch that a vertical line marks, if any.
     """
     figure = _new_figure(3.75 * len(panels), 2.8)
     grid = figure.subplots(1, len(panels), squeeze=False)
@@ -161,10 +167,10 @@ def draw_epochs(
 
 @_as_svg
 def draw_precision_recall(curves: Mapping[str, Tuple[np.ndarray, np.ndarray]]) -> Figure:
-    """Draws a panel with precision against recall for each label.
+    """Draws precision against recall, with a panel per label.
 
     Args:
-        curves: Precision and recall by label, as from `precision_recall_points`.
+        curves: Precision and recall by label, as `precision_recall_points` returns them.
     """
     num_columns = min(4, len(curves))
     num_rows = math.ceil(len(curves) / num_columns)
@@ -183,10 +189,10 @@ def draw_precision_recall(curves: Mapping[str, Tuple[np.ndarray, np.ndarray]]) -
 
 @_as_svg
 def draw_reliability(counts: np.ndarray) -> Figure:
-    """Draws the share of right predictions against their probability, and how many there are.
+    """Draws the share of right predictions, and the number of predictions, against their probability.
 
     Args:
-        counts: (3, R), as from `tagger.metrics.calibration.count_calibration`.
+        counts: (3, R), as `tagger.metrics.calibration.count_calibration` returns them.
     """
     borders = np.linspace(0, 1, counts.shape[1] + 1)
     some = counts[0] > 0

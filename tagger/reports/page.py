@@ -1,4 +1,4 @@
-"""Pages of HTML that need nothing beside them: figures are inline SVG, no script, no font, no link."""
+"""Self-contained HTML pages: figures are inline SVG, and there are no scripts, fonts or links."""
 
 import re
 from html import escape
@@ -16,14 +16,14 @@ def write_page(
     figure_folder: Optional[Path] = None,
     **values: Any,
 ) -> None:
-    """Renders a template and writes it, and its figures as files of their own if asked to.
+    """Renders a template and writes the page, and optionally its figures as separate files.
 
     Args:
-        template: A file of the folder `templates`.
+        template: A file in the folder `templates`.
         path: The page's file.
-        figures: SVG documents by name, for the template to show.
-        figure_folder: Gets a file `NAME.svg` for each figure.
-        **values: What the template is filled with; everything is escaped.
+        figures: SVG documents by name, which the template can show.
+        figure_folder: If given, the folder that gets a file `NAME.svg` for each figure.
+        **values: Values for the template; they are escaped.
     """
     environment = Environment(
         loader=PackageLoader("tagger.reports"),
@@ -47,8 +47,8 @@ def inline_svg(svg: str, name: str, description: str) -> Markup:
 
     Args:
         svg: The document.
-        name: The figure's, which makes its ids different from other figures'.
-        description: What it shows, for those who do not see it.
+        name: The figure's name. It becomes part of the figure's ids, which must be unique on a page.
+        description: What the figure shows, for screen readers.
     """
     element = svg[svg.index("<svg") :]
     element = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", element)

@@ -1,4 +1,4 @@
-"""A page on a training run: how it went, what the model gets right and what it gets wrong."""
+"""The report on a training run: how training went, and what the model gets right and wrong."""
 
 import json
 from collections import Counter
@@ -10,8 +10,7 @@ from allennlp.common.util import lazy_groups_of
 from allennlp.data import Instance
 from allennlp.models import load_archive
 
-from tagger.label_encoding import tags_to_spans
-from tagger.metrics import score_tables
+from tagger.metrics import metrics_tables
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
 from tagger.models import SequenceTagger
 from tagger.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
@@ -24,12 +23,13 @@ from tagger.reports.tagged_sentences import (
     precision_recall_points,
     sample_errors,
 )
+from tagger.spans import tags_to_spans
 
 BATCH_SIZE = 64
 
 
 class Judged(NamedTuple):
-    """A predicted span: its label, its probability, and whether it is right."""
+    """A predicted span's label and probability, and whether the span is right."""
 
     label: str
     probability: float
@@ -44,28 +44,28 @@ def write_run_report(
     num_errors: int = 20,
     seed: int = 0,
 ) -> None:
-    """Writes the page. What does not apply to the model or to the run is left out.
+    """Writes the report. It leaves out what does not apply to the model or to the run.
 
     Args:
-        run: the training run's folder, with a `sequence_tagger` in `model.tar.gz`.
-        path: the page's file.
-        data: what to score the model on; the run's validation data by default.
-        figure_folder: gets the figures as files too.
-        num_errors: how many sentences with errors to show.
-        seed: of the choice of these.
+        run: The training run's folder, with a `sequence_tagger` in `model.tar.gz`.
+        path: The page's file.
+        data: The file to evaluate the model on; the run's validation data by default.
+        figure_folder: If given, the folder that gets the figures as files.
+        num_errors: How many sentences with errors to show.
+        seed: The seed for drawing these sentences.
 
     Raises:
-        ValueError: if the model is no `sequence_tagger`, or there is nothing to score it on.
+        ValueError: If the model is no `sequence_tagger`, or there is no data to evaluate it on.
     """
     archive = load_archive(run / "model.tar.gz")
     model, reader = archive.model, archive.validation_dataset_reader
     if not isinstance(model, SequenceTagger):
         raise ValueError(
-            f"`run` is {run}, which holds a {type(model).__name__}; a report is of a `sequence_tagger`"
+            f"`run` must hold a `sequence_tagger`; {run} holds a `{type(model).__name__}`"
         )
     data = data or archive.config.get("validation_data_path")
     if data is None:
-        raise ValueError(f"`data` is not given, and {run} has no validation data; name a file")
+        raise ValueError(f"`data` must name a file, because {run} has no validation data")
     model.eval()
     sentences: List[TaggedSentence] = []
     num_sentences = 0
@@ -74,9 +74,9 @@ def write_run_report(
         outputs = model.forward_on_instances(instances)
         if model.tag_encoding is not None:
             sentences += _tagged_sentences(instances, outputs, set(model.tags), model.tag_encoding)
-    # The model has scored what it predicted; the confusions come first because scores are reset.
+    # The model has counted its predictions. Get the confusions first: the metrics reset the counts.
     confusions = model.get_confusions()
-    scores = model.get_scores(reset=True)
+    metrics = model.get_all_metrics(reset=True)
     epochs = read_epochs(run)
     figures = {}
     if epochs:
@@ -96,7 +96,7 @@ def write_run_report(
         num_sentences=num_sentences,
         num_tagged=len(sentences),
         has_spans=model.tag_encoding is not None,
-        tables=score_tables({**scores, **confusions}),
+        tables=metrics_tables({**metrics, **confusions}),
         calibration_error=f"{expected_calibration_error(counts):.3f}",
         num_wrong=sum(sentence.gold != sentence.predicted for sentence in sentences),
         errors=[_segments(each) for each in sample_errors(sentences, num_errors, seed)],
@@ -104,13 +104,13 @@ def write_run_report(
 
 
 def read_epochs(run: Path) -> List[Dict[str, Any]]:
-    """Returns the metrics of each epoch, in their order, as far as the folder holds them."""
+    """Returns the metrics of all epochs in a run's folder, in order."""
     epochs = [json.loads(file.read_text()) for file in run.glob("metrics_epoch_*.json")]
     return sorted(epochs, key=lambda metrics: metrics["epoch"])
 
 
 def _epoch_panels(epochs: Sequence[Mapping[str, Any]]) -> Dict[str, Dict[str, List[float]]]:
-    """Loss and F1, as far as there is any, by name and epoch."""
+    """Returns the curves of loss and F1 that the run has, by title and name."""
     level = "" if "validation_f1-measure-overall" in epochs[0] else "token-"
     panels = {
         "loss": {"training": "training_loss", "validation": "validation_loss"},
@@ -136,7 +136,7 @@ def _tagged_sentences(
     known_tags: Set[str],
     tag_encoding: str,
 ) -> Iterator[TaggedSentence]:
-    """Those sentences of which all gold tags are known."""
+    """Yields the sentences whose gold tags are all known."""
     for instance, output in zip(instances, outputs):
         tags = instance["tags"].labels  # type: ignore[attr-defined]
         if not known_tags.issuperset(tags):
@@ -150,7 +150,7 @@ def _tagged_sentences(
 
 
 def _judge_all(sentences: Sequence[TaggedSentence]) -> List[Judged]:
-    """Those predicted spans that have a probability."""
+    """Returns all predicted spans that have a probability."""
     return [
         Judged(span[0], probability, span in sentence.gold)
         for sentence in sentences
@@ -161,7 +161,7 @@ def _judge_all(sentences: Sequence[TaggedSentence]) -> List[Judged]:
 def _precision_recall(
     sentences: Sequence[TaggedSentence], judged: Sequence[Judged]
 ) -> Dict[str, Tuple[np.ndarray, np.ndarray]]:
-    """Points by label; none of labels that are never gold or never predicted."""
+    """Returns points by label, for labels that are both in the gold and in the predicted spans."""
     num_gold = Counter(label for sentence in sentences for label, _ in sentence.gold)
     return {
         label: precision_recall_points(
@@ -172,7 +172,7 @@ def _precision_recall(
 
 
 def _columns(judged: Sequence[Judged]) -> Tuple[np.ndarray, np.ndarray]:
-    """Probabilities, and whether each is of something right."""
+    """Returns all probabilities, and whether each span is right, as arrays."""
     return np.array([each.probability for each in judged]), np.array(
         [each.is_right for each in judged]
     )

@@ -1,21 +1,21 @@
-"""Sentences with gold and predicted spans, and what is right and wrong in them: pure functions."""
+"""Compares gold and predicted spans of sentences: pure functions."""
 
 import random
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tagger.label_encoding import Span
+from tagger.spans import Span
 
 
 class TaggedSentence(NamedTuple):
-    """A sentence, with the spans that it has and those that were predicted.
+    """A sentence with its gold and its predicted spans.
 
     Attributes:
-        words: its tokens.
-        gold: its gold spans, in order.
-        predicted: the predicted ones, in order.
-        probabilities: of the predicted ones; empty where the model gives none.
+        words: The tokens.
+        gold: The gold spans, in order.
+        predicted: The predicted spans, in order.
+        probabilities: The probabilities of the predicted spans; empty if the model gives none.
     """
 
     words: List[str]
@@ -25,12 +25,12 @@ class TaggedSentence(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A stretch of a sentence.
+    """A part of a sentence: a span, or the words between two spans.
 
     Attributes:
-        text: its words, one blank between neighbours.
-        label: of the span that it is; None between spans.
-        verdict: on that span, as from `judge`; None between spans.
+        text: The words, joined by single blanks.
+        label: The span's label; None between spans.
+        verdict: The verdict of `judge` on the span; None between spans.
     """
 
     text: str
@@ -39,16 +39,16 @@ class Segment(NamedTuple):
 
 
 def judge(spans: Sequence[Span], others: Sequence[Span], alone: str) -> List[str]:
-    """Says of each span how it agrees with the others, those predicted with the gold ones, or back.
+    """Compares predicted spans with gold ones, or gold spans with predicted ones.
 
     Args:
-        spans: what to judge.
-        others: what to compare with.
-        alone: the word for a span that overlaps none of the others, "missed" or "spurious".
+        spans: The spans to judge.
+        others: The spans to compare them with.
+        alone: The verdict on a span that overlaps none of the others, "missed" or "spurious".
 
     Returns:
-        For each span `right`, `wrong label`, `wrong boundary`, `wrong label and boundary` or `alone`;
-        as in `tagger.metrics.span_counts.count_spans`.
+        A verdict per span: `right`, `wrong label`, `wrong boundary`, `wrong label and boundary`, or the
+        value of `alone`. The distinctions are those of `tagger.spans.matching.count_span_confusions`.
 
     Example:
         >>> gold = [("PER", (0, 1)), ("LOC", (4, 4))]
@@ -73,7 +73,12 @@ def _verdict(span: Span, others: Sequence[Span], alone: str) -> str:
 def cut_into_segments(
     words: Sequence[str], spans: Sequence[Span], verdicts: Sequence[str]
 ) -> List[Segment]:
-    """Returns a sentence in segments, each a span or what lies between two.
+    """Cuts a sentence into spans and the words between them.
+
+    Args:
+        words: The sentence's tokens.
+        spans: Its spans, in order.
+        verdicts: A verdict per span.
 
     Example:
         >>> cut_into_segments(["in", "New", "York"], [("LOC", (1, 2))], ["right"])[1]
@@ -91,12 +96,12 @@ def cut_into_segments(
 def sample_errors(
     sentences: Sequence[TaggedSentence], number: int, seed: int
 ) -> List[TaggedSentence]:
-    """Draws sentences in which something is wrong; they stay in their order.
+    """Draws sentences with errors at random and keeps their order.
 
     Args:
-        sentences: to draw from.
-        number: how many to draw at most.
-        seed: the same draws the same.
+        sentences: The sentences to draw from.
+        number: The largest number of sentences to draw.
+        seed: The seed of the draw.
     """
     wrong = [i for i, sentence in enumerate(sentences) if sentence.gold != sentence.predicted]
     drawn = random.Random(seed).sample(wrong, min(number, len(wrong)))
@@ -106,16 +111,16 @@ def sample_errors(
 def precision_recall_points(
     probabilities: np.ndarray, is_right: np.ndarray, num_gold: int
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Returns precision and recall if only predictions above a threshold are kept, for each threshold.
+    """Returns precision and recall at every threshold on the predictions' probabilities.
 
     Args:
-        probabilities: (N,), of the predictions.
-        is_right: (N,) bool.
-        num_gold: how many there are to find, at least one.
+        probabilities: (N,) the probabilities of the predictions.
+        is_right: (N,) bool, whether each prediction is right.
+        num_gold: The number of gold items, at least 1.
 
     Returns:
-        Precision and recall, one number for each probability that occurs, the highest first; in the
-        end nothing is left out.
+        Precision and recall, each with one number per distinct probability. Thresholds fall, so the last
+        number counts all predictions.
 
     Example:
         >>> points = precision_recall_points(np.array([0.9, 0.5, 0.9]), np.array([1, 1, 0]), 4)
@@ -124,6 +129,6 @@ def precision_recall_points(
     """
     order = np.argsort(-probabilities, kind="stable")
     num_right = np.cumsum(is_right[order])
-    # Predictions of one probability come and go together.
+    # A threshold keeps all predictions of equal probability, or none.
     last_of_equals = np.flatnonzero(np.diff(probabilities[order], append=-1))
     return num_right[last_of_equals] / (last_of_equals + 1), num_right[last_of_equals] / num_gold

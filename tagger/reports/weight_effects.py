@@ -1,19 +1,22 @@
-"""What a label's weight does to its scores: pure functions on a weighting study's results.
+"""How a label's weight changes its metrics: pure functions of a weighting study's results.
 
-A *curve* is a score by weight: for each weight, in rising order, one number a run.
+A *curve* maps each weight, in rising order, to a metric's values: one number per run.
 """
 
 import math
-from statistics import mean
-from typing import Dict, Iterable, List, Mapping, Sequence
+from statistics import mean, stdev
+from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from scipy.stats import spearmanr
+from scipy.stats import spearmanr, t
 
 from tagger.studies.results import Result
 
 Curve = Mapping[float, Sequence[float]]
 
-#: Sums of scores that are equal may differ by this much.
+#: A label counts as learnt if its mean F1 reaches this under some weight.
+LEAST_F1 = 0.1
+
+#: Equal means may differ by this much after rounding.
 ROUNDING = 1e-9
 
 
@@ -21,51 +24,113 @@ def curve(results: Iterable[Result], metric: str) -> Curve:
     """Returns a metric's curve.
 
     Args:
-        results: Of runs that differ in weight and seed alone.
-        metric: Such as `best_validation_token-recall-PER`.
+        results: Results of runs that differ only in weight and seed.
+        metric: The metric's name, such as `best_validation_token-recall-PER`.
 
     Raises:
-        ValueError: If a run has no such metric.
+        ValueError: If a run lacks the metric.
     """
     values: Dict[float, List[float]] = {}
     for result in sorted(results, key=lambda result: result.factors["weight"]):
-        if metric not in result.metrics:
-            raise ValueError(
-                f"`results` holds the run {dict(result.factors)} without the metric {metric!r}; it has "
-                f"{', '.join(result.metrics)}"
-            )
-        values.setdefault(result.factors["weight"], []).append(result.metrics[metric])
+        values.setdefault(result.factors["weight"], []).append(_value(result, metric))
     return values
 
 
-def rank_correlation(scores: Curve) -> float:
-    """Returns Spearman's correlation of weight and score over all runs; nan where it is undefined.
+def _value(result: Result, metric: str) -> float:
+    if metric not in result.metrics:
+        raise ValueError(
+            f"`results` holds the run {dict(result.factors)} without the metric {metric!r}; it has "
+            f"{', '.join(result.metrics)}"
+        )
+    return result.metrics[metric]
 
-    It is 1 if a larger weight means a higher score in every pair of runs, and -1 if a lower one.
+
+def is_learnt(f1: Curve) -> bool:
+    """Returns whether a label was learnt: below that, its metrics are those of a few lucky guesses.
+
+    Args:
+        f1: The curve of the label's F1.
+
+    Example:
+        >>> is_learnt({1: [0.02, 0.0], 2: [0.3, 0.1]}), is_learnt({1: [0.02, 0.0], 2: [0.1, 0.05]})
+        (True, False)
+    """
+    return max(mean(values) for values in f1.values()) >= LEAST_F1
+
+
+def correlations_by_seed(results: Sequence[Result], metric: str) -> List[float]:
+    """Returns the rank correlation of weight and metric of each seed for which it is defined."""
+    seeds = dict.fromkeys(result.factors["seed"] for result in results)
+    correlations = (
+        rank_correlation(curve((r for r in results if r.factors["seed"] == seed), metric))
+        for seed in seeds
+    )
+    return [value for value in correlations if not math.isnan(value)]
+
+
+def changes_by_seed(results: Sequence[Result], metric: str, weight: float) -> List[float]:
+    """Returns what a weight changes against weight 1, for each seed that has runs of both.
+
+    Args:
+        results: Results of runs that differ only in weight and seed.
+        metric: The metric.
+        weight: The weight.
+    """
+    values = {
+        (result.factors["weight"], result.factors["seed"]): _value(result, metric)
+        for result in results
+    }
+    return [
+        value - values[1, seed]
+        for (of_weight, seed), value in values.items()
+        if of_weight == weight and (1, seed) in values
+    ]
+
+
+def mean_interval(values: Sequence[float]) -> Tuple[float, float]:
+    """Returns the 95 % confidence interval of a mean, by Student's t distribution.
+
+    Args:
+        values: Independent values, one per seed, at least two.
+
+    Example:
+        >>> [round(bound, 2) for bound in mean_interval([0.1, 0.2, 0.3])]
+        [-0.05, 0.45]
+    """
+    center, error = mean(values), stdev(values) / math.sqrt(len(values))
+    reach = float(t.ppf(0.975, len(values) - 1)) * error
+    return center - reach, center + reach
+
+
+def rank_correlation(curve: Curve) -> float:
+    """Returns Spearman's correlation of weight and metric over all runs.
+
+    It is 1 if a larger weight means a higher metric in every pair of runs, and -1 if it always means a
+    lower one. It is nan where it is undefined: if all weights, or all values, are equal.
 
     Example:
         >>> round(rank_correlation({0.5: [0.7, 0.8], 1: [0.6, 0.6], 2: [0.1]}), 3)
         -0.973
     """
-    weights, values = zip(*((weight, score) for weight in scores for score in scores[weight]))
+    weights, values = zip(*((weight, value) for weight in curve for value in curve[weight]))
     if len(set(weights)) == 1 or len(set(values)) == 1:
         return math.nan
     return float(spearmanr(weights, values)[0])
 
 
-def best_weight(scores: Curve, guarded: Curve, max_loss: float) -> float:
-    """Returns the weight of the highest mean score among those that cost little of another score.
+def best_weight(wanted: Curve, guarded: Curve, max_loss: float) -> float:
+    """Returns the weight with the highest mean of one metric that costs little of another.
 
     Args:
-        scores: The curve to choose by.
-        guarded: The curve that may lose at most `max_loss`, in the mean, against weight 1.
-        max_loss: From 0 to 1; 0.01 is one point.
+        wanted: The curve of the metric to raise.
+        guarded: The curve of the metric whose mean may fall by at most `max_loss` against weight 1.
+        max_loss: The largest loss, from 0 to 1; 0.01 is one point.
 
     Returns:
-        The weight; of equally good ones that nearest to 1, which is always among the candidates.
+        The weight. Of equally good weights, the one nearest to 1 wins. Weight 1 is always a candidate.
 
     Raises:
-        ValueError: If there is no run of weight 1.
+        ValueError: If there is no run with weight 1.
 
     Example:
         >>> recall, macro_f1 = {1: [0.5], 2: [0.6], 4: [0.9]}, {1: [0.7], 2: [0.695], 4: [0.5]}
@@ -74,11 +139,11 @@ def best_weight(scores: Curve, guarded: Curve, max_loss: float) -> float:
     """
     if 1 not in guarded:
         raise ValueError(
-            f"`guarded` has no run of weight 1, the plain model, to compare with, but of "
+            f"`guarded` must have runs of weight 1, the plain model; got the weights "
             f"{', '.join(f'{weight:g}' for weight in guarded)}; add the plain model's runs"
         )
     floor = mean(guarded[1]) - max_loss - ROUNDING
     return max(
-        (weight for weight in scores if mean(guarded[weight]) >= floor),
-        key=lambda weight: (mean(scores[weight]), -abs(math.log(weight))),
+        (weight for weight in wanted if mean(guarded[weight]) >= floor),
+        key=lambda weight: (mean(wanted[weight]), -abs(math.log(weight))),
     )

@@ -1,4 +1,4 @@
-"""Studies: many training runs that differ in a setting, and what came of them."""
+"""Studies: training runs that differ in a setting, and their results."""
 
 from tagger.studies.jobs import Job, default_num_workers, run_jobs, seeded_jobs
 from tagger.studies.results import Column, Result, format_summary, read_results, write_results

@@ -1,4 +1,4 @@
-"""Runs the training runs of a study side by side, and goes on where an earlier attempt stopped."""
+"""Runs the jobs of a study in parallel and resumes a study that was stopped."""
 
 import json
 import multiprocessing
@@ -13,43 +13,49 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tup
 
 from tagger.studies.work import Work, train
 
-#: Holds the job's config; the last thing that a run writes.
+#: Holds the job's config. A run writes it last, so it marks a finished run.
 JOB_FILE = "job.json"
 METRICS_FILE = "metrics.json"
 
-#: Processor threads must not spin while they wait: other jobs need the cores.
+#: Waiting threads must not spin, because other jobs need the cores.
 ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 
 
 class Job(NamedTuple):
-    """A training run of a study.
+    """One run of a study.
 
     Attributes:
-        factors: What distinguishes it, by name: its variant or its weight, and its seed.
-        config: Its config, complete, as `allennlp train` takes it; or what else its work is to be told.
+        factors: What distinguishes the run from others, such as its variant and its seed.
+        config: The complete config for `allennlp train`, or the settings of another kind of work.
     """
 
     factors: Mapping[str, Any]
     config: Mapping[str, Any]
 
     def folder(self, study: Path) -> Path:
-        """The job's own folder: one level for each factor."""
+        """Returns the job's own folder, with one level per factor."""
         return study.joinpath("runs", *(_as_file_name(value) for value in self.factors.values()))
 
     def log(self, study: Path) -> Path:
-        """The file with everything that its run says; beside the folder, which training wants empty."""
+        """Returns the file with the run's output, beside the folder, which training wants empty."""
         folder = self.folder(study)
         return folder.with_name(f"{folder.name}.log.txt")
 
     def is_finished(self, study: Path) -> bool:
-        """Whether its run has come to its end."""
+        """Returns whether the run has finished."""
         return (self.folder(study) / JOB_FILE).exists()
 
 
 def seeded_jobs(
     factors: Mapping[str, Any], config: Mapping[str, Any], seeds: Iterable[int]
 ) -> List[Job]:
-    """Returns a job for each seed."""
+    """Returns one job per seed.
+
+    Args:
+        factors: What the jobs have in common; the seed is added as the last factor.
+        config: The config without seeds.
+        seeds: The seeds.
+    """
     return [
         Job(
             {**factors, "seed": seed},
@@ -60,7 +66,11 @@ def seeded_jobs(
 
 
 def default_num_workers(config: Mapping[str, Any]) -> int:
-    """One job a core; on GPUs, which AllenNLP gives to one run each, one job at a time."""
+    """Returns the number of cores, or 1 if the config trains on a GPU.
+
+    Args:
+        config: A training config.
+    """
     import torch
 
     device = config.get("trainer", {}).get("cuda_device")
@@ -75,28 +85,28 @@ def run_jobs(
     num_workers: int,
     work: Work = train,
 ) -> List[Job]:
-    """Runs what is not finished yet, each job in a process of one thread, and prints progress.
+    """Runs all unfinished jobs, each in a process with one thread, and prints the progress.
 
-    A job that was interrupted is begun anew, so that its result is that of its seed.
+    An interrupted job starts again from the beginning, so its result depends on its seed alone.
 
     Args:
-        jobs: the study's jobs.
-        study: the study's folder; jobs have folders in it.
-        num_workers: how many jobs to run side by side.
-        work: what a job does with its config.
+        jobs: The study's jobs.
+        study: The study's folder, which gets a folder per job.
+        num_workers: How many jobs run at the same time.
+        work: What a job does with its config.
 
     Returns:
         The jobs that failed; their logs say why.
 
     Raises:
-        ValueError: if the folder holds a run of the same name with another config.
+        ValueError: If the folder holds a run of the same name with another config.
     """
     for job in jobs:
         _check_unchanged(job, study)
     todo = [job for job in jobs if not job.is_finished(study)]
     print(f"{len(jobs)} runs, of which {len(jobs) - len(todo)} are finished; {study}", flush=True)
     os.environ.update(ENVIRONMENT)
-    # A server that has imported everything once forks a process for each job.
+    # The server imports everything once and forks a process for each job.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tagger", "allennlp.commands"])
 
@@ -125,22 +135,24 @@ def run_jobs(
                     flush=True,
                 )
     finally:
-        # If it is stopped, there must be no job that still writes when the study is run again.
+        # A stopped study must not leave jobs that still write when it is started again.
         for process, _ in running.values():
             process.terminate()
+        for process, _ in running.values():
+            process.join()
         signal.signal(signal.SIGTERM, before)
     return [job for job in todo if not job.is_finished(study)]
 
 
 def describe(job: Job) -> str:
-    """Returns the job's factors as a phrase."""
+    """Returns the job's factors as text."""
     return ", ".join(f"{name} {value}" for name, value in job.factors.items())
 
 
 def _run(job: Job, study: Path, work: Work) -> None:
-    """Does a job in a process of its own, with everything it says in its log."""
+    """Does a job in the current process, with standard output and error in the job's log."""
     folder = job.folder(study)
-    # What lies here is of an attempt that was interrupted.
+    # A folder that is already here is left from an interrupted attempt.
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with job.log(study).open("w") as log:
@@ -154,8 +166,8 @@ def _check_unchanged(job: Job, study: Path) -> None:
     path = job.folder(study) / JOB_FILE
     if path.exists() and path.read_text() != _as_json(job.config):
         raise ValueError(
-            f"{path} is of a run of the same name, {describe(job)}, with another config; take another "
-            f"folder for the study, or delete {path.parent}"
+            f"{path} belongs to a run of the same name, {describe(job)}, with another config; choose "
+            f"another folder for the study, or delete {path.parent}"
         )
 
 
@@ -164,4 +176,7 @@ def _as_json(config: Mapping[str, Any]) -> str:
 
 
 def _as_file_name(value: Any) -> str:
-    return "".join(c if c.isalnum() or c in "._-" else "_" for c in str(value))
+    """Returns a name that differs for different values, and that is never a path or a parent."""
+    text = str(value)
+    safe = "._-" if text.strip(".") else ""
+    return "".join(c if c.isalnum() or c in safe else f"%{ord(c):02X}" for c in text) or "%"

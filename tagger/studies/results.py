@@ -1,4 +1,4 @@
-"""What came of a study's runs."""
+"""Reads, writes and summarises the results of a study's runs."""
 
 import csv
 import json
@@ -8,13 +8,16 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
 from tagger.studies.jobs import METRICS_FILE, Job
 
+#: A spreadsheet takes a cell that starts with one of these for a formula, but not after an apostrophe.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
 
 class Result(NamedTuple):
     """A finished run.
 
     Attributes:
-        factors: What distinguishes it, by name, its seed the last.
-        metrics: Its scores, as AllenNLP names them: `best_validation_...`, `test_...`.
+        factors: What distinguishes the run from others, by name; the seed comes last.
+        metrics: The run's metrics under AllenNLP's names, `best_validation_...` and `test_...`.
     """
 
     factors: Mapping[str, Any]
@@ -22,7 +25,12 @@ class Result(NamedTuple):
 
 
 def read_results(jobs: Sequence[Job], study: Path) -> List[Result]:
-    """Returns the results of the jobs that are finished."""
+    """Returns the results of all finished jobs.
+
+    Args:
+        jobs: The study's jobs.
+        study: The study's folder.
+    """
     return [
         Result(job.factors, json.loads((job.folder(study) / METRICS_FILE).read_text()))
         for job in jobs
@@ -31,7 +39,15 @@ def read_results(jobs: Sequence[Job], study: Path) -> List[Result]:
 
 
 def write_results(results: Sequence[Result], path: Path) -> None:
-    """Writes a CSV file: a line for each run, with its factors and then its metrics."""
+    """Writes a CSV file with one line per run: first its factors, then its metrics.
+
+    A text that a spreadsheet would take for a formula, such as a label `=1+1`, gets an apostrophe in
+    front. `read_text_cell` takes it away.
+
+    Args:
+        results: The study's results.
+        path: The file to write.
+    """
     factors = list(results[0].factors) if results else []
     metrics = dict.fromkeys(
         metric
@@ -42,15 +58,32 @@ def write_results(results: Sequence[Result], path: Path) -> None:
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, [*factors, *metrics], extrasaction="ignore")
         writer.writeheader()
-        writer.writerows({**result.factors, **result.metrics} for result in results)
+        for result in results:
+            texts = {name: _text_cell(value) for name, value in result.factors.items()}
+            writer.writerow({**texts, **result.metrics})
+
+
+def _text_cell(value: Any) -> Any:
+    needs_apostrophe = isinstance(value, str) and value.startswith((*FORMULA_STARTS, "'"))
+    return f"'{value}" if needs_apostrophe else value
+
+
+def read_text_cell(cell: str) -> str:
+    """Returns the text that `write_results` wrote into a cell.
+
+    Example:
+        >>> read_text_cell("PER"), read_text_cell("'=1+1")
+        ('PER', '=1+1')
+    """
+    return cell.removeprefix("'")
 
 
 class Column(NamedTuple):
     """A column of a study's table.
 
     Attributes:
-        title: What stands above it.
-        metrics: The metrics whose mean it shows, times 100.
+        title: The column's title.
+        metrics: The column shows the mean of these metrics, times 100.
     """
 
     title: str
@@ -58,14 +91,14 @@ class Column(NamedTuple):
 
 
 def format_summary(results: Sequence[Result], columns: Sequence[Column]) -> str:
-    """Returns a Markdown table: a line for each variant, mean and standard deviation over seeds.
+    """Returns a Markdown table with one line per variant: mean and standard deviation over seeds.
 
     Args:
-        results: of runs whose last factor is the seed.
-        columns: those of the table.
+        results: Results whose last factor is the seed.
+        columns: The table's columns.
 
     Raises:
-        ValueError: if a run has no such metric.
+        ValueError: If a run lacks a column's metric.
     """
     groups: Dict[str, List[Result]] = {}
     for result in results:
@@ -88,8 +121,8 @@ def _cell(result: Result, metrics: Sequence[str]) -> float:
     missing = [metric for metric in metrics if metric not in result.metrics]
     if missing:
         raise ValueError(
-            f"`columns` names the metric {missing[0]!r}, which the run {dict(result.factors)} does not "
-            f"have; it has {', '.join(result.metrics)}"
+            f"`columns` names the metric {missing[0]!r}, which the run {dict(result.factors)} lacks; it "
+            f"has {', '.join(result.metrics)}"
         )
     return 100 * statistics.mean(result.metrics[metric] for metric in metrics)
 

@@ -1,4 +1,4 @@
-"""A study of class weights: every strategy with every label, weight and seed."""
+"""The weighting study: trains every strategy with every label, weight and seed."""
 
 import math
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 from tagger.studies.jobs import Job, seeded_jobs
 from tagger.studies.results import Result
 
-#: Weights that are applied after training, by the settings of decoding.
+#: The strategy that applies the weight after training, as a bias in decoding.
 DECODE_BIAS = "decode_bias"
 STRATEGIES = (
     "emission",
@@ -21,7 +21,12 @@ STRATEGIES = (
 
 
 def plain_jobs(config: Mapping[str, Any], seeds: Sequence[int]) -> List[Job]:
-    """Returns the jobs that train without weights, which stand for weight 1 of every strategy."""
+    """Returns the jobs that train without weights. They stand for weight 1 of every strategy.
+
+    Args:
+        config: The config of a tagger with the head `crf`.
+        seeds: The seeds of the runs.
+    """
     return seeded_jobs({"strategy": "plain", "label": "none", "weight": 1}, config, seeds)
 
 
@@ -32,14 +37,14 @@ def weighted_jobs(
     weights: Sequence[float],
     seeds: Sequence[int],
 ) -> List[Job]:
-    """Returns the jobs that train with a weight, those of weight 1 left out.
+    """Returns the jobs that train with a weight other than 1.
 
     Args:
-        config: of a tagger with the head `crf`.
-        strategies: names of weightings; `DECODE_BIAS` needs no training.
-        labels: those to weight, one at a time.
-        weights: of the label, the others weighing 1.
-        seeds: of the runs. All jobs of the first come first.
+        config: The config of a tagger with the head `crf`.
+        strategies: Names of weightings. `DECODE_BIAS` is skipped, because it needs no training.
+        labels: The labels to weight, one at a time.
+        weights: The weights of that label; the others weigh 1.
+        seeds: The seeds of the runs. All jobs of the first seed come first.
     """
     return [
         job
@@ -58,15 +63,16 @@ def weighted_jobs(
 def biased_jobs(
     plain: Sequence[Job], study: Path, labels: Sequence[str], weights: Sequence[float]
 ) -> List[Job]:
-    """Returns the jobs that evaluate plain models with a bias for a label when they decode.
+    """Returns the jobs that evaluate plain models with a decoding bias for a label.
 
-    The bias is the logarithm of the weight: it multiplies the odds of the label's opening tags.
+    The bias is the logarithm of the weight, so it multiplies the odds of the label's opening tags by
+    the weight.
 
     Args:
-        plain: the jobs that trained the models.
-        study: the study's folder.
-        labels: those to favour, one at a time.
-        weights: of the label, the others weighing 1.
+        plain: The jobs that trained the models.
+        study: The study's folder.
+        labels: The labels to bias, one at a time.
+        weights: The weights of that label; the others weigh 1.
     """
     return [
         Job(
@@ -89,7 +95,14 @@ def with_plain_results(
     strategies: Sequence[str],
     labels: Sequence[str],
 ) -> List[Result]:
-    """Returns all results by strategy, label, weight and seed, the plain ones as weight 1 of each."""
+    """Returns all results, ordered by strategy, label, weight and seed.
+
+    Args:
+        plain: Results without weights. They are repeated as weight 1 of each strategy and label.
+        weighted: Results of the other weights.
+        strategies: The strategies, in order.
+        labels: The labels, in order.
+    """
     results = list(weighted) + [
         Result({**_factors(strategy, label, 1), "seed": result.factors["seed"]}, result.metrics)
         for strategy in strategies

@@ -1,19 +1,19 @@
-"""What the jobs of a study do."""
+"""The kinds of work that a study's job can do: train, or evaluate a trained model."""
 
 import json
 from pathlib import Path
 from typing import Any, Callable, Mapping
 
-#: Given a job's config and its folder, which is not there yet, leaves `metrics.json` in it.
+#: Takes a job's config and its folder, which does not exist yet, and writes `metrics.json` into it.
 Work = Callable[[Mapping[str, Any], Path], None]
 
 
 def train(config: Mapping[str, Any], folder: Path) -> None:
-    """Trains as `allennlp train` does; leaves metrics and archive, but no checkpoints.
+    """Trains as `allennlp train` does and keeps the metrics and the archive, but no checkpoints.
 
     Args:
-        config: complete, as for `allennlp train`.
-        folder: where the results go.
+        config: A complete config for `allennlp train`.
+        folder: The folder for the results.
     """
     from allennlp.commands.train import train_model
     from allennlp.common import Params
@@ -24,11 +24,12 @@ def train(config: Mapping[str, Any], folder: Path) -> None:
 
 
 def evaluate(config: Mapping[str, Any], folder: Path) -> None:
-    """Evaluates an archive with other settings, on the validation and the test data of its config.
+    """Evaluates an archive with changed settings on the validation and test data of its config.
 
     Args:
-        config: the path of the `archive` and the `overrides` of its config.
-        folder: where the results go, named as by training: `best_validation_...` and `test_...`.
+        config: The path of the `archive` and the `overrides` of its config.
+        folder: The folder for the results. They are named as in training, `best_validation_...` and
+            `test_...`.
     """
     from allennlp.data import DataLoader
     from allennlp.models import load_archive
@@ -46,7 +47,7 @@ def evaluate(config: Mapping[str, Any], folder: Path) -> None:
             data_path=settings[key],
         )
         loader.index_with(archive.model.vocab)
-        scores = evaluate_model(archive.model, loader)
-        metrics.update({f"{prefix}_{name}": value for name, value in scores.items()})
+        of_data = evaluate_model(archive.model, loader)
+        metrics.update({f"{prefix}_{name}": value for name, value in of_data.items()})
     folder.mkdir(parents=True)
     (folder / "metrics.json").write_text(json.dumps(metrics, indent=2))

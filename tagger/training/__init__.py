@@ -1,6 +1,13 @@
-"""What goes with the trainer."""
+"""Callbacks of the trainer, and an optimizer."""
 
-from tagger.training.optimizers import FusedAdam as FusedAdam
-from tagger.training.show_scores import ShowScoresCallback as ShowScoresCallback
-from tagger.training.training_counts import TrainingCountsCallback as TrainingCountsCallback
-from tagger.training.tune_thresholds import TuneThresholdsCallback as TuneThresholdsCallback
+from tagger.training.optimizers import FusedAdam
+from tagger.training.show_metrics import ShowMetricsCallback
+from tagger.training.training_counts import TrainingCountsCallback
+from tagger.training.tune_thresholds import TuneThresholdsCallback
+
+__all__ = [
+    "FusedAdam",
+    "ShowMetricsCallback",
+    "TrainingCountsCallback",
+    "TuneThresholdsCallback",
+]

@@ -5,26 +5,25 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch
 from allennlp.training.optimizers import Optimizer, make_parameter_groups
 
-#: Since when torch has the pass for CPUs.
+#: Since torch 2.5 there is a fused pass for CPUs.
 _IS_FUSED = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 5)
 
 
 @Optimizer.register("fused_adam")
 class FusedAdam(Optimizer, torch.optim.Adam):
-    """AllenNLP's `adam`, each parameter updated in one pass over its memory.
+    """AllenNLP's `adam`, which updates each parameter in one pass over its memory.
 
-    On a CPU the other takes about ten, and with a large vocabulary that is a third of a training step.
-    Before torch 2.5, which knows no such pass, the two are the same.
+    On a CPU, `adam` takes about ten passes. With a large vocabulary they take a third of a training
+    step. Before torch 2.5, which has no fused pass for CPUs, the two optimizers are the same.
 
     Args:
-        model_parameters: by name; supplied by the trainer in a config.
-        parameter_groups: lists of regular expressions, each with the options of the parameters that
-            match.
-        lr: the learning rate.
-        betas: decay of the running means of the gradient and of its square.
-        eps: is added to the denominator.
-        weight_decay: an L2 penalty.
-        amsgrad: whether to keep the largest mean square seen.
+        model_parameters: The parameters by name; supplied by the trainer in a config.
+        parameter_groups: Lists of regular expressions, each with options for the matching parameters.
+        lr: The learning rate.
+        betas: The decay of the running means of the gradient and of its square.
+        eps: A small number that is added to the denominator.
+        weight_decay: The factor of an L2 penalty.
+        amsgrad: Whether to divide by the largest mean square so far.
     """
 
     def __init__(

@@ -9,19 +9,19 @@ from allennlp.data import DataLoader, Instance
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from tagger.data.label_counts import LabelCounts, count_labels
+from tagger.training_counts import LabelCounts, count_labels
 
 
 @TrainerCallback.register("training_counts")
 class TrainingCountsCallback(TrainerCallback):
     """Counts the labels of the training data before training starts, for class weights by rule.
 
-    Every module of the model that has a method `use_training_counts(counts)` is given `LabelCounts`: the
-    counts by namespace and label, and the numbers of items. AllenNLP's vocabulary cannot serve: it
-    counts development and test data too, and forgets the counts when it is saved.
+    The callback calls `use_training_counts(counts)` of every module of the model that has this method.
+    The counts are `LabelCounts`: counts by namespace and label, and numbers of items. AllenNLP's
+    vocabulary has counts too, but it counts development and test data as well, and does not save them.
 
     Raises:
-        ConfigurationError: when training starts, if the data loader cannot list its instances.
+        ConfigurationError: When training starts, if the data loader cannot list its instances.
     """
 
     def on_start(
@@ -42,12 +42,12 @@ def _instances(data_loader: DataLoader) -> Iterable[Instance]:
         raise ConfigurationError(
             f"`training_counts` needs a data loader with `iter_instances`, which "
             f"{type(data_loader).__name__} lacks; use another `data_loader`, or give the weights "
-            f"themselves in place of a rule"
+            f"themselves instead of a rule"
         ) from error
 
 
 def _sum_over_workers(counts: LabelCounts) -> LabelCounts:
-    """Adds up the counts of all workers, each of which has read its share of the data."""
+    """Adds up the counts of all workers; each has read its share of the data."""
     if not is_distributed():
         return counts
     shares: List[Any] = [None] * torch.distributed.get_world_size()

@@ -1,5 +1,6 @@
 """Tunes a model's thresholds on the development data."""
 
+import functools
 from typing import Any, Dict, List, Optional, Union
 
 import torch
@@ -7,31 +8,32 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from tagger.threshold_tuning import check_tuning_target
+from tagger.tuning.thresholds import check_tuning_target, tune_thresholds
 
 
 @TrainerCallback.register("tune_thresholds")
 class TuneThresholdsCallback(TrainerCallback):
-    """Has thresholds tuned at the end of each pass over the development data.
+    """Tunes thresholds at the end of each pass over the development data.
 
-    The scores of a pass are those of its tuned thresholds, and choose the best epoch; the thresholds of
-    that epoch are saved with its weights. Training's end ends the tuning: `allennlp evaluate`, and test
-    data that are evaluated right after training, change no threshold. Only a callback can tell the two
-    apart, a model cannot.
+    The metrics of a pass are those of its tuned thresholds, and they decide which epoch is best. The
+    thresholds of that epoch are saved with its weights. Tuning ends with training, so neither
+    `allennlp evaluate` nor the evaluation of test data right after training changes a threshold. This is
+    a callback because a model cannot tell development data from test data.
 
-    Every module of the model that has methods `start_tuning(target, least_positives)` and
-    `stop_tuning()` is told.
+    The callback calls `start_tuning(tuner)` and `stop_tuning()` of every module of the model that has
+    these methods, such as `LabelThresholds`.
 
     Args:
-        serialization_dir: supplied by the trainer.
-        target: what to tune for: `"micro"` or `"macro"` F1, or `{"precision": 0.9}` or
-            `{"recall": 0.9}` for each label; see `tagger.threshold_tuning.tune_thresholds`.
-        least_positives: how many items of the development data must have a label for its threshold to be
-            tuned: what is best for one or two may predict the label everywhere in other data.
+        serialization_dir: The folder of the run; supplied by the trainer.
+        target: The goal: `"micro"` or `"macro"` F1, or `{"precision": 0.9}` or `{"recall": 0.9}` for
+            each label; see `tagger.tuning.thresholds.tune_thresholds`.
+        least_positives: How many items of the development data must have a label for its threshold to be
+            tuned. A threshold that is best for one or two items may predict the label everywhere in
+            other data.
 
     Raises:
-        ConfigurationError: if the target is unknown or `least_positives` is below 1; when training
-            starts, if nothing has thresholds.
+        ConfigurationError: If the target is unknown or `least_positives` is below 1. When training
+            starts: if the model has no thresholds.
     """
 
     def __init__(
@@ -44,8 +46,9 @@ class TuneThresholdsCallback(TrainerCallback):
         check_tuning_target(target)
         if least_positives < 1:
             raise ConfigurationError(f"`least_positives` must be at least 1; got {least_positives}")
-        self._target = target
-        self._least_positives = least_positives
+        self._tuner = functools.partial(
+            tune_thresholds, target=target, least_positives=least_positives
+        )
         self._modules: List[torch.nn.Module] = []
 
     def on_start(
@@ -59,7 +62,7 @@ class TuneThresholdsCallback(TrainerCallback):
                 "head is `sigmoid`; leave the callback out"
             )
         for module in self._modules:
-            module.start_tuning(self._target, self._least_positives)  # type: ignore[operator]
+            module.start_tuning(self._tuner)  # type: ignore[operator]
 
     def on_end(
         self,

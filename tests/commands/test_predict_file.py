@@ -1,11 +1,17 @@
+import errno
 import json
+import os
 import sys
+from pathlib import Path
 
 import pytest
+import torch
 from allennlp.commands import main
+from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
 
 from tagger.commands.predict_file import predict_file
+from tagger.commands.resumable_output import ResumableOutput
 from tests.conftest import ROOT
 
 TEST = str(ROOT / "data/toy/test.txt")
@@ -46,9 +52,15 @@ def killed_in_window(predictor, monkeypatch):
     return kill
 
 
+@pytest.fixture
+def part(tmp_path):
+    """Finds what a killed run has written."""
+    return lambda: next(tmp_path.glob(".*.unfinished"))
+
+
 @pytest.mark.parametrize("num_bytes_lost", [0, 1, 200, 1500])
 def test_a_killed_run_goes_on_to_the_same_bytes(
-    predictor, texts, tmp_path, killed_in_window, monkeypatch, num_bytes_lost
+    predictor, texts, tmp_path, killed_in_window, monkeypatch, part, num_bytes_lost
 ):
     whole, output = tmp_path / "whole.jsonl", tmp_path / "killed.jsonl"
     predict_file(predictor, texts, whole, window=8)
@@ -58,16 +70,51 @@ def test_a_killed_run_goes_on_to_the_same_bytes(
             predict_file(predictor, texts, output, window=8)
     monkeypatch.undo()
     assert not output.exists()
-    unfinished = tmp_path / "killed.jsonl.unfinished"
-    written = unfinished.read_bytes()
+    written = part().read_bytes()
     assert len(written.splitlines()) == 16
-    unfinished.write_bytes(written[: len(written) - num_bytes_lost])
+    part().write_bytes(written[: len(written) - num_bytes_lost])
     predict_file(predictor, texts, output, window=8)
     assert output.read_bytes() == whole.read_bytes()
-    assert not unfinished.exists()
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "texts.txt",
+        "whole.jsonl",
+        "killed.jsonl",
+    }
 
 
-def test_what_is_kept_is_not_predicted_again_but_for_one_window(
+def test_an_input_is_never_lost_whatever_its_name(predictor, texts, tmp_path):
+    names = ("out.jsonl.unfinished", ".out.jsonl.unfinished", "out.jsonl.tmp", "out.jsonl.lock")
+    content = Path(texts).read_text()
+    for name in names:
+        (tmp_path / name).write_text(content)
+        predict_file(predictor, str(tmp_path / name), tmp_path / "out.jsonl", overwrite=True)
+        assert (tmp_path / name).read_text() == content
+        assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 30
+
+
+def test_two_runs_on_one_output_are_kept_apart(
+    predictor, texts, tmp_path, monkeypatch, in_forked_process
+):
+    output = tmp_path / "out.jsonl"
+    predict, messages = predictor.predict_batch_json, []
+
+    def run_again():
+        try:
+            predict_file(predictor, texts, output, window=8)
+        except ConfigurationError as error:
+            return str(error)
+
+    def predict_and_run_again(inputs):
+        messages.append(in_forked_process(run_again))
+        return predict(inputs)
+
+    monkeypatch.setattr(predictor, "predict_batch_json", predict_and_run_again)
+    predict_file(predictor, texts, output, window=16)
+    assert all(f"is being written by process {os.getpid()} on" in each for each in messages)
+    assert len(output.read_text().splitlines()) == 30
+
+
+def test_what_is_kept_is_not_predicted_again(
     predictor, texts, tmp_path, killed_in_window, monkeypatch, capsys
 ):
     killed_in_window(4)
@@ -82,22 +129,33 @@ def test_what_is_kept_is_not_predicted_again_but_for_one_window(
         lambda inputs: (sizes.append(len(inputs)), predict(inputs))[1],
     )
     predict_file(predictor, texts, tmp_path / "out.jsonl", window=8)
-    assert sizes == [8, 6]
-    assert "24 predictions were there; 6 took" in capsys.readouterr().out
+    assert sizes == [6]
+    assert "Kept 24 predictions; made 6 in" in capsys.readouterr().out
 
 
 @pytest.fixture
 def run(trained, monkeypatch, tmp_path):
     """Runs the subcommand, and returns where it writes."""
 
-    def run(*arguments):
+    def run(*arguments, archive=trained / "model.tar.gz"):
         output = tmp_path / "predictions.jsonl"
-        command = ["allennlp", "predict-file", str(trained / "model.tar.gz"), *arguments]
-        monkeypatch.setattr(sys, "argv", [*command, "-o", str(output)])
+        command = ["allennlp", "predict-file", str(archive), *arguments]
+        if "-o" not in arguments:
+            command += ["-o", str(output)]
+        monkeypatch.setattr(sys, "argv", command)
         main(prog="allennlp")
         return output
 
     return run
+
+
+def test_lines_that_look_like_json_can_be_taken_as_text(run, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text('\ufeff[1]\n\ufeff\n"Ada"\n', encoding="utf-8")
+    with pytest.raises(SystemExit, match="`line` is JSON but no object"):
+        run(str(texts))
+    written = run(str(texts), "--plain").read_text().splitlines()
+    assert [json.loads(line)["text"] for line in written] == ["[1]", '"Ada"']
 
 
 @pytest.mark.slow
@@ -107,25 +165,193 @@ def test_files_of_the_dataset_reader_are_predicted_as_by_predict(run, archive, c
     expected = Predictor.from_archive(archive).predict_batch_instance(instances)
     written = [json.loads(line) for line in output.read_text().splitlines()]
     assert [each["tags"] for each in written] == [each["tags"] for each in expected]
-    with pytest.raises(SystemExit, match="is there already, and whole.*--force"):
+    with pytest.raises(SystemExit, match="already exists.*--force"):
         run(TEST, "--use-dataset-reader")
 
 
+BAD_LINES = {
+    3: (b'{"sentence": "no end', "starts with a brace but is no JSON object"),
+    8: (b'{"text": "no sentence"}', "`inputs` must hold `sentence`, a text, or `tokens`"),
+    17: (b"caf\xe9", "'utf-8' codec can't decode byte 0xe9 in position 3"),
+    18: (b"[1]", "is JSON but no object"),
+    29: (b'{"sentence": "\\ud800"}', "surrogates not allowed"),
+}
+
+
+@pytest.fixture
+def lines_with_errors(tmp_path):
+    """A file of thirty lines, five of them wrong and one blank, and what their errors say."""
+    lines = [b"Ada met %d" % number for number in range(1, 31)]
+    for number, (line, _) in BAD_LINES.items():
+        lines[number - 1] = line
+    lines[9] = b""
+    path = tmp_path / "lines.txt"
+    path.write_bytes(b"\n".join(lines))
+    return path
+
+
+def test_a_line_that_cannot_be_predicted_is_named_and_can_be_mended(
+    predictor, lines_with_errors, tmp_path, capsys
+):
+    output = tmp_path / "out.jsonl"
+    for number, (line, reason) in BAD_LINES.items():
+        with pytest.raises(ConfigurationError) as error:
+            predict_file(predictor, str(lines_with_errors), output, window=4)
+        assert f"lines.txt:{number}: " in str(error.value)
+        assert reason in str(error.value)
+        assert "correct the line, or add --on-error skip" in str(error.value)
+        content = lines_with_errors.read_bytes().replace(line, b"Now it is right", 1)
+        lines_with_errors.write_bytes(content)
+    predict_file(predictor, str(lines_with_errors), output, window=4)
+    assert len(output.read_text().splitlines()) == 29
+    assert "Kept 24 predictions; made 5" in capsys.readouterr().out
+
+
+def test_lines_that_cannot_be_predicted_are_skipped_on_demand(
+    predictor, lines_with_errors, tmp_path, capsys
+):
+    output = tmp_path / "out.jsonl"
+    predict_file(predictor, str(lines_with_errors), output, window=4, on_error="skip")
+    written = [json.loads(line) for line in output.read_text().splitlines()]
+    assert len(written) == 29
+    for (number, (_, reason)), each in zip(
+        BAD_LINES.items(), (each for each in written if "error" in each), strict=True
+    ):
+        assert each.keys() == {"error", "line"}
+        assert each["line"] == number
+        assert reason in each["error"]
+    assert [each["text"] for each in written if "text" in each] == [
+        f"Ada met {number}" for number in range(1, 31) if number not in (10, *BAD_LINES)
+    ]
+    assert 'Skipped 5 lines, which have an "error"' in capsys.readouterr().out
+
+
+def test_a_run_that_skips_goes_on_skipping(
+    predictor, lines_with_errors, tmp_path, killed_in_window, monkeypatch, capsys
+):
+    output = tmp_path / "out.jsonl"
+    killed_in_window(6)
+    with pytest.raises(Killed):
+        predict_file(predictor, str(lines_with_errors), output, window=4, on_error="skip")
+    monkeypatch.undo()
+    arguments = (predictor, str(lines_with_errors), output, 4)
+    with pytest.raises(ConfigurationError, match="begun by a run that skipped 3 lines"):
+        predict_file(*arguments)
+    predict_file(*arguments, on_error="skip")
+    assert "Kept 16 predictions" in (printed := capsys.readouterr().out)
+    assert "Skipped 5 lines" in printed
+    output.unlink()
+    killed_in_window(6)
+    with pytest.raises(Killed):
+        predict_file(*arguments, on_error="skip")
+    monkeypatch.undo()
+    with pytest.raises(ConfigurationError, match="lines.txt:3: "):
+        predict_file(*arguments, overwrite=True)
+
+
+def test_what_is_no_lines_fault_is_no_lines_error(predictor, texts, tmp_path, monkeypatch):
+    def fail(inputs):
+        raise ValueError("out of memory")
+
+    monkeypatch.setattr(predictor, "predict_batch_json", fail)
+    with pytest.raises(ValueError, match="out of memory"):
+        predict_file(predictor, texts, tmp_path / "out.jsonl", on_error="skip")
+
+
 @pytest.mark.slow
-def test_another_runs_output_is_not_continued(run, texts, tmp_path):
-    unfinished = tmp_path / "predictions.jsonl.unfinished"
-    unfinished.write_text('{"text": "other"}\n' * 8)
-    with pytest.raises(SystemExit, match="predictions.jsonl.unfinished:1: this is not what"):
+@pytest.mark.parametrize("content", [b"", b"no archive", None])
+def test_a_broken_archive_is_named_in_one_line(content, run, trained, tmp_path, monkeypatch):
+    path = tmp_path / "broken.tar.gz"
+    whole = (trained / "model.tar.gz").read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] if content is None else content)
+    with pytest.raises(SystemExit, match="^predict-file: .*broken.tar.gz") as error:
+        run(TEST, archive=path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_full_disk_is_named_in_one_line_and_nothing_is_lost(
+    run, texts, tmp_path, monkeypatch, capsys
+):
+    write = ResumableOutput.write
+
+    def write_until_full(self, *window):
+        if self.num_lines >= 16:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(self, *window)
+
+    monkeypatch.setattr(ResumableOutput, "write", write_until_full)
+    with pytest.raises(SystemExit, match="^predict-file: .*No space left on device"):
         run(texts, "--window", "8")
-    assert unfinished.exists()
-    assert len(run(texts, "--window", "8", "--force").read_text().splitlines()) == 30
+    monkeypatch.undo()
+    run(texts, "--window", "8")
+    assert "Kept 16 predictions" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("changed", [2, 20])
+def test_windows_are_kept_as_long_as_their_inputs_are_the_same(
+    predictor, texts, tmp_path, killed_in_window, monkeypatch, capsys, changed
+):
+    output = tmp_path / "out.jsonl"
+    killed_in_window(3)
+    with pytest.raises(Killed):
+        predict_file(predictor, texts, output, window=8)
+    monkeypatch.undo()
+    lines = Path(texts).read_text().split("\n\n")
+    lines[changed] = "This line is new"
+    Path(texts).write_text("\n\n".join(lines))
+    if changed < 16:
+        message = "differs from the input of the unfinished run .* in the first 8 inputs"
+        with pytest.raises(ConfigurationError, match=message):
+            predict_file(predictor, texts, output, window=8)
+    predict_file(predictor, texts, output, window=8, overwrite=True)
+    assert f"Kept {0 if changed < 16 else 16} predictions" in capsys.readouterr().out
+    written = [json.loads(line)["text"] for line in output.read_text().splitlines()]
+    assert written == lines
+
+
+def test_another_run_does_not_complete_an_output(
+    predictor, texts, tmp_path, killed_in_window, monkeypatch, archive
+):
+    output = tmp_path / "out.jsonl"
+    killed_in_window(2)
+    with pytest.raises(Killed):
+        predict_file(predictor, texts, output, window=8)
+    monkeypatch.undo()
+    with pytest.raises(ConfigurationError, match="another `window`; .* its 8 predictions"):
+        predict_file(predictor, texts, output, window=9)
+    with pytest.raises(ConfigurationError, match="another `use-dataset-reader`, `x`"):
+        predict_file(predictor, texts, output, 8, use_dataset_reader=True, settings={"x": 1})
+    with torch.no_grad():
+        archive.model.projection.bias += 1
+    with pytest.raises(ConfigurationError, match="another `model`"):
+        predict_file(predictor, texts, output, window=8)
+    predict_file(predictor, texts, output, window=8, overwrite=True)
+    assert len(output.read_text().splitlines()) == 30
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["none.txt"], "none.txt"), ([TEST, "--window", "0"], "`--window` must be at least 1; got 0")],
+    [
+        (["none.txt"], "none.txt"),
+        ([TEST, "--window", "0"], "`--window` must be at least 1; got 0"),
+        (
+            [TEST, "--use-dataset-reader", "--on-error", "skip"],
+            "`--on-error skip` needs input lines; it does not work with --use-dataset-reader",
+        ),
+        (["/dev/null"], "/dev/null must be a file, because it is read twice"),
+        ([TEST, "-o", "none/out.jsonl"], "the folder .*/none does not exist; make it first"),
+        ([TEST, "-o", "."], "`--output` . is a folder; name a file"),
+        ([TEST, "-o", TEST, "--force"], "test.txt is also an input; give another name"),
+        (
+            [TEST, "--predictor-args", '{"batch_token": 1}'],
+            r"names `batch_token`, .* SequenceTaggerPredictor \(.*did you mean `batch_tokens`",
+        ),
+        ([TEST, "--predictor-args", "[1]"], r"must be a JSON object .* got \[1\]"),
+        ([TEST, "--predictor-args", "{'a': 1}"], "must be a JSON object .* got {'a': 1}"),
+    ],
 )
-def test_what_cannot_be_predicted_is_refused(run, arguments, message):
-    with pytest.raises(SystemExit, match=message):
+def test_what_cannot_be_predicted_is_refused_in_one_line(run, arguments, message):
+    with pytest.raises(SystemExit, match=f"^predict-file: .*{message}") as error:
         run(*arguments)
+    assert "\n" not in str(error.value)

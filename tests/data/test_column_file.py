@@ -1,11 +1,14 @@
+import io
+
 import pytest
 
 from tagger.data.column_file import read_sentences
 
 
 def read(text, **kwargs):
-    lines = text if isinstance(text, bytes) else text.encode()
-    return list(read_sentences(lines.splitlines(keepends=True), "toy.txt", **kwargs))
+    """Reads a text from what is like a file, which ends lines by line feeds alone."""
+    lines = io.BytesIO(text if isinstance(text, bytes) else text.encode())
+    return list(read_sentences(lines, "toy.txt", **kwargs))
 
 
 def columns(text, **kwargs):
@@ -24,10 +27,22 @@ WHY = [["Why", "O"]]
         "Ada\tB-PER\nleft\tO\n\t\nWhy\tO\n\n\n",
         "\n\n  Ada   B-PER \n left\t O\n \t \n\nWhy O\n \n",
         "\ufeffAda B-PER\r\nleft O\r\n\r\nWhy O\r\n\r\n",
+        "Ada B-PER\rleft O\r\rWhy O\r",
+        "\ufeffAda B-PER\nleft O\n\n\ufeffWhy O\n",
         "-DOCSTART- -X- -X- O\n\nAda B-PER\nleft O\n\n-DOCSTART-\n\nWhy O\n",
         "-DOCSTART- O\nAda B-PER\nleft O\n-DOCSTART- O\nWhy O\n",
     ],
-    ids=["plain", "no end", "tabs", "blanks", "windows", "documents", "documents without blanks"],
+    ids=[
+        "plain",
+        "no end",
+        "tabs",
+        "blanks",
+        "windows",
+        "old macs",
+        "joined",
+        "documents",
+        "documents without blanks",
+    ],
 )
 def test_sentences_are_found_however_they_are_separated(text):
     assert columns(text) == [ADA, WHY]
@@ -59,6 +74,8 @@ def test_white_space_of_unicode_separates_no_columns(separator):
         ("Ada B-PER\nNew York B-LOC\n", "toy.txt:2: .* got 3 in 'New York B-LOC'; .* set `delimiter`"),
         (b"Ada O\nAndr\xe9 B-PER\n", r"toy.txt:2: expected UTF-8, got byte 0xe9 in b'Andr\\xe9 B-PER'; "
          "convert the file, if it is Latin-1 with `iconv -f latin1 -t utf-8`"),
+        (b"Ada O\rAndr\xe9 B-PER\r", "toy.txt:2: expected UTF-8, got byte 0xe9"),
+        ("Ada B-PER\n".encode("utf-16"), "toy.txt:1: expected UTF-8, .* `iconv -f utf-16 -t utf-8`"),
     ],
 )  # fmt: skip
 def test_a_bad_line_is_named(text, message):

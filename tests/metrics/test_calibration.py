@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 import torch
 
+from tagger.linear_chain import allowed_tags
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
 from tagger.metrics.calibration_error import CalibrationError
-from tagger.metrics.span_counts import lay_end_to_end, tag_tables
-from tagger.metrics.span_matches import match_spans
-from tests.metrics.tagged import random_sentences, tag_set, to_batch, to_mask, vocabulary_of
+from tests.spans.tagged import vocabulary_of
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 
@@ -30,21 +29,6 @@ def test_without_predictions_the_error_is_0():
     assert expected_calibration_error(count_calibration(np.empty(0), np.empty(0))) == 0
 
 
-def test_right_spans_have_label_start_and_end_of_a_gold_one():
-    tags = tag_set("BIO")
-    gold, predicted = random_sentences(tags, 200, seed=1)
-    mask = to_mask(gold).numpy()
-    tables = tag_tables(tags, "BIO")
-    flat = [
-        lay_end_to_end(to_batch(rows, tags).numpy(), mask, len(tags)) for rows in (predicted, gold)
-    ]
-    spans, is_right = match_spans(tables, *flat)
-    of_gold = set(zip(*(each.tolist() for each in match_spans(tables, flat[1], flat[1]).spans)))
-    expected = [span in of_gold for span in zip(*(each.tolist() for each in spans))]
-    assert is_right.tolist() == expected
-    assert 50 < sum(expected) < len(expected) - 50
-
-
 def test_entities_count_by_the_probability_at_their_first_token():
     metric = CalibrationError(vocabulary_of(TAGS))
     # B-X I-X O | B-Y B-X, of which B-X is wrong
@@ -59,6 +43,8 @@ def test_entities_count_by_the_probability_at_their_first_token():
     metric.reset()
     gold[0, 2] = -1
     metric(probabilities, predictions, gold, mask)
+    assert metric.get_metric(reset=True) == pytest.approx((0.4 + 0.3) / 2)
+    metric(probabilities, predictions, allowed_tags(gold, 5), mask)
     assert metric.get_metric(reset=True) == pytest.approx((0.4 + 0.3) / 2)
     assert metric.get_metric() == 0
 

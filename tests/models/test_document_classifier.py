@@ -79,8 +79,11 @@ def test_an_archive_predicts_as_the_trained_model_did(train):
     assert sorted(prediction["labels"]) == ["grain", "oil"]
     assert set(prediction["probabilities"]) == set(TOPICS)
     assert predictor.load_line('{"text": "a"}') == {"text": "a"}
-    with pytest.raises(ValueError, match="must be plain text, or a JSON object with a `text`"):
-        predictor.load_line('{"txt": "a"}')
+    assert predictor.load_line("\ufeffa\n") == {"text": "a"}
+    with pytest.raises(ValueError, match="is JSON but no object; give plain text or"):
+        predictor.load_line("123")
+    with pytest.raises(ValueError, match="`inputs` must hold `text`, a string; got"):
+        predictor.predict_json({"txt": "a"})
 
 
 def test_unknown_labels_get_no_gradient(train):

@@ -18,7 +18,7 @@ from allennlp.predictors import Predictor
 
 from tests.conftest import CONFIGS, ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/several_labels.md").read_text(encoding="utf-8")
 
 # Nouns have their labels; the verbs have none.
 LEXICON = {
@@ -126,12 +126,12 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
     assert torch.equal(trained.head.thresholds.thresholds, thresholds)
     metrics = json.loads((corpus / "run" / "metrics.json").read_text())
     for data in ("dev", "test"):
-        scores = evaluate_from_archive(str(corpus / "run"), str(corpus / f"{data}.txt"))
+        metrics_of_data = evaluate_from_archive(str(corpus / "run"), str(corpus / f"{data}.txt"))
         prefix = "best_validation_" if data == "dev" else "test_"
-        assert len(scores) > 15
-        assert {prefix + name: pytest.approx(value) for name, value in scores.items()}.items() <= (
-            metrics.items()
-        )
+        assert len(metrics_of_data) > 15
+        assert {
+            prefix + name: pytest.approx(value) for name, value in metrics_of_data.items()
+        }.items() <= (metrics.items())
 
     predictor = Predictor.from_archive(archive)
     prediction = predictor.predict_json({"tokens": ["mayor", "leaves", "bank"]})
@@ -149,8 +149,8 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
 
 
 @pytest.mark.slow
-def test_the_config_that_the_readme_shows_trains(corpus, monkeypatch):
-    (config,) = re.findall(r"^```jsonnet\n([^`]*label_separator[^`]*)^```", README, re.MULTILINE)
+def test_the_config_that_the_documents_show_trains(corpus, monkeypatch):
+    (config,) = re.findall(r"^```jsonnet\n([^`]*label_separator[^`]*)^```", PAGE, re.MULTILINE)
     (corpus / "config.jsonnet").write_text(config)
     shutil.copy(CONFIGS / "template.libsonnet", corpus)
     monkeypatch.chdir(corpus)

@@ -1,11 +1,10 @@
 import json
 import shutil
-import subprocess
 import sys
 
 import pytest
 import torch
-from allennlp.commands.train import train_model
+from allennlp.commands import main
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, Vocabulary
@@ -18,7 +17,7 @@ from scripts.make_ensemble import main as make_ensemble
 from tagger.data import LabelSetsField, TagField
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import MixtureHead
-from tests.conftest import CONFIGS, ROOT
+from tests.conftest import ROOT
 from tests.oracles.linear_chain import EnumeratedChain
 
 HEADS = {
@@ -180,34 +179,36 @@ def test_members_that_do_not_go_together_are_refused(head, instances):
     with pytest.raises(ConfigurationError, match="`members` must hold at least one"):
         SequenceTaggerEnsemble(tagger.vocab, [], "emissions")
     other = build(instances, "softmax")
-    with pytest.raises(ConfigurationError, match="number 1, a `SoftmaxHead`, has not the param"):
+    with pytest.raises(ConfigurationError, match="number 1 has a `SoftmaxHead`, which differs"):
         ensemble([tagger, other], "emissions")
-    with pytest.raises(ConfigurationError, match="number 0 is a `Model`"):
+    with pytest.raises(ConfigurationError, match="got number 0, a `Model`"):
         SequenceTaggerEnsemble(tagger.vocab, [Model(tagger.vocab)], "emissions")
 
 
 @pytest.fixture(scope="session")
-def trained_otherwise(tmp_path_factory):
+def trained_otherwise(train_once):
     """The folder of a training run of the toy config from another seed."""
-    folder = tmp_path_factory.mktemp("runs") / "toy"
     seeds = {"random_seed": 1, "numpy_seed": 1, "pytorch_seed": 1, "trainer.num_epochs": 5}
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.chdir(ROOT)
-        train_model(Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet", seeds), str(folder))
-    return folder
+    return train_once("toy_of_seed_1", "toy_bilstm_crf.jsonnet", seeds)
 
 
-def run(*arguments, folder):
-    command = [sys.executable, "-m", "allennlp", *map(str, arguments)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2_000:]
+@pytest.fixture
+def run(monkeypatch):
+    """Runs a command of AllenNLP."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
+        main(prog="allennlp")
+
+    return run
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("average", ["emissions", "marginals"])
 def test_an_archive_of_archives_is_evaluated_and_predicts(
-    average, trained, trained_otherwise, tmp_path
+    average, trained, trained_otherwise, run, tmp_path, monkeypatch
 ):
+    monkeypatch.chdir(tmp_path)
     paths = []
     for name, folder in {"a": trained, "b": trained_otherwise}.items():
         paths.append(tmp_path / f"{name}.tar.gz")
@@ -219,17 +220,17 @@ def test_an_archive_of_archives_is_evaluated_and_predicts(
     for path in paths:
         path.unlink()
     test_file = ROOT / "data/toy/test.txt"
-    run("evaluate", output, test_file, "--output-file", "scores.json", folder=tmp_path)
+    run("evaluate", output, test_file, "--output-file", "metrics.json")
     options = ["--use-dataset-reader", "--silent", "--output-file", "predictions.jsonl"]
-    run("predict", output, test_file, *options, folder=tmp_path)
+    run("predict", output, test_file, *options)
     both = ensemble(members, average)
     reader = load_archive(trained / "model.tar.gz").dataset_reader
     expected = both.forward_on_instances(list(reader.read(test_file)))
     lines = (tmp_path / "predictions.jsonl").read_text().splitlines()
     assert [json.loads(line)["tags"] for line in lines] == [each["tags"] for each in expected]
-    scores = json.loads((tmp_path / "scores.json").read_text())
-    expected_scores = both.get_metrics(reset=True)
-    assert {name: scores[name] for name in expected_scores} == pytest.approx(expected_scores)
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    expected_metrics = both.get_metrics(reset=True)
+    assert {name: metrics[name] for name in expected_metrics} == pytest.approx(expected_metrics)
 
 
 @pytest.mark.slow
@@ -239,10 +240,12 @@ def test_another_vocabulary_is_refused_and_nothing_is_overwritten(trained, tmp_p
     words = folder / "vocabulary/tokens.txt"
     words.write_text(words.read_text().replace("Nordbank", "Southbank"))
     output = tmp_path / "both.tar.gz"
-    with pytest.raises(SystemExit, match="other has another vocabulary.*namespace `tokens`"):
+    with pytest.raises(
+        SystemExit, match="other and .* differ in the vocabulary's namespace `tokens`"
+    ):
         make_ensemble([str(trained / "model.tar.gz"), str(folder), "-o", str(output)])
     output.write_text("mine")
-    with pytest.raises(SystemExit, match="both.tar.gz is there already"):
+    with pytest.raises(SystemExit, match="both.tar.gz already exists"):
         make_ensemble([str(trained / "model.tar.gz"), "-o", str(output)])
     assert output.read_text() == "mine"
 

@@ -3,9 +3,9 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from tagger.label_encoding import allowed_transitions
 from tagger.linear_chain import ChainScores, log_likelihood
 from tagger.modules import ConditionalRandomField, TagWeighting
+from tagger.spans import allowed_transitions
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
 
 BIO = allowed_transitions("BIO", {0: "O", 1: "B-X", 2: "I-X", 3: "B-Y", 4: "I-Y"})
@@ -144,6 +144,10 @@ def test_log_likelihood_of_each_sequence_sums_to_forward():
         (
             {"num_tags": 2, "weighting": TagWeighting.by_name("lannoy")(tag_weights=[1.0])},
             "one weight for each of the 2 tags; got 1",
+        ),
+        (
+            {"num_tags": 9, "weighting": "chain"},
+            r"`weighting` must be a `TagWeighting` or `None`; got 'chain'; build one, such as",
         ),
     ],
 )

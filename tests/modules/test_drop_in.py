@@ -2,12 +2,15 @@
 
 import json
 import re
+import shlex
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import allennlp.modules as allennlp_modules
 import pytest
 import torch
+from allennlp.commands import main as allennlp_main
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import train_model
 from allennlp.common import Params, Registrable
@@ -20,10 +23,10 @@ from allennlp.modules.token_embedders import Embedding
 from allennlp.nn.util import get_text_field_mask
 
 from tagger.data.dataset_readers import ColumnDatasetReader
-from tagger.label_encoding import allowed_transitions
 from tagger.modules import ConditionalRandomField, TagWeighting
+from tagger.spans import allowed_transitions
 from tests.conftest import ROOT
-from tests.test_readme import blocks, run
+from tests.test_readme import shown_commands
 
 ALLENNLP_MODELS = find_spec("allennlp_models")
 if ALLENNLP_MODELS:
@@ -248,15 +251,16 @@ def test_an_archive_keeps_the_weighting_of_its_config(train_by_config, runs):
     assert metrics_of(run) != pytest.approx(metrics_of(runs["weighted_crf_tagger"]), rel=1e-3)
 
 
-@pytest.mark.slow
 @needs_allennlp_models
-def test_the_readmes_command_trains_a_crf_tagger_on_ours(tmp_path):
-    (block,) = (block for block in blocks("bash") if "weighted_crf_tagger" in block)
-    for folder in ("examples", "data"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
+def test_the_documents_command_trains_a_crf_tagger_on_ours(tmp_path, monkeypatch):
+    shown = (param.values[0] for param in shown_commands())
+    (command,) = (each for each in shown if each.startswith("allennlp train crf_tagger.jsonnet"))
+    (tmp_path / "data").symlink_to(ROOT / "data")
     (tmp_path / "crf_tagger.jsonnet").write_text(json.dumps(CONFIG))
-    run(block, tmp_path, PYTHONPATH=str(Path(ALLENNLP_MODELS.origin).parents[1]))
-    weights = load_archive(tmp_path / "runs/weighted").model.crf.weighting.tag_weights
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", shlex.split(command))
+    allennlp_main()
+    weights = load_archive("runs/weighted").model.crf.weighting.tag_weights
     assert 2.0 in weights.tolist()
 
 

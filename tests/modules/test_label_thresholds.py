@@ -1,12 +1,14 @@
+from functools import partial
+
 import pytest
 import torch
 import torch.distributed
 from allennlp.common.checks import ConfigurationError
 
-from tagger.data import LabelCounts
 from tagger.modules import LabelThresholds
-from tagger.threshold_tuning import tune_thresholds
-from tests.metrics.tagged import vocabulary_of
+from tagger.training_counts import LabelCounts
+from tagger.tuning.thresholds import tune_thresholds
+from tests.spans.tagged import vocabulary_of
 
 LABELS = ["A", "B", "C"]
 
@@ -24,9 +26,9 @@ def texts(num_texts, seed):
 
 def tune(batches, target="macro"):
     thresholds = make()
-    thresholds.start_tuning(target)
+    thresholds.start_tuning(partial(tune_thresholds, target=target))
     for probabilities, targets in batches:
-        thresholds.score(probabilities, targets)
+        thresholds.measure(probabilities, targets)
     return thresholds, thresholds.get_metrics(reset=True)
 
 
@@ -37,31 +39,31 @@ def test_a_label_is_predicted_at_its_threshold():
     assert thresholds(torch.tensor([[0.25, 0.3, 0.2]])).tolist() == [[True, False, False]]
 
 
-def test_the_end_of_a_pass_tunes_and_its_scores_are_those_of_tuned_thresholds():
+def test_the_end_of_a_pass_tunes_and_its_metrics_are_those_of_tuned_thresholds():
     batches = [texts(20, seed=1), texts(11, seed=2)]
-    thresholds, scores = tune(batches)
+    thresholds, metrics = tune(batches)
     all_batches = [torch.cat(parts) for parts in zip(*batches)]
     assert torch.equal(thresholds.thresholds, tune_thresholds(*all_batches, "macro"))
     thresholds.stop_tuning()
-    thresholds.score(*all_batches)
-    assert thresholds.get_metrics(reset=True) == scores
+    thresholds.measure(*all_batches)
+    assert thresholds.get_metrics(reset=True) == metrics
     fixed = make()
-    fixed.score(*all_batches)
-    assert fixed.get_metrics(reset=True)["f1-measure-macro"] < scores["f1-measure-macro"]
+    fixed.measure(*all_batches)
+    assert fixed.get_metrics(reset=True)["f1-measure-macro"] < metrics["f1-measure-macro"]
 
 
 def test_nothing_is_tuned_any_more_once_that_is_stopped():
     thresholds, _ = tune([texts(20, seed=1)])
     before = thresholds.thresholds.clone()
     thresholds.stop_tuning()
-    thresholds.score(*texts(20, seed=2))
+    thresholds.measure(*texts(20, seed=2))
     thresholds.get_metrics(reset=True)
     assert torch.equal(thresholds.thresholds, before)
 
 
 def test_each_pass_is_tuned_by_itself():
     thresholds, _ = tune([texts(20, seed=1)])
-    thresholds.score(*texts(20, seed=2))
+    thresholds.measure(*texts(20, seed=2))
     thresholds.get_metrics()
     thresholds.get_metrics(reset=True)
     assert torch.equal(thresholds.thresholds, tune([texts(20, seed=2)])[0].thresholds)
@@ -69,8 +71,8 @@ def test_each_pass_is_tuned_by_itself():
 
 def test_training_tunes_nothing():
     thresholds = make().train()
-    thresholds.start_tuning("micro")
-    thresholds.score(*texts(20, seed=1))
+    thresholds.start_tuning(tune_thresholds)
+    thresholds.measure(*texts(20, seed=1))
     thresholds.get_metrics(reset=True)
     assert thresholds.thresholds.tolist() == [0.5] * 3
 
@@ -79,11 +81,11 @@ def test_masked_items_change_nothing():
     probabilities, targets = texts(20, seed=3)
     mask = torch.arange(20) < 15
     thresholds = make()
-    thresholds.start_tuning("micro")
-    thresholds.score(probabilities, targets, mask)
-    scores = thresholds.get_metrics(reset=True)
-    expected, expected_scores = tune([(probabilities[:15], targets[:15])], "micro")
-    assert scores == expected_scores
+    thresholds.start_tuning(tune_thresholds)
+    thresholds.measure(probabilities, targets, mask)
+    metrics = thresholds.get_metrics(reset=True)
+    expected, expected_metrics = tune([(probabilities[:15], targets[:15])], "micro")
+    assert metrics == expected_metrics
     assert torch.equal(thresholds.thresholds, expected.thresholds)
 
 
@@ -94,10 +96,10 @@ def test_thresholds_and_training_counts_are_saved():
     again = make()
     again.load_state_dict(thresholds.state_dict())
     assert torch.equal(again.thresholds, thresholds.thresholds)
-    again.score(*texts(20, seed=1))
-    scores = again.get_metrics()
-    assert [scores[f"recall-{group}"] for group in ("head", "medium", "tail")] == [
-        scores[f"recall-{label}"] for label in LABELS
+    again.measure(*texts(20, seed=1))
+    metrics = again.get_metrics()
+    assert [metrics[f"recall-{group}"] for group in ("head", "medium", "tail")] == [
+        metrics[f"recall-{label}"] for label in LABELS
     ]
 
 
@@ -111,17 +113,18 @@ def tune_in_a_worker(rank, folder, shares, expected):
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
     )
-    thresholds, scores = tune(shares[rank])
+    thresholds, metrics = tune(shares[rank])
     assert torch.equal(thresholds.thresholds, expected[0])
-    assert scores == expected[1]
+    assert metrics == expected[1]
     torch.distributed.destroy_process_group()
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_two_workers_tune_as_one(tmp_path):
     batches = [texts(20, seed=1), texts(11, seed=2)]
-    thresholds, scores = tune(batches)
+    thresholds, metrics = tune(batches)
     # The first worker has no batch.
     torch.multiprocessing.spawn(
-        tune_in_a_worker, args=(tmp_path, [[], batches], (thresholds.thresholds, scores)), nprocs=2
+        tune_in_a_worker, args=(tmp_path, [[], batches], (thresholds.thresholds, metrics)), nprocs=2
     )

@@ -1,14 +1,14 @@
-"""What is taken for what, one span at a time."""
+"""Counts which label is taken for which, one span at a time."""
 
 from collections import Counter
 
-from tagger.label_encoding import tags_to_spans
+from tagger.spans import tags_to_spans
 
 
 def count_confusions(gold, predicted, encoding):
-    """Counter of (gold label or fate, predicted label or fate); tags are lists of sentences.
+    """Counter of (gold label or error, predicted label or error); tags are lists of sentences.
 
-    A span that holds an unknown gold tag, `?`, or lies beside one is not counted, but overlaps.
+    A span that holds an unknown gold tag, `?`, or lies beside one does not count, but still overlaps.
     """
     counts = Counter()
     for gold_tags, predicted_tags in zip(gold, predicted):
@@ -29,9 +29,9 @@ def count_confusions(gold, predicted, encoding):
                     for other, (start, end) in others
                     if start <= bounds[1] and bounds[0] <= end
                 }
-                fate = "boundary" if label in touched else "both" if touched else no_overlap
+                error = "boundary" if label in touched else "both" if touched else no_overlap
                 if no_overlap == "missed":
-                    counts[label, same[0] if same else fate] += 1
+                    counts[label, same[0] if same else error] += 1
                 elif not same:
-                    counts[fate, label] += 1
+                    counts[error, label] += 1
     return counts

@@ -83,7 +83,7 @@ def test_sentences_of_one_length_are_cut_into_batches_too(archive, monkeypatch):
 
 def test_gold_tags_are_not_looked_at(archive, instances, monkeypatch):
     monkeypatch.setattr(archive.model.head, "sequence_loss", None)
-    monkeypatch.setattr(archive.model.head, "score", None)
+    monkeypatch.setattr(archive.model.head, "measure", None)
     Predictor.from_archive(archive).predict_batch_instance(instances)
 
 

@@ -103,7 +103,7 @@ def test_plain_labels_have_no_entities(predictor, fixed_tags, archive):
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({}, "`inputs` must hold `sentence`, a text, or `tokens`, a list of words"),
+        ({}, "`inputs` must hold `sentence`, a text, or `tokens`, a list of non-empty words"),
         ({"tokens": "a b"}, "`inputs` must hold"),
         ({"tokens": ["a", ""]}, "`inputs` must hold"),
         ({"sentence": 3}, "`inputs` must hold"),
@@ -117,8 +117,33 @@ def test_inputs_that_make_no_sentence_are_refused(predictor, inputs, message):
 
 
 def test_line_that_is_almost_json_is_refused(predictor):
-    with pytest.raises(ValueError, match="opens with a brace but is no JSON object"):
+    with pytest.raises(ValueError, match="starts with a brace but is no JSON object"):
         predictor.load_line('{"sentence": "missing quote}')
+
+
+@pytest.mark.parametrize("line", ['["a"]', "123", '"Ada met Charles"', "null", " [1] \n"])
+def test_a_line_that_is_json_but_no_object_is_refused(archive, line):
+    predictor = Predictor.from_archive(archive)
+    with pytest.raises(ValueError, match="is JSON but no object; give plain text, .* set `plain`"):
+        predictor.load_line(line)
+    plain = Predictor.from_archive(archive, extra_args={"plain": True})
+    assert plain.load_line(line) == {"sentence": line.strip()}
+
+
+def test_a_line_that_only_looks_like_json_is_text(predictor):
+    for line in ("[1] Ada et al.", '"Quoted," she said', "1. First", "[" * 100_000):
+        assert predictor.load_line(line) == {"sentence": line}
+
+
+def test_objects_are_text_where_all_lines_are(archive):
+    predictor = Predictor.from_archive(archive, extra_args={"plain": True})
+    line = '{"sentence": "Ada"}'
+    assert predictor.load_line(line) == {"sentence": line}
+
+
+@pytest.mark.parametrize("line", ['{"sentence": "Ada left"}', "Ada left"])
+def test_a_byte_order_mark_is_no_part_of_a_line(predictor, line):
+    assert predictor.load_line(f"\ufeff{line}\n") == {"sentence": "Ada left"}
 
 
 def test_tokens_know_their_places_in_the_text(archive):

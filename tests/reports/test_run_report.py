@@ -26,7 +26,7 @@ def write_data(tmp_path, tag):
     return str(path)
 
 
-def test_the_page_of_a_run_is_whole_and_shows_epochs_scores_and_probabilities(
+def test_the_page_of_a_run_is_whole_and_shows_epochs_metrics_and_probabilities(
     trained, at_root, tmp_path
 ):
     report.main([str(trained), "-o", str(tmp_path / "run.html"), "--figures", str(tmp_path)])
@@ -68,7 +68,7 @@ def test_sentences_with_unknown_tags_are_left_out_of_errors(trained, of_archive,
     write_run_report(trained, tmp_path / "run.html", write_data(tmp_path, "?"))
     text = (tmp_path / "run.html").read_text(encoding="utf-8")
     assert "2 sentences" in text
-    assert "Of these 1 have no unknown tag" in text
+    assert "for the 1 sentences without unknown tags" in text
 
 
 def test_what_does_not_apply_to_plain_labels_is_left_out(at_root, tmp_path):
@@ -88,11 +88,19 @@ def test_what_does_not_apply_to_plain_labels_is_left_out(at_root, tmp_path):
     assert text.count("the tags of this model spell no entities") == 2
 
 
+def test_a_broken_archive_is_named_in_one_line(trained, tmp_path):
+    archive = (trained / "model.tar.gz").read_bytes()
+    (tmp_path / "model.tar.gz").write_bytes(archive[:5_000])
+    with pytest.raises(SystemExit, match="^report.py: .*model.tar.gz") as error:
+        report.main([str(tmp_path), "-o", str(tmp_path / "run.html")])
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"config": Params({})}, "has no validation data; name a file"),
-        ({"model": torch.nn.Identity()}, "holds a Identity; a report is of a `sequence_tagger`"),
+        ({"config": Params({})}, "must name a file, because .* has no validation data"),
+        ({"model": torch.nn.Identity()}, "must hold a `sequence_tagger`; .* holds a `Identity`"),
     ],
 )
 def test_other_models_and_runs_without_data_are_refused(

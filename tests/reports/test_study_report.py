@@ -1,3 +1,4 @@
+import csv
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -12,8 +13,8 @@ LABELS = ["<b>&$1$", "LOC"]
 
 
 def metrics(label, weight, seed):
-    """Scores of which only the weighted label's depend on its weight: recall rises, precision falls."""
-    scores = {}
+    """Metrics of which only the weighted label's depend on its weight: recall rises, precision falls."""
+    values_by_name = {}
     for data, level in [(d, n) for d in ("best_validation_", "test_") for n in ("", "token-")]:
         for other in LABELS:
             shift = (weight - 1) / 20 * (other == label)
@@ -21,10 +22,12 @@ def metrics(label, weight, seed):
             values = (0.6 - shift + luck, 0.5 + shift + luck + 0.02 * (data == "test_"), 0.55)
             names = ("precision", "recall", "f1-measure")
             for name, value in zip(names, values):
-                scores[f"{data}{level}{name}-{other}"] = value
-        scores[f"{data}{level}f1-measure-macro"] = 0.5 - (0.1 if weight == 4 else 0) + seed / 500
-        scores[f"{data}{level}confusion-LOC>{LABELS[0]}"] = 3
-    return scores
+                values_by_name[f"{data}{level}{name}-{other}"] = value
+        values_by_name[f"{data}{level}f1-measure-macro"] = (
+            0.5 - (0.1 if weight == 4 else 0) + seed / 500
+        )
+        values_by_name[f"{data}{level}confusion-LOC>{LABELS[0]}"] = 3
+    return values_by_name
 
 
 @pytest.fixture
@@ -47,13 +50,63 @@ def test_the_page_is_whole_and_says_what_weights_do(results, tmp_path, level):
     write_study_report(results, path, tmp_path / "figures", level)
     cells = read_page(path).cells
     row = cells.index("with recall") + 1
-    assert cells[row : row + 4] == [LABELS[0], "chain", "-1.00", "+1.00"]
+    assert cells[row : row + 4] == [
+        *(LABELS[0], "chain"),
+        *("-1.00 [-1.00, -1.00]", "+1.00 [+1.00, +1.00]"),
+    ]
     row = cells.index("test macro F1") + 1
     assert cells[row : row + 7] == [
         *(LABELS[0], "chain", "2"),
-        *("55.0 (+5.0)", "50.3 (+0.0)", "57.0 (+5.0)", "50.3 (+0.0)"),
+        *("55.0 (+5.0 [+5.0, +5.0])", "50.3 (+0.0 [+0.0, +0.0])"),
+        *("57.0 (+5.0 [+5.0, +5.0])", "50.3 (+0.0 [+0.0, +0.0])"),
     ]
     assert "6" in cells[cells.index(f"{level}: gold > predicted") :]
+
+
+def test_noise_around_zero_is_called_nothing_learnt(results, tmp_path):
+    for result in results:
+        for name, value in result.metrics.items():
+            if result.factors["label"] in name and "confusion" not in name:
+                # Every metric of the weighted label rises with the weight, up to an F1 of 2 %.
+                result.metrics[name] = value if "macro" in name else result.factors["weight"] / 200
+    write_study_report(results, tmp_path / "study.html", tmp_path)
+    cells = read_page(tmp_path / "study.html").cells
+    row = cells.index("with recall") + 1
+    assert cells[row : row + 4] == [LABELS[0], "chain", "nothing learnt", "nothing learnt"]
+    row = cells.index("test macro F1") + 1
+    assert cells[row : row + 4] == [LABELS[0], "chain", "nothing learnt", LABELS[0]]
+    assert (tmp_path / "weights.svg").read_text().count("nothing learnt") == 4
+    text = (tmp_path / "study.html").read_text()
+    assert "F1 stays below 10.0 % under every" in " ".join(text.split())
+
+
+def test_effects_that_differ_from_seed_to_seed_are_called_unclear(results, tmp_path):
+    for result in results:
+        if result.factors["seed"] == 1:
+            name = f"best_validation_token-recall-{result.factors['label']}"
+            result.metrics[name] = 1 - result.metrics[name]
+    write_study_report(results, tmp_path / "study.html")
+    cells = read_page(tmp_path / "study.html").cells
+    row = cells.index("with recall") + 1
+    assert cells[row + 2 : row + 4] == ["-1.00 [-1.00, -1.00]", "+0.00 [-1.00, +1.00], unclear"]
+
+
+def test_changes_that_may_be_chance_are_called_unclear(results, tmp_path):
+    for result in results:
+        if result.factors["seed"] == 1 and result.factors["weight"] == 2:
+            result.metrics[f"best_validation_token-recall-{result.factors['label']}"] += 0.2
+    write_study_report(results, tmp_path / "study.html")
+    # The changes are 25 points with one seed, 5 with the other.
+    assert "65.0 (+15.0 [-112.1, +142.1], unclear)" in read_page(tmp_path / "study.html").cells
+
+
+def test_one_seed_has_no_interval(results, tmp_path):
+    one_seed = [result for result in results if result.factors["seed"] == 1]
+    write_study_report(one_seed, tmp_path / "study.html")
+    cells = read_page(tmp_path / "study.html").cells
+    row = cells.index("with recall") + 1
+    assert cells[row + 2 : row + 4] == ["-1.00, one seed", "+1.00, one seed"]
+    assert "45.0 (+5.0, one seed)" in cells
 
 
 def test_the_figure_is_a_file_with_rows_for_labels_and_columns_for_strategies(results, tmp_path):
@@ -67,7 +120,7 @@ def test_the_figure_is_a_file_with_rows_for_labels_and_columns_for_strategies(re
     assert {"0.5", "1", "2", "4", "macro F1"} <= set(texts)
 
 
-def test_without_test_scores_none_are_shown(results, tmp_path):
+def test_without_metrics_on_test_data_none_are_shown(results, tmp_path):
     for result in results:
         for name in [name for name in result.metrics if name.startswith("test_")]:
             del result.metrics[name]
@@ -84,9 +137,26 @@ def test_results_survive_the_file_that_the_script_reads(results, tmp_path):
     assert pages[0].read_text() == pages[1].read_text()
 
 
+TEXTS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "'s-Hertogenbosch", "'=1", "''", "''=1", "a,b\n"]
+
+
+@pytest.mark.parametrize("label", TEXTS)
+def test_a_label_is_no_formula_in_the_file_and_the_same_when_it_is_read(label, tmp_path):
+    path = tmp_path / "results.csv"
+    factors = {"strategy": "chain", "label": label, "weight": 0.5, "seed": -1}
+    write_results([Result(factors, {"f1": -0.5})], path)
+    with path.open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["label"][0] not in "=+-@\t\r"
+    assert (row["seed"], row["f1"]) == ("-1", "-0.5")
+    assert read_weighting_results(path) == [Result(factors, {"f1": -0.5})]
+
+
 def test_results_of_another_study_are_refused(tmp_path):
     write_results([Result({"variant": "plain", "seed": 1}, {"f1": 1})], tmp_path / "results.csv")
-    with pytest.raises(SystemExit, match="columns variant, seed, f1; results of a weighting"):
+    with pytest.raises(
+        SystemExit, match="must have the columns strategy, .* got variant, seed, f1"
+    ):
         report.main([str(tmp_path / "results.csv"), "-o", str(tmp_path / "study.html")])
 
 
@@ -95,12 +165,12 @@ def test_a_cell_that_is_no_number_is_named(results, tmp_path):
     write_results(results[:1], path)
     path.write_text(path.read_text().replace(",0.5,", ",half,", 1))
     with pytest.raises(
-        SystemExit, match=r"results.csv:2: .*'half'; weights, seeds and metrics are"
+        SystemExit, match=r"results.csv:2: .*'half'; weights, seeds and metrics must"
     ):
         report.main([str(path), "-o", str(tmp_path / "study.html")])
 
 
 def test_no_results_and_unknown_levels_are_refused(results, tmp_path):
     for arguments in ([], {}), (results, {"level": "words"}):
-        with pytest.raises(ValueError, match="`level` be one of tokens, spans; got"):
+        with pytest.raises(ValueError, match="`level` must be one of tokens, spans; got"):
             write_study_report(arguments[0], tmp_path / "study.html", **arguments[1])

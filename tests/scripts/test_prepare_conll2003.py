@@ -45,7 +45,7 @@ def test_other_names_of_the_files_are_known(source, target):
 
 def test_a_copy_with_other_counts_is_refused_and_nothing_is_copied(source, target, capsys):
     (source / "eng.testa").write_text(TEXT + "\nThe DT I-NP O\nend NN I-NP O\n")
-    with pytest.raises(SystemExit, match="Not the corpus as distributed"):
+    with pytest.raises(SystemExit, match="not the corpus as distributed"):
         prepare(source, target)
     expected = "eng.testa: 2 sentences, 5 tokens, 2 entities; expected 1 sentences, 3 tokens, 2 ent"
     assert expected in capsys.readouterr().out

@@ -20,6 +20,7 @@ def test_studies_that_come_along_are_whole(name, at_root):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_the_script_writes_results_and_a_table(at_root, tmp_path, capfd):
     config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
     config["trainer"]["num_epochs"] = 1
@@ -41,5 +42,5 @@ def test_the_script_writes_results_and_a_table(at_root, tmp_path, capfd):
 
 def test_a_study_without_variants_says_what_is_missing(tmp_path):
     (tmp_path / "study.json").write_text('{"seeds": [1]}')
-    with pytest.raises(SystemExit, match="does not say its `variants`"):
+    with pytest.raises(SystemExit, match="lacks the key `variants`"):
         run_study.main([str(tmp_path / "study.json"), "-s", str(tmp_path)])

@@ -3,9 +3,9 @@ import sys
 
 import pytest
 
-from scripts import show_entities, show_scores
+from scripts import show_entities, show_metrics
 
-SCORES = {"precision-PER": 0.5, "recall-PER": 1.0, "f1-measure-PER": 0.6667, "loss": 3.0}
+METRICS = {"precision-PER": 0.5, "recall-PER": 1.0, "f1-measure-PER": 0.6667, "loss": 3.0}
 
 
 def run(script, capsys, monkeypatch, path):
@@ -14,27 +14,27 @@ def run(script, capsys, monkeypatch, path):
     return capsys.readouterr().out
 
 
-def test_scores_of_an_evaluation_become_a_table(tmp_path, capsys, monkeypatch):
-    path = tmp_path / "scores.json"
-    path.write_text(json.dumps(SCORES))
-    lines = run(show_scores, capsys, monkeypatch, path).splitlines()
+def test_metrics_of_an_evaluation_become_a_table(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "metrics.json"
+    path.write_text(json.dumps(METRICS))
+    lines = run(show_metrics, capsys, monkeypatch, path).splitlines()
     assert lines[1].split() == ["PER", "0.5000", "1.0000", "0.6667"]
 
 
-def test_of_a_training_run_the_best_epochs_scores_count(tmp_path, capsys, monkeypatch):
+def test_the_best_epochs_metrics_of_a_training_run_are_shown(tmp_path, capsys, monkeypatch):
     path = tmp_path / "metrics.json"
-    best = {f"best_validation_{name}": value / 2 for name, value in SCORES.items()}
-    path.write_text(json.dumps({**SCORES, **best}))
-    lines = run(show_scores, capsys, monkeypatch, path).splitlines()
+    best = {f"best_validation_{name}": value / 2 for name, value in METRICS.items()}
+    path.write_text(json.dumps({**METRICS, **best}))
+    lines = run(show_metrics, capsys, monkeypatch, path).splitlines()
     assert lines[1].split() == ["PER", "0.2500", "0.5000", "0.3333"]
 
 
-def test_metrics_without_scores_by_label_are_refused(tmp_path, capsys, monkeypatch):
+def test_a_file_without_metrics_by_label_is_refused(tmp_path, capsys, monkeypatch):
     path = tmp_path / "metrics.json"
     path.write_text('{"loss": 3.0}')
     with pytest.raises(SystemExit):
-        run(show_scores, capsys, monkeypatch, path)
-    assert "metrics.json` holds no scores by label" in capsys.readouterr().err
+        run(show_metrics, capsys, monkeypatch, path)
+    assert "metrics.json` holds no metrics by label" in capsys.readouterr().err
 
 
 def test_entities_stand_below_their_text(tmp_path, capsys, monkeypatch):

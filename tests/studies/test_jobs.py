@@ -1,8 +1,8 @@
 import csv
 import json
+import os
 import signal
-import subprocess
-import sys
+import threading
 import time
 
 import pytest
@@ -22,6 +22,7 @@ def config(at_root):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_a_study_runs_every_job_once_and_keeps_on_after_a_failure(config, tmp_path, capfd):
     jobs = seeded_jobs({"variant": "plain"}, config, [1, 2])
     broken = Job({"variant": "broken", "seed": 1}, {**config, "model": {"type": "no such"}})
@@ -38,6 +39,7 @@ def test_a_study_runs_every_job_once_and_keeps_on_after_a_failure(config, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_an_interrupted_run_is_begun_anew_and_gives_what_an_unbroken_one_gives(config, tmp_path):
     (job,) = seeded_jobs({"variant": "plain"}, config, [1])
     half = job.folder(tmp_path / "a")
@@ -51,28 +53,48 @@ def test_an_interrupted_run_is_begun_anew_and_gives_what_an_unbroken_one_gives(c
     assert not list(half.glob("*.th"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_study_that_is_stopped_stops_its_runs(number, config, tmp_path):
-    config["trainer"]["num_epochs"] = 10_000
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    script = (
-        "import json, sys; from pathlib import Path; from tagger.studies import *\n"
-        "jobs = seeded_jobs({'variant': 'endless'}, json.load(open(sys.argv[1])), [1, 2])\n"
-        "run_jobs(jobs, Path(sys.argv[2]), 2)"
-    )
-    arguments = [sys.executable, "-c", script, str(tmp_path / "config.json"), str(tmp_path)]
-    study = subprocess.Popen(arguments, start_new_session=True)
-    weights = tmp_path / "runs/endless/2/best.th"
-    for _ in range(600):
-        if weights.exists():
-            break
-        time.sleep(0.1)
-    study.send_signal(number)
-    study.wait(timeout=60)
-    size = (tmp_path / "runs/endless/2/out.log").stat().st_size
-    time.sleep(1)
-    assert (tmp_path / "runs/endless/2/out.log").stat().st_size == size
+def write_for_a_minute(config, folder):
+    folder.mkdir(parents=True)
+    with (folder / "out.log").open("w", buffering=1) as log:
+        for _ in range(6000):
+            print("still here", file=log)
+            time.sleep(0.01)
+
+
+@pytest.mark.usefixtures("warm_python")
+@pytest.mark.parametrize(
+    ("number", "stopped_by"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
+)
+def test_a_study_that_is_stopped_stops_its_runs(number, stopped_by, tmp_path):
+    jobs = seeded_jobs({"variant": "long"}, {}, [1, 2])
+    logs = [job.folder(tmp_path) / "out.log" for job in jobs]
+
+    def stop():
+        while not all(log.exists() for log in logs):
+            time.sleep(0.01)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    with pytest.raises(stopped_by):
+        run_jobs(jobs, tmp_path, num_workers=2, work=write_for_a_minute)
+    thread.join()
+    sizes = [log.stat().st_size for log in logs]
+    time.sleep(0.2)
+    assert [log.stat().st_size for log in logs] == sizes
+
+
+LABELS = ["PER", "..", ".", "...", "a/b", "a_b", "a%2Fb", "", "/etc", "Zoé.1", "a\\b", "\n"]
+
+
+def test_every_label_has_a_folder_of_its_own_within_the_study(tmp_path):
+    jobs = [Job({"label": label, "seed": 1}, {}) for label in LABELS]
+    folders = {os.path.realpath(job.folder(tmp_path)) for job in jobs}
+    assert len(folders) == len(LABELS)
+    assert {os.path.dirname(os.path.dirname(folder)) for folder in folders} == {
+        os.path.realpath(tmp_path / "runs")
+    }
+    assert jobs[LABELS.index("Zoé.1")].folder(tmp_path) == tmp_path / "runs/Zoé.1/1"
 
 
 def test_a_folder_with_runs_of_another_config_is_refused(config, tmp_path):
@@ -100,7 +122,7 @@ def test_the_summary_has_mean_and_standard_deviation_over_seeds():
         "| CRF | 60.0 ± 14.1 | 40.0 ± 14.1 | 2 |",
         "| softmax | 25.0 | 50.0 | 1 |",
     ]
-    with pytest.raises(ValueError, match="metric 'c', which the run"):
+    with pytest.raises(ValueError, match="metric 'c', which the run .* lacks"):
         format_summary(results, [Column("C", ["c"])])
 
 

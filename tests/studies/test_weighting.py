@@ -54,6 +54,7 @@ def test_the_plain_result_stands_for_weight_one_of_every_strategy_and_label():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_the_study_runs_from_one_command(at_root, tmp_path, capfd):
     overrides = {
         "trainer.num_epochs": 1,

@@ -10,7 +10,7 @@ from allennlp.common import Params
 from tests.conftest import CONFIGS
 from tests.models.test_multi_label_tagger import LEXICON, params_of, write_corpus
 
-CALLBACKS = ["training_counts", "show_scores"]
+CALLBACKS = ["training_counts", "show_metrics"]
 
 
 def trained_scores_and_evaluated_ones(params, folder):
@@ -25,6 +25,7 @@ def trained_scores_and_evaluated_ones(params, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_two_workers_score_spans_and_tokens_as_one(at_root, tmp_path):
     params = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet")
     params["trainer"]["num_epochs"] = 10
@@ -42,6 +43,7 @@ def test_two_workers_score_spans_and_tokens_as_one(at_root, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_two_workers_score_and_tune_several_labels_as_one(tmp_path):
     write_corpus(tmp_path / "train.txt", LEXICON)
     write_corpus(tmp_path / "dev.txt", LEXICON, seed=1, share_unknown=0.1, noise=0.3)

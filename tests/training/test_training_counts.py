@@ -9,11 +9,11 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DataLoader, DatasetReader, Instance, Token
 from allennlp.data.data_loaders import SimpleDataLoader
-from allennlp.data.fields import LabelField, MultiLabelField, TextField
+from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.models import load_archive
 
-from tagger.data import LabelSetsField, TagField
+from tagger.data import TagField
 from tagger.training import TrainingCountsCallback
 from tests.conftest import CONFIGS
 
@@ -38,32 +38,9 @@ def start(data_loader):
     return listener.counts
 
 
-def test_known_labels_are_counted_and_words_are_not():
-    instances = [sentence(["O", "?", "B-PER"]), sentence(["O", "O"])]
-    instances[0].add_field("topic", LabelField("sport", "topic_labels"))
-    instances[1].add_field("genres", MultiLabelField(["news", "short"], "genre_labels"))
-    assert start(SimpleDataLoader(instances, 2)) == {
-        "labels": {"O": 3, "B-PER": 1},
-        "topic_labels": {"sport": 1},
-        "genre_labels": {"news": 1, "short": 1},
-    }
-
-
-def test_items_are_counted_whose_labels_are_known():
-    text = TextField([Token(word) for word in "abcd"], {"tokens": SingleIdTokenIndexer()})
-    label_sets = LabelSetsField([["A", "B"], ["A", "?B"], ["?"], []], text, unknown_tag="?")
-    instances = [
-        Instance({"tokens": text, "tags": label_sets}),
-        Instance({"topic": LabelField("sport", "topic_labels")}),
-        *(
-            Instance({"genres": MultiLabelField(genres, "genre_labels")})
-            for genres in ([], ["new"])
-        ),
-    ]
-    counts = start(SimpleDataLoader(instances, 2))
-    assert counts["labels"] == {"A": 2, "B": 1}
-    assert counts.num_items == {"labels": 3, "topic_labels": 1, "genre_labels": 2}
-    assert start(SimpleDataLoader([sentence(["O", "?", "B-PER"])], 1)).num_items == {"labels": 2}
+def test_each_module_that_asks_is_told_the_counts_of_the_training_data():
+    counts = start(SimpleDataLoader([sentence(["O", "?", "B-PER"]), sentence(["O"])], 2))
+    assert (counts, counts.num_items) == ({"labels": {"O": 2, "B-PER": 1}}, {"labels": 3})
 
 
 def test_nothing_is_counted_for_a_model_that_asks_for_nothing():
@@ -87,6 +64,7 @@ def count_in_a_worker(rank, folder, shares, expected):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_two_workers_count_as_one(tmp_path):
     shares = [[["O", "B-PER"], ["O", "O"]], [["B-LOC", "I-LOC", "O"]]]
     expected = {"labels": {"O": 4, "B-PER": 1, "B-LOC": 1, "I-LOC": 1}}

@@ -1,4 +1,4 @@
-// Remedies for rare labels on CrossNER's music domain: a hundred training sentences, 648 entities of 13 labels.
+// Remedies for rare labels on CrossNER's music domain: a hundred training sentences with 648 entities of 13 labels.
 (import 'rare_labels.libsonnet') + {
   tagger:: import '../crossner_music_bilstm_crf.jsonnet',
   // At most 36 training entities each; `musicalinstrument` has two.

@@ -1,4 +1,5 @@
-// Is a token of WNUT-17 in an entity? With all labels, with 30 % unknown, and with those taken for negative. Files:
+// Is a token of WNUT-17 part of an entity? Trained on all labels, with 30 % of them unknown, and with those 30 %
+// marked as negative. These commands make the files:
 //
 //   python scripts/hide_labels.py data/wnut17/wnut17train.conll data/wnut17_binary/train.txt
 //   python scripts/hide_labels.py data/wnut17/wnut17train.conll data/wnut17_binary/unknown.txt --share 0.3

@@ -1,10 +1,10 @@
-// What helps labels that are rare: one tagger, trained plainly and with each remedy. A child says on which corpus.
+// What helps rare labels? One tagger, trained plainly and with each remedy. A child names the corpus.
 local balanced = { weight_rule: 'balanced' };
 local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
 
 {
   tagger:: error 'set `tagger`, the plain config',
-  rare_labels:: error 'set `rare_labels`, those whose recall the table shows',
+  rare_labels:: error 'set `rare_labels`, the labels whose recall the table shows',
 
   local crf(weighting) = $.tagger { weighting:: weighting },
   local softmax(loss) = $.tagger {

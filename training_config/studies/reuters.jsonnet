@@ -1,4 +1,5 @@
-// Seven losses on Reuters-21578, 90 labels, several a document: the comparison of Huang et al. 2021, on a small CNN.
+// Seven losses on Reuters-21578, 90 labels, several for each document: the comparison of Huang et al. 2021 with a
+// small CNN.
 local losses = [
   'binary_cross_entropy',
   'focal',

@@ -1,4 +1,4 @@
-// Remedies for rare labels on WNUT-17: of 1,975 training entities 660 are persons, 140 to 264 of each rare label.
+// Remedies for rare labels on WNUT-17. Of 1,975 training entities 660 are persons; each rare label has 140 to 264.
 (import 'rare_labels.libsonnet') + {
   tagger:: import '../wnut17_bilstm_crf.jsonnet',
   rare_labels:: ['corporation', 'creative-work', 'group', 'product'],

@@ -1,3 +1,5 @@
 """Data loaders."""
 
-from tagger.data.data_loaders.bucketed import BucketedDataLoader as BucketedDataLoader
+from tagger.data.data_loaders.bucketed import BucketedDataLoader
+
+__all__ = ["BucketedDataLoader"]

@@ -1,4 +1,7 @@
-"""Which instances make a batch, and in which order batches come."""
+"""Chooses the instances of each batch and the order of the batches.
+
+Letters: `N` number of instances.
+"""
 
 from typing import List
 
@@ -6,26 +9,26 @@ import numpy as np
 
 # Sorting windows of more batches saves little more padding, and gives batches that vary less.
 _BATCHES_PER_WINDOW = 50
-# However few batches there are, not all are sorted at once: they would hardly vary.
+# If all instances were sorted in one window, few batches would hardly vary.
 _MIN_WINDOWS = 4
 
 
 def shuffled_batches(
     lengths: np.ndarray, num_batches: int, generator: np.random.Generator, sort: bool = True
 ) -> List[np.ndarray]:
-    """Returns the indices of the instances of each batch, at random.
+    """Returns the indices of the instances of each batch, in random order.
 
     The instances are shuffled, dealt to windows of many batches, sorted by length in each, and cut into
     batches; then the batches are shuffled.
 
     Args:
-        lengths: (N,), of each instance.
-        num_batches: how many batches to make, from 1 to N; their sizes differ by one at most.
-        generator: what draws. Beside one in the same state, with as many batches of other data of the
-            same kind, it puts batches of about the same lengths at the same places.
-        sort: whether instances of like length go together.
+        lengths: The length of each instance, (N,).
+        num_batches: The number of batches, from 1 to N; their sizes differ by one at most.
+        generator: The source of randomness. Generators in the same state put batches of similar lengths
+            at the same places, if they have equally many batches of similar data.
+        sort: Whether instances of similar length go together.
     """
-    # Drawn first, lest it depend on the number of instances.
+    # Drawn first, so that it does not depend on the number of instances.
     order_of_batches = generator.permutation(num_batches)
     order = generator.permutation(len(lengths))
     if sort:
@@ -38,12 +41,12 @@ def shuffled_batches(
 
 
 def ordered_batches(lengths: np.ndarray, num_batches: int, sort: bool = True) -> List[np.ndarray]:
-    """Returns the indices of the instances of each batch, longest first, or else as they come.
+    """Returns the indices of the instances of each batch, in a fixed order.
 
     Args:
-        lengths: (N,), of each instance.
-        num_batches: how many batches to make, from 1 to N; their sizes differ by one at most.
-        sort: whether instances of like length go together.
+        lengths: The length of each instance, (N,).
+        num_batches: The number of batches, from 1 to N; their sizes differ by one at most.
+        sort: Whether the longest instances come first; otherwise instances keep their order.
 
     Example:
         >>> [batch.tolist() for batch in ordered_batches(np.array([1, 5, 2, 4, 3]), 2)]
@@ -54,12 +57,12 @@ def ordered_batches(lengths: np.ndarray, num_batches: int, sort: bool = True) ->
 
 
 def batches_within(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
-    """Returns the indices of the instances of each batch, longest first, as many as fit.
+    """Returns the indices of the instances of each batch: the longest first, as many as fit.
 
     Args:
-        lengths: (N,), of each instance.
-        max_tokens: how many tokens a batch has at most, its padding included; an instance that is longer
-            makes a batch of its own.
+        lengths: The length of each instance, (N,).
+        max_tokens: The most tokens that a batch has, its padding included. A longer instance makes a
+            batch of its own.
 
     Example:
         >>> [batch.tolist() for batch in batches_within(np.array([1, 5, 2, 4, 3]), 8)]
@@ -84,5 +87,5 @@ def _cut(order: np.ndarray, num_batches: int) -> List[np.ndarray]:
 
 
 def _bounds(total: int, num_parts: int) -> np.ndarray:
-    """Where each of so many parts of a whole begins, and where the last ends."""
+    """Returns where each part of a whole begins, and where the last one ends."""
     return np.arange(num_parts + 1) * total // num_parts

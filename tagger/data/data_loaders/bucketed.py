@@ -1,4 +1,4 @@
-"""A data loader that indexes and tensorises each instance once."""
+"""A data loader that indexes each instance and makes its tensors once."""
 
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 
@@ -20,41 +20,41 @@ from tagger.data.data_loaders.prefetching import prefetch
 
 @DataLoader.register("bucketed")
 class BucketedDataLoader(DataLoader):
-    """Batches of instances of like length, with the tensors that AllenNLP makes of them.
+    """Batches instances of similar length. Its tensors equal those that AllenNLP makes.
 
-    AllenNLP pads and converts the instances of each batch anew in each epoch. Here each field is indexed
-    and made a tensor once, and batches are copied out of compact arrays; so a field must be the same
-    in each epoch. Fields that do more than pad with a constant, such as `MetadataField` and
-    `ListField`, are batched by AllenNLP each time.
+    AllenNLP pads and converts the instances of each batch anew in each epoch. This loader indexes each
+    field and makes its tensor once, and copies batches out of compact arrays, so a field must not change
+    between epochs. AllenNLP batches those fields that do more than pad with a constant, such as
+    `MetadataField` and `ListField`.
 
-    All data are read into memory, as AllenNLP does by default, and the instances are let go of when they
-    are indexed; `iter_instances` then reads the file again. A token of CoNLL-2003 with its characters
-    takes 250 bytes before and 93 after, 77 of them for the word in `metadata`; under AllenNLP's
+    The loader reads all data into memory, as AllenNLP does by default, and drops each instance once it
+    is indexed; `iter_instances` then reads the file again. A token of CoNLL-2003 with its characters
+    takes 250 bytes before and 93 after, 77 of them for the word in `metadata`. With AllenNLP's
     `multiprocess` it takes 440.
 
     In distributed training each worker has what its dataset reader reads there. All workers have the
-    same number of batches, and batches of about the same length at the same time; no instance is lost
+    same number of batches, and batches of about the same length at the same time. No instance is lost
     or seen twice.
 
     Args:
-        reader: supplied from the config's `dataset_reader`.
-        data_path: supplied from `train_data_path` and the like.
-        batch_size: how many instances a batch has at most. The data are cut evenly: 33 instances, at
-            most 32 in a batch, are 17 and 16. Batches are larger only if a worker has fewer instances
+        reader: Supplied from the config's `dataset_reader`.
+        data_path: Supplied from `train_data_path` and the like.
+        batch_size: The most instances in a batch. The data are cut evenly: 33 instances, at most 32 in a
+            batch, make batches of 17 and 16. Batches are larger only if a worker has fewer instances
             than another needs batches.
-        shuffle: whether each epoch has batches of its own, in random order: a function of `seed` and the
+        shuffle: Whether each epoch has new batches in random order. They depend on `seed` and on the
             number of epochs before, also after `--recover`.
-        sort_by_length: whether a batch holds instances of like length, that of their longest tensor.
-            Without `shuffle`, the longest come first. Without either, instances come in the order of
-            the file, as is wanted where predictions are written.
-        batch_sampler: chooses the batches in place of the arguments above. For it, instances stay in
-            memory; in distributed training it samples those of each worker by themselves.
-        seed: of the shuffling; by default drawn from numpy's generator, which the config's
+        sort_by_length: Whether a batch holds instances of similar length, measured by their longest
+            tensor. Without `shuffle`, the longest come first. Without either, instances keep the order
+            of the file; use this where predictions are written.
+        batch_sampler: Chooses the batches in place of the arguments above. It keeps all instances in
+            memory. In distributed training it samples from each worker's instances separately.
+        seed: The seed of the shuffling; by default drawn from numpy's generator, which the config's
             `numpy_seed` seeds.
 
     Raises:
-        ConfigurationError: if there is no instance, not for each worker one; if not either `batch_size`
-            or `batch_sampler` is given; if `batch_size` is below 1.
+        ConfigurationError: If a worker has no instance, if neither or both of `batch_size` and
+            `batch_sampler` are given, or if `batch_size` is below 1.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class BucketedDataLoader(DataLoader):
     ) -> None:
         if (batch_size is None) == (batch_sampler is None):
             raise ConfigurationError(
-                f"give either `batch_size` or `batch_sampler`, which has a batch size of its own; got "
+                "give either `batch_size` or `batch_sampler`, which has its own batch size; got "
                 f"{'neither' if batch_size is None else 'both'}"
             )
         if batch_size is not None and batch_size < 1:
@@ -82,14 +82,15 @@ class BucketedDataLoader(DataLoader):
         self._batch_sampler = batch_sampler
         self._epochs_begun = 0
         self._device = torch.device("cpu")
-        # None left once they are indexed, unless a sampler needs them.
+        # Empty once they are indexed, unless a sampler needs them.
         self._instances = list(self._read())
         # Empty until they are indexed.
         self._columns: Dict[str, Column] = {}
         self._lengths = np.zeros(0)
 
         own_seed = np.random.randint(2**31) if seed is None else seed
-        workers = _of_all_workers((len(self._instances), own_seed))
+        workers = _gather_from_workers((len(self._instances), own_seed))
+        # All workers shuffle with the seed of the first.
         self._seed = workers[0][1]
         self._num_batches = self._count_batches([size for size, _ in workers], batch_size)
 
@@ -112,7 +113,7 @@ class BucketedDataLoader(DataLoader):
         yield from self._instances or self._read()
 
     def index_with(self, vocab: Vocabulary) -> None:
-        """Indexes the instances, and makes the tensors of which batches consist."""
+        """Indexes the instances and packs their tensors."""
         self._columns = collect_columns(self._indexed_instances(vocab))
         self._lengths = np.max([column.lengths() for column in self._columns.values()], axis=0)
 
@@ -122,19 +123,19 @@ class BucketedDataLoader(DataLoader):
     def _read(self) -> Iterator[Instance]:
         return iter(Tqdm.tqdm(self._reader.read(self._data_path), desc="loading instances"))
 
-    def _count_batches(self, shares: List[int], batch_size: Optional[int]) -> int:
-        """Returns how many batches a worker has, given the number of instances of each."""
-        if min(shares) == 0:
+    def _count_batches(self, sizes: List[int], batch_size: Optional[int]) -> int:
+        """Returns the number of batches of each worker, given each worker's number of instances."""
+        if min(sizes) == 0:
             raise ConfigurationError(
                 f"`data_path` is {self._data_path!r}, where the dataset reader finds "
-                + ("no instances" if len(shares) == 1 else f"{shares} instances for the workers")
+                + ("no instances" if len(sizes) == 1 else f"{sizes} instances for the workers")
                 + "; check the file and the reader's arguments"
             )
-        # Enough for the largest share, but none empty in the smallest.
-        return min(-(-max(shares) // batch_size), min(shares)) if batch_size else 0
+        # Enough for the worker with the most instances, and none empty for the one with the fewest.
+        return min(-(-max(sizes) // batch_size), min(sizes)) if batch_size else 0
 
     def _indexed_instances(self, vocab: Vocabulary) -> Iterator[Instance]:
-        """Yields the instances, indexed, and lets go of each if no sampler needs it."""
+        """Indexes and yields the instances, and drops each unless a sampler needs it."""
         instances = list(self.iter_instances())
         if self._batch_sampler is None:
             self._instances = []
@@ -162,12 +163,12 @@ class BucketedDataLoader(DataLoader):
     def _on_device(self, batch: TensorDict) -> TensorDict:
         # Pinned memory is copied while the caller goes on.
         batch = _map_tensors(batch, lambda tensor: tensor.to(self._device, non_blocking=True))
-        # What is in other containers, where fields batched themselves.
+        # Fields that batch themselves may return tensors in lists.
         return move_to_device(batch, self._device)
 
 
 def _map_tensors(nested: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """Applies a function to all tensors in nested dictionaries."""
+    """Applies a function to each tensor in nested dictionaries."""
     if isinstance(nested, torch.Tensor):
         return function(nested)
     if isinstance(nested, dict):
@@ -175,8 +176,8 @@ def _map_tensors(nested: Any, function: Callable[[torch.Tensor], torch.Tensor]) 
     return nested
 
 
-def _of_all_workers(value: Any) -> List[Any]:
-    """Returns the values of all workers, of this one alone outside distributed training."""
+def _gather_from_workers(value: Any) -> List[Any]:
+    """Returns each worker's value; only this one's outside distributed training."""
     if not is_distributed():
         return [value]
     values: List[Any] = [None] * torch.distributed.get_world_size()

@@ -1,4 +1,7 @@
-"""The fields of all instances, by name, from which batches are assembled."""
+"""Columns: one field of all instances, stored so that batches are cut out of it.
+
+Letters: `N` number of instances.
+"""
 
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
@@ -12,20 +15,20 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIn
 from tagger.data.data_loaders.ragged_array import RaggedArray
 from tagger.data.token_indexers import CachedCharactersIndexer
 
-# Where a tensor is in what a field becomes: ("tokens", "token_ids") in that of a `TextField`; () if it
-# is all.
+# The keys that lead to a tensor in the dictionary of a field, such as ("tokens", "token_ids") for a
+# `TextField`; () if the field is one tensor.
 Path = Tuple[str, ...]
 Scalar = Union[bool, int, float]
 
-#: Of one list of indices each, which tensors hold as they are.
+# Indexers that make one list of indices, which goes into the tensor unchanged.
 _INDEXERS = (SingleIdTokenIndexer, TokenCharactersIndexer, CachedCharactersIndexer)
 
 
 class PaddedColumn:
-    """A field's tensors, which a batch pads with a constant to the largest among them.
+    """The tensors of a field that a batch pads with a constant to their largest size.
 
     Args:
-        paddings: that constant for each tensor of the field.
+        paddings: The constant for each tensor of the field.
     """
 
     def __init__(self, paddings: Dict[Path, Scalar]) -> None:
@@ -34,24 +37,24 @@ class PaddedColumn:
         self._arrays: Dict[Path, RaggedArray] = {}
 
     def append(self, field: Field) -> None:
-        """Adds an instance's field, which is indexed."""
+        """Adds the indexed field of an instance."""
         for path, tensor in _tensors(field.as_tensor(field.get_padding_lengths())):
             self._collected[path].append(tensor.numpy())
 
     def finish(self) -> None:
-        """Ends the appending; packs what was appended."""
+        """Packs all fields; call it once, after the last `append`."""
         for path, padding in self._paddings.items():
             self._arrays[path] = RaggedArray.of(self._collected.pop(path), padding)
 
     @property
     def nbytes(self) -> int:
-        """The memory that the tensors take."""
+        """The memory that the tensors take, in bytes."""
         return sum(array.nbytes for array in self._arrays.values())
 
     def lengths(self) -> np.ndarray:
-        """Returns the length of each tensor, (N,) int32; of several, the longest.
+        """Returns the first size of each instance's longest tensor, (N,) int32.
 
-        The length is the first size. It is 0 where that is the same for all, as with one-hot labels.
+        A tensor whose first size is the same in all instances, such as one-hot labels, counts as 0.
         """
         by_tensor = [
             array.shapes[:, 0]
@@ -62,7 +65,7 @@ class PaddedColumn:
         return np.max([np.zeros(num_instances, dtype=np.int32), *by_tensor], axis=0)
 
     def batch(self, indices: np.ndarray) -> Any:
-        """Returns the batched tensors of these instances, nested as AllenNLP nests them."""
+        """Returns the tensors of these instances as one batch, nested as AllenNLP nests them."""
         nested: Dict[str, Any] = {}
         for path, array in self._arrays.items():
             if not path:
@@ -75,9 +78,9 @@ class PaddedColumn:
 
 
 class TextColumn(PaddedColumn):
-    """Texts whose tensors hold the indices of their tokens, and zeros where some are shorter.
+    """Texts whose tensors hold the indices of their tokens, padded with zeros.
 
-    They become arrays all at once, since a tensor for each text takes several times as long.
+    All texts become arrays at once. One tensor for each text takes several times as long.
     """
 
     def __init__(self, paddings: Dict[Path, Scalar]) -> None:
@@ -85,25 +88,25 @@ class TextColumn(PaddedColumn):
         self._shapes: Dict[Path, List[Tuple[int, ...]]] = {path: [] for path in paddings}
 
     def append(self, field: Field) -> None:
-        """Adds an instance's text, which is indexed."""
+        """Adds the indexed text of an instance."""
         text: Any = field
         for path in self._paddings:
             name, key = path
             indexed = text._indexed_tokens[name]
             self._collected[path].append(indexed[key])
-            # Of words the number, of characters that of words and that of the longest's characters.
+            # The number of words, and for characters also the length of the longest word.
             sizes = text.token_indexers[name].get_padding_lengths(indexed)
             self._shapes[path].append(tuple(sizes.values()))
 
     def finish(self) -> None:
-        """Ends the appending; packs what was appended."""
+        """Packs all texts; call it once, after the last `append`."""
         for path in self._paddings:
             shapes = np.array(self._shapes.pop(path), dtype=np.int32)
             self._arrays[path] = RaggedArray.of_indices(self._collected.pop(path), shapes)
 
 
 class FieldColumn:
-    """Fields of any kind, which batch themselves, as AllenNLP has them do."""
+    """Fields of any kind, batched by their own methods as AllenNLP does."""
 
     nbytes = 0
 
@@ -111,18 +114,18 @@ class FieldColumn:
         self._fields: List[Field] = []
 
     def append(self, field: Field) -> None:
-        """Adds an instance's field, which is indexed."""
+        """Adds the indexed field of an instance."""
         self._fields.append(field)
 
     def finish(self) -> None:
-        """Ends the appending."""
+        """Does nothing: the fields stay as they are."""
 
     def lengths(self) -> np.ndarray:
-        """Returns zeros: these fields have no say in what is long."""
+        """Returns zeros, (N,) int32: these fields do not count towards an instance's length."""
         return np.zeros(len(self._fields), dtype=np.int32)
 
     def batch(self, indices: np.ndarray) -> Any:
-        """Returns what AllenNLP makes of the fields of these instances."""
+        """Returns the batch that AllenNLP makes of the fields of these instances."""
         fields = [self._fields[i] for i in indices.tolist()]
         lengths = [field.get_padding_lengths() for field in fields]
         largest = {key: max(each.get(key, 0) for each in lengths) for key in lengths[0]}
@@ -133,10 +136,13 @@ Column = Union[PaddedColumn, FieldColumn]
 
 
 def collect_columns(instances: Iterable[Instance]) -> Dict[str, Column]:
-    """Collects the fields of instances, at least one; they are indexed, and may be let go of one by one.
+    """Returns a column for each field of the instances.
+
+    Args:
+        instances: Indexed instances, at least one. No column keeps an instance.
 
     Raises:
-        ConfigurationError: if not all have fields of the same names and kinds.
+        ConfigurationError: If the instances differ in the names or kinds of their fields.
     """
     columns: Dict[str, Column] = {}
     kinds: Dict[str, type] = {}
@@ -162,7 +168,7 @@ def _named(kinds: Dict[str, type]) -> str:
 
 
 def _column_for(field: Field) -> Column:
-    """Returns an empty column for fields like this one, which is indexed."""
+    """Returns an empty column for fields like this indexed one."""
     paddings = _paddings(field)
     if paddings is None:
         return FieldColumn()
@@ -177,9 +183,9 @@ def _is_of_indices(field: Field) -> bool:
 
 
 def _paddings(field: Field) -> Optional[Dict[Path, Scalar]]:
-    """Returns what a field's tensors are padded with, None if it is not so simple.
+    """Returns the constant that pads each tensor of a field, None if a field does not pad so.
 
-    To find out, the field is padded by two more, which differ if it is with no constant.
+    To find out, it pads the field by two elements. They differ if the padding is no constant.
     """
     if type(field).batch_tensors not in (Field.batch_tensors, TextField.batch_tensors):
         return None

@@ -1,4 +1,4 @@
-"""Making the next thing while this one is in use."""
+"""Makes the next item while the current one is in use."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Callable, Iterable, Iterator, Optional, TypeVar
@@ -8,16 +8,16 @@ R = TypeVar("R")
 
 
 def prefetch(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """Like `map(make, items)`, but a thread makes the next result while the caller uses this one.
+    """Works like `map(make, items)`, but a thread makes the next result while the caller uses this one.
 
-    `items` are drawn on the caller's thread. What `make` raises is raised at its turn.
+    The caller's thread draws from `items`. An error in `make` is raised when its result is due.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as thread:
-        coming: Optional[Future[R]] = None
+        current: Optional[Future[R]] = None
         for item in items:
             following = thread.submit(make, item)
-            if coming is not None:
-                yield coming.result()
-            coming = following
-        if coming is not None:
-            yield coming.result()
+            if current is not None:
+                yield current.result()
+            current = following
+        if current is not None:
+            yield current.result()

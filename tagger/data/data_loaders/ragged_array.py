@@ -8,14 +8,14 @@ import torch
 
 
 class RaggedArray:
-    """Arrays of as many dimensions, but of any sizes, end to end in one array.
+    """Arrays of different sizes, but with equally many dimensions, stored end to end in one array.
 
     Integers are stored in the smallest type that holds all of them.
 
     Args:
-        values: the elements of all arrays, one array after the other.
-        shapes: (N, number of dimensions) int32, of at least one array.
-        padding: what to fill smaller arrays up with where a larger one is beside them.
+        values: The elements of all arrays, one array after the other.
+        shapes: The shape of each array, (N, number of dimensions) int32; at least one.
+        padding: The value that pads an array to the size of larger ones in its batch.
 
     Example:
         >>> lines = RaggedArray.of([np.array([1, 2, 3]), np.array([4]), np.array([5, 6])], padding=-1)
@@ -35,17 +35,17 @@ class RaggedArray:
 
     @classmethod
     def of(cls, arrays: Sequence[np.ndarray], padding: Union[bool, int, float]) -> "RaggedArray":
-        """Stores arrays; at least one."""
+        """Stores arrays, at least one."""
         values = np.concatenate([array.ravel() for array in arrays])
         return cls(values, np.array([array.shape for array in arrays], dtype=np.int32), padding)
 
     @classmethod
     def of_indices(cls, nested: Sequence[List[Any]], shapes: np.ndarray) -> "RaggedArray":
-        """Stores lists as int64 arrays, filled up with zeros to a shape; zeros pad them too.
+        """Stores lists of indices as int64 arrays, padded with zeros.
 
         Args:
-            nested: at least one list of indices, or of lists of them.
-            shapes: (N, 1 or 2) int32, at least as large as the lists.
+            nested: At least one list of indices, or of lists of indices.
+            shapes: The shape of each array, (N, 1 or 2) int32; at least as large as its list.
 
         Example:
             >>> characters = [[[5, 6], [7]], [[8]]]
@@ -57,7 +57,7 @@ class RaggedArray:
         lengths, widths = np.array([len(each) for each in nested]), shapes[:, 1:].prod(axis=1)
         ends = shapes.prod(axis=1).cumsum()
         starts = np.append(0, ends[:-1])
-        # Of each element of the lists, where it begins.
+        # Where each element of the lists begins.
         places = np.repeat(starts, lengths) + _counted(lengths) * np.repeat(widths, lengths)
         elements = list(itertools.chain.from_iterable(nested))
         if shapes.shape[1] == 2:
@@ -70,31 +70,31 @@ class RaggedArray:
 
     @property
     def nbytes(self) -> int:
-        """The memory that the arrays take."""
+        """The memory that the arrays take, in bytes."""
         return self._values.nbytes + self._ends.nbytes + self.shapes.nbytes
 
     def padded(self, indices: np.ndarray) -> torch.Tensor:
-        """Returns the arrays of these indices, padded to the largest, as one tensor (B, ...)."""
+        """Returns the arrays with these indices, padded to the largest, as one tensor (B, ...)."""
         # (B, number of dimensions)
         shapes = self.shapes[indices]
         padded = np.full((len(shapes), *shapes.max(axis=0)), self._padding, self._dtype)
         # (B,)
         sizes = shapes.prod(axis=1)
         starts = self._ends[indices] - sizes
-        # Of each value, where it is stored.
+        # Where each value is stored.
         places = np.repeat(starts, sizes) + _counted(sizes)
         padded[_is_inside(shapes, padded.shape)] = self._values[places]
         return torch.from_numpy(padded)
 
 
 def _counted(sizes: np.ndarray) -> np.ndarray:
-    """Returns 0, 1, 2 and so on up to each of the sizes, one series after the other."""
+    """Returns 0, 1, ..., size - 1 for each size, one series after the other."""
     starts = sizes.cumsum() - sizes
     return np.arange(sizes.sum()) - np.repeat(starts, sizes)
 
 
 def _is_inside(shapes: np.ndarray, padded_shape: Tuple[int, ...]) -> np.ndarray:
-    """Returns which elements of arrays that are padded to one shape, (B, ...), belong to the arrays."""
+    """Returns which elements of padded arrays, (B, ...) bool, are no padding."""
     is_inside = np.ones(padded_shape, dtype=bool)
     num_others = len(padded_shape) - 1
     for axis, sizes in enumerate(shapes.T, start=1):

@@ -1,4 +1,6 @@
 """Dataset readers."""
 
-from tagger.data.dataset_readers.column import ColumnDatasetReader as ColumnDatasetReader
-from tagger.data.dataset_readers.document import DocumentDatasetReader as DocumentDatasetReader
+from tagger.data.dataset_readers.column import ColumnDatasetReader
+from tagger.data.dataset_readers.document import DocumentDatasetReader
+
+__all__ = ["ColumnDatasetReader", "DocumentDatasetReader"]

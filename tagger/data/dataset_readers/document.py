@@ -11,26 +11,29 @@ from allennlp.data.fields import MetadataField, MultiLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import LettersDigitsTokenizer
 
+from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
+from tagger.data.decoded_lines import decoded_lines
+
 
 @DatasetReader.register("document")
 class DocumentDatasetReader(DatasetReader):
     """Reads documents from files of JSON lines: `{"text": "...", "labels": ["A", "B"]}`.
 
-    An instance has the fields `tokens` (`TextField`), `labels` (`MultiLabelField`; absent where a
-    document comes without) and `metadata` (`{"text": "..."}`).
+    An instance has the fields `tokens` (`TextField`), `labels` (`MultiLabelField`; absent for a document
+    without the key) and `metadata` (`{"text": "..."}`).
 
     Args:
-        text_keys: the keys of the texts that make up a document, which are joined by line breaks; each
-            may be missing, but not all.
-        labels_key: the key of the list of labels, which may be empty.
-        max_tokens: how many tokens of a document are kept.
-        tokenizer: splits text; by default at anything that is neither letter nor digit.
-        token_indexers: how tokens are indexed; `None` for a single id of namespace `tokens`.
-        label_namespace: the namespace of the labels in the vocabulary.
-        **kwargs: those of AllenNLP's `DatasetReader`, such as `max_instances`.
+        text_keys: The keys of the texts that make up a document, by default `text`. Texts are joined by
+            line breaks. Some may be missing, but not all.
+        labels_key: The key of the list of labels, which may be empty.
+        max_tokens: The most tokens of a document that are kept.
+        tokenizer: The tokenizer; None splits at anything that is neither letter nor digit.
+        token_indexers: How tokens are indexed; None for a single id of namespace `tokens`.
+        label_namespace: The namespace of the labels in the vocabulary.
+        **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
-        ConfigurationError: if `max_tokens` is not positive.
+        ConfigurationError: If `max_tokens` is not positive, or if an argument is unknown.
 
     Example:
         >>> instance = DocumentDatasetReader().text_to_instance("Wheat prices fell.", ["wheat"])
@@ -48,6 +51,7 @@ class DocumentDatasetReader(DatasetReader):
         label_namespace: str = "labels",
         **kwargs: Any,
     ) -> None:
+        check_extra_arguments(DocumentDatasetReader, kwargs)
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )
@@ -64,7 +68,7 @@ class DocumentDatasetReader(DatasetReader):
         """Makes an instance of one document.
 
         Raises:
-            ValueError: if the text has no token.
+            ValueError: If the text has no token.
         """
         tokens = self._tokenizer.tokenize(text)[: self._max_tokens]
         if not tokens:
@@ -80,19 +84,20 @@ class DocumentDatasetReader(DatasetReader):
     def apply_token_indexers(self, instance: Instance) -> None:
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
-    def _read(self, file_path: Union[str, "PathLike[str]"]) -> Iterable[Instance]:
-        path = cached_path(file_path)
-        with open(path, encoding="utf-8") as lines:
-            for number, line in self.shard_iterable(enumerate(lines, start=1)):
+    def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
+        with open(cached_path(file_path), "rb") as lines:
+            for number, line in self.shard_iterable(decoded_lines(lines, file_path)):
                 if not line.strip():
                     continue
                 try:
                     yield self.text_to_instance(*self._parsed(line))
                 except ValueError as error:
-                    raise ValueError(f"{path}:{number}: {error}: {line.strip()[:80]}") from error
+                    raise ValueError(
+                        f"{file_path}:{number}: {error}: {line.strip()[:80]}"
+                    ) from error
 
     def _parsed(self, line: str) -> Any:
-        """The text of a line and its labels, `None` where it has none."""
+        """Returns the text of a line and its labels, None if it has none."""
         document = json.loads(line)
         texts = (
             [document[key] for key in self._text_keys if document.get(key)]

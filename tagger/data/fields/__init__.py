@@ -1,5 +1,7 @@
-"""Fields that AllenNLP lacks, and what goes with them."""
+"""Fields for tags and labels, some of which may be unknown."""
 
-from tagger.data.fields.label_sets_field import LabelSetsField as LabelSetsField
-from tagger.data.fields.tag_field import TagField as TagField
-from tagger.data.fields.tag_field import tags_in_order as tags_in_order
+from tagger.data.fields.label_sets_field import LabelSetsField
+from tagger.data.fields.tag_field import TagField
+from tagger.data.fields.tag_sets_field import TagSetsField
+
+__all__ = ["LabelSetsField", "TagField", "TagSetsField"]

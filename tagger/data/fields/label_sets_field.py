@@ -1,4 +1,4 @@
-"""The labels of each token of a sentence, several or none, some of which may be unknown."""
+"""A field for tokens with several labels or none, some of which may be unknown."""
 
 from typing import Dict, List, Optional, Sequence, Set
 
@@ -8,29 +8,30 @@ from allennlp.data import Vocabulary
 from allennlp.data.fields import Field, SequenceField
 
 from tagger.data.fields.tag_field import check_vocabulary_holds
-from tagger.label_encoding import IllegalTagError
+from tagger.spans import IllegalTagError
+from tagger.training_counts.label_counts import LabelCounts
 
-#: The target of a label of which it is not known whether the token has it; padding has it too.
-UNKNOWN_TARGET = -1
+# Says that it is unknown whether an element has a label.
+_UNKNOWN = -1
 
 
 class LabelSetsField(Field[torch.Tensor]):
-    """A set of labels for each element of a sequence, as a tensor of targets.
+    """A set of labels for each element of a sequence, as a tensor of gold labels.
 
-    The tensor is (T, C) int64 for C labels: 1 where the element has the label, 0 where it has not, and
-    -1 where that is not known. Padding is -1 as well, so that it is never taken for negatives.
+    The tensor is (T, C) int64 for C labels: 1 if the element has the label, 0 if it has not, and -1 if
+    that is unknown. Padding is -1 too, so that it never counts as negative.
 
     Args:
-        label_sets: the labels of each element; none, `[]`, says that it has no label.
-        sequence_field: what the labels belong to.
-        label_namespace: the namespace of the vocabulary that holds the labels.
-        unknown_tag: the string that stands for unknown labels: `["?"]` says that all labels of an
-            element are unknown, `["A", "?B"]` that it has A, may have B, and has no other. `None` where
-            nothing is unknown.
+        label_sets: The labels of each element; `[]` says that it has no label.
+        sequence_field: The sequence that the labels belong to.
+        label_namespace: The namespace of the labels in the vocabulary.
+        unknown_tag: The string that stands for unknown labels: `["?"]` says that all labels of an
+            element are unknown, `["A", "?B"]` that it has A, may have B, and has no other. None if no
+            label is unknown.
 
     Raises:
-        ConfigurationError: if there are not as many sets as elements.
-        IllegalTagError: a `ValueError`, if a set holds an empty label or contradicts itself.
+        ConfigurationError: If there are not as many sets as elements.
+        IllegalTagError: If a set holds an empty label or contradicts itself. It is a `ValueError`.
 
     Example:
         >>> from allennlp.data import Token, Vocabulary
@@ -70,12 +71,14 @@ class LabelSetsField(Field[torch.Tensor]):
             for label in self._known(labels):
                 counter[self.label_namespace][label] += 1
 
-    def num_known_items(self) -> int:
-        """How many elements have labels that are not unknown altogether."""
-        return sum(labels != [self._unknown_tag] for labels in self.label_sets)
+    def count_labels(self, counts: LabelCounts) -> None:
+        """Adds the known labels to `counts`, and the elements whose labels are not all unknown."""
+        labels = [label for labels in self.label_sets for label in self._known(labels)]
+        num_items = sum(labels != [self._unknown_tag] for labels in self.label_sets)
+        counts.add(self.label_namespace, labels, num_items)
 
     def index(self, vocab: Vocabulary) -> None:
-        """Looks the labels up; an unknown one that the vocabulary lacks is left out.
+        """Looks the labels up; leaves out unknown ones that the vocabulary lacks.
 
         Raises:
             ValueError: If the vocabulary lacks a label that an element is known to have.
@@ -84,27 +87,27 @@ class LabelSetsField(Field[torch.Tensor]):
         self._rows = torch.zeros(len(self.label_sets), len(indices), dtype=torch.long)
         for row, labels in zip(self._rows, self.label_sets):
             if labels == [self._unknown_tag]:
-                row.fill_(UNKNOWN_TARGET)
+                row.fill_(_UNKNOWN)
                 continue
             known = self._known(labels)
             check_vocabulary_holds(known, vocab, self.label_namespace)
             row[[indices[label] for label in known]] = 1
             unknown = self._unknown(labels)
-            row[[indices[label] for label in unknown if label in indices]] = UNKNOWN_TARGET
+            row[[indices[label] for label in unknown if label in indices]] = _UNKNOWN
 
     def get_padding_lengths(self) -> Dict[str, int]:
         return {"num_tokens": len(self.label_sets)}
 
     def as_tensor(self, padding_lengths: Dict[str, int]) -> torch.Tensor:
-        """Returns the targets, (`num_tokens`, C) int64.
+        """Returns the gold labels, (`num_tokens`, C) int64.
 
         Raises:
-            ConfigurationError: if the field has not been indexed.
+            ConfigurationError: If the field has not been indexed.
         """
         if self._rows is None:
             raise ConfigurationError("call `index(vocabulary)` on a field before `as_tensor`")
         num_padding = padding_lengths["num_tokens"] - len(self._rows)
-        return torch.nn.functional.pad(self._rows, (0, 0, 0, num_padding), value=UNKNOWN_TARGET)
+        return torch.nn.functional.pad(self._rows, (0, 0, 0, num_padding), value=_UNKNOWN)
 
     def empty_field(self) -> "LabelSetsField":
         return LabelSetsField(
@@ -131,8 +134,8 @@ class LabelSetsField(Field[torch.Tensor]):
         known, unknown = self._known(labels), self._unknown(labels)
         if "" in known or ("" in unknown and len(labels) > 1):
             raise IllegalTagError(
-                f"{labels} at position {position} must be labels, or `unknown_tag` alone; an empty one "
-                f"is neither",
+                f"{labels} at position {position} must be labels, or `unknown_tag` alone; an empty "
+                "string is neither",
                 position,
             )
         for label in sorted(known & unknown):

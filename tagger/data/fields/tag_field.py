@@ -1,23 +1,24 @@
-"""The tags of a sentence, some of which may be unknown."""
+"""A field for the tags of a sentence, some of which may be unknown."""
 
 from typing import Dict, Iterable, List, Optional
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.fields import SequenceField, SequenceLabelField
+
+from tagger.training_counts.label_counts import LabelCounts
 
 
 class TagField(SequenceLabelField):
     """AllenNLP's `SequenceLabelField`, with a string that stands for an unknown tag.
 
-    That string is no entry of the vocabulary; its index is -1. Padding is 0 as in AllenNLP: the mask
-    of the tokens says where it is.
+    The vocabulary does not hold that string; its index is -1. Padding is 0 as in AllenNLP; the mask of
+    the tokens says where it is.
 
     Args:
         tags: One string for each element of `sequence_field`.
-        sequence_field: What the tags belong to.
-        label_namespace: The namespace of the vocabulary that holds the tags.
-        unknown_tag: The string that stands for an unknown tag; None where there is none.
+        sequence_field: The sequence that the tags belong to.
+        label_namespace: The namespace of the tags in the vocabulary.
+        unknown_tag: The string that stands for an unknown tag; None if there is none.
 
     Raises:
         ConfigurationError: If there are not as many tags as elements.
@@ -45,20 +46,31 @@ class TagField(SequenceLabelField):
         super().__init__(tags, sequence_field, label_namespace)
         self._unknown_tag = unknown_tag
 
+    def known_tags(self) -> List[str]:
+        """Returns the tags of those elements whose tag is known."""
+        return [tag for tag in self.labels if tag != self._unknown_tag]
+
+    def tags_of_known_labels(self) -> List[str]:
+        """Returns the tags of those elements whose label is known; here the same."""
+        return self.known_tags()
+
     def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
-        """Counts the known tags."""
-        for tag in self.labels:
-            if tag != self._unknown_tag:
-                counter[self._label_namespace][tag] += 1
+        """Counts the tags of those elements whose label is known."""
+        for tag in self.tags_of_known_labels():
+            counter[self._label_namespace][tag] += 1
+
+    def count_labels(self, counts: LabelCounts) -> None:
+        """Adds the known tags to `counts`."""
+        known_tags = self.known_tags()
+        counts.add(self._label_namespace, known_tags, num_items=len(known_tags))
 
     def index(self, vocab: Vocabulary) -> None:
-        """Looks the known tags up; the index of an unknown one is -1.
+        """Looks up the known tags; the index of an unknown tag is -1.
 
         Raises:
             ValueError: If the vocabulary lacks a known tag.
         """
-        known_tags = [tag for tag in self.labels if tag != self._unknown_tag]
-        check_vocabulary_holds(known_tags, vocab, self._label_namespace)
+        check_vocabulary_holds(self.known_tags(), vocab, self._label_namespace)
         indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
         self._indexed_labels = [indices.get(tag, -1) for tag in self.labels]
 
@@ -70,26 +82,7 @@ def check_vocabulary_holds(tags: Iterable[str], vocab: Vocabulary, label_namespa
         if tag not in indices:
             raise ValueError(
                 f"`tags` holds {tag!r}, which the vocabulary's namespace `{label_namespace}` "
-                f"lacks: nothing of this label was there to train on (labelled was "
-                f"{', '.join(indices)}). Leave such sentences out, or train with it in the "
-                f"config's `vocabulary`: {{tokens_to_add: {{{label_namespace}: ['{tag}']}}}}"
+                f"lacks: the training data had no token with it (they had {', '.join(indices)}). "
+                "Leave such sentences out, or train with this tag in the config's "
+                f"`vocabulary`: {{tokens_to_add: {{{label_namespace}: ['{tag}']}}}}"
             )
-
-
-def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:
-    """Returns the vocabulary's tags in the order of their indices.
-
-    Raises:
-        ConfigurationError: If it has none.
-
-    Example:
-        >>> tags_in_order(Vocabulary({"labels": {"O": 7, "B-PER": 2, "I-PER": 1}}), "labels")
-        ['O', 'B-PER', 'I-PER']
-    """
-    tags = vocab.get_index_to_token_vocabulary(label_namespace)
-    if not tags:
-        raise ConfigurationError(
-            f"the vocabulary has no tags in its namespace `{label_namespace}`; check that the dataset "
-            "reader reads tags, and that `label_namespace` is the same everywhere in the config"
-        )
-    return [tags[k] for k in range(len(tags))]

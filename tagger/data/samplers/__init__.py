@@ -1,3 +1,5 @@
 """Batch samplers."""
 
-from tagger.data.samplers.oversampling import OversamplingBatchSampler as OversamplingBatchSampler
+from tagger.data.samplers.oversampling import OversamplingBatchSampler
+
+__all__ = ["OversamplingBatchSampler"]

@@ -9,44 +9,43 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.data.samplers import BatchSampler, BucketBatchSampler
 
-from tagger.data.label_counts import count_labels
-from tagger.label_encoding import labels_of_tags
+from tagger.data.fields import TagSetsField
+from tagger.spans import labels_of_tags
+from tagger.training_counts import LabelCounts, count_labels
 
 logger = logging.getLogger(__name__)
 
 
 @BatchSampler.register("oversampling")
 class OversamplingBatchSampler(BucketBatchSampler):
-    """AllenNLP's bucket sampler, repeating sentences with rare labels and thinning those without any.
+    """AllenNLP's bucket sampler; it repeats sentences with rare labels and drops some without labels.
 
-    Repeat factor sampling (Gupta, Dollar & Girshick 2019, section 4): a label that the share f of the
-    sentences has asks to be seen `max(1, sqrt(threshold / f))` times an epoch, and a sentence is seen
-    as often as the most demanding of its labels asks. The fractional part of that number is drawn
-    anew in each epoch, so that it holds on average. Beyond that paper, a sentence without a label is
-    seen `empty_rate` times.
+    This is repeat factor sampling (Gupta, Dollar & Girshick 2019, section 4). A label in the share f of
+    the sentences asks to be seen `max(1, sqrt(threshold / f))` times an epoch. A sentence is seen as
+    often as the most demanding of its labels asks. Each epoch draws the fractional part of that number
+    anew, so the number holds on average. Unlike in that paper, a sentence without a label is seen
+    `empty_rate` times.
 
-    All epochs have the same number of sentences, so that learning rate schedules know it: the fractional
-    parts are drawn together, by systematic sampling, not sentence by sentence. Rounding that number
-    down costs less than one sentence an epoch. All draws are numpy's and Python's, which
-    AllenNLP seeds.
+    All epochs have the same number of sentences, which learning rate schedules need. For this, the
+    fractional parts are drawn together by systematic sampling, not sentence by sentence, and the number
+    is rounded down. AllenNLP seeds all draws: they are numpy's and Python's.
 
-    Shares are those of the instances that the data loader hands over: with `max_instances_in_memory`,
-    or on several workers, of each part by itself.
+    The shares are of the instances that the data loader passes: with `max_instances_in_memory`, or
+    on several workers, each part has its own.
 
     Args:
-        batch_size: how many sentences a batch has.
-        threshold: the share of sentences, above 0 and at most 1, below which a label counts as rare.
-        empty_rate: how often in an epoch, above 0 and at most 1, a sentence without a known label is
-            seen.
-        label_namespace: the namespace of the labels, or of the tags that spell them: `B-PER` and
+        batch_size: The number of sentences in a batch.
+        threshold: The share of sentences, above 0 and at most 1, below which a label counts as rare.
+        empty_rate: How often an epoch shows a sentence without a known label, above 0 and at most 1.
+        label_namespace: The namespace of the labels, or of the tags that spell them: `B-PER` and
             `I-PER` are the label `PER`, and `O` is none.
-        sorting_keys: as for AllenNLP's `bucket`, like the others below.
-        padding_noise: as there.
-        drop_last: as there.
-        shuffle: as there; without it the order is fixed, but not which sentences are repeated.
+        sorting_keys: As in AllenNLP's `bucket`, and so are the next three.
+        padding_noise: The noise in the lengths that sentences are sorted by.
+        drop_last: Whether to drop a last batch that is smaller.
+        shuffle: Whether to shuffle; without it the order is fixed, but not which sentences are repeated.
 
     Raises:
-        ConfigurationError: if `threshold` or `empty_rate` is out of range; once there are instances, if
+        ConfigurationError: If `threshold` or `empty_rate` is out of range, or, once there are instances,
             none of them has a label.
     """
 
@@ -83,19 +82,19 @@ class OversamplingBatchSampler(BucketBatchSampler):
     def get_num_batches(self, instances: Sequence[Instance]) -> int:
         label_sets = _label_sets(instances, self.label_namespace)
         factors = repeat_factors(label_sets, self.threshold, self.empty_rate)
-        # Only the length of what it is given counts.
+        # AllenNLP's sampler looks at the length alone.
         return super().get_num_batches(range(_num_drawn(factors)))  # type: ignore[arg-type]
 
 
 def repeat_factors(
     label_sets: Sequence[Set[str]], threshold: float, empty_rate: float = 1.0
 ) -> np.ndarray:
-    """Returns how often each sentence is to be seen in an epoch, on average.
+    """Returns how often an epoch shows each sentence, on average.
 
     Args:
-        label_sets: the labels of each sentence.
-        threshold: the share of sentences below which a label counts as rare.
-        empty_rate: how often to see a sentence without a label.
+        label_sets: The labels of each sentence.
+        threshold: The share of sentences below which a label counts as rare.
+        empty_rate: How often to show a sentence without a label.
 
     Example:
         >>> repeat_factors([{"PER"}, {"PER"}, {"PER", "LOC"}, set()], 1.0, empty_rate=0.5).round(2)
@@ -109,19 +108,19 @@ def repeat_factors(
 
 
 def draw_repeats(factors: np.ndarray) -> np.ndarray:
-    """Rounds each factor up or down at random, by numpy's generator.
+    """Rounds each factor up or down at random, with numpy's generator.
 
-    The chance to be rounded up is the factor's fraction, scaled to sum to a whole number.
+    The probability of rounding up is the factor's fraction, scaled so that all sum to a whole number.
 
     Returns:
-        Whole numbers, whose sum is the factors' sum, rounded down.
+        Whole numbers. Their sum is the sum of the factors, rounded down.
     """
     whole, num_drawn = np.floor(factors), _num_drawn(factors)
     num_up = num_drawn - int(whole.sum())
     if num_up == 0:
         return whole.astype(int)
     order = np.random.permutation(len(factors))
-    # Fractions as lengths on a line, in random order; who holds one of the evenly spaced points goes up.
+    # The fractions are lengths on a line, in random order. Those that hold an evenly spaced point go up.
     ends = np.cumsum((factors - whole)[order])
     points_before = np.floor(ends * (num_up / ends[-1]) + np.random.random())
     whole[order] += np.diff(points_before, prepend=0)
@@ -132,8 +131,8 @@ def format_shares(label_sets: Sequence[Set[str]], factors: np.ndarray) -> str:
     """Returns a table of the share of sentences that have each label, before and after.
 
     Args:
-        label_sets: the labels of each sentence.
-        factors: how often each sentence is seen in an epoch.
+        label_sets: The labels of each sentence.
+        factors: How often an epoch shows each sentence.
     """
     before, after = _shares(label_sets, np.ones(len(factors))), _shares(label_sets, factors)
     width = max(map(len, ["sentences", *before]))
@@ -146,12 +145,12 @@ def format_shares(label_sets: Sequence[Set[str]], factors: np.ndarray) -> str:
 
 
 def _num_drawn(factors: np.ndarray) -> int:
-    # Sums of fractions that make a whole number may come out just below it.
+    # A sum of fractions that is a whole number may come out just below it.
     return int(np.floor(factors.sum() + 1e-6))
 
 
 def _shares(label_sets: Sequence[Set[str]], weights: np.ndarray) -> Dict[str, float]:
-    """Returns the share of the weight that the sentences with each label have."""
+    """Returns the share of the sentences that have each label; the sentences are weighted."""
     totals: Dict[str, float] = defaultdict(float)
     for labels, weight in zip(label_sets, weights.tolist()):
         for label in labels:
@@ -163,11 +162,11 @@ def _label_sets(instances: Iterable[Instance], label_namespace: str) -> List[Set
     """Returns the labels of each instance.
 
     Raises:
-        ConfigurationError: if there are none at all.
+        ConfigurationError: If no instance has a label.
     """
-    counts = [count_labels([instance]) for instance in instances]
+    counts = [_count_labels(instance) for instance in instances]
     tag_sets = [set(of_instance.get(label_namespace, {})) for of_instance in counts]
-    # Of all tags at once: those of one sentence may not tell their encoding.
+    # All tags at once, because the tags of one sentence may not show their encoding.
     tags = sorted(set().union(*tag_sets))
     label_of = dict(zip(tags, labels_of_tags(tags)))
     label_sets = [
@@ -181,3 +180,12 @@ def _label_sets(instances: Iterable[Instance], label_namespace: str) -> List[Set
             f"it, or use the sampler `bucket`"
         )
     return label_sets
+
+
+def _count_labels(instance: Instance) -> LabelCounts:
+    """Counts the labels of an instance, also those of tokens whose label is known, but not their tag."""
+    counts = count_labels([instance])
+    for field in instance.fields.values():
+        if isinstance(field, TagSetsField):
+            counts.add(field._label_namespace, field.tags_of_known_labels(), num_items=0)
+    return counts

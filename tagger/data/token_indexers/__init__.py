@@ -1,4 +1,4 @@
-"""Indexers of tokens."""
+"""Token indexers."""
 
 from tagger.data.token_indexers.cached_characters import CachedCharactersIndexer
 

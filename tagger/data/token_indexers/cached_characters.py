@@ -1,4 +1,4 @@
-"""The characters of words, each word taken to pieces once."""
+"""A token indexer that splits each distinct word into characters once."""
 
 import itertools
 from typing import Any, Dict, List, Optional
@@ -10,18 +10,19 @@ from allennlp.data.token_indexers import TokenCharactersIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Tokenizer
 
-#: How many words are remembered; a file may have any number.
+#: The most words that are remembered, because a file may have any number.
 MAX_WORDS = 100_000
 
 
 @TokenIndexer.register("cached_characters")
 class CachedCharactersIndexer(TokenCharactersIndexer):
-    """AllenNLP's `characters`: same arguments, same tensors, in a fraction of the time.
+    """AllenNLP's `characters` with the same arguments and the same tensors, in a fraction of the time.
 
-    It makes an object of every character, looks each up, and pads in Python; but words repeat.
+    AllenNLP makes an object of every character of every token, looks it up, and pads in Python. This
+    class does so once for each distinct word, and pads with numpy.
 
     Args:
-        kwargs: as AllenNLP's.
+        **kwargs: The arguments of AllenNLP's `characters`.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -29,12 +30,12 @@ class CachedCharactersIndexer(TokenCharactersIndexer):
         tokenizer: Any = _CachedTokenizer(self._character_tokenizer)
         self._character_tokenizer = tokenizer
         self._indices: Dict[Optional[str], List[int]] = {}
-        # Where the indices were found, and how much there was then.
+        # The vocabulary of these indices, and its size at the time.
         self._vocabulary: Optional[Vocabulary] = None
         self._vocabulary_size = 0
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
-        """The indices of each token's characters; equal words share a list."""
+        """Returns the indices of each token's characters; equal words share a list."""
         size = vocabulary.get_vocab_size(self._namespace)
         if vocabulary is not self._vocabulary or size != self._vocabulary_size:
             self._indices.clear()
@@ -53,7 +54,7 @@ class CachedCharactersIndexer(TokenCharactersIndexer):
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
     ) -> Dict[str, torch.Tensor]:
-        """The indices as one tensor, (tokens, characters), padded with 0 or cut to these lengths."""
+        """Returns the indices as a tensor, (tokens, characters), padded with 0 or cut to size."""
         num_tokens = padding_lengths["token_characters"]
         words = tokens["token_characters"][:num_tokens]
         lengths = np.array([len(word) for word in words], dtype=np.int64)
@@ -65,11 +66,13 @@ class CachedCharactersIndexer(TokenCharactersIndexer):
         return {"token_characters": torch.from_numpy(np.ascontiguousarray(cut))}
 
     def __getstate__(self) -> Dict[str, Any]:
-        """All but what can be found again."""
+        """Leaves out the vocabulary and the indices, which a copy looks up anew."""
         return {**self.__dict__, "_indices": {}, "_vocabulary": None}
 
 
 class _CachedTokenizer(Tokenizer):
+    """Remembers the tokens of each text. The vocabulary is counted before there are indices."""
+
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._characters: Dict[str, List[Token]] = {}

@@ -26,7 +26,7 @@ def gradients_of(by_emissions: np.ndarray, shared: np.ndarray) -> Gradients:
 
     Args:
         by_emissions: (B, T, K).
-        shared: those by transitions, start and end, flat, from `sum_of`.
+        shared: The gradients by transitions, start and end, flat, from `sum_of`.
     """
     num_tags = by_emissions.shape[2]
     num_pairs = num_tags * num_tags

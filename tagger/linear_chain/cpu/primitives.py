@@ -173,10 +173,10 @@ def _values_and_gradients(
     """What `steps` computes, and the gradients of its sum weighted by `weights`.
 
     Args:
-        batch: of B rows.
+        batch: A batch of B rows.
         path: (B, T), or `None` for log normalisers.
         weights: (B, T), or with `is_total` (B, 1).
-        is_total: whether to sum over tokens.
+        is_total: Whether to sum over tokens.
 
     Returns:
         The values, shaped as `weights`; the gradients by the emissions, (B, T, K), and by the shared

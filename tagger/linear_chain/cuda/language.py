@@ -1,6 +1,6 @@
-"""Triton and its language, or what lets the modules of kernels be imported without them.
+"""Imports Triton, or a stand-in that lets the kernel modules be imported without it.
 
-AllenNLP imports every module of a plugin, whether or not the machine has a use for it.
+AllenNLP imports every module of a plugin, also on machines without Triton.
 """
 
 from typing import Any, Callable

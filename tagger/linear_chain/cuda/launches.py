@@ -1,10 +1,9 @@
-"""How the kernels are launched.
+"""Launches the kernels.
 
-As many warps as leave each thread 32 registers for the transitions, the adjoint twice more for their
-transpose and their derivatives. Compiled for sm_90 in float32, the forward kernel and the adjoint take
-up to 72 and 217 registers at 32 tags (1 warp), 72 and 254 at 64 (4 warps), 103 and 128 at 128 (16 warps;
-272 bytes spill). None of this was timed. Tags are padded to a power of two, so that 33 cost as much as
-64.
+Each thread holds up to 32 registers of the transitions; the adjoint holds as many for their transpose
+and as many for their derivatives. `scripts/report_kernels.py` prints what each compiled kernel takes.
+The number of warps was not tuned on a GPU. Tags are padded to a power of two, so that 33 cost as much
+as 64.
 """
 
 from typing import Dict, Optional, Tuple
@@ -15,26 +14,26 @@ from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.cuda.language import triton
 from tagger.linear_chain.cuda.sum_product import adjoint_kernel, forward_kernel
 
-# Beyond it the transitions and their derivatives do not fit the registers of a multiprocessor.
+# The transitions and derivatives of more tags do not fit into the registers of a multiprocessor.
 _MAX_TAGS = 128
-# Bounds the scratch memory: each program sums derivatives by the transitions in matrices of its own.
+# Bounds the scratch memory: each program has its own matrices of derivatives by the transitions.
 _MAX_PROGRAMS = 4096
-# What underflows, 1e-38 and 2e-308, is beyond the last digit of a sum that is not smaller than this.
+# Terms underflow below 1e-38 and 2e-308: too small to change a digit of a sum of at least this size.
 _TINY = {torch.float32: 1e-28, torch.float64: 1e-290}
 
 
 def fits(scores: ChainScores) -> bool:
-    """Whether the kernels can take it."""
+    """Returns whether the kernels can compute this chain."""
     return scores.emissions.numel() > 0 and len(scores.start) <= _MAX_TAGS
 
 
 def contiguous(scores: ChainScores) -> ChainScores:
-    """`scores` without a graph, in the layout that kernels expect."""
+    """Returns `scores` without a graph, in the layout that the kernels expect."""
     return ChainScores(*(tensor.detach().contiguous() for tensor in scores))
 
 
 def launch_options(emissions: torch.Tensor) -> Dict[str, int]:
-    """The tile's size, and as many warps as leave a thread 32 registers of the transitions."""
+    """Returns the side of the tile, and enough warps for 32 registers of transitions a thread."""
     size = triton.next_power_of_2(emissions.size(2))
     num_warps = size**2 * emissions.element_size() // 4 // (32 * 32)
     return {"TAGS": size, "num_warps": min(max(num_warps, 1), 16)}
@@ -54,9 +53,9 @@ def launch_forward(
         scores: of B sequences of up to T tokens over K tags.
         lengths: (B,) int64.
         tags: (B, T) int64, a path, or `None`.
-        messages: (B, T, K), written unless `None`.
-        arrivals: (B, T, K), written unless `None`.
-        from_the_end: whether rows are read backwards.
+        messages: (B, T, K), the kernel writes to it unless it is `None`.
+        arrivals: (B, T, K), the kernel writes to it unless it is `None`.
+        from_the_end: whether the kernel reads rows backwards.
 
     Returns:
         The kernel's `values`, (B, T).
@@ -71,16 +70,13 @@ def launch_forward(
             start,
             end,
             lengths,
-            lengths if tags is None else tags.contiguous(),
+            None if tags is None else tags.contiguous(),
             values,
-            values if messages is None else messages,
-            values if arrivals is None else arrivals,
+            messages,
+            arrivals,
             num_tokens,
             num_tags,
             TINY=_TINY[emissions.dtype],
-            HAS_TAGS=tags is not None,
-            HAS_MESSAGES=messages is not None,
-            HAS_ARRIVALS=arrivals is not None,
             FROM_THE_END=from_the_end,
             **launch_options(emissions),
         )
@@ -102,12 +98,12 @@ def launch_adjoint(
         lengths: (B,) int64.
         messages: (B, T, K), from `launch_forward`.
         upstream: (B, T), the weights of the values; or (B, T, K), those of the arrivals.
-        tags: (B, T) int64, the path if the values are of one.
+        tags: (B, T) int64, the path that `launch_forward` was given, or `None`.
         from_the_end: as in `launch_forward`.
 
     Returns:
         The derivatives by the emissions, (B, T, K), by the transitions, (K, K), and by the start
-        scores, (K,), or `from_the_end` by the end scores.
+        scores, (K,); if `from_the_end`, by the end scores instead.
     """
     batch_size, num_tokens, num_tags = messages.shape
     num_programs = min(batch_size, _MAX_PROGRAMS)
@@ -122,7 +118,7 @@ def launch_adjoint(
             transitions.t().contiguous(),
             end,
             lengths,
-            lengths if tags is None else tags.contiguous(),
+            None if tags is None else tags.contiguous(),
             upstream.contiguous(),
             by_emissions,
             by_start,
@@ -131,7 +127,6 @@ def launch_adjoint(
             num_tokens,
             num_tags,
             TINY=_TINY[messages.dtype],
-            HAS_TAGS=tags is not None,
             OF_ARRIVALS=upstream.dim() == 3,
             FROM_THE_END=from_the_end,
             **launch_options(messages),
@@ -143,7 +138,7 @@ def launch_adjoint(
 
 
 def _directed(scores: ChainScores, from_the_end: bool) -> ChainScores:
-    """The chain whose prefixes, its rows being read backwards, are the suffixes of `scores`."""
+    """Returns `scores`; if `from_the_end`, those whose prefixes, read backwards, are its suffixes."""
     if not from_the_end:
         return scores
     return ChainScores(scores.emissions, scores.transitions.t(), scores.end, scores.start)

@@ -1,6 +1,6 @@
 # mypy: disable-error-code=no-untyped-def
 # ruff: noqa: N803
-"""The kernel that finds the best path of a row."""
+"""The kernel that finds the best path of each row."""
 
 from tagger.linear_chain.cuda.language import tl, triton
 from tagger.linear_chain.cuda.tiles import load_tags, load_transitions
@@ -20,7 +20,7 @@ def best_path_kernel(
     num_tags,
     TAGS: tl.constexpr,
 ):
-    """Writes the best path of each row and its score.
+    """Writes the best path of each row and its score; one program computes one row.
 
     Args:
         emissions: (B, T, K).
@@ -30,7 +30,7 @@ def best_path_kernel(
         lengths: (B,) int64.
         pointers: (B, T, K) uint8, scratch.
         paths: (B, T) int64, written at real tokens.
-        path_scores: (B,), written where a row has a token.
+        path_scores: (B,), written for rows that have a token.
         num_tokens: T.
         num_tags: K.
         TAGS: K rounded up to a power of two.
@@ -51,7 +51,7 @@ def best_path_kernel(
         best += load_tags(end, num_tags, TAGS)
         best_score, current = tl.max(best, 0, return_indices=True)
         tl.store(path_scores + row, best_score)
-        # The pointers below were written by other threads of this program.
+        # Other threads of this program wrote the pointers that are read below.
         tl.debug_barrier()
         for step in range(1, length):
             t = length - step

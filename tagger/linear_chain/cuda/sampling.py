@@ -1,6 +1,6 @@
 # mypy: disable-error-code=no-untyped-def
 # ruff: noqa: N803
-"""The kernel that draws paths, by backward sampling."""
+"""The kernel that draws paths by backward sampling."""
 
 from tagger.linear_chain.cuda.language import tl, triton
 from tagger.linear_chain.cuda.tiles import finite, load_column, load_tags
@@ -19,7 +19,7 @@ def sample_kernel(
     num_tags,
     TAGS: tl.constexpr,
 ):
-    """Writes the paths that `uniforms` stand for, one a program.
+    """Draws paths, by inverting distributions at `uniforms`; one program draws one path.
 
     Args:
         messages: (B, T, K) float64, from `forward_kernel`.
@@ -47,7 +47,7 @@ def sample_kernel(
         weights = tl.exp(log_weights - finite(tl.max(log_weights, 0)))
         cumulated = tl.cumsum(weights, 0)
         drawn = cumulated > tl.load(uniforms + t) * tl.max(cumulated, 0)
-        # Rounding must not draw a tag without weight.
+        # Rounding must not draw a tag whose weight is 0.
         last_possible = tl.max(tl.where(weights > 0.0, tag, 0), 0)
         current = tl.min(tl.where(drawn & (weights > 0.0), tag, last_possible), 0)
         tl.store(paths + t, current)

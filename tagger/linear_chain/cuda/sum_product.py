@@ -1,23 +1,25 @@
 # mypy: disable-error-code=no-untyped-def
 # ruff: noqa: N803, N806
-"""Kernels over the sum of all paths: the forward recursion of a row, and its adjoint.
+"""Kernels that sum over all paths: the forward recursion of a row, and its adjoint.
 
-One program computes one row at a time and keeps the (K, K) transitions in registers. Messages are
-logarithms, (K,), shifted at every token so that the largest is 0; only the product with the
-transitions is taken between probabilities. What that product loses to underflow counts for nothing
-unless all of it is small; the few steps where it is are computed again in log space.
+One program computes one row at a time and keeps the (K, K) transitions in registers. Messages, (K,),
+are logarithms; each token's are shifted so that the largest is 0. Only the product of a message with
+the transitions is computed from probabilities. A term that underflows there changes no digit of a sum
+that is large enough. Where a sum is smaller than `TINY`, the step is computed again in log space.
 
-The adjoint is derived in `tagger.linear_chain.cpu.kernels.adjoints`: with `u_t` the weight of log z_t
-and `p(i | j)` the probability that tag i precedes tag j, given the prefix and j,
+`tagger/linear_chain/README.md` derives the adjoint. Let `u_t` be the weight of log z_t, and `p(i | j)`
+the probability that tag i precedes tag j, given the prefix and j. The derivatives by the emissions are
 
     adjoint[t, i] = (u_t - u_{t+1}) p(y_t = i | prefix) + sum_j adjoint[t+1, j] p(i | j)
 
-are the derivatives by the emissions, and the summands of the last sum those by the transitions.
+and the terms of the last sum are the derivatives by the transitions.
 
-Letters: `TAGS` is K rounded up to a power of two; tags that do not exist score -inf. `TINY` is the
-smallest sum that is not taken for underflow. `FROM_THE_END` says whether rows are read backwards, so
-that suffixes take the place of prefixes; transitions come transposed then, start and end scores
-swapped. See the package for `B`, `T`, `K`.
+An optional pointer may be `None`; Triton then compiles a kernel without the code that uses it.
+
+Constants: `TAGS` is K rounded up to a power of two; the tags added as padding score -inf. `TINY` is the
+smallest sum that does not count as an underflow. If `FROM_THE_END`, rows are read backwards and
+suffixes take the place of prefixes; the caller then transposes the transitions and swaps the start and
+end scores. The package's docstring explains `B`, `T` and `K`.
 """
 
 from tagger.linear_chain.cuda.language import tl, triton
@@ -45,15 +47,13 @@ def forward_kernel(
     num_tags,
     TAGS: tl.constexpr,
     TINY: tl.constexpr,
-    HAS_TAGS: tl.constexpr,
-    HAS_MESSAGES: tl.constexpr,
-    HAS_ARRIVALS: tl.constexpr,
     FROM_THE_END: tl.constexpr,
 ):
-    """Writes log z_t, or what it takes from the score of each token on the path `tags`.
+    """Writes log z_t of each token; with `tags`, the token's score on that path less log z_t.
 
-    Or else writes the log-sums of all prefixes that arrive at each tag, its emission left out, less
-    those of all prefixes up to the token before. The end scores have no part in it.
+    With `arrivals`, writes those too: the log-sum of all prefixes that arrive at each tag, without the
+    tag's emission, less the log-sum of all prefixes up to the token before. The end scores then count
+    nowhere.
 
     Args:
         emissions: (B, T, K).
@@ -61,25 +61,24 @@ def forward_kernel(
         start: (K,).
         end: (K,).
         lengths: (B,) int64.
-        tags: (B, T) int64, read if `HAS_TAGS`.
-        values: (B, T); holds zeros.
-        messages: (B, T, K), written at real tokens if `HAS_MESSAGES`.
-        arrivals: (B, T, K), written at real tokens if `HAS_ARRIVALS`.
+        tags: (B, T) int64, a path; or `None`.
+        values: (B, T), written at real tokens.
+        messages: (B, T, K), written at real tokens; or `None`.
+        arrivals: (B, T, K), written at real tokens; or `None`, as it must be where `tags` is given.
         num_tokens: T.
         num_tags: K.
-        TAGS: see above.
-        TINY: see above.
-        HAS_TAGS: whether to write log-likelihoods.
-        HAS_MESSAGES: whether to keep the messages.
-        HAS_ARRIVALS: whether to write log-sums; excludes `HAS_TAGS`.
-        FROM_THE_END: see above; only if `HAS_ARRIVALS`.
+        TAGS: see the module's docstring.
+        TINY: see the module's docstring.
+        FROM_THE_END: see the module's docstring; true only with `arrivals`.
     """
     row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row).to(tl.int32)
     emissions += row * num_tokens * num_tags
-    messages += row * num_tokens * num_tags
-    arrivals += row * num_tokens * num_tags
     values += row * num_tokens
+    if messages is not None:
+        messages += row * num_tokens * num_tags
+    if arrivals is not None:
+        arrivals += row * num_tokens * num_tags
     tag = tl.arange(0, TAGS)
     weights, peaks = _weights(transitions, num_tags, TAGS)
     arriving = load_tags(start, num_tags, TAGS)
@@ -91,26 +90,27 @@ def forward_kernel(
         emission = load_tags(emissions + token * num_tags, num_tags, TAGS)
         if t > 0:
             total = tl.sum(tl.exp(message)[:, None] * weights, 0)
-            is_needed = tag < num_tags if HAS_ARRIVALS else emission > IMPOSSIBLE
+            is_needed = emission > IMPOSSIBLE if arrivals is None else tag < num_tags
             if _any(is_needed & (total < TINY)):
                 for k in range(num_tags):
                     column = message + load_column(transitions, k, num_tags, TAGS)
                     arriving = tl.where(tag == k, _log_sum(column), arriving)
             else:
                 arriving = tl.log(_at_least(total, TINY)) + peaks
-        if HAS_ARRIVALS:
+        if arrivals is not None:
             arrival = arriving - log_sum_before
             tl.store(arrivals + token * num_tags + tag, arrival, mask=tag < num_tags)
         message, top, log_sum = _shifted(arriving + emission)
         value = top + log_sum - log_sum_before
         log_sum_before = log_sum
         tl.store(values + token, value)
-        if HAS_MESSAGES:
+        if messages is not None:
             tl.store(messages + token * num_tags + tag, message, mask=tag < num_tags)
-    if length > 0 and not HAS_ARRIVALS:
+    if arrivals is None and length > 0:
         _, top, log_sum = _shifted(message + load_tags(end, num_tags, TAGS))
         tl.store(values + length - 1, value + top + log_sum - log_sum_before)
-    if HAS_TAGS:
+    if tags is not None:
+        # Other threads of this program wrote the values that are read below.
         tl.debug_barrier()
         tags += row * num_tokens
         _subtract_from_path(emissions, transitions, start, end, tags, values, length, num_tags)
@@ -133,13 +133,13 @@ def adjoint_kernel(
     num_tags,
     TAGS: tl.constexpr,
     TINY: tl.constexpr,
-    HAS_TAGS: tl.constexpr,
     OF_ARRIVALS: tl.constexpr,
     FROM_THE_END: tl.constexpr,
 ):
-    """Differentiates the log normalisers, or what they exceed the score of each token on the path by.
+    """Differentiates log z_t; with `tags`, log z_t less the token's score on that path.
 
-    Or else differentiates the arrivals, up to a constant for each token: `upstream` sums to 0 over tags.
+    If `OF_ARRIVALS`, differentiates the arrivals up to a constant for each token: the caller's function
+    must not depend on these constants, so that `upstream` sums to 0 over tags.
 
     Args:
         messages: (B, T, K), from `forward_kernel`.
@@ -147,20 +147,19 @@ def adjoint_kernel(
         entering: (K, K), its transpose.
         end: (K,).
         lengths: (B,) int64.
-        tags: (B, T) int64, read if `HAS_TAGS`.
+        tags: (B, T) int64, a path; or `None`, as it must be if `OF_ARRIVALS`.
         upstream: (B, T), the weights of the tokens; 0 where log z_t or the path's score is -inf. If
-            `OF_ARRIVALS`, (B, T, K).
-        by_emissions: (B, T, K), written everywhere.
-        by_start: (B, K), written where a row has a token.
-        pairs: (P, 2, K, K), to which the derivatives by the transitions are added: for each of the
-            grid's P programs, the sum, and apart from it what the path adds.
+            `OF_ARRIVALS`, (B, T, K), the weights of the arrivals.
+        by_emissions: (B, T, K), written everywhere, with zeros in the padding.
+        by_start: (B, K), written for rows that have a token.
+        pairs: (P, 2, K, K). Each of the grid's P programs adds the derivatives by the transitions:
+            those of log z_t to the first matrix, those of the path's score to the second.
         batch_size: B.
         num_tokens: T.
         num_tags: K.
-        TAGS: see above.
-        TINY: see above.
-        HAS_TAGS: whether the path's scores are subtracted.
-        OF_ARRIVALS: whether to differentiate arrivals; excludes `HAS_TAGS`.
+        TAGS: see the module's docstring.
+        TINY: see the module's docstring.
+        OF_ARRIVALS: whether to differentiate arrivals.
         FROM_THE_END: as for `forward_kernel`.
     """
     program = tl.program_id(0)
@@ -168,8 +167,8 @@ def adjoint_kernel(
     is_tag = tag < num_tags
     num_pairs = num_tags * num_tags
     weights, peaks = _weights(transitions, num_tags, TAGS)
-    # (TAGS, TAGS), the tag moved to first: a sum over the first dimension is each thread's own, one
-    # over the second takes all threads.
+    # (TAGS, TAGS), with the tag moved to in the first dimension: each thread sums over the first
+    # dimension alone, whereas a sum over the second takes all threads.
     entering = tl.exp(load_transitions(entering, num_tags, TAGS) - peaks[:, None])
     sums = tl.zeros((TAGS, TAGS), weights.dtype)
     own_pairs = pairs + program.to(tl.int64) * 2 * num_pairs
@@ -178,11 +177,12 @@ def adjoint_kernel(
         length = tl.load(lengths + row).to(tl.int32)
         messages_of_row = messages + row * num_tokens * num_tags
         by_emissions_of_row = by_emissions + row * num_tokens * num_tags
-        tags_of_row = tags + row * num_tokens
+        if tags is not None:
+            tags_of_row = tags + row * num_tokens
         upstream_of_row = upstream + row * num_tokens * (num_tags if OF_ARRIVALS else 1)
         adjoint = tl.zeros((TAGS,), weights.dtype)
         weight = tl.full((), 0.0, weights.dtype)
-        if length > 0 and not OF_ARRIVALS:
+        if not OF_ARRIVALS and length > 0:
             last = load_tags(messages_of_row + (length - 1) * num_tags, num_tags, TAGS)
             weight = tl.load(upstream_of_row + length - 1)
             adjoint = weight * _softmax(last + load_tags(end, num_tags, TAGS))
@@ -190,14 +190,14 @@ def adjoint_kernel(
             t = length - 1 - step
             token = _token(t, length, FROM_THE_END)
             gradient = adjoint
-            if HAS_TAGS:
+            if tags is not None:
                 own = tl.load(tags_of_row + t)
                 gradient -= tl.where(tag == own, weight, 0.0)
             tl.store(by_emissions_of_row + token * num_tags + tag, gradient, mask=is_tag)
             if OF_ARRIVALS:
                 of_tags = upstream_of_row + token * num_tags + tag
                 adjoint += tl.load(of_tags, mask=is_tag, other=0.0)
-                # Constants of a token count for nothing: errors in them must not add up.
+                # Rounding errors in a token's constant would add up from token to token.
                 own_message = load_tags(messages_of_row + token * num_tags, num_tags, TAGS)
                 adjoint -= tl.sum(adjoint, 0) * _softmax(own_message)
                 gradient = adjoint
@@ -222,7 +222,7 @@ def adjoint_kernel(
                     ratio = tl.where(adjoint != 0.0, adjoint / _at_least(total, TINY), 0.0)
                     returned = message * tl.sum(entering * ratio[:, None], 0)
                 sums += message[:, None] * ratio[None, :]
-                if HAS_TAGS:
+                if tags is not None:
                     # Only one thread adds, so that the order of the additions is fixed.
                     move = tl.load(tags_of_row + t - 1) * num_tags + own
                     tl.atomic_add(own_pairs + num_pairs + move, -weight, sem="relaxed")
@@ -234,9 +234,9 @@ def adjoint_kernel(
                     weight = weight_before
         _clear(by_emissions_of_row, length * num_tags, num_tokens * num_tags)
     sums *= weights
-    # What is loaded below may have been stored by another thread.
+    # Other threads of this program may have stored what is loaded below.
     tl.debug_barrier()
-    # Column by column, so that no registers hold a tile of addresses all the time.
+    # Columns are stored one by one: a tile of addresses would take registers all the time.
     for k in range(num_tags):
         target = own_pairs + tag * num_tags + k
         column = tl.sum(tl.where(tag[None, :] == k, sums, 0.0), 1)
@@ -246,13 +246,13 @@ def adjoint_kernel(
 
 @triton.jit
 def _token(t, length, FROM_THE_END: tl.constexpr):
-    """The token that is read as the t-th."""
+    """Returns the position of the token that is read as the t-th."""
     return length - 1 - t if FROM_THE_END else t
 
 
 @triton.jit
 def _weights(transitions, num_tags, TAGS: tl.constexpr):
-    """exp(transitions - peaks), (TAGS, TAGS), and the finite peaks of its columns, (TAGS,)."""
+    """Returns exp(transitions - peaks), (TAGS, TAGS), and the columns' finite peaks, (TAGS,)."""
     scores = load_transitions(transitions, num_tags, TAGS)
     peaks = finite(tl.max(scores, 0))
     return tl.exp(scores - peaks[None, :]), peaks
@@ -260,7 +260,7 @@ def _weights(transitions, num_tags, TAGS: tl.constexpr):
 
 @triton.jit
 def _at_least(values, bound):
-    """The larger of the two; NaN, unlike in `tl.maximum`, stays NaN."""
+    """Returns the larger of the two; NaN stays NaN, unlike in `tl.maximum`."""
     return tl.where(values < bound, bound, values)
 
 
@@ -271,7 +271,7 @@ def _any(conditions):
 
 @triton.jit
 def _shifted(scores):
-    """`scores` less the largest, that one, and the log-sum of the former (0 where all are -inf)."""
+    """Returns `scores` less the largest, the largest, and the log-sum of the first (0 if all -inf)."""
     top = tl.max(scores, 0)
     scores -= finite(top)
     return scores, top, tl.log(_at_least(tl.sum(tl.exp(scores), 0), 1.0))
@@ -279,21 +279,21 @@ def _shifted(scores):
 
 @triton.jit
 def _softmax(scores):
-    """The softmax of a vector, 0 where all of it is -inf."""
+    """Returns the softmax of a vector; zeros where all scores are -inf."""
     powers = tl.exp(scores - finite(tl.max(scores, 0)))
     return powers / _at_least(tl.sum(powers, 0), 1.0)
 
 
 @triton.jit
 def _log_sum(scores):
-    """The log-sum of a vector, -inf where all of it is -inf."""
+    """Returns the log-sum of a vector; -inf where all scores are -inf."""
     _, top, log_sum = _shifted(scores)
     return top + log_sum
 
 
 @triton.jit
 def _subtract_from_path(emissions, transitions, start, end, tags, values, length, num_tags):
-    """Replaces each of a row's log normalisers by the path's score at that token less it."""
+    """Replaces each log z_t of a row by the path's score at token t less log z_t."""
     BLOCK: tl.constexpr = 128
     for first in range(0, length, BLOCK):
         t = first + tl.arange(0, BLOCK)

@@ -1,6 +1,6 @@
 # mypy: disable-error-code=no-untyped-def
 # ruff: noqa: N803
-"""Loading scores into power-of-two tiles, where tags that do not exist are impossible."""
+"""Loads scores into tiles whose sides are powers of two; the tags added as padding score -inf."""
 
 from tagger.linear_chain.cuda.language import tl, triton
 
@@ -9,14 +9,14 @@ IMPOSSIBLE = tl.constexpr(float("-inf"))
 
 @triton.jit
 def load_tags(scores, num_tags, TAGS: tl.constexpr):
-    """(TAGS,), the scores (K,) at a pointer."""
+    """Loads scores, (K,), into a tile, (TAGS,)."""
     tag = tl.arange(0, TAGS)
     return tl.load(scores + tag, mask=tag < num_tags, other=IMPOSSIBLE)
 
 
 @triton.jit
 def load_transitions(transitions, num_tags, TAGS: tl.constexpr):
-    """(TAGS, TAGS), the scores (K, K) at a pointer."""
+    """Loads scores, (K, K), into a tile, (TAGS, TAGS)."""
     tag = tl.arange(0, TAGS)
     pairs = tag[:, None] * num_tags + tag[None, :]
     is_pair = (tag[:, None] < num_tags) & (tag[None, :] < num_tags)
@@ -25,12 +25,12 @@ def load_transitions(transitions, num_tags, TAGS: tl.constexpr):
 
 @triton.jit
 def load_column(transitions, k, num_tags, TAGS: tl.constexpr):
-    """(TAGS,), the scores of the transitions to tag k."""
+    """Loads the scores of the transitions to tag k into a tile, (TAGS,)."""
     tag = tl.arange(0, TAGS)
     return tl.load(transitions + tag * num_tags + k, mask=tag < num_tags, other=IMPOSSIBLE)
 
 
 @triton.jit
 def finite(scores):
-    """`scores` with 0 for -inf."""
+    """Returns `scores` with 0 in place of -inf."""
     return tl.where(scores == IMPOSSIBLE, 0.0, scores)

@@ -1,4 +1,4 @@
-"""Encoders of token sequences."""
+"""Encoders of sequences."""
 
 from tagger.modules.encoders.bilstm import BiLstmEncoder
 from tagger.modules.encoders.masked_cnn import MaskedCnnEncoder

@@ -17,17 +17,17 @@ class BiLstmEncoder(Seq2SeqEncoder):
     its own; `tagger.lstm` runs both.
 
     Args:
-        input_size: features of each token. In a config of `sequence_tagger` it may be left out.
-        hidden_size: features of each direction; a token's output has twice as many.
-        num_layers: how many layers.
-        dropout: of what passes between layers.
-        input_dropout: of what enters the first layer.
-        output_dropout: of what leaves the last layer.
-        variational: whether dropout zeroes the same features at every token of a sequence (Gal &
+        input_size: The features of each input token. A config of `sequence_tagger` may leave it out.
+        hidden_size: The features of each direction. A token's output has twice as many.
+        num_layers: The number of layers.
+        dropout: The dropout between layers.
+        input_dropout: The dropout before the first layer.
+        output_dropout: The dropout after the last layer.
+        variational: Whether dropout zeroes the same features at every token of a sequence (Gal &
             Ghahramani 2016) instead of drawing anew for each token.
 
     Raises:
-        ConfigurationError: if a size is not positive or a dropout is not in [0, 1).
+        ConfigurationError: If a size is not positive or a dropout is not in [0, 1).
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class BiLstmEncoder(Seq2SeqEncoder):
         self.output_dropout = dropout_class(output_dropout)
 
     def forward(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> torch.Tensor:
-        """Encodes each token with what stands before and after it.
+        """Encodes each token in its context on both sides.
 
         Args:
-            inputs: (B, T, D), features of each token.
+            inputs: The features of each token, (B, T, D).
             mask: (B, T) bool, right-padded.
 
         Returns:
@@ -90,13 +90,13 @@ class BiLstmEncoder(Seq2SeqEncoder):
         return self.output_dropout(outputs)
 
     def get_input_dim(self) -> int:
-        """Features of each token that comes in."""
+        """Returns the features of each input token."""
         return self.input_size
 
     def get_output_dim(self) -> int:
-        """Features of each token that goes out."""
+        """Returns the features of each output token."""
         return self.output_size
 
     def is_bidirectional(self) -> bool:
-        """Whether outputs hold two directions: they do."""
+        """Returns True: outputs hold two directions."""
         return True

@@ -1,4 +1,4 @@
-"""A convolution over tokens or characters, whose maximum regards only those that are there."""
+"""A convolution over tokens or characters, with a maximum that ignores padding."""
 
 from typing import Optional
 
@@ -11,31 +11,32 @@ from torch.nn.functional import linear
 
 @Seq2VecEncoder.register("masked_cnn")
 class MaskedCnnEncoder(CnnEncoder):
-    """AllenNLP's `cnn`, for mixed precision too: same arguments, same parameters, same numbers.
+    """AllenNLP's `cnn` with the same arguments, parameters and numbers, also in mixed precision.
 
-    AllenNLP's marks what lies beyond a sequence by the lowest number of its type, and later looks for
-    that number to take it out again. With `use_amp` the type has changed in between, and sequences
+    AllenNLP's `cnn` marks positions beyond a sequence with the lowest number of their type, and later
+    looks for that number to take it out again. With `use_amp` the type changes in between, so sequences
     shorter than a filter, such as words of two letters, come out as that number.
 
-    On a CPU it is faster too: it computes no response to padding.
+    On a CPU this class is also faster, because it computes no responses to padding.
     """
 
     def forward(self, tokens: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         """Returns the largest response of each filter.
 
         Args:
-            tokens: (B, T, D), features of each token; T is at least the widest filter's width.
+            tokens: The features of each token, (B, T, D); T is at least the width of the widest filter.
             mask: (B, T) bool, right-padded; None for no padding.
 
         Returns:
-            (B, number of filters), 0 for filters wider than the sequence; projected, if so asked.
+            (B, number of filters), 0 for filters wider than the sequence; projected if there is an
+            `output_dim`.
         """
         if mask is None:
             mask = torch.ones(tokens.shape[:2], dtype=torch.bool, device=tokens.device)
         # AllenNLP's embedder of characters passes a mask of integers.
         is_token = mask.bool()
         tokens, lengths = tokens.masked_fill(~is_token.unsqueeze(2), 0), is_token.sum(1)
-        # On a GPU, seeking the windows that are there makes the processor wait.
+        # On a GPU, counting the windows without padding would make the CPU wait for it.
         largest = _largest_of_windows if tokens.device.type == "cpu" else _largest_of_places
         maxima = []
         for convolution in self._convolution_layers:
@@ -52,9 +53,9 @@ def _largest_of_windows(
     tokens: torch.Tensor,
     lengths: torch.Tensor,
 ) -> torch.Tensor:
-    """Returns the largest responses, (B, filters), of which only those to windows of tokens are made.
+    """Returns the largest responses, (B, filters), and computes only responses to windows of tokens.
 
-    Where there is no such window, it is the response to the first.
+    A sequence without such a window gets the response to its first window.
     """
     (width,) = convolution.kernel_size
     # (B,)
@@ -73,7 +74,7 @@ def _largest_of_places(
     tokens: torch.Tensor,
     lengths: torch.Tensor,
 ) -> torch.Tensor:
-    """Returns the largest responses, (B, filters), -inf where there is no window of tokens."""
+    """Returns the largest responses, (B, filters), -inf for a sequence without a window of tokens."""
     # (B, filters, T - width + 1)
     responses = activation(convolution(tokens.transpose(1, 2)))
     places = torch.arange(responses.size(2), device=tokens.device)

@@ -1,4 +1,4 @@
-"""Tagging heads: what turns emissions into a loss and into tags."""
+"""Tagging heads: they turn emissions into a loss and into tags."""
 
 from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.crf import CrfHead

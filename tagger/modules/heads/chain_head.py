@@ -1,44 +1,46 @@
-"""What the heads share whose sequences of tags are linear chains."""
+"""The base of the heads under which a sequence of tags is a linear chain."""
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.linear_chain import ChainScores, tag_marginals
 from tagger.metrics import CalibrationError
 from tagger.modules.chain_decoder import ChainDecoder
-from tagger.modules.entity_finder import Entities, EntityFinder
 from tagger.modules.heads.tagging_head import TaggingHead
+from tagger.spans import allowed_transitions
+from tagger.spans.entities import Entities, EntityFinder
+from tagger.vocabulary import tags_in_order
 
 
 class ChainHead(TaggingHead):
-    """A head for one tag a token, whose distribution of sequences of tags is a linear chain.
+    """A head for one tag per token, whose distribution of tag sequences is a linear chain.
 
-    Decoding and the probabilities of tags and of entities are here, alike for a CRF and for a softmax,
-    which is a chain without transition scores. Probabilities are those of the chain as decoding sees
-    it: where decoding keeps to legal sequences, illegal ones have probability 0 and the others sum to
-    1. They are always the model's own, without `decode_bias`.
+    This class decodes, and computes the probabilities of tags and of entities. It does so for a CRF and
+    for a softmax, which is a chain without transition scores. The probabilities are those of the chain
+    that is decoded: if decoding allows legal sequences only, illegal ones have probability 0 and the
+    others sum to 1. `decode_bias` never changes a probability.
 
     A head implements `sequence_loss` and `chain_scores`.
 
     Letters: `B` batch, `T` tokens, `K` tags.
 
     Args:
-        vocab: holds the tags.
-        label_namespace: the vocabulary's namespace of the tags.
-        tag_encoding: the encoding of the tags, `None` if they spell no spans.
-        decode_bias: see `ChainDecoder`; likewise the next two.
-        entity_thresholds: probabilities by label, below which entities are not predicted.
+        vocab: Holds the tags.
+        label_namespace: The vocabulary's namespace of the tags.
+        tag_encoding: The encoding of the tags; `None` for plain labels.
+        decode_bias: A number by label, see `ChainDecoder`.
+        entity_thresholds: Probabilities by label, below which entities are not predicted.
         decoding: `"viterbi"` or `"minimum_risk"`.
 
     Attributes:
-        decoder: chooses the tags; may be replaced by another for the same tags.
-        predicts_marginals: whether `predict` puts out the probabilities of tags too.
+        decoder: Chooses the tags. It may be replaced by another decoder for the same tags.
+        predicts_marginals: Whether the output of `predict` includes the probabilities of tags.
 
     Raises:
-        ConfigurationError: if the vocabulary has no tags, or as `ChainDecoder` does.
+        ConfigurationError: If the vocabulary has no tags, or `ChainDecoder` refuses a setting.
     """
 
     def __init__(
@@ -57,13 +59,13 @@ class ChainHead(TaggingHead):
         self._outside = tags.index("O") if "O" in tags else -1
         self._find_entities: Optional[EntityFinder] = None
         self._calibration: Optional[CalibrationError] = None
-        # In IOB1 what spells an entity depends on what lies before it.
+        # In IOB1 the tags of an entity depend on the tag before it.
         if tag_encoding is not None and tag_encoding != "IOB1":
             self._find_entities = EntityFinder(tags, tag_encoding)
             self._calibration = CalibrationError(vocab, label_namespace, tag_encoding)
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
-        """The scores of sequences of tags, with -inf for what must not be predicted.
+        """Returns the scores of tag sequences; those that must not be predicted have -inf.
 
         Args:
             emissions: (B, T, K), scores of each tag at each token.
@@ -74,7 +76,7 @@ class ChainHead(TaggingHead):
         return tag_marginals(self.chain_scores(emissions), mask)
 
     def best_tags(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """As `decode`, without regard to the thresholds of entities."""
+        """Decodes without the thresholds of entities."""
         return self.decoder(self.chain_scores(emissions), mask)
 
     def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -84,12 +86,12 @@ class ChainHead(TaggingHead):
 
     @torch.no_grad()
     def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
-        """What a model puts out.
+        """Returns a model's output.
 
         Returns:
-            `predicted_tags`, (B, T) int64; where these spell spans, but not in IOB1,
-            `entity_probabilities`, (B, T), which hold at the first token of each entity its exact
-            probability, and -1 elsewhere; with `predicts_marginals` also `marginals`, (B, T, K).
+            `predicted_tags`, (B, T) int64. If tags spell spans, but not in IOB1, also
+            `entity_probabilities`, (B, T), the exact probability of each entity at its first token and
+            -1 elsewhere. With `predicts_marginals` also `marginals`, (B, T, K).
         """
         tags = self.best_tags(emissions, mask)
         predictions = {"predicted_tags": tags}
@@ -98,38 +100,38 @@ class ChainHead(TaggingHead):
             probabilities = self._find_entities.probabilities(
                 self.chain_scores(emissions), entities, mask
             )
-            predictions = self._of_sure_entities(tags, entities, probabilities)
+            predictions = self._drop_improbable(tags, entities, probabilities)
         if self.predicts_marginals:
             predictions["marginals"] = self.marginals(emissions, mask)
         return predictions
 
-    def score(
-        self, predictions: Dict[str, torch.Tensor], tags: torch.Tensor, mask: torch.Tensor
+    def measure(
+        self, predictions: Dict[str, torch.Tensor], gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> None:
-        super().score(predictions, tags, mask)
+        super().measure(predictions, gold_tags, mask)
         if self._calibration is not None:
             self._calibration(
-                predictions["entity_probabilities"], predictions["predicted_tags"], tags, mask
+                predictions["entity_probabilities"], predictions["predicted_tags"], gold_tags, mask
             )
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """The scores since the last reset; of entities also their `calibration-error`."""
-        scores = super().get_metrics(reset)
+        """Returns the metrics since the last reset, with the `calibration-error` of entities."""
+        metrics = super().get_metrics(reset)
         if self._calibration is not None:
-            scores["calibration-error"] = self._calibration.get_metric(reset)
-        return scores
+            metrics["calibration-error"] = self._calibration.get_metric(reset)
+        return metrics
 
     def get_tables(self) -> List[str]:
-        """How often entities are right by their probability."""
+        """Returns a table of how often entities are right, by their probability."""
         return [] if self._calibration is None else [self._calibration.format_table()]
 
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]
     ) -> Dict[str, List[Any]]:
-        """Returns `tags`, and what else there is of these.
+        """Returns `tags`, and the probabilities that `output` holds.
 
-        `entity_probabilities` are one number for each entity, in the order of a sentence's; and
-        `probabilities`, if marginals are predicted, for each token those of all tags.
+        `entity_probabilities` has a number for each entity of a sentence, in their order. If marginals
+        are predicted, `probabilities` has a number for each tag of each token.
         """
         readable = super().make_readable(output, lengths)
         if "entity_probabilities" in output:
@@ -143,22 +145,34 @@ class ChainHead(TaggingHead):
             ]
         return readable
 
-    def _of_sure_entities(
+    def _drop_improbable(
         self, tags: torch.Tensor, entities: Entities, probabilities: torch.Tensor
     ) -> Dict[str, torch.Tensor]:
-        """Drops the entities below their thresholds, and places the probabilities of the others."""
+        """Drops the entities below their thresholds, and lays out the probabilities of the others."""
         assert self._find_entities is not None
         labels, rows, firsts, lasts = (torch.from_numpy(x).to(tags.device) for x in entities)
         thresholds = self.decoder.thresholds(self._find_entities.labels)
-        is_sure = probabilities >= probabilities.new_tensor(thresholds)[labels]
+        is_kept = probabilities >= probabilities.new_tensor(thresholds)[labels]
         places = torch.arange(tags.size(1), device=tags.device)
-        # (N, T), where each entity to drop lies
+        # (N, T), the tokens of each entity to drop
         is_inside = (places >= firsts.unsqueeze(1)) & (places <= lasts.unsqueeze(1))
-        is_inside = is_inside & ~is_sure.unsqueeze(1)
+        is_inside = is_inside & ~is_kept.unsqueeze(1)
         is_dropped = torch.zeros_like(tags).index_add(0, rows, is_inside.long()) > 0
         at_firsts = probabilities.new_full(tags.shape, -1)
-        at_firsts[rows[is_sure], firsts[is_sure]] = probabilities[is_sure]
+        at_firsts[rows[is_kept], firsts[is_kept]] = probabilities[is_kept]
         return {
             "predicted_tags": tags.masked_fill(is_dropped, self._outside),
             "entity_probabilities": at_firsts,
         }
+
+
+def legal_transitions(tag_encoding: str, tags: List[str]) -> List[Tuple[int, int]]:
+    """Returns `allowed_transitions` between tags in the order of their indices.
+
+    Raises:
+        ConfigurationError: If a tag is not one of this encoding.
+    """
+    try:
+        return allowed_transitions(tag_encoding, dict(enumerate(tags)))
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error

@@ -6,35 +6,35 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.linear_chain import ChainScores
 from tagger.modules.conditional_random_field import ConditionalRandomField
-from tagger.modules.heads.chain_head import ChainHead
-from tagger.modules.heads.legal_transitions import legal_transitions
+from tagger.modules.heads.chain_head import ChainHead, legal_transitions
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.tag_weighting import TagWeighting
+from tagger.vocabulary import tags_in_order
 
 
 @TaggingHead.register("crf")
 class CrfHead(ChainHead):
-    """A linear-chain CRF over the emissions, its classes weighted if so asked.
+    """A linear-chain CRF over the emissions, whose classes may be weighted.
+
+    In a config, the model supplies `vocab`, `label_namespace` and `tag_encoding`.
 
     Args:
-        vocab: holds the tags; supplied by the model in a config.
-        label_namespace: the vocabulary's namespace of the tags; supplied by the model in a config.
-        tag_encoding: the encoding of the tags, `None` if they spell no spans; supplied by the model in
-            a config.
-        weighting: how to weight the classes in training; `None` for the plain likelihood.
-        constrain_decoding: whether decoding keeps to sequences that `tag_encoding` allows.
-        constrain_training: whether the likelihood does so too.
-        include_start_end_transitions: whether starting and ending with a tag have scores of their own.
-        decode_bias: see `ChainDecoder`; likewise the next two.
-        entity_thresholds: probabilities by label, below which entities are not predicted.
+        vocab: Holds the tags.
+        label_namespace: The vocabulary's namespace of the tags.
+        tag_encoding: The encoding of the tags; `None` for plain labels.
+        weighting: How to weight the classes in training; `None` for the plain likelihood.
+        constrain_decoding: Whether only sequences that `tag_encoding` allows are predicted.
+        constrain_training: Whether the likelihood, too, is over these sequences only.
+        include_start_end_transitions: Whether there are scores for starting and for ending with a tag.
+        decode_bias: A number by label, see `ChainDecoder`.
+        entity_thresholds: Probabilities by label, below which entities are not predicted.
         decoding: `"viterbi"` or `"minimum_risk"`.
 
     Raises:
-        ConfigurationError: if the vocabulary has no tags, or training is to be constrained without an
-            encoding that says how, or as `ChainDecoder` does.
+        ConfigurationError: If the vocabulary has no tags, `constrain_training` is true for plain labels
+            or without `constrain_decoding`, or `ChainDecoder` refuses a setting.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class CrfHead(ChainHead):
         )
 
     def sequence_loss(
-        self, emissions: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor
+        self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        return -self.crf.log_likelihood(emissions, tags, mask)
+        return -self.crf.log_likelihood(emissions, gold_tags, mask)
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
         return self.crf.decoding_scores(emissions)

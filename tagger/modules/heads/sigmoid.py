@@ -1,4 +1,4 @@
-"""Several labels a token, or none, as a tagging head."""
+"""The tagging head for tokens that may have several labels, or none."""
 
 from typing import Any, Dict, List, Optional
 
@@ -6,32 +6,33 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
+from tagger.vocabulary import tags_in_order
 
 
 @TaggingHead.register("sigmoid")
 class SigmoidHead(TaggingHead):
-    """A probability for each label of each token, by itself: several labels a token, or none.
+    """An independent probability for each label of each token: a token may have several labels, or none.
 
-    With a single label this is binary tagging. A label is predicted where its probability reaches its
-    threshold; the trainer's callback `tune_thresholds` fits these to development data.
+    With a single label this is binary tagging. A label is predicted if its probability reaches its
+    threshold. The trainer's callback `tune_thresholds` fits the thresholds to development data.
 
-    Letters: `B` batch, `T` tokens, `C` labels. Gold tags are (B, T, C) as from `LabelSetsField`: 1, 0,
-    or -1 where it is unknown whether the token has the label.
+    Letters: `B` batch, `T` tokens, `C` labels. Gold labels are (B, T, C) as from `LabelSetsField`: 1, 0,
+    or -1 if it is unknown whether the token has the label. In a config, the model supplies `vocab`,
+    `label_namespace` and `tag_encoding`.
 
     Args:
-        vocab: holds the labels; supplied by the model in a config.
-        label_namespace: the vocabulary's namespace of the labels; supplied by the model in a config.
-        tag_encoding: must be `None`, labels here spell no spans; supplied by the model in a config.
-        loss: of labels; binary cross-entropy if left out.
-        threshold: at which labels are predicted, until tuned.
+        vocab: Holds the labels.
+        label_namespace: The vocabulary's namespace of the labels.
+        tag_encoding: Must be `None`, because labels here spell no spans.
+        loss: The loss of labels; binary cross-entropy by default.
+        threshold: The threshold of every label, until tuned.
 
     Raises:
-        ConfigurationError: if the vocabulary has no labels or they look like tags that spell spans, or
-            the threshold is no probability.
+        ConfigurationError: If the vocabulary has no labels, they look like tags that spell spans, or the
+            threshold is not a probability.
     """
 
     def __init__(
@@ -55,12 +56,12 @@ class SigmoidHead(TaggingHead):
         self._labels = labels
 
     def sequence_loss(
-        self, emissions: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor
+        self, emissions: torch.Tensor, gold_labels: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        return self.loss(emissions, tags, mask).sum(1)
+        return self.loss(emissions, gold_labels, mask).sum(1)
 
     def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """The labels to predict.
+        """Chooses the labels to predict.
 
         Returns:
             (B, T, C) bool, false in the padding.
@@ -70,10 +71,10 @@ class SigmoidHead(TaggingHead):
     def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return torch.sigmoid(emissions.float())
 
-    def prepare_scores(
+    def prepare_metrics(
         self, vocab: Vocabulary, label_namespace: str, tag_encoding: Optional[str]
     ) -> None:
-        """Does nothing: `thresholds` keeps the scores."""
+        """Does nothing: `thresholds` keeps the metrics."""
 
     def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
         """Returns `predicted_labels`, (B, T, C) bool, and `probabilities`, (B, T, C)."""
@@ -81,23 +82,23 @@ class SigmoidHead(TaggingHead):
         predicted_labels = self.thresholds(probabilities) & mask.unsqueeze(-1)
         return {"predicted_labels": predicted_labels, "probabilities": probabilities}
 
-    def score(
-        self, predictions: Dict[str, torch.Tensor], tags: torch.Tensor, mask: torch.Tensor
+    def measure(
+        self, predictions: Dict[str, torch.Tensor], gold_labels: torch.Tensor, mask: torch.Tensor
     ) -> None:
-        self.thresholds.score(predictions["probabilities"], tags, mask)
+        self.thresholds.measure(predictions["probabilities"], gold_labels, mask)
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """The scores since the last reset, as in `MultiLabelScores`."""
+        """Returns the metrics since the last reset, see `MultiLabelMetrics`."""
         return self.thresholds.get_metrics(reset)
 
     def get_confusions(self) -> Dict[str, int]:
-        """None: labels that a token may have together are not taken for one another."""
+        """Returns nothing: labels that a token may have together are not confused with one another."""
         return {}
 
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]
     ) -> Dict[str, List[Any]]:
-        """Returns, for each token, `labels`, a list of strings, and `probabilities` by label."""
+        """Returns for each token `labels`, a list of strings, and `probabilities` by label."""
         labels, probabilities = (
             [rows[:length].tolist() for rows, length in zip(output.pop(name), lengths)]
             for name in ("predicted_labels", "probabilities")

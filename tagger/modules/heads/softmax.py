@@ -6,36 +6,36 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.linear_chain import ChainScores
-from tagger.modules.heads.chain_head import ChainHead
-from tagger.modules.heads.legal_transitions import legal_transitions
+from tagger.modules.heads.chain_head import ChainHead, legal_transitions
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.token_losses import CrossEntropyLoss, TokenLoss
+from tagger.vocabulary import tags_in_order
 
 
 @TaggingHead.register("softmax")
 class SoftmaxHead(ChainHead):
-    """A softmax over the tags of each token, by itself.
+    """A softmax over the tags of each token, independent of the other tokens.
+
+    In a config, the model supplies `vocab`, `label_namespace` and `tag_encoding`.
 
     Args:
-        vocab: holds the tags; supplied by the model in a config.
-        label_namespace: the vocabulary's namespace of the tags; supplied by the model in a config.
-        tag_encoding: the encoding of the tags, `None` if they spell no spans; supplied by the model in
-            a config.
-        loss: of each token; cross-entropy if left out.
-        constrain_decoding: whether to predict the most probable of the sequences that `tag_encoding`
+        vocab: Holds the tags.
+        label_namespace: The vocabulary's namespace of the tags.
+        tag_encoding: The encoding of the tags; `None` for plain labels.
+        loss: The loss of each token; cross-entropy by default.
+        constrain_decoding: Whether to predict the most probable of the sequences that `tag_encoding`
             allows, instead of the most probable tag of each token.
-        decode_bias: see `ChainDecoder`; likewise the next two.
-        entity_thresholds: probabilities by label, below which entities are not predicted.
+        decode_bias: A number by label, see `ChainDecoder`.
+        entity_thresholds: Probabilities by label, below which entities are not predicted.
         decoding: `"viterbi"` or `"minimum_risk"`.
 
     Raises:
-        ConfigurationError: if the vocabulary has no tags, or decoding is to be constrained and the tags
-            spell no spans, or as `ChainDecoder` does.
+        ConfigurationError: If the vocabulary has no tags, `constrain_decoding` is true for plain labels,
+            or `ChainDecoder` refuses a setting.
     """
 
-    #: (K + 2, K + 2): 0 where a transition may be predicted, else -inf; K is the start, K + 1 the end.
+    #: (K + 2, K + 2): 0 if a transition may be predicted, else -inf; K is the start, K + 1 the end.
     transitions: torch.Tensor
 
     def __init__(
@@ -68,12 +68,12 @@ class SoftmaxHead(ChainHead):
         self.register_buffer("transitions", transitions, persistent=False)
 
     def sequence_loss(
-        self, emissions: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor
+        self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        return self.loss(emissions, tags, mask).sum(1)
+        return self.loss(emissions, gold_tags, mask).sum(1)
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
-        # Emissions do for log-probabilities: their difference at a token is the same for all tags.
+        # Emissions can stand for log-probabilities: at each token the two differ by a constant.
         return ChainScores(
             emissions,
             self.transitions[:-2, :-2],
@@ -84,6 +84,6 @@ class SoftmaxHead(ChainHead):
     def best_tags(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.constrain_decoding:
             return super().best_tags(emissions, mask)
-        # Both ways of decoding come to this, which no sum over a long chain blurs.
+        # Both ways of decoding amount to this, and this has no rounding errors of sums over long chains.
         best = self.decoder.biased(emissions).argmax(2)
         return torch.where(mask, best, torch.zeros_like(best))

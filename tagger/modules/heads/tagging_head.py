@@ -6,15 +6,15 @@ import torch
 from allennlp.common import Registrable
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
-from tagger.metrics import TagScores
+from tagger.metrics import TagMetrics
+from tagger.vocabulary import tags_in_order
 
 
 class TaggingHead(torch.nn.Module, Registrable):
-    """Turns emissions into a loss while training, and into tags afterwards.
+    """Turns emissions into a loss in training, and into tags afterwards.
 
-    A head says what to predict, how to score it and how to make it readable. What is here is for one tag
-    a token; such a head implements `sequence_loss` and `decode`.
+    A head also measures its predictions and makes them readable. This class is written for one tag per
+    token; such a head implements `sequence_loss` and `decode`.
 
     Letters: `B` batch, `T` tokens, `K` tags. A mask is (B, T) bool, right-padded.
     """
@@ -22,22 +22,23 @@ class TaggingHead(torch.nn.Module, Registrable):
     default_implementation = "crf"
 
     def sequence_loss(
-        self, emissions: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor
+        self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """The loss of each sequence, summed over its tokens.
+        """Computes the loss of each sequence, summed over its tokens.
 
         Args:
             emissions: (B, T, K), scores of each tag at each token.
-            tags: (B, T) int64, the gold tags.
+            gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each token
+                may have.
             mask: (B, T) bool.
 
         Returns:
-            (B,), differentiable, 0 for a sequence without a token.
+            (B,), differentiable, 0 for a sequence without tokens.
         """
         raise NotImplementedError
 
     def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """The tags to predict.
+        """Chooses the tags to predict.
 
         Args:
             emissions: (B, T, K), scores of each tag at each token.
@@ -49,69 +50,70 @@ class TaggingHead(torch.nn.Module, Registrable):
         raise NotImplementedError
 
     def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """The probability of each tag at each token, whatever the others are.
+        """Computes the probability of each tag at each token, whatever the other tags are.
 
         Args:
             emissions: (B, T, K), scores of each tag at each token.
             mask: (B, T) bool.
 
         Returns:
-            (B, T, K), of a head for one tag a token a distribution at each; padding is not defined.
+            (B, T, K). If the head predicts one tag per token, each token has a distribution. Padding is
+            undefined.
         """
         raise NotImplementedError
 
-    def prepare_scores(
+    def prepare_metrics(
         self, vocab: Vocabulary, label_namespace: str, tag_encoding: Optional[str]
     ) -> None:
-        """Makes ready to score and to name predictions; the model calls it once.
+        """Prepares the head to measure and to name its predictions. The model calls this once.
 
         Args:
-            vocab: holds the tags.
-            label_namespace: the vocabulary's namespace of the tags.
-            tag_encoding: how tags spell spans, `None` if they spell none.
+            vocab: Holds the tags.
+            label_namespace: The vocabulary's namespace of the tags.
+            tag_encoding: How tags spell spans; `None` for plain labels.
         """
         self._tags = tags_in_order(vocab, label_namespace)
-        self._scores = TagScores(vocab, label_namespace, tag_encoding)
+        self._metrics = TagMetrics(vocab, label_namespace, tag_encoding)
 
     def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
-        """What a model puts out: by name, tensors (B, T, ...), here `predicted_tags`."""
+        """Returns a model's output: tensors (B, T, ...) by name, here `predicted_tags`."""
         return {"predicted_tags": self.decode(emissions, mask)}
 
-    def score(
-        self, predictions: Dict[str, torch.Tensor], tags: torch.Tensor, mask: torch.Tensor
+    def measure(
+        self, predictions: Dict[str, torch.Tensor], gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> None:
-        """Scores a batch.
+        """Adds a batch to the metrics.
 
         Args:
-            predictions: what `predict` returned.
-            tags: the gold tags, as for `sequence_loss`.
+            predictions: The output of `predict`.
+            gold_tags: As for `sequence_loss`.
             mask: (B, T) bool.
         """
-        self._scores(predictions["predicted_tags"], tags, mask)
+        self._metrics(predictions["predicted_tags"], gold_tags, mask)
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """The scores since the last reset, as in `TagScores`."""
-        return self._scores.get_metric(reset)
+        """Returns the metrics since the last reset, see `TagMetrics`."""
+        return self._metrics.get_metric(reset)
 
     def get_confusions(self) -> Dict[str, int]:
-        """What was taken for what since the last reset, as in `TagScores`."""
-        return self._scores.get_confusions()
+        """Returns how often which label was taken for which since the last reset, see `TagMetrics`."""
+        return self._metrics.get_confusions()
 
     def get_tables(self) -> List[str]:
-        """Tables to read of what was seen since the last reset, besides that of the scores."""
+        """Returns tables to read, besides that of the metrics, of what was seen since the last reset."""
         return []
 
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]
     ) -> Dict[str, List[Any]]:
-        """Names what is predicted.
+        """Replaces indices by names.
 
         Args:
-            output: holds what `predict` returned, which is taken out.
-            lengths: the number of tokens of each sentence.
+            output: Holds the output of `predict`, which this method removes.
+            lengths: The number of tokens of each sentence.
 
         Returns:
-            By name, for each sentence a list of one entry per token, here `tags`, strings.
+            By name, a list for each sentence with an entry for each token; here `tags`, strings.
         """
         rows = output.pop("predicted_tags").tolist()
         return {

@@ -1,18 +1,18 @@
 """Binary cross-entropy."""
 
-import math
 from typing import Dict, List, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
-from tagger.data.label_counts import LabelCounts
 from tagger.did_you_mean import did_you_mean
+from tagger.modules.class_weights import check_weight
 from tagger.modules.multi_label_losses.formulas import focal_terms
 from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss
 from tagger.modules.weight_rules import WeightRule
+from tagger.training_counts import AwaitedCounts, LabelCounts
+from tagger.vocabulary import tags_in_order
 
 
 @MultiLabelLoss.register("binary_cross_entropy")
@@ -22,15 +22,16 @@ class BinaryCrossEntropyLoss(MultiLabelLoss):
     The weights `w` are a buffer, saved with the model; 1 unless they are given.
 
     Args:
-        positive_weights: a weight by label for positives; labels that are not named weigh 1.
-        weight_rule: derives each label's weight from its `n` positives and `N - n` negatives in
-            training, as the weight of the one class over that of the other: under `balanced` it is
-            `(N - n) / n`, and both sum to the same. The trainer needs the callback `training_counts`.
-        vocab: holds the labels; supplied by the model in a config, needed for either of the two above.
-        label_namespace: the vocabulary's namespace of the labels.
+        positive_weights: A weight by label for positives; labels that are not named weigh 1.
+        weight_rule: Derives each label's weight from its `n` positives and `N - n` negatives in
+            training, as the positives' weight over the negatives'. Under `balanced` it is
+            `(N - n) / n`, which gives both the same total. The trainer needs the callback
+            `training_counts`.
+        vocab: Holds the labels; the model in a config supplies it. Either of the two above needs it.
+        label_namespace: The vocabulary's namespace of the labels.
 
     Raises:
-        ConfigurationError: if both weights and a rule are given, the vocabulary is missing, or a weight
+        ConfigurationError: If both weights and a rule are given, the vocabulary is missing, or a weight
             is not a positive finite number or names no label.
     """
 
@@ -47,44 +48,45 @@ class BinaryCrossEntropyLoss(MultiLabelLoss):
         if positive_weights is not None and weight_rule is not None:
             raise ConfigurationError("give `positive_weights` or a `weight_rule`, not both")
         self._weight_rule = weight_rule
-        self._label_namespace = label_namespace
-        self._labels: List[str] = []
+        self._awaited: Optional[AwaitedCounts] = None
         weights = torch.ones(())
-        if positive_weights is not None or weight_rule is not None:
-            if vocab is None:
-                raise ConfigurationError(
-                    "`positive_weights` and `weight_rule` need `vocab` to look labels up"
-                )
-            self._labels = tags_in_order(vocab, label_namespace)
-            weights = torch.full((len(self._labels),), torch.nan)
         if positive_weights is not None:
-            _check_weights(positive_weights, self._labels)
-            weights = torch.tensor([positive_weights.get(name, 1.0) for name in self._labels])
+            labels = tags_in_order(_required(vocab), label_namespace)
+            _check_weights(positive_weights, labels)
+            weights = torch.tensor([positive_weights.get(name, 1.0) for name in labels])
+        elif weight_rule is not None:
+            self._awaited = AwaitedCounts(_required(vocab), label_namespace)
+            weights = torch.full((len(self._awaited.labels),), torch.nan)
         self.register_buffer("positive_weights", weights)
-        self._has_weights = False
 
     def use_training_counts(self, counts: LabelCounts) -> None:
-        """Sets the weights by the rule, if there is one."""
-        if self._weight_rule is None:
+        """Sets the weights by the rule, if there is one.
+
+        Raises:
+            ValueError: If training shows none of the labels.
+        """
+        if self._awaited is None:
             return
-        of_labels = counts.get(self._label_namespace, {})
-        num_items = counts.num_items.get(self._label_namespace, 0)
-        for k, label in enumerate(self._labels):
-            num_positives = of_labels.get(label, 0)
+        assert self._weight_rule is not None
+        num_items = self._awaited.num_items(counts)
+        for k, num_positives in enumerate(self._awaited.look_up(counts)):
             negative, positive = self._weight_rule([num_items - num_positives, num_positives])
-            # In place: `DistributedDataParallel` holds on to the buffers that it has met.
+            # In place: `DistributedDataParallel` keeps the buffers that it has seen.
             self.positive_weights[k] = positive / negative
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        # Looked at until known, and then no more: on a GPU each look waits for the device.
-        self._has_weights = self._has_weights or not bool(self.positive_weights.isnan().any())
-        if not self._has_weights:
-            raise RuntimeError(
-                "`weight_rule` has not seen the training counts; add `callbacks: ['training_counts']` "
-                "to the `trainer` in the config, or load trained weights"
-            )
+        if self._awaited is not None:
+            self._awaited.check_have_come(self.positive_weights)
         terms = focal_terms(scores, positives, gamma=0)
         return torch.where(positives, self.positive_weights * terms, terms)
+
+
+def _required(vocab: Optional[Vocabulary]) -> Vocabulary:
+    if vocab is None:
+        raise ConfigurationError(
+            "`positive_weights` and `weight_rule` need `vocab` to look labels up"
+        )
+    return vocab
 
 
 def _check_weights(weights: Dict[str, float], labels: List[str]) -> None:
@@ -94,8 +96,4 @@ def _check_weights(weights: Dict[str, float], labels: List[str]) -> None:
                 f"`positive_weights` names `{name}`, which is no label of this vocabulary "
                 f"({', '.join(labels)})" + did_you_mean(name, labels)
             )
-        if not (math.isfinite(weight) and weight > 0):
-            raise ConfigurationError(
-                f"`positive_weights` gives `{name}` the weight {weight!r}; expected a positive finite "
-                f"number, 1 to leave the label as it is"
-            )
+        check_weight("positive_weights", name, weight)

@@ -4,10 +4,10 @@ from typing import Any
 
 import torch
 
-from tagger.modules.multi_label_losses.formulas import class_balanced_weights
+from tagger.modules.multi_label_losses.formulas import check_class_balancing
 from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss
 from tagger.modules.multi_label_losses.negative_tolerant import NegativeTolerantLoss
-from tagger.modules.multi_label_losses.settings import check_class_balancing
+from tagger.training_counts import inverse_effective_number
 
 
 @MultiLabelLoss.register("class_balanced_negative_tolerant")
@@ -16,10 +16,10 @@ class ClassBalancedNegativeTolerantLoss(NegativeTolerantLoss):
 
     Args:
         beta: `b`, as in `ClassBalancedFocalLoss`; for tokens take .999 or above.
-        **kwargs: those of `NegativeTolerantLoss`.
+        **kwargs: The arguments of `NegativeTolerantLoss`.
 
     Raises:
-        ConfigurationError: also if `beta` is out of range.
+        ConfigurationError: If `beta` is out of range, or as `NegativeTolerantLoss` does.
     """
 
     def __init__(self, beta: float = 0.9, **kwargs: Any) -> None:
@@ -28,5 +28,5 @@ class ClassBalancedNegativeTolerantLoss(NegativeTolerantLoss):
         self.beta = beta
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        weights = class_balanced_weights(self.counts.label_counts, self.beta)
+        weights = inverse_effective_number(self.counts.label_counts, self.beta)
         return weights * super().label_losses(scores, positives)

@@ -4,29 +4,29 @@ from typing import Any
 
 import torch
 
-from tagger.modules.multi_label_losses.formulas import rebalancing_weights
+from tagger.modules.multi_label_losses.formulas import check_rebalancing, rebalancing_weights
 from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss
 from tagger.modules.multi_label_losses.negative_tolerant import NegativeTolerantLoss
-from tagger.modules.multi_label_losses.settings import check_rebalancing
 
 
 @MultiLabelLoss.register("distribution_balanced")
 class DistributionBalancedLoss(NegativeTolerantLoss):
     """DB: `alpha + sigmoid(beta (r - mu))` times the negative-tolerant loss of each label.
 
-    After Wu et al. 2020 and, with the focusing, Huang et al. 2021. `r` is as in `RebalancedFocalLoss`:
-    it tells labels apart by what else an item has. Where items have one label each, every positive has
-    `r = 1` and the same weight, however rare, and so has every label of an item that has none: there DB
-    degenerates, and rare labels are better served by `class_balanced_negative_tolerant`.
+    After Wu et al. 2020 and, with the focal factor, Huang et al. 2021. `r` is as in
+    `RebalancedFocalLoss`: it tells labels apart by the other labels of an item. If items have one label
+    each, every positive has `r = 1` and the same weight, however rare it is, and so has every label of
+    an item without labels. DB then degenerates; `class_balanced_negative_tolerant` serves rare labels
+    better.
 
     Args:
-        alpha: the least weight.
-        beta: how steeply weights rise with `r`.
-        mu: the `r` in the middle of the rise.
-        **kwargs: those of `NegativeTolerantLoss`.
+        alpha: The least weight.
+        beta: How steeply weights rise with `r`.
+        mu: The `r` in the middle of the rise.
+        **kwargs: The arguments of `NegativeTolerantLoss`.
 
     Raises:
-        ConfigurationError: also if one of these numbers is out of range.
+        ConfigurationError: If one of these numbers is out of range, or as `NegativeTolerantLoss` does.
     """
 
     def __init__(

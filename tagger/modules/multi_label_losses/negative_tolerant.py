@@ -4,32 +4,29 @@ from typing import Any
 
 import torch
 
-from tagger.modules.focusing import check_gamma
+from tagger.modules.check_number import check_number
+from tagger.modules.focal_factor import check_gamma
+from tagger.modules.multi_label_losses.counted_multi_label_loss import CountedMultiLabelLoss
 from tagger.modules.multi_label_losses.formulas import negative_tolerant_terms, prior_bias
-from tagger.modules.multi_label_losses.multi_label_loss import (
-    CountedMultiLabelLoss,
-    MultiLabelLoss,
-)
-from tagger.modules.multi_label_losses.settings import check_negative_tolerance
+from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss
 
 
 @MultiLabelLoss.register("negative_tolerant")
 class NegativeTolerantLoss(CountedMultiLabelLoss):
-    """NTR-FL: the focal loss of scores less `v = kappa log(N / n - 1)`, those of negatives scaled.
+    """NTR-FL: the focal loss of scores minus `v = kappa log(N / n - 1)`, with scaled negatives.
 
     After Huang et al. 2021, who take the regularization from Wu et al. 2020. A negative's score is
-    multiplied by `lambda` and its loss divided by it; see `negative_tolerant_terms`. Predictions are
-    made from the plain scores, so that thresholds other than .5 may be better: see the callback
-    `tune_thresholds`.
+    multiplied by `lambda` and its loss divided by it; see `negative_tolerant_terms`. Predictions use
+    the plain scores, so thresholds other than .5 may be better: see the callback `tune_thresholds`.
 
     Args:
-        gamma: the focusing.
-        kappa: the size of the bias; at 0 there is none.
-        negative_scale: `lambda`; at 1 negatives are treated as positives are.
-        **kwargs: those of `CountedMultiLabelLoss`.
+        gamma: The exponent of the focal factor.
+        kappa: The size of the bias; 0 for none.
+        negative_scale: `lambda`; 1 treats negatives as positives.
+        **kwargs: The arguments of `CountedMultiLabelLoss`.
 
     Raises:
-        ConfigurationError: also if one of these numbers is out of range.
+        ConfigurationError: If one of these numbers is out of range, or as `CountedMultiLabelLoss` does.
     """
 
     def __init__(
@@ -37,7 +34,9 @@ class NegativeTolerantLoss(CountedMultiLabelLoss):
     ) -> None:
         super().__init__(**kwargs)
         check_gamma(gamma)
-        check_negative_tolerance(kappa, negative_scale)
+        check_number("kappa", kappa, kappa >= 0, "at least 0, 0 for no bias")
+        is_valid = negative_scale > 0
+        check_number("negative_scale", negative_scale, is_valid, "above 0, 1 to treat all alike")
         self.gamma = gamma
         self.kappa = kappa
         self.negative_scale = negative_scale

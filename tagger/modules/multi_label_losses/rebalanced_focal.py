@@ -4,31 +4,33 @@ from typing import Any
 
 import torch
 
-from tagger.modules.focusing import check_gamma
-from tagger.modules.multi_label_losses.formulas import focal_terms, rebalancing_weights
-from tagger.modules.multi_label_losses.multi_label_loss import (
-    CountedMultiLabelLoss,
-    MultiLabelLoss,
+from tagger.modules.focal_factor import check_gamma
+from tagger.modules.multi_label_losses.counted_multi_label_loss import CountedMultiLabelLoss
+from tagger.modules.multi_label_losses.formulas import (
+    check_rebalancing,
+    focal_terms,
+    rebalancing_weights,
 )
-from tagger.modules.multi_label_losses.settings import check_rebalancing
+from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss
 
 
 @MultiLabelLoss.register("rebalanced_focal")
 class RebalancedFocalLoss(CountedMultiLabelLoss):
     """R-FL: `alpha + sigmoid(beta (r - mu))` times the focal loss of each label (Huang et al. 2021).
 
-    `r` compares the rarity of a label with that of the item's positives; see `rebalancing_weights`,
-    also for items without a positive. Positives whose label is unknown do not enter it.
+    `r` compares the rarity of a label with that of the item's positives; `rebalancing_weights` defines
+    it, for items without a positive too. Labels that the item may have, but is not known to have, are
+    not among these positives.
 
     Args:
-        gamma: the focusing.
-        alpha: the least weight.
-        beta: how steeply weights rise with `r`.
-        mu: the `r` in the middle of the rise.
-        **kwargs: those of `CountedMultiLabelLoss`.
+        gamma: The exponent of the focal factor.
+        alpha: The least weight.
+        beta: How steeply weights rise with `r`.
+        mu: The `r` in the middle of the rise.
+        **kwargs: The arguments of `CountedMultiLabelLoss`.
 
     Raises:
-        ConfigurationError: also if one of these numbers is out of range.
+        ConfigurationError: If one of these numbers is out of range, or as `CountedMultiLabelLoss` does.
     """
 
     def __init__(

@@ -12,17 +12,17 @@ from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 class EmissionWeighting(TagWeighting):
     """Training with emissions scaled by tag: `e'[t, k] = c[k] e[t, k]` in the score and in log Z.
 
-    Raising a label's weight raises its precision and lowers its recall, the reverse of what most
-    people expect: training sees the label's emissions enlarged, so that smaller ones suffice, and
-    decoding then works with those as they are. The path that decoding prefers need not be the one
-    that training ranks first, unless `weighted_decoding` is set.
+    Raising a label's weight raises its precision and lowers its recall, the reverse of what most people
+    expect. Training sees the label's emissions enlarged, so smaller ones suffice, and decoding then uses
+    these as they are. The path that decoding prefers need not be the one that training ranks first,
+    unless `weighted_decoding` is set.
 
-    The objective is the log-likelihood of a distribution, that of the scaled scores; of labels that
-    leave tags open, the probability that it gives to all paths which they allow.
+    The objective is the log-likelihood under the distribution of the scaled scores. For partial labels
+    it is the log-probability of all paths that the labels allow.
 
     Args:
-        weighted_decoding: whether to scale the emissions in decoding too.
-        **kwargs: those of `TagWeighting`, which say what the weights are.
+        weighted_decoding: Whether to scale the emissions in decoding too.
+        **kwargs: The arguments of `ClassWeights`.
     """
 
     def __init__(self, weighted_decoding: bool = False, **kwargs: Any) -> None:
@@ -30,13 +30,13 @@ class EmissionWeighting(TagWeighting):
         self.weighted_decoding = weighted_decoding
 
     def scaled(self, scores: ChainScores) -> ChainScores:
-        """The scores of the distribution that training maximises."""
+        """The scores of the distribution under which training maximises the likelihood."""
         return scores._replace(emissions=scores.emissions * self.tag_weights)
 
-    def _weighted_log_likelihood(
-        self, scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor
+    def objective(
+        self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        return log_likelihood(self.scaled(scores), tags, mask)
+        return log_likelihood(self.scaled(scores), gold_tags, mask)
 
     def decoding_scores(self, scores: ChainScores) -> ChainScores:
         return self.scaled(scores) if self.weighted_decoding else scores

@@ -11,16 +11,20 @@ from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 
 @TagWeighting.register("emission_transition")
 class EmissionTransitionWeighting(EmissionWeighting):
-    """As `emission`, with transitions scaled too; start and end scores stay as they are.
+    """As `emission`, with scaled transitions too; start and end scores stay as they are.
 
     Precision and recall move as under `emission`: a label's precision rises with its weight, and its
     recall falls.
 
     Args:
-        transition_weight: which tag's weight scales `A[i, j]`: `"to"`, `A'[i, j] = c[j] A[i, j]`, as
-            in the formula of the source (https://eraldoluis.github.io/2022/05/10/weighted-crf.html);
-            or `"from"`, `A'[i, j] = c[i] A[i, j]`, as in AllenNLP's code.
-        **kwargs: those of `EmissionWeighting`.
+        transition_weight: Which tag's weight scales `A[i, j]`. With `"to"` it is
+            `A'[i, j] = c[j] A[i, j]`, as in the formula of the source
+            (https://eraldoluis.github.io/2022/05/10/weighted-crf.html); with `"from"` it is
+            `A'[i, j] = c[i] A[i, j]`, as in AllenNLP's code.
+        **kwargs: The arguments of `EmissionWeighting`.
+
+    Raises:
+        ConfigurationError: If `transition_weight` is neither, or as `ClassWeights` does.
     """
 
     def __init__(self, transition_weight: str = "to", **kwargs: Any) -> None:
@@ -33,7 +37,7 @@ class EmissionTransitionWeighting(EmissionWeighting):
         self.transition_weight = transition_weight
 
     def scaled(self, scores: ChainScores) -> ChainScores:
-        """The scores of the distribution that training maximises."""
+        """The scores of the distribution under which training maximises the likelihood."""
         # (1, K) scales columns, the tags moved to; (K, 1) rows, the tags moved from
         dim = 0 if self.transition_weight == "to" else 1
         weights = self.tag_weights.unsqueeze(dim)

@@ -16,24 +16,24 @@ class LannoyWeighting(TagWeighting):
     """Each token's score and log-normaliser weighted by its gold tag.
 
     The objective is `sum_t c[y_t] (e[t, y_t] + A[y_{t-1}, y_t] - log z_t)`, with `s[y_1]` in the first
-    term, `q[y_T]` in the last, and `log z_t` the step log-normalisers, whose sum is log Z (De Lannoy
-    et al. 2012, "Weighted conditional random fields for supervised interpatient heartbeat
-    classification", section II). At equal weights it is the log-likelihood, times the weight.
+    term and `q[y_T]` in the last. The step log-normalisers `log z_t` sum to log Z (De Lannoy et al.
+    2012, "Weighted conditional random fields for supervised interpatient heartbeat classification",
+    section II). With equal weights it is the log-likelihood times the weight.
 
-    Not a distribution, and for unequal weights not bounded above: scores can grow without end while
-    the loss falls, so judge by metrics and stop early. Published curves of precision and recall over
-    the weight are erratic. AllenNLP's version weights a transition by the tag moved from, and its
-    normaliser by the tag moved to; here one weight, that of the tag moved to, goes with both.
+    It is not a distribution, and for unequal weights it has no upper bound: scores can grow without end
+    while the loss falls. Judge the model by its metrics, and stop early. Published curves of precision
+    and recall over the weight are erratic. AllenNLP's version weights a transition by the tag moved
+    from, and its normaliser by the tag moved to; here the weight of the tag moved to applies to both.
 
-    A token whose label is a set weighs the mean of the set's weights, and the log-normalisers of the
-    chain that is restricted to what the labels allow take the place of the scores.
+    For partial labels, a token weighs the mean of its set of tags, and the log-normalisers of the chain
+    that the labels allow take the place of the scores.
     """
 
-    def _weighted_log_likelihood(
-        self, scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor
+    def objective(
+        self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        steps = step_log_likelihoods(scores, tags, mask)
-        return (self.token_weights(tags, mask) * steps).sum(1)
+        steps = step_log_likelihoods(scores, gold_tags, mask)
+        return (self.token_weights(gold_tags, mask) * steps).sum(1)
 
     def _set_weights(self, weights: Sequence[float]) -> None:
         super()._set_weights(weights)

@@ -7,46 +7,46 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.fields import tags_in_order
 from tagger.did_you_mean import did_you_mean
-from tagger.label_encoding import labels_of_tags
 from tagger.linear_chain import ChainScores, allowed_tags, log_likelihood
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
+from tagger.spans import labels_of_tags
+from tagger.vocabulary import tags_in_order
 
-#: One cost for all labels, or some labels' own, the others' being 0.
+#: One cost for all labels, or costs by label; labels that are not named cost 0.
 LabelCosts = Union[float, Dict[str, float]]
 
 
 @TagWeighting.register("softmax_margin")
 class SoftmaxMarginWeighting(TagWeighting):
-    """Wrong tags count as more probable than they are, by a cost of each error.
+    """Training adds a cost to the score of each wrong tag, which the gold tag must overcome.
 
     The objective is `score(x, y) - log sum_y' exp(score(x, y') + sum_t cost(y_t, y'_t))` (Gimpel &
-    Smith 2010, "Softmax-margin CRFs"). A cost of log 2 doubles, in training, the odds of that error,
-    and the scores have to make up for it. It is never positive where no cost is negative, and without
-    costs the log-likelihood.
+    Smith 2010, "Softmax-margin CRFs"). A cost of log 2 doubles the odds of that error in training, and
+    the scores must make up for it. The objective is never positive if no cost is negative. Without costs
+    it is the log-likelihood.
 
-    `missing` is the cost of giving an entity's token no label, and raises recall; `inventing` that of
-    giving a label to a token that has none, and raises precision; `confusing` that of giving a token of
-    one label another's. A weight c of a gold tag adds log c to the cost of all errors at its tokens,
-    so that its odds against each of them are c times as hard to win: above 1 it raises the tag's
-    recall and lowers its precision.
+    There are three kinds of errors. `missing` is the cost of giving no label to an entity's token; it
+    raises recall. `inventing` is the cost of giving a label to a token that has none; it raises
+    precision. `confusing` is the cost of giving a token another label than its own. Besides, a weight c
+    of a gold tag adds log c to the cost of all errors at its tokens, so that their odds are c times as
+    high in training. Above 1 it raises the tag's recall and lowers its precision.
 
-    A token whose label is a set costs nothing within the set, and outside what the cheapest of the set
-    would cost.
+    For partial labels, the tags of a token's set cost nothing, and another tag costs what it would
+    against the cheapest tag of the set.
 
     Args:
         cost: (K, K), `cost[i][j]` of tag j where tag i is right, in nats, 0 for i = j.
-        missing: by the label that is missed, or for all labels. This and the next two need `vocab`.
-        inventing: by the label that is invented, or for all.
-        confusing: by the label that is right, or for all.
-        tag_weights: as for all strategies, as is `vocab`. Neither it nor another source of weights has
-            to be given besides costs.
-        **kwargs: the others of `TagWeighting`.
+        missing: By the label that is missed, or for all labels. This and the next two need `vocab`.
+        inventing: By the label that is invented, or for all labels.
+        confusing: By the label that is right, or for all labels.
+        tag_weights: As in `ClassWeights`, and so is `vocab`. If there are costs, no source of weights is
+            required.
+        **kwargs: The other arguments of `ClassWeights`.
 
     Raises:
-        ConfigurationError: also if a cost is negative or not finite, a label is unknown, or `cost` is
-            not square with zeros on its diagonal.
+        ConfigurationError: If a cost is negative or not finite, a label is unknown, or `cost` is not
+            square with zeros on its diagonal; or as `ClassWeights` does.
     """
 
     cost: torch.Tensor
@@ -63,18 +63,19 @@ class SoftmaxMarginWeighting(TagWeighting):
         **kwargs: Any,
     ) -> None:
         by_error = {"missing": missing, "inventing": inventing, "confusing": confusing}
-        has_errors = any(costs is not None for costs in by_error.values())
-        if has_errors and vocab is None:
-            raise ConfigurationError(
-                "`missing`, `inventing` and `confusing` need a vocabulary to look labels up; pass "
-                "`vocab`, or give `cost`, a matrix of tags"
-            )
-        tags = tags_in_order(vocab, label_namespace) if has_errors and vocab is not None else []
+        has_costs_by_error = any(costs is not None for costs in by_error.values())
+        if has_costs_by_error:
+            if vocab is None:
+                raise ConfigurationError(
+                    "`missing`, `inventing` and `confusing` need a vocabulary to look labels up; pass "
+                    "`vocab`, or give `cost`, a matrix of tags"
+                )
+            cost_by_error = costs_of_errors(tags_in_order(vocab, label_namespace), by_error)
         has_weights = any(
             kwargs.get(name) is not None for name in ("label_weights", "weight_rule", "tag_counts")
         )
-        if tag_weights is None and not has_weights and (cost is not None or has_errors):
-            tag_weights = [1.0] * (len(tags) if cost is None else len(cost))
+        if tag_weights is None and not has_weights and (cost is not None or has_costs_by_error):
+            tag_weights = [1.0] * len(cost if cost is not None else cost_by_error)
         super().__init__(
             tag_weights=tag_weights, vocab=vocab, label_namespace=label_namespace, **kwargs
         )
@@ -82,23 +83,25 @@ class SoftmaxMarginWeighting(TagWeighting):
         self.register_buffer("cost", torch.zeros(num_tags, num_tags))
         if cost is not None:
             self.cost += _checked_cost(cost, num_tags)
-        if has_errors:
-            self.cost += torch.tensor(costs_of_errors(tags, by_error))
+        if has_costs_by_error:
+            self.cost += torch.tensor(cost_by_error)
 
-    def _weighted_log_likelihood(
-        self, scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor
+    def objective(
+        self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         # (K, K)
         margins = self.cost + self.tag_weights.log().unsqueeze(1)
         margins = margins.masked_fill(torch.eye(len(margins), device=margins.device).bool(), 0.0)
-        if tags.dim() == 2 and not bool(((tags == -1) & mask).any()):
-            # What lies in the padding may be no tag.
-            tags_or_zero = torch.where(mask, tags, torch.zeros_like(tags))
+        if gold_tags.dim() == 2 and not bool(((gold_tags == -1) & mask).any()):
+            # The padding may hold other numbers than tags.
+            tags_or_zero = torch.where(mask, gold_tags, torch.zeros_like(gold_tags))
+            # (B, T, K)
             margins = torch.nn.functional.embedding(tags_or_zero, margins)
         else:
-            tags = allowed_tags(tags, len(margins))
-            margins = _margins_of_sets(margins, tags)
-        return log_likelihood(scores._replace(emissions=scores.emissions + margins), tags, mask)
+            gold_tags = allowed_tags(gold_tags, len(margins))
+            margins = _margins_of_sets(margins, gold_tags)
+        augmented = scores._replace(emissions=scores.emissions + margins)
+        return log_likelihood(augmented, gold_tags, mask)
 
 
 def costs_of_errors(
@@ -107,14 +110,14 @@ def costs_of_errors(
     """Spreads the costs of errors over pairs of tags.
 
     Args:
-        tags: all K tags, in the order of their indices.
-        by_error: the costs under `missing`, `inventing` and `confusing`; `None` for no cost.
+        tags: All K tags, in the order of their indices.
+        by_error: The costs under `missing`, `inventing` and `confusing`; `None` for no cost.
 
     Returns:
-        (K, K), the cost of each tag, second, where another is right, first.
+        (K, K), `[i][j]` the cost of tag j where tag i is right.
 
     Raises:
-        ConfigurationError: if a cost is negative or not finite, or a label is not that of any tag.
+        ConfigurationError: If a cost is negative or not finite, or no tag has one of the labels.
 
     Example:
         >>> costs_of_errors(["O", "U-PER", "U-LOC"], {"missing": 2.0, "confusing": {"LOC": 1.0}})
@@ -143,26 +146,26 @@ def costs_of_errors(
 
 
 def _margins_of_sets(margins: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
-    """The margin of each tag against the cheapest of the allowed ones, (B, T, K), 0 for these."""
+    """The margin of each tag against the cheapest allowed tag, (B, T, K); 0 for allowed tags."""
     cheapest = torch.full_like(allowed, math.inf, dtype=margins.dtype)
     for k, row in enumerate(margins):
         cheapest = torch.where(allowed[:, :, k : k + 1], torch.minimum(cheapest, row), cheapest)
-    # Where nothing is allowed, in the padding, nothing is cheapest.
+    # In the padding no tag is allowed, so none is cheapest.
     return torch.where(allowed | cheapest.isinf(), torch.zeros_like(cheapest), cheapest)
 
 
 def _checked_cost(cost: List[List[float]], num_tags: int) -> torch.Tensor:
     if len(cost) != num_tags or any(len(row) != num_tags for row in cost):
         raise ConfigurationError(
-            f"`cost` must have {num_tags} rows of {num_tags} numbers, a row for each tag that is right, "
-            f"a number for each that is given; got rows of {[len(row) for row in cost]}"
+            f"`cost` must have {num_tags} rows of {num_tags} numbers, a row for each right tag, a "
+            f"number for each given tag; got rows of {[len(row) for row in cost]}"
         )
     for i, row in enumerate(cost):
         for j, value in enumerate(row):
             _check_cost("cost", f"tag {j} where {i} is right", value)
         if row[i] != 0:
             raise ConfigurationError(
-                f"`cost` gives the right tag {i} the cost {row[i]!r}; what is right must cost 0"
+                f"`cost` gives the right tag {i} the cost {row[i]!r}; a right tag must cost 0"
             )
     return torch.tensor(cost)
 

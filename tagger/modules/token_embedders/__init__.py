@@ -1,4 +1,4 @@
-"""Embedders of tokens."""
+"""Token embedders."""
 
 from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
 

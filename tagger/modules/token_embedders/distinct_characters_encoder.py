@@ -1,4 +1,4 @@
-"""Words from their characters, each distinct word of a batch once."""
+"""A token embedder that encodes the characters of each distinct word of a batch once."""
 
 import numpy as np
 import torch
@@ -8,20 +8,21 @@ from allennlp.modules.token_embedders import TokenCharactersEncoder
 
 @TokenEmbedder.register("distinct_character_encoding")
 class DistinctCharactersEncoder(TokenCharactersEncoder):
-    """AllenNLP's `character_encoding`: same arguments, same parameters, same numbers, in less time.
+    """AllenNLP's `character_encoding` with the same arguments, parameters and numbers, in less time.
 
-    Words repeat, and so does padding: of the places of a batch of 32 sentences about half hold a word
-    that has been seen in it. Here the encoder runs over distinct words; dropout, if any, still differs
-    from token to token. An encoder that draws at random itself draws once for each distinct word.
+    Words repeat, and so does padding: about half of the positions of a batch of 32 sentences hold a word
+    that the batch has already. The encoder runs over distinct words. Dropout still differs from token to
+    token, but an encoder that draws at random itself draws once for each distinct word.
 
-    On a GPU it does as AllenNLP: there, seeking the distinct words makes the processor wait.
+    On a GPU it does the same as AllenNLP, because finding the distinct words would make the CPU wait for
+    it.
     """
 
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:
         """Encodes tokens.
 
         Args:
-            token_characters: (B, T, C) int64, the indices of their characters, 0 in the padding.
+            token_characters: The indices of their characters, (B, T, C) int64, 0 in the padding.
 
         Returns:
             (B, T, features).
@@ -29,7 +30,7 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         if token_characters.device.type != "cpu":
             return super().forward(token_characters)
         characters = np.ascontiguousarray(token_characters.flatten(0, 1).numpy())
-        # Compared as bytes, a row is one item, and a tenth of the time goes into finding the distinct.
+        # With each row as one item of bytes, finding distinct rows takes a tenth of the time.
         num_bytes = characters.itemsize * characters.shape[1]
         rows = characters.view(f"V{num_bytes}").reshape(-1)
         # (words,), (B * T,)
@@ -40,5 +41,6 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         encoded = self._encoder(
             self._embedding(words.unsqueeze(0)), (words != 0).long().unsqueeze(0)
         )
-        places = torch.from_numpy(words_of).view(token_characters.shape[:2])
-        return self._dropout(encoded[0, places])
+        # (B, T): the distinct word of each token
+        words_of_tokens = torch.from_numpy(words_of).view(token_characters.shape[:2])
+        return self._dropout(encoded[0, words_of_tokens])

@@ -13,18 +13,18 @@ from tagger.modules.weight_rules import EffectiveNumberWeightRule
 class ClassBalancedLoss(FocalLoss):
     """Cross-entropy or focal loss with `c[k]` proportional to `(1 - beta) / (1 - beta**n_k)`.
 
-    After Cui et al. 2019, "Class-balanced loss based on effective number of samples"; it is short for
+    After Cui et al. 2019, "Class-balanced loss based on effective number of samples". It is short for
     `weight_rule: {type: 'effective_number', beta: beta}`, which says how weights are scaled.
 
     Args:
-        beta: above 0 and below 1; counts of tokens, `n_k`, well above `1 / (1 - beta)` weigh alike.
-        gamma: at least 0; 0 for cross-entropy.
-        tag_counts: `n_k`, the count of each tag index, where no trainer shall supply it.
-        vocab: the vocabulary that holds the tags; supplied by the model in a config.
-        label_namespace: the vocabulary's namespace of the tags.
+        beta: Above 0 and below 1. Tags counted far more than `1 / (1 - beta)` times weigh alike.
+        gamma: At least 0; 0 for cross-entropy.
+        tag_counts: `n_k`, the count of each tag index, if no trainer supplies it.
+        vocab: The vocabulary that holds the tags; the model in a config supplies it.
+        label_namespace: The vocabulary's namespace of the tags.
 
     Raises:
-        ConfigurationError: if a number is out of range, or both `tag_counts` and `vocab` are missing.
+        ConfigurationError: If a number is out of range, or both `tag_counts` and `vocab` are missing.
     """
 
     def __init__(

@@ -3,8 +3,8 @@
 from typing import Any
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
+from tagger.modules.check_number import check_number
 from tagger.modules.token_losses.functions import cross_entropy
 from tagger.modules.token_losses.token_loss import TokenLoss
 
@@ -14,21 +14,19 @@ class CrossEntropyLoss(TokenLoss):
     """`-c[y] log p_y`, the negative log-likelihood of each gold tag.
 
     Args:
-        label_smoothing: the share of the target that all possible tags get alike, from 0 to below 1.
-            Deviating from PyTorch's loss, that part weighs by the gold tag too.
-        **kwargs: those of `TagWeights`.
+        label_smoothing: The share of the target that all possible tags get alike, from 0 to below 1.
+            Unlike in PyTorch's loss, the weight of the gold tag multiplies this part too.
+        **kwargs: The arguments of `ClassWeights`.
 
     Raises:
-        ConfigurationError: also if `label_smoothing` is out of range.
+        ConfigurationError: If `label_smoothing` is out of range, or as `ClassWeights` does.
     """
 
     def __init__(self, label_smoothing: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not 0 <= label_smoothing < 1:
-            raise ConfigurationError(
-                f"`label_smoothing` must be at least 0 and below 1; got {label_smoothing!r}"
-            )
+        is_valid = 0 <= label_smoothing < 1
+        check_number("label_smoothing", label_smoothing, is_valid, "at least 0 and below 1")
         self.label_smoothing = label_smoothing
 
-    def token_losses(self, scores: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
-        return cross_entropy(scores, tags, self.label_smoothing)
+    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+        return cross_entropy(scores, gold_tags, self.label_smoothing)

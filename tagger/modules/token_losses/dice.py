@@ -3,45 +3,49 @@
 from typing import Any
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
+from tagger.modules.check_number import check_number
 from tagger.modules.token_losses.functions import dice_loss
 from tagger.modules.token_losses.token_loss import TokenLoss
 
 
 @TokenLoss.register("dice")
 class DiceLoss(TokenLoss):
-    """One minus the self-adjusting Dice coefficient of each tag, summed over tags.
+    """One minus the Dice coefficient of each tag, a soft F1 over the batch, summed over tags.
 
-    With `q_k = (1 - p_k)^alpha p_k` the coefficient is `(2 q_k + s) / (q_k + 1 + s)` of the gold tag and
-    `s / (q_k + s)` of every other, `s` being the smoothing (Li et al. 2020, "Dice loss for
-    data-imbalanced NLP tasks", section 3.4, the equation of the self-adjusting DSC). Theirs is of one
-    class against the rest; here are all classes, per token, and the weight of the gold tag goes with
-    the whole sum, false positives of other tags included.
+    The coefficient of tag k is `(2 sum q_k [k = y] + s) / (sum q_k^2 + sum [k = y] + s)`. The sums run
+    over all tokens of the batch, each tag against the rest, and `s` is the smoothing (Milletari et al.
+    2016, "V-Net", section 3; Li et al. 2020, "Dice loss for data-imbalanced NLP tasks", section 3.3).
+    `q_k = (1 - p_k)^alpha p_k` has the self-adjusting factor of Li et al., section 3.4. Every tag counts
+    the same, however rare it is.
 
-    Keep `alpha` small. Beyond `p = 1 / (1 + alpha)` the coefficient of a gold tag falls again, and in
-    the limit of certainty right and wrong tags cost the same: the larger `alpha`, the more of the
-    mistakes that a model is sure of remain.
+    Deviation: Li et al. sum the self-adjusting coefficients of single tokens. There every token counts
+    the same, so on data that are mostly `O` a softmax learns to prefer `O` first. The slope of an
+    entity's coefficient is proportional to the probability of its tag; once that is near 0, the model
+    predicts `O` alone and stays there.
+
+    A token's loss is its share of the sum, times the number of tokens, so that the mean over tokens is
+    the sum. It depends on the batch: take batches that show most tags. The weight of the gold tag
+    multiplies the whole share, false positives of other tags included.
 
     Args:
-        alpha: at least 0; 0 leaves the self-adjusting out. The default is what the authors' code sets
-            for CoNLL-2003.
-        smoothing: above 0.
-        **kwargs: those of `TagWeights`.
+        alpha: At least 0; 0 leaves the self-adjusting factor out. Keep it small: beyond
+            `p = 1 / (1 + alpha)`, `q` falls again, so that the loss punishes certainty.
+        smoothing: Above 0. The larger it is, the less rare tags count, down to the squared error of each
+            token by itself. The smaller it is, the more a false positive of a tag costs that the batch
+            lacks. With many tags or small batches, take about 10.
+        **kwargs: The arguments of `ClassWeights`.
 
     Raises:
-        ConfigurationError: also if a number is out of range.
+        ConfigurationError: If a number is out of range, or as `ClassWeights` does.
     """
 
-    def __init__(self, alpha: float = 0.01, smoothing: float = 1.0, **kwargs: Any) -> None:
+    def __init__(self, alpha: float = 0.0, smoothing: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not (0 <= alpha < float("inf") and 0 < smoothing < float("inf")):
-            raise ConfigurationError(
-                f"`alpha` must be at least 0, `smoothing` above 0, and both finite; got {alpha!r} and "
-                f"{smoothing!r}"
-            )
+        check_number("alpha", alpha, alpha >= 0, "a finite number of at least 0")
+        check_number("smoothing", smoothing, smoothing > 0, "a finite number above 0")
         self.alpha = alpha
         self.smoothing = smoothing
 
-    def token_losses(self, scores: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
-        return dice_loss(scores, tags, self.alpha, self.smoothing)
+    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+        return dice_loss(scores, gold_tags, self.alpha, self.smoothing)

@@ -25,7 +25,7 @@ from allennlp.data.token_indexers import (
 )
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 
-from tagger.data import LabelSetsField, TagField
+from tagger.data import LabelSetsField, TagField, TagSetsField
 from tagger.data.data_loaders.columns import (
     FieldColumn,
     PaddedColumn,
@@ -33,6 +33,7 @@ from tagger.data.data_loaders.columns import (
     collect_columns,
 )
 from tagger.data.token_indexers import CachedCharactersIndexer
+from tagger.spans import possible_tags
 
 SENTENCES = ["Ada left", "a b c", "Charlemagne", "the unbelievably long sentence of Ada goes on"]
 VOCABULARY = Vocabulary(
@@ -73,6 +74,12 @@ FIELDS = {
     ),
     "tags": lambda text: TagField(
         ["?" if tag == "O" else tag for tag in tags_of(text)], text, unknown_tag="?"
+    ),
+    "tag_sets": lambda text: TagSetsField(
+        possible_tags(
+            ["?" if tag == "O" else tag for tag in tags_of(text)], "BIO", "BIO", unknown_tag="?"
+        ),
+        text,
     ),
     "sequence_labels": lambda text: SequenceLabelField(tags_of(text), text),
     "label_sets": lambda text: LabelSetsField([[tag] for tag in tags_of(text)], text),
@@ -186,7 +193,7 @@ def test_metadata_are_the_objects_themselves():
 
 
 class UnevenlyPadded(ArrayField):
-    """Pads with what no constant is."""
+    """Pads with different numbers."""
 
     def as_tensor(self, padding_lengths):
         (length,) = padding_lengths.values()
@@ -205,7 +212,7 @@ def test_length_is_that_of_the_sentence(name):
 
 
 @pytest.mark.parametrize("name", ["label", "labels", "metadata", "span"])
-def test_what_is_as_long_everywhere_has_no_length(name):
+def test_tensors_of_one_size_have_no_length(name):
     assert collect_columns(instances_of(FIELDS[name]))["field"].lengths().tolist() == [0] * 4
 
 

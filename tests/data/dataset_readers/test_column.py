@@ -1,3 +1,5 @@
+import functools
+import logging
 import os
 from collections import Counter
 from pathlib import Path
@@ -5,13 +7,13 @@ from pathlib import Path
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Token, Vocabulary
+from allennlp.data import Batch, DatasetReader, Token, Vocabulary
 from allennlp.data.dataset_readers import WorkerInfo
 from allennlp.data.token_indexers import TokenCharactersIndexer
 from seqeval.metrics.sequence_labeling import get_entities
 
 from tagger.data import ColumnDatasetReader
-from tagger.label_encoding import ENCODINGS, tags_to_spans
+from tagger.spans import ENCODINGS, check_tags, convert_tags, tags_to_spans
 
 TOY = Path(__file__).parents[3] / "data" / "toy"
 CORPORA = os.environ.get("TAGGER_CORPORA")
@@ -69,6 +71,19 @@ def test_iob1_reads_bio_with_the_same_entities(write):
     assert words_and_tags(reader.read(path))[0][1] == ["B-PER", "I-PER", "O", "B-PER", "B-PER"]
 
 
+def test_iobes_is_read_and_written(write):
+    bioul = ["B-PER", "I-PER", "L-PER", "O", "U-LOC"]
+    iobes = ["B-PER", "I-PER", "E-PER", "O", "S-LOC"]
+    for tags, source, expected, target in [
+        (bioul, "BIOUL", iobes, "IOBES"),
+        (iobes, "IOBES", bioul, "BIOUL"),
+        (iobes, "IOBES", iobes, None),
+    ]:
+        path = write("".join(f"word {tag}\n" for tag in tags))
+        reader = ColumnDatasetReader(source_encoding=source, tag_encoding=target)
+        assert words_and_tags(reader.read(path))[0][1] == expected
+
+
 def test_plain_labels_are_read_as_they_are(write):
     path = write("the DT\nB-52 NN\n")
     reader = ColumnDatasetReader(source_encoding=None)
@@ -95,7 +110,7 @@ def test_the_tag_of_no_label_is_configurable(write):
     ("tag", "message"),
     [
         ("A|O", "toy.txt:2: in 'two A|O', `A|O` at position 1 has `O`, which stands for no label"),
-        ("A||B", "toy.txt:2: .* an empty one"),
+        ("A||B", "toy.txt:2: .* an empty string"),
         ("A|?A", "toy.txt:2: .* has 'A' both known and unknown"),
     ],
 )
@@ -124,13 +139,43 @@ def test_text_without_tags_is_read_for_prediction(write):
     assert all("tags" not in instance.fields for instance in instances)
 
 
-def test_unknown_tags_are_no_label(write):
-    path = write("Ada B-PER\nLovelace ?\nleft O\nLondon B-LOC\n")
-    reader = ColumnDatasetReader(tag_encoding="BIOUL", unknown_tag="?")
-    instances = list(reader.read(path))
-    assert words_and_tags(instances)[0][1] == ["?", "?", "O", "U-LOC"]
-    vocab = Vocabulary.from_instances(instances)
-    assert set(vocab.get_token_to_index_vocabulary("labels")) == {"O", "U-LOC"}
+def test_unknown_tags_leave_sets_of_possible_tags(write, caplog):
+    path = write("Ada I-PER\nLovelace ?\nleft O\nLondon I-LOC\n\nBob I-PER\n")
+    reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIOUL", unknown_tag="?")
+    with caplog.at_level(logging.INFO, "tagger"):
+        first, second = reader.read(path)
+    assert "toy.txt: 4 known tags, 3 of them certain as BIOUL" in caplog.text
+    assert list(first["tags"]) == ["?", "?", "O", "U-LOC"]
+    assert [tags.only_label for tags in first["tags"].tag_sets] == ["PER", None, None, "LOC"]
+    vocab = Vocabulary.from_instances([first, second])
+    tags = ["B-PER", "O", "U-LOC", "U-PER"]
+    assert sorted(vocab.get_token_to_index_vocabulary("labels")) == tags
+    batch = Batch([first, second])
+    batch.index_instances(vocab)
+    names = vocab.get_index_to_token_vocabulary("labels")
+    assert [
+        [{names[k] for k in token.nonzero().flatten().tolist()} for token in row]
+        for row in batch.as_tensor_dict()["tags"]
+    ] == [
+        [{"B-PER", "U-PER"}, {"O", "U-LOC", "U-PER"}, {"O"}, {"U-LOC"}],
+        [{"U-PER"}, set(), set(), set()],
+    ]
+
+
+def test_plain_labels_may_be_unknown(write):
+    reader = ColumnDatasetReader(source_encoding=None, unknown_tag="?")
+    (instance,) = reader.read(write("the DT\nB-52 ?\n"))
+    instance.index_fields(Vocabulary.from_instances([instance]))
+    assert instance["tags"].as_tensor({"num_tokens": 2}).tolist() == [0, -1]
+
+
+def test_unknown_tags_between_that_fit_no_sentence_are_named(write):
+    path = write("Ada B-PER\nLovelace ?\nleft L-LOC\n")
+    reader = ColumnDatasetReader(source_encoding="BIOUL", unknown_tag="?")
+    with pytest.raises(
+        ValueError, match=r"toy\.txt:3: in 'left L-LOC', .* whatever the unknown tags"
+    ):
+        list(reader.read(path))
 
 
 def test_tokens_keep_their_character_offsets():
@@ -225,6 +270,22 @@ def test_bad_encodings_are_configuration_errors(settings, message):
         ColumnDatasetReader(**settings)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("coding_scheme", "`coding_scheme` is no argument .*; did you mean `source_encoding`?"),
+        ("convert_to_coding_scheme", "did you mean `tag_encoding`?"),
+        ("source_encodng", "takes delimiter, .*; did you mean `source_encoding`?"),
+        ("max_instance", "did you mean `max_instances`?"),
+        ("manual_distributed_sharding", "`manual_distributed_sharding` is no argument"),
+    ],
+)
+def test_unknown_arguments_are_refused_with_what_may_be_meant(name, message):
+    params = Params({"type": "column", name: True})
+    with pytest.raises(ConfigurationError, match=message.replace("?", r"\?")):
+        DatasetReader.from_params(params)
+
+
 def test_the_toy_corpus_has_the_counts_of_its_readme():
     counts = {}
     for name in ("train", "dev", "test"):
@@ -254,33 +315,36 @@ CORPUS_FILES = [
 ]
 
 
+@functools.lru_cache(maxsize=1)
+def tags_of_corpus(name):
+    """The tags of each sentence, as they are in the file."""
+    instances = ColumnDatasetReader(source_encoding=None).read(Path(CORPORA) / name)
+    return [instance["tags"].labels for instance in instances]
+
+
 @needs_corpora
 @pytest.mark.parametrize(
-    ("name", "encoding", "num_sentences", "num_tokens", "num_entities"), CORPUS_FILES
+    ("name", "encoding", "num_sentences", "num_tokens", "num_entities"),
+    CORPUS_FILES,
+    scope="class",  # both tests of a file before the next one is read
 )
-def test_published_corpora_have_their_published_counts(
-    name, encoding, num_sentences, num_tokens, num_entities
-):
-    reader = ColumnDatasetReader(source_encoding=encoding, tag_encoding=encoding)
-    instances = list(reader.read(Path(CORPORA) / name))
-    assert len(instances) == num_sentences
-    if num_tokens is not None:
-        assert sum(len(instance["tokens"]) for instance in instances) == num_tokens
-    if num_entities is not None:
-        found = sum(len(tags_to_spans(list(i["tags"]), encoding)) for i in instances)
-        assert found == num_entities
+class TestPublishedCorpora:
+    def test_they_have_their_published_counts(
+        self, name, encoding, num_sentences, num_tokens, num_entities
+    ):
+        sentences = tags_of_corpus(name)
+        assert len(sentences) == num_sentences
+        if num_tokens is not None:
+            assert sum(map(len, sentences)) == num_tokens
+        if num_entities is not None:
+            assert sum(len(tags_to_spans(tags, encoding)) for tags in sentences) == num_entities
 
-
-@needs_corpora
-@pytest.mark.parametrize("tag_encoding", ENCODINGS)
-@pytest.mark.parametrize(("name", "source_encoding"), [row[:2] for row in CORPUS_FILES])
-def test_entities_of_published_corpora_are_those_of_seqeval(name, source_encoding, tag_encoding):
-    path = Path(CORPORA) / name
-    unconverted = ColumnDatasetReader(source_encoding=None).read(path)
-    converted = ColumnDatasetReader(source_encoding=source_encoding, tag_encoding=tag_encoding)
-    found, expected = Counter(), Counter()
-    for index, (before, after) in enumerate(zip(unconverted, converted.read(path))):
-        found.update((index, span) for span in tags_to_spans(list(after["tags"]), tag_encoding))
-        entities = get_entities(list(before["tags"]))
-        expected.update((index, (label, (start, end))) for label, start, end in entities)
-    assert found == expected
+    def test_their_entities_are_those_of_seqeval_in_each_encoding(
+        self, name, encoding, num_sentences, num_tokens, num_entities
+    ):
+        for position, tags in enumerate(tags_of_corpus(name)):
+            check_tags(tags, encoding)
+            expected = [(label, (start, end)) for label, start, end in get_entities(tags)]
+            for tag_encoding in ENCODINGS:
+                converted = convert_tags(tags, encoding, tag_encoding)
+                assert tags_to_spans(converted, tag_encoding) == expected, (position, tag_encoding)

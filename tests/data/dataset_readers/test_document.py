@@ -39,6 +39,15 @@ def test_long_documents_are_cut(write):
     assert words(instance) == ["a", "b"]
 
 
+def test_byte_order_marks_are_skipped_and_other_encodings_are_named_with_their_line(tmp_path):
+    path = tmp_path / "documents.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"text": "a"}\r\n{"text": "\xe9"}\r\n')
+    documents = iter(DocumentDatasetReader().read(path))
+    assert words(next(documents)) == ["a"]
+    with pytest.raises(ValueError, match=r"documents\.jsonl:2: expected UTF-8, got byte 0xe9"):
+        next(documents)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -56,6 +65,13 @@ def test_long_documents_are_cut(write):
 def test_a_line_that_does_not_fit_is_named(write, line, message):
     with pytest.raises(ValueError, match=message):
         list(DocumentDatasetReader().read(write({"text": "a"}, line)))
+
+
+def test_unknown_arguments_are_refused_with_what_may_be_meant():
+    with pytest.raises(
+        ConfigurationError, match=r"`text_key` is no .*; did you mean `text_keys`\?"
+    ):
+        DocumentDatasetReader(text_key=["title"])
 
 
 def test_a_limit_of_no_token_is_refused():

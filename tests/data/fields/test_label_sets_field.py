@@ -19,7 +19,7 @@ def make_instance(label_sets, **kwargs):
     return Instance({"tokens": field.sequence_field, "tags": field})
 
 
-def test_targets_say_which_labels_a_token_has_and_of_which_that_is_unknown():
+def test_the_tensor_says_which_labels_a_token_has_and_which_are_unknown():
     instances = [
         make_instance([["A", "B"], ["A", "?B"], ["?"], []], unknown_tag="?"),
         make_instance([["A"]]),
@@ -63,7 +63,7 @@ def test_tensors_of_a_field_do_not_share_memory():
 @pytest.mark.parametrize(
     ("label_sets", "message"),
     [
-        ([[], ["A", ""]], "at position 1 must be labels, or `unknown_tag` alone; an empty one"),
+        ([[], ["A", ""]], "at position 1 must be labels, or `unknown_tag` alone; an empty string"),
         ([["A", "?"]], "at position 0 must be labels, or `unknown_tag` alone"),
         ([["A", "B", "?B"]], "at position 0 has 'B' both known and unknown"),
     ],

@@ -5,7 +5,6 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.data import TagField
-from tagger.data.fields import tags_in_order
 
 
 def make_field(tags, **kwargs):
@@ -51,16 +50,5 @@ def test_a_tag_that_the_vocabulary_lacks_is_an_error_that_says_what_to_do():
     with pytest.raises(ValueError, match="`tags` holds 'U-LOC'") as error:
         field.index(Vocabulary({"ner_tags": {"O": 2, "B-PER": 1}}))
     assert "namespace `ner_tags` lacks" in str(error.value)
-    assert "(labelled was O, B-PER)" in str(error.value)
+    assert "(they had O, B-PER)" in str(error.value)
     assert "`vocabulary`: {tokens_to_add: {ner_tags: ['U-LOC']}}" in str(error.value)
-
-
-def test_tags_are_listed_in_the_order_of_their_indices():
-    vocab = Vocabulary({"labels": {"O": 1, "B-PER": 3, "I-PER": 2}})
-    vocab.add_token_to_namespace("B-LOC", "labels")
-    assert tags_in_order(vocab, "labels") == ["B-PER", "I-PER", "O", "B-LOC"]
-
-
-def test_a_namespace_without_tags_is_refused():
-    with pytest.raises(ConfigurationError, match="no tags in its namespace `pos_tags`"):
-        tags_in_order(Vocabulary({"labels": {"O": 1}}), "pos_tags")

@@ -11,8 +11,9 @@ from allennlp.data import Instance, Token
 from allennlp.data.fields import MultiLabelField, TextField
 from allennlp.data.samplers import BatchSampler
 
-from tagger.data import LabelSetsField, OversamplingBatchSampler, TagField
+from tagger.data import LabelSetsField, OversamplingBatchSampler, TagField, TagSetsField
 from tagger.data.samplers.oversampling import draw_repeats, repeat_factors
+from tagger.spans import possible_tags
 from tests.conftest import CONFIGS
 
 # One sentence in twenty has a LOC, a quarter has a PER, the others have no label.
@@ -112,6 +113,14 @@ def test_several_labels_a_token_or_a_text_are_labels():
     ]
     sampler = OversamplingBatchSampler(2, 1.0, label_namespace="topics")
     assert counts_of_an_epoch(sampler, instances)[0] == 2
+
+
+def test_a_token_of_known_label_and_unknown_tag_has_that_label():
+    text = text_of(2)
+    tag_sets = possible_tags(["I-PER", "?"], "IOB1", "BIOUL", unknown_tag="?")
+    instances = [Instance({"tokens": text, "tags": TagSetsField(tag_sets, text)})]
+    instances += [instance(["U-LOC", "O"]) for _ in range(3)]
+    assert counts_of_an_epoch(OversamplingBatchSampler(2, 1.0), instances)[0] == 2
 
 
 def test_labels_may_look_like_prefixes():

@@ -5,9 +5,9 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.label_encoding import tags_to_spans
 from tagger.linear_chain import ChainScores, sample_paths
 from tagger.modules import CrfHead, SoftmaxHead
+from tagger.spans import tags_to_spans
 from tests.linear_chain.chains import mask_of
 from tests.oracles.linear_chain import EnumeratedChain
 
@@ -202,7 +202,7 @@ def test_what_lies_in_the_padding_changes_nothing(build, emissions):
 
 def test_marginals_are_put_out_on_request(build, emissions):
     head = build()
-    head.prepare_scores(
+    head.prepare_metrics(
         Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(TAGS)}}), "labels", "BIO"
     )
     head.predicts_marginals = True

@@ -9,8 +9,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import load_archive
 
-from tagger.label_encoding import allowed_transitions
 from tagger.modules import SoftmaxHead, TaggingHead, TokenLoss
+from tagger.spans import allowed_transitions
 from tests.conftest import CONFIGS
 from tests.linear_chain.chains import mask_of, random_tags
 

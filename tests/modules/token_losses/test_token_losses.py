@@ -6,13 +6,15 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.label_counts import LabelCounts
 from tagger.modules import TokenLoss
 from tagger.modules.token_losses import mean_over_known
 from tagger.modules.weight_rules import BalancedWeightRule
+from tagger.training_counts import LabelCounts
 from tests.linear_chain.chains import mask_of, random_tags
 
+#: The arguments that each registered loss is tested with.
 LOSSES = {
+    **{name: {} for name in sorted(TokenLoss.list_available())},
     "cross_entropy": {"label_smoothing": 0.2},
     "focal": {"gamma": 1.5},
     "class_balanced": {"gamma": 0.5, "beta": 0.9, "tag_counts": [30, 5, 2]},
@@ -32,11 +34,11 @@ def loss_of(name, **arguments):
 
 @pytest.fixture
 def batch():
-    """Scores, tags, of which two are unknown, and the mask."""
+    """Scores, gold tags, of which two are unknown, and the mask."""
     scores = (torch.randn(3, 4, 3, dtype=torch.float64) * 2).requires_grad_()
-    tags = random_tags(3, 4, 3)
-    tags[0, 1] = tags[2, 0] = -1
-    return scores, tags, mask_of(LENGTHS)
+    gold_tags = random_tags(3, 4, 3)
+    gold_tags[0, 1] = gold_tags[2, 0] = -1
+    return scores, gold_tags, mask_of(LENGTHS)
 
 
 @pytest.fixture
@@ -67,12 +69,14 @@ def class_balanced(scores, y, gamma, beta, tag_counts):
     return -raw[y] / mean * (1 - p) ** gamma * math.log(p)
 
 
-def dice(scores, y, alpha, smoothing):
-    total = 0.0
-    for k, p in enumerate(softmax(scores)):
-        q, is_gold = (1 - p) ** alpha * p, float(k == y)
-        total += 1 - (2 * q * is_gold + smoothing) / (q + is_gold + smoothing)
-    return WEIGHTS[y] * total
+def dice(tokens, alpha, smoothing):
+    q = [[(1 - p) ** alpha * p for p in softmax(scores)] for scores, _ in tokens]
+    losses = [0.0] * len(tokens)
+    for k in range(3):
+        size = smoothing + sum(row[k] ** 2 + (y == k) for row, (_, y) in zip(q, tokens))
+        for i, (row, (_, y)) in enumerate(zip(q, tokens)):
+            losses[i] += len(tokens) * WEIGHTS[y] * (row[k] - (y == k)) ** 2 / size
+    return losses
 
 
 def logit_adjusted(scores, y, tau, tag_counts):
@@ -80,64 +84,121 @@ def logit_adjusted(scores, y, tau, tag_counts):
     return -math.log(softmax([s + tau * math.log(q) for s, q in zip(scores, priors)])[y])
 
 
+def of_each(formula):
+    """The losses of tokens that do not depend on each other."""
+    return lambda tokens, **settings: [formula(scores, y, **settings) for scores, y in tokens]
+
+
 FORMULAS = {
-    "cross_entropy": cross_entropy,
-    "focal": focal,
-    "class_balanced": class_balanced,
+    "cross_entropy": of_each(cross_entropy),
+    "focal": of_each(focal),
+    "class_balanced": of_each(class_balanced),
     "dice": dice,
-    "logit_adjusted": logit_adjusted,
+    "logit_adjusted": of_each(logit_adjusted),
 }
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", FORMULAS)
 def test_each_loss_is_its_formula_at_known_tokens_and_zero_elsewhere(name, batch):
-    scores, tags, mask = batch
-    expected = [
-        [
-            FORMULAS[name](scores[b, t].tolist(), int(tags[b, t]), **LOSSES[name])
-            if mask[b, t] and tags[b, t] >= 0
-            else 0.0
-            for t in range(4)
-        ]
-        for b in range(3)
-    ]
-    expected = torch.tensor(expected, dtype=torch.float64)
+    scores, gold_tags, mask = batch
+    known = (mask & (gold_tags >= 0)).nonzero().tolist()
+    tokens = [(scores[b, t].tolist(), int(gold_tags[b, t])) for b, t in known]
+    expected = torch.zeros(3, 4, dtype=torch.float64)
+    for (b, t), loss in zip(known, FORMULAS[name](tokens, **LOSSES[name])):
+        expected[b, t] = loss
     # weights are kept in single precision
     torch.testing.assert_close(loss_of(name)(*batch), expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_gradients_agree_with_finite_differences(name, batch):
-    scores, tags, mask = batch
+    scores, gold_tags, mask = batch
     loss = loss_of(name)
-    assert torch.autograd.gradcheck(lambda tensor: loss(tensor, tags, mask), (scores,))
+    assert torch.autograd.gradcheck(lambda tensor: loss(tensor, gold_tags, mask), (scores,))
 
 
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("garbage", [1e6, torch.nan, torch.inf])
 def test_what_lies_in_the_padding_and_at_unknown_tokens_changes_nothing(name, garbage, batch):
-    scores, tags, mask = batch
-    is_counted = mask & (tags >= 0)
-    dirty = scores.detach().masked_fill(~is_counted.unsqueeze(2), garbage).requires_grad_()
+    scores, gold_tags, mask = batch
+    has_gold_tag = mask & (gold_tags >= 0)
+    dirty = scores.detach().masked_fill(~has_gold_tag.unsqueeze(2), garbage).requires_grad_()
     loss = loss_of(name)
-    actual = loss(dirty, tags.masked_fill(~mask, -7), mask)
-    torch.testing.assert_close(actual, loss(scores, tags, mask))
+    actual = loss(dirty, gold_tags.masked_fill(~mask, -7), mask)
+    torch.testing.assert_close(actual, loss(scores, gold_tags, mask))
     actual.sum().backward()
-    assert dirty.grad[is_counted].abs().min() > 0
-    assert not dirty.grad[~is_counted].any()
+    assert dirty.grad[has_gold_tag].abs().min() > 0
+    assert not dirty.grad[~has_gold_tag].any()
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_batch_of_unknown_tags_gives_zero_with_a_zero_gradient(name, batch):
-    scores, tags, mask = batch
-    unknown = torch.full_like(tags, -1)
+    scores, gold_tags, mask = batch
+    unknown = torch.full_like(gold_tags, -1)
     value = mean_over_known(loss_of(name)(scores, unknown, mask), unknown, mask)
     value.backward()
     assert value.item() == 0
     assert not scores.grad.any()
 
 
+def sets_of(gold_tags, *others):
+    """Each tag as a set of its own; with `others` in the sets of tokens (row, token, tag)."""
+    sets = (gold_tags.unsqueeze(2) == torch.arange(3)) | (gold_tags.unsqueeze(2) == -1)
+    for row, token, tag in others:
+        sets[row, token, tag] = True
+    return sets
+
+
 @pytest.mark.parametrize("name", LOSSES)
+def test_sets_of_one_tag_and_of_all_are_known_and_unknown_tags(name, batch):
+    scores, gold_tags, mask = batch
+    gold_sets, loss = sets_of(gold_tags), loss_of(name)
+    torch.testing.assert_close(loss(scores, gold_sets, mask), loss(*batch))
+    torch.testing.assert_close(
+        mean_over_known(loss(scores, gold_sets, mask), gold_sets, mask),
+        mean_over_known(loss(*batch), gold_tags, mask),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "loss_of_share", "priors"),
+    [
+        ("cross_entropy", {"label_smoothing": 0.0}, lambda p: -math.log(p), [1, 1, 1]),
+        ("focal", {}, lambda p: -((1 - p) ** 1.5) * math.log(p), [1, 1, 1]),
+        ("logit_adjusted", {}, lambda p: -math.log(p), [30**1.3, 5**1.3, 1]),
+    ],
+)
+def test_a_set_costs_what_a_tag_with_the_sum_of_its_probabilities_costs(
+    name, arguments, loss_of_share, priors, batch
+):
+    scores, gold_tags, mask = batch
+    gold_tags[0, 0] = 0
+    gold_sets = sets_of(gold_tags, (0, 0, 2))
+    p = softmax([s + math.log(prior) for s, prior in zip(scores[0, 0].tolist(), priors)])
+    weight = (WEIGHTS[0] + WEIGHTS[2]) / 2 if name in TAKES_WEIGHTS else 1
+    found = loss_of(name, **arguments)(scores, gold_sets, mask)[0, 0]
+    assert found.item() == pytest.approx(weight * loss_of_share(p[0] + p[2]), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_of_sets_agree_with_finite_differences(name, batch):
+    scores, gold_tags, mask = batch
+    gold_tags[0, 0], gold_tags[2, 2] = 0, 1
+    gold_sets, loss = sets_of(gold_tags, (0, 0, 2), (2, 2, 2)), loss_of(name)
+    assert torch.autograd.gradcheck(lambda tensor: loss(tensor, gold_sets, mask), (scores,))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_set_of_impossible_tags_gives_no_nan(name):
+    scores = torch.tensor([[[0.5, -torch.inf, -torch.inf]]], requires_grad=True)
+    gold_sets = torch.tensor([[[False, True, True]]])
+    loss = loss_of(name).float()(scores, gold_sets, torch.tensor([[True]]))
+    loss.sum().backward()
+    assert not loss.isnan().any()
+    assert scores.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("name", sorted({*LOSSES} - {"dice"}))
 def test_sequences_do_not_depend_on_the_batch(name, batch):
     loss = loss_of(name)
     together = loss(*batch)
@@ -152,6 +213,40 @@ def test_the_mean_is_over_known_tokens_and_not_by_weight(batch):
     torch.testing.assert_close(mean_over_known(losses, *batch[1:]), losses.sum() / 6)
 
 
+def test_the_mean_dice_loss_is_one_minus_the_coefficient_of_each_tag(batch):
+    scores, gold_tags, mask = batch
+    loss = TokenLoss.by_name("dice")(smoothing=0.7)
+    mean = mean_over_known(loss(*batch), gold_tags, mask)
+    has_gold_tag = mask & (gold_tags >= 0)
+    p = scores.softmax(2)[has_gold_tag]
+    is_gold = torch.nn.functional.one_hot(gold_tags[has_gold_tag], 3)
+    overlap, size = (p * is_gold).sum(0), (p**2 + is_gold).sum(0)
+    torch.testing.assert_close(mean, (1 - (2 * overlap + 0.7) / (size + 0.7)).sum())
+
+
+def test_dice_learns_rare_tags_from_tokens_that_are_mostly_o():
+    gold_tags = torch.multinomial(torch.tensor([0.85, 0.07, 0.05, 0.03]), 400, replacement=True)
+    centres = torch.eye(4, 8)
+    centres[0] = 0
+    features = torch.randn(400, 8) + 1.8 * centres[gold_tags]
+    model = torch.nn.Sequential(
+        torch.nn.Linear(8, 16),
+        torch.nn.ReLU(),
+        torch.nn.Linear(16, 4),
+        torch.nn.Unflatten(0, (1, 400)),
+    )
+    loss, optimizer = TokenLoss.by_name("dice")(), torch.optim.Adam(model.parameters(), lr=0.03)
+    gold_tags, mask = gold_tags.unsqueeze(0), torch.ones(1, 400, dtype=torch.bool)
+    for _ in range(40):
+        optimizer.zero_grad()
+        mean_over_known(loss(model(features), gold_tags, mask), gold_tags, mask).backward()
+        optimizer.step()
+    is_found = model(features).argmax(2) == gold_tags
+    for tag in (1, 2, 3):
+        assert is_found[gold_tags == tag].double().mean() > 0.5
+    assert is_found.double().mean() > 0.9
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -163,11 +258,11 @@ def test_the_mean_is_over_known_tokens_and_not_by_weight(batch):
 )
 def test_settings_that_balance_nothing_give_plain_cross_entropy(name, arguments, batch):
     plain = TokenLoss.by_name("cross_entropy")()(*batch)
-    tags = batch[1].masked_fill(~batch[2], -1)
+    gold_tags = batch[1].masked_fill(~batch[2], -1)
     torch.testing.assert_close(
         plain,
         torch.nn.functional.cross_entropy(
-            batch[0].transpose(1, 2), tags, ignore_index=-1, reduction="none"
+            batch[0].transpose(1, 2), gold_tags, ignore_index=-1, reduction="none"
         ),
     )
     without_weights = {"tag_weights": None} if name in TAKES_WEIGHTS else {}
@@ -226,12 +321,12 @@ def test_a_certain_token_has_no_focal_loss_and_no_nan(gamma):
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_computed_in_single(name, dtype, batch):
-    scores, tags, mask = batch
+    scores, gold_tags, mask = batch
     loss = loss_of(name).float()
     half = scores.detach().to(dtype)
-    actual = loss(half, tags, mask)
+    actual = loss(half, gold_tags, mask)
     assert actual.dtype == torch.float32
-    torch.testing.assert_close(actual, loss(half.float(), tags, mask))
+    torch.testing.assert_close(actual, loss(half.float(), gold_tags, mask))
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -254,13 +349,13 @@ def test_one_tag_and_one_token_are_no_trouble(name):
 
 def learnt_share(loss):
     """How probable tag 1 becomes if tokens look alike, and a third of them has it."""
-    tags = torch.tensor([[0, 0, 1, 0, 1, 0, 0, 0, 1]])
+    gold_tags = torch.tensor([[0, 0, 1, 0, 1, 0, 0, 0, 1]])
     scores = torch.zeros(2, dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.LBFGS([scores], max_iter=50)
 
     def step():
         optimizer.zero_grad()
-        value = loss(scores.expand(1, 9, 2), tags, tags >= 0).sum()
+        value = loss(scores.expand(1, 9, 2), gold_tags, gold_tags >= 0).sum()
         value.backward()
         return value
 
@@ -323,8 +418,8 @@ def test_all_losses_but_those_that_bring_their_own_take_weights_by_rule(batch):
         ("focal", {"gamma": math.nan}, "`gamma` must be .*; got nan"),
         ("class_balanced", {"beta": 1.0}, "`beta` must be above 0 and below 1; got 1.0"),
         ("class_balanced", {"tag_counts": None}, "need a vocabulary"),
-        ("dice", {"alpha": -0.5}, "`alpha` must be at least 0, .*; got -0.5 and 0.7"),
-        ("dice", {"smoothing": 0.0}, "`smoothing` above 0, .*; got 0.3 and 0.0"),
+        ("dice", {"alpha": -0.5}, "`alpha` must be a finite number of at least 0; got -0.5"),
+        ("dice", {"smoothing": 0.0}, "`smoothing` must be a finite number above 0; got 0.0"),
         ("logit_adjusted", {"tau": math.inf}, "`tau` must be .*; got inf"),
         ("logit_adjusted", {"tag_counts": None}, "need a vocabulary .* or give `tag_counts`"),
     ],
@@ -335,18 +430,27 @@ def test_arguments_that_make_no_sense_are_refused(name, arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("tags", "mask", "message"),
+    ("gold_tags", "mask", "message"),
     [
-        ([[0, 3]], [[True, True]], "`tags` must lie in 0 to 2, .* row 0 has 3 at token 1"),
+        ([[0, 3]], [[True, True]], "`gold_tags` must lie in 0 to 2, .* row 0 has 3 at token 1"),
         ([[-2, 0]], [[True, True]], "row 0 has -2 at token 0"),
-        ([[0, 1, 2]], [[True, True]], r"`tags` and `mask` \(B, T\); got .*\(1, 3\) and \(1, 2\)"),
-        ([[0, 1]], [[True]], r"got \(1, 2, 3\), \(1, 2\) and \(1, 1\)"),
-        ([[[True] * 3] * 2], [[True, True]], "sets of tags are for the `crf` head"),
+        (
+            [[0, 1, 2]],
+            [[True, True]],
+            r"`mask` \(B, T\); got .* torch.int64 of shape \(1, 3\), and \(1, 2\)",
+        ),
+        ([[0, 1]], [[True]], r"got \(1, 2, 3\), torch.int64 of shape \(1, 2\), and \(1, 1\)"),
+        ([[[True] * 2] * 2], [[True, True]], r"got .* torch.bool of shape \(1, 2, 2\)"),
+        (
+            [[[True, False, False], [False] * 3]],
+            [[True, True]],
+            "at least one tag; row 0 allows token 1 none",
+        ),
     ],
 )
-def test_tags_that_do_not_fit_are_refused(tags, mask, message):
+def test_tags_that_do_not_fit_are_refused(gold_tags, mask, message):
     with pytest.raises(ValueError, match=message):
-        loss_of("focal")(torch.zeros(1, 2, 3), torch.tensor(tags), torch.tensor(mask))
+        loss_of("focal")(torch.zeros(1, 2, 3), torch.tensor(gold_tags), torch.tensor(mask))
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -24,11 +24,11 @@ def differentiate_row(
     """Differentiates `sum_t upstream[t] log_normalizers[t]`.
 
     Args:
-        chain: a `Chain`.
-        reached: how many tokens a path reaches, from `solve_row`; at least 1.
-        in_log_space: whether the row is in log space, from `solve_row`.
+        chain: A `Chain`.
+        reached: How many tokens a path reaches, from `solve_row`; at least 1.
+        in_log_space: Whether the row is in log space, from `solve_row`.
         upstream: (n,).
-        row: a `Row` filled by `solve_row`. Afterwards `adjoint` holds the derivatives by the emissions.
+        row: A `Row` filled by `solve_row`. Afterwards `adjoint` holds the derivatives by the emissions.
             In probability space, `arriving` holds the adjoint divided by what it held before.
         pairs: (K, K); times `leaving` they are a part of the derivatives by the transitions. Sums of
             rows in probability space are added here.
@@ -72,12 +72,12 @@ def conditional_adjoint_row(
     contain what the transitions on the path add directly.
 
     Args:
-        chain: a `Chain`.
+        chain: A `Chain`.
         upstream: (n,).
         path: (n,) int64.
-        row: a `Row` filled by `forward_row`, all of whose tokens a path reaches. Afterwards `adjoint`
+        row: A `Row` filled by `forward_row`, all of whose tokens a path reaches. Afterwards `adjoint`
             holds the derivatives by the emissions.
-        pairs: as for `differentiate_row`.
+        pairs: As for `differentiate_row`.
     """
     num_tags, last = len(chain.start), len(path) - 1
     for k in range(num_tags):

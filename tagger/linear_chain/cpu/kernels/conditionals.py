@@ -33,9 +33,9 @@ def conditional_rows(
     Rows are read from the end: what is a backward message becomes a forward message.
 
     Args:
-        first: the first row.
-        last: the row after the last.
-        batch: a `Batch`.
+        first: The first row.
+        last: The row after the last.
+        batch: A `Batch`.
         gold_tags: (B, T) int64.
         values: (B, T); holds zeros.
 
@@ -72,9 +72,9 @@ def conditional_gradient_rows(
     """As `conditional_rows`, and differentiates the sum of `weights` times `values`.
 
     Args:
-        first: the first row.
-        last: the row after the last.
-        batch: a `Batch`.
+        first: The first row.
+        last: The row after the last.
+        batch: A `Batch`.
         gold_tags: (B, T) int64.
         weights: (B, T).
         values: (B, T); holds zeros.
@@ -146,10 +146,10 @@ def arrival_rows(
     """Writes the log-sums of all prefixes that arrive at each tag, without its emission.
 
     Args:
-        first: the first row.
-        last: the row after the last.
-        batch: a `Batch`.
-        from_the_end: whether rows are read from the end, so that suffixes take the place of prefixes.
+        first: The first row.
+        last: The row after the last.
+        batch: A `Batch`.
+        from_the_end: Whether rows are read from the end, so that suffixes take the place of prefixes.
         arrivals: (B, T, K); holds -inf.
     """
     num_tokens, num_tags = batch.emissions.shape[1:]

@@ -46,9 +46,9 @@ def marginal_rows(first: int, last: int, batch: Batch, factors: MarginalFactors)
     """Writes the factors of the marginals of rows `first` to `last`.
 
     Args:
-        first: the first row.
-        last: the row after the last.
-        batch: a `Batch`.
+        first: The first row.
+        last: The row after the last.
+        batch: A `Batch`.
         factors: `MarginalFactors`; hold zeros.
 
     Returns:
@@ -129,10 +129,10 @@ def marginal_gradient_rows(
     """Differentiates the sum of `weights` times the tag marginals.
 
     Args:
-        first: the first row.
-        last: the row after the last.
-        batch: a `Batch`.
-        factors: written by `marginal_rows`.
+        first: The first row.
+        last: The row after the last.
+        batch: A `Batch`.
+        factors: Written by `marginal_rows`.
         weights: (B, T, K).
         by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
 

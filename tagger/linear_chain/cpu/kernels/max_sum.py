@@ -44,9 +44,9 @@ def best_rows(
     score, computed again, equals what arrived.
 
     Args:
-        first: the first row.
-        last: the row after the last.
-        batch: a `Batch`.
+        first: The first row.
+        last: The row after the last.
+        batch: A `Batch`.
         paths: (B, 1, T) int64; holds zeros.
         path_scores: (B, 1); holds zeros.
     """

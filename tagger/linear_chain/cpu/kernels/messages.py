@@ -76,8 +76,8 @@ def chain_of(batch: Batch, from_the_end: bool) -> Chain:
     """Returns the scores that all tokens share.
 
     Args:
-        batch: a `Batch`.
-        from_the_end: whether rows are read from the end, so that suffixes become prefixes: transitions
+        batch: A `Batch`.
+        from_the_end: Whether rows are read from the end, so that suffixes become prefixes: transitions
             are transposed, and start and end scores swapped.
     """
     if from_the_end:
@@ -123,9 +123,9 @@ def solve_row(chain: Chain, emissions: np.ndarray, row: Row) -> Tuple[int, bool]
     `row.adjoint` is filled only at the last token that a path reaches, with its tag's distribution.
 
     Args:
-        chain: a `Chain`.
+        chain: A `Chain`.
         emissions: (n, K), n > 0.
-        row: a `Row`.
+        row: A `Row`.
 
     Returns:
         How many tokens a path reaches (the last only if a path may end there), and whether the row is

@@ -14,9 +14,9 @@ def sample_rows(
     """Writes one path for each row of `uniforms`.
 
     Args:
-        first: the first row.
-        last: the row after the last.
-        batch: a `Batch`.
+        first: The first row.
+        last: The row after the last.
+        batch: A `Batch`.
         uniforms: (B, S, T) float64, in [0, 1).
         paths: (B, S, T) int64; holds zeros.
     """
@@ -49,7 +49,7 @@ def _draw(log_weights: np.ndarray, uniform: float, weights: np.ndarray) -> int:
 
     Args:
         log_weights: (K,).
-        uniform: in [0, 1).
+        uniform: In [0, 1).
         weights: (K,), scratch.
     """
     peak = peak_of(log_weights)

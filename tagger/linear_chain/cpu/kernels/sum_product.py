@@ -25,11 +25,11 @@ def forward_rows(
     """Writes the log normalisers, or the log-likelihoods of `gold_tags`, of rows `first` to `last`.
 
     Args:
-        first: the first row.
-        last: the row after the last.
-        batch: a `Batch`.
+        first: The first row.
+        last: The row after the last.
+        batch: A `Batch`.
         gold_tags: (B, T) int64 for log-likelihoods, `None` for log normalisers.
-        is_total: whether to write one sum for each row instead of one value for each token.
+        is_total: Whether to write one sum for each row instead of one value for each token.
         values: (B, T), or with `is_total` (B, 1); holds zeros.
     """
     chain = chain_of(batch, False)
@@ -55,13 +55,13 @@ def gradient_rows(
     """As `forward_rows`, and differentiates the sum of `weights` times `values`.
 
     Args:
-        first: the first row.
-        last: the row after the last.
-        batch: a `Batch`.
-        gold_tags: as for `forward_rows`.
-        weights: shaped as `values`.
-        is_total: as for `forward_rows`.
-        values: as for `forward_rows`.
+        first: The first row.
+        last: The row after the last.
+        batch: A `Batch`.
+        gold_tags: As for `forward_rows`.
+        weights: Shaped as `values`.
+        is_total: As for `forward_rows`.
+        values: As for `forward_rows`.
         by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
 
     Returns:
@@ -162,9 +162,9 @@ def transition_marginal_rows(first: int, last: int, batch: Batch, marginals: np.
     """Writes the transition marginals of rows `first` to `last`.
 
     Args:
-        first: the first row.
-        last: the row after the last.
-        batch: a `Batch`.
+        first: The first row.
+        last: The row after the last.
+        batch: A `Batch`.
         marginals: (B, T - 1, K, K); holds zeros.
     """
     num_tokens, num_tags = batch.emissions.shape[1:]

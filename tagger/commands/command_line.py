@@ -1,0 +1,152 @@
+"""What our commands share: errors in one line, checks of the output, and loading an archive."""
+
+import inspect
+import json
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Type, Union, cast
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.models import Archive, Model, load_archive
+from allennlp.predictors import Predictor
+
+from tagger.did_you_mean import did_you_mean
+
+#: The shell's exit status of a command that SIGINT ended.
+INTERRUPTED = 130
+
+
+@contextmanager
+def errors_in_one_line(command: str) -> Iterator[None]:
+    """Ends the command with one line on standard error, and status 1, after an error of its user.
+
+    These are errors in arguments, files and data. Others are bugs, and keep their traceback.
+
+    Args:
+        command: The command's name, which starts the line.
+    """
+    try:
+        yield
+    except (ConfigurationError, OSError, ValueError) as error:
+        raise SystemExit(f"{command}: {' '.join(str(error).split())}") from None
+    except KeyboardInterrupt:
+        print(f"{command}: interrupted", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+
+
+def check_output(
+    output: Path, inputs: Sequence[Union[str, Path]], overwrite: Optional[bool] = None
+) -> None:
+    """Refuses an output that cannot be written, before any work is done.
+
+    Args:
+        output: The file to write.
+        inputs: Files that the command reads, which it must not overwrite.
+        overwrite: Whether the output may exist; `None` if the command has no option `--force`.
+
+    Raises:
+        ConfigurationError: If the output is an input, a folder, in a folder that does not exist or that
+            does not let us write, or exists and must not be overwritten.
+    """
+    folder = output.resolve().parent
+    force = "" if overwrite is None else ", or add --force"
+    if output.is_dir():
+        problem = "is a folder; name a file"
+    elif not folder.is_dir():
+        problem = f"cannot be written, because the folder {folder} does not exist; make it first"
+    elif not os.access(folder, os.W_OK):
+        problem = f"cannot be written, because the folder {folder} is read-only"
+    elif any(output.exists() and _is_same_file(output, each) for each in inputs):
+        problem = "is also an input; give another name"
+    elif output.exists() and not overwrite:
+        problem = f"already exists; give another name{force}"
+    else:
+        return
+    raise ConfigurationError(f"`--output` {output} {problem}")
+
+
+def _is_same_file(output: Path, other: Union[str, Path]) -> bool:
+    return os.path.exists(other) and output.samefile(other)
+
+
+def load_model(archive_file: Union[str, Path], **options: Any) -> Archive:
+    """Loads an archive; whatever is wrong with it becomes one sentence.
+
+    Args:
+        archive_file: The archive.
+        **options: Further arguments of `allennlp.models.load_archive`.
+
+    Raises:
+        ConfigurationError: If the archive cannot be loaded.
+        FileNotFoundError: If it does not exist.
+    """
+    cached_path(archive_file)
+    try:
+        return load_archive(archive_file, **options)
+    except ConfigurationError:
+        raise
+    except Exception as error:  # A damaged archive can fail in any library that reads a part of it.
+        raise ConfigurationError(
+            f"{archive_file} cannot be loaded as an archive ({type(error).__name__}: {error}); train it "
+            f"again, or copy it again if a copy was cut short"
+        ) from error
+
+
+def parse_object(option: str, text: str) -> Dict[str, Any]:
+    """Returns the JSON object that an option's text spells.
+
+    Args:
+        option: The option's name, for the message.
+        text: The text.
+
+    Raises:
+        ConfigurationError: If the text is no JSON object.
+    """
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise ConfigurationError(
+            f'`{option}` must be a JSON object such as {{"batch_tokens": 4096}}; got {text}'
+        )
+    return parsed
+
+
+def make_predictor(archive: Archive, arguments: Mapping[str, Any]) -> Predictor:
+    """Makes the default predictor of an archive's model.
+
+    Args:
+        archive: The archive.
+        arguments: The predictor's arguments by name.
+
+    Raises:
+        ConfigurationError: If the predictor has no such argument, or it refuses a value.
+    """
+    _check_arguments(_predictor_class(archive), arguments)
+    try:
+        return Predictor.from_archive(archive, extra_args=dict(arguments))
+    except TypeError as error:
+        raise ConfigurationError(f"`--predictor-args`: {error}") from error
+
+
+def _predictor_class(archive: Archive) -> Type[Predictor]:
+    model_class, _ = Model.resolve_class_name(archive.config["model"]["type"])
+    name = cast(Type[Model], model_class).default_predictor
+    return cast(Type[Predictor], Predictor.by_name(name)) if name else Predictor
+
+
+def _check_arguments(predictor_class: Type[Predictor], arguments: Mapping[str, Any]) -> None:
+    parameters: Dict[str, Any] = dict(inspect.signature(predictor_class).parameters)
+    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()):
+        return
+    known = [name for name in parameters if name not in ("model", "dataset_reader")]
+    for name in arguments:
+        if name not in known:
+            raise ConfigurationError(
+                f"`--predictor-args` names `{name}`, which is no argument of the "
+                f"{predictor_class.__name__} ({', '.join(known)}){did_you_mean(name, known)}"
+            )

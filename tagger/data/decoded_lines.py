@@ -1,0 +1,42 @@
+"""Lines of text files, decoded, with errors that say where."""
+
+import codecs
+from os import PathLike
+from typing import Iterable, Iterator, Tuple, Union
+
+_MARK = "\ufeff"
+_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def decoded_lines(lines: Iterable[bytes], name: Union[str, PathLike]) -> Iterator[Tuple[int, str]]:
+    r"""Yields the number of each line of a text, from 1, and the line without its end.
+
+    Byte order marks are skipped, also those that remain inside a text if files are joined. Lines may end
+    by a line feed, a carriage return, or both.
+
+    Args:
+        lines: The text in UTF-8, for instance a file opened in mode `rb`.
+        name: The name of the file, for messages.
+
+    Raises:
+        ValueError: If a line is not UTF-8. The message starts with `name:line`.
+
+    Example:
+        >>> list(decoded_lines([b"\xef\xbb\xbfAda\r\n", b"left"], "demo.txt"))
+        [(1, 'Ada'), (2, 'left')]
+    """
+    separate = (line for chunk in lines for line in chunk.splitlines() or [b""])
+    for number, line in enumerate(separate, start=1):
+        try:
+            yield number, line.decode("utf-8").removeprefix(_MARK)
+        except UnicodeDecodeError as error:
+            is_utf_16 = number == 1 and line.startswith(_UTF_16_MARKS)
+            remedy = (
+                "it looks like UTF-16: convert it with `iconv -f utf-16 -t utf-8`"
+                if is_utf_16
+                else "convert the file, if it is Latin-1 with `iconv -f latin1 -t utf-8`"
+            )
+            raise ValueError(
+                f"{name}:{number}: expected UTF-8, got byte 0x{line[error.start]:02x} in {line[:80]!r}; "
+                f"{remedy}"
+            ) from None

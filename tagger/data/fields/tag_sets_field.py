@@ -1,0 +1,102 @@
+"""A field for the tags of a sentence, some of which are known in part."""
+
+from functools import lru_cache
+from typing import Dict, List, Optional, Sequence, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.data.fields import SequenceField
+
+from tagger.data.fields.tag_field import TagField, check_vocabulary_holds
+from tagger.spans import TagSet
+
+
+class TagSetsField(TagField):
+    """A set of tags for each element of a sequence, of which one is right.
+
+    The tensor is (T, K) bool for K tags: whether the element may have the tag. Padding is false.
+
+    Args:
+        tag_sets: The possible tags of each element of `sequence_field`.
+        sequence_field: The sequence that the tags belong to.
+        label_namespace: The namespace of the tags in the vocabulary.
+        unknown_tag: The string that stands for a tag in `labels` if several are possible.
+
+    Attributes:
+        labels: A string for each element: its tag, or `unknown_tag`.
+
+    Raises:
+        ConfigurationError: If there are not as many sets as elements.
+
+    Example:
+        >>> from allennlp.data import Token, Vocabulary
+        >>> from allennlp.data.fields import TextField
+        >>> from tagger.spans import possible_tags
+        >>> tokens = TextField([Token("Ada"), Token("Lovelace")])
+        >>> tag_sets = possible_tags(["I-PER", "?"], "IOB1", "BIOUL", unknown_tag="?")
+        >>> field = TagSetsField(tag_sets, tokens, unknown_tag="?")
+        >>> field.labels
+        ['?', '?']
+        >>> field.index(Vocabulary({"labels": {"O": 5, "B-PER": 4, "I-PER": 3, "L-PER": 2, "U-PER": 1}}))
+        >>> field.as_tensor({"num_tokens": 2}).int().tolist()
+        [[0, 1, 0, 0, 1], [1, 0, 0, 1, 1]]
+    """
+
+    __slots__ = ["_rows", "tag_sets"]
+
+    def __init__(
+        self,
+        tag_sets: Sequence[TagSet],
+        sequence_field: SequenceField,
+        label_namespace: str = "labels",
+        unknown_tag: str = "?",
+    ) -> None:
+        tags = [tags.only_tag or unknown_tag for tags in tag_sets]
+        super().__init__(tags, sequence_field, label_namespace, unknown_tag)
+        self.tag_sets = tag_sets
+        self._rows: Optional[torch.Tensor] = None
+
+    def tags_of_known_labels(self) -> List[str]:
+        """Returns all possible tags of those elements for which they have one label."""
+        # In one order, on which the vocabulary's indices depend.
+        return [
+            tag
+            for tags in self.tag_sets
+            if tags.only_tag is not None or tags.only_label is not None
+            for tag in sorted(tags.tags)
+        ]
+
+    def index(self, vocab: Vocabulary) -> None:
+        """Looks up the possible tags.
+
+        Raises:
+            ValueError: If the vocabulary lacks a tag of a known label, or all tags of an element.
+        """
+        check_vocabulary_holds(self.tags_of_known_labels(), vocab, self._label_namespace)
+        indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
+        names = tuple(sorted(indices, key=indices.__getitem__))
+        rows = [_row(tags, names) for tags in self.tag_sets]
+        for tags, row in zip(self.tag_sets, rows):
+            if not any(row):
+                check_vocabulary_holds(sorted(tags.tags), vocab, self._label_namespace)
+        self._rows = torch.tensor(rows, dtype=torch.bool).view(len(rows), len(names))
+
+    def as_tensor(self, padding_lengths: Dict[str, int]) -> torch.Tensor:
+        """Returns which tags each element may have, (`num_tokens`, K) bool.
+
+        Raises:
+            ConfigurationError: If the field has not been indexed.
+        """
+        if self._rows is None:
+            raise ConfigurationError("call `index(vocabulary)` on a field before `as_tensor`")
+        num_padding = padding_lengths["num_tokens"] - len(self._rows)
+        return torch.nn.functional.pad(self._rows, (0, 0, 0, num_padding))
+
+    def empty_field(self) -> "TagSetsField":
+        return TagSetsField([], self.sequence_field.empty_field(), self._label_namespace)
+
+
+@lru_cache(maxsize=65536)
+def _row(tags: TagSet, names: Tuple[str, ...]) -> List[bool]:
+    return [tags.allows(name) for name in names]

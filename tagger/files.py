@@ -1,0 +1,83 @@
+"""Writes files without ever showing half of one, or removing what somebody else wrote."""
+
+import os
+import secrets
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator
+
+
+@contextmanager
+def write_atomically(path: Path, overwrite: bool = False) -> Iterator[Path]:
+    """Gives a new file to write, which becomes `path` if the block ends without an error.
+
+    The new file lies beside `path`, under a name that nobody else uses. A reader of `path` sees the old
+    content or the whole new content. After an error the new file is removed and `path` stays as it was.
+
+    Args:
+        path: The file to write. A link is followed.
+        overwrite: Whether to replace a file that exists.
+
+    Yields:
+        The path of the new, empty file.
+
+    Raises:
+        FileExistsError: If `path` exists, or comes to exist meanwhile, unless `overwrite` is true.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp(), "numbers.txt")
+        >>> with write_atomically(path) as new:
+        ...     _ = new.write_text("1 2 3")
+        >>> path.read_text(), [each.name for each in path.parent.iterdir()]
+        ('1 2 3', ['numbers.txt'])
+    """
+    path = path.resolve()
+    new = create_beside(path, "unfinished")
+    try:
+        yield new
+        publish(new, path, overwrite)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def create_beside(path: Path, suffix: str) -> Path:
+    """Creates an empty hidden file with an unguessable name beside `path`.
+
+    Args:
+        path: The file whose name the new name starts with.
+        suffix: The end of the new name, without a dot.
+    """
+    # 255 bytes is the longest name of most file systems.
+    stem = os.fsdecode(os.fsencode(path.name)[:200])
+    new = path.with_name(f".{stem}.{secrets.token_hex(8)}.{suffix}")
+    new.open("xb").close()
+    return new
+
+
+def publish(new: Path, path: Path, overwrite: bool) -> None:
+    """Renames a finished file to `path`, once it is safely on the disk.
+
+    Args:
+        new: The finished file, in the same folder.
+        path: The new name.
+        overwrite: Whether to replace a file that exists.
+
+    Raises:
+        FileExistsError: If `path` exists, unless `overwrite` is true.
+    """
+    with new.open("rb") as file:
+        os.fsync(file.fileno())
+    if overwrite:
+        os.replace(new, path)
+        return
+    try:
+        # Unlike a rename, a link never replaces a file that appeared in the meantime.
+        os.link(new, path)
+    except FileExistsError:
+        raise
+    except OSError:  # This file system has no links.
+        if path.exists():
+            raise FileExistsError(f"{path} already exists") from None
+        os.rename(new, path)
+    new.unlink(missing_ok=True)

@@ -1,0 +1,149 @@
+"""A bidirectional LSTM layer over right-padded sequences.
+
+Letters: `B` batch, `T` tokens, `D` features of a token, `H` hidden size.
+"""
+
+from typing import Any, List, Optional, Sequence, Tuple
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from tagger.threads import run_side_by_side
+
+Lstms = Tuple[torch.nn.LSTM, torch.nn.LSTM]
+
+
+def bidirectional_lstm(
+    to_right: torch.nn.LSTM, to_left: torch.nn.LSTM, inputs: torch.Tensor, mask: torch.BoolTensor
+) -> torch.Tensor:
+    """Runs one LSTM over each sequence, and another over the sequence reversed.
+
+    Graves & Schmidhuber (2005), Framewise phoneme classification with bidirectional LSTM.
+
+    On a CPU with several threads both directions run at the same time, each on half of them, because
+    PyTorch's LSTM is hardly faster on two threads than on one. The states can then be differentiated
+    once. On any CPU they have the precision of `inputs`, even under automatic mixed precision.
+
+    Sequences are not packed: on a CPU the backward pass of PyTorch's packed LSTM takes up to three times
+    as long, as `scripts/benchmark_lstm.py` shows.
+
+    Args:
+        to_right: An LSTM of one layer and one direction, `batch_first`, with biases.
+        to_left: Another of the same sizes.
+        inputs: (B, T, D). The padding must be finite.
+        mask: (B, T) bool, right-padded.
+
+    Returns:
+        (B, T, 2H), the states of `to_right` and those of `to_left`, 0 in the padding.
+
+    Raises:
+        ValueError: If an LSTM is of another kind, or a size does not fit.
+    """
+    _check(to_right, to_left, inputs, mask)
+    if inputs.size(1) == 0:  # which PyTorch's LSTM refuses
+        return inputs.sum(2, keepdim=True).expand(-1, -1, 2 * to_right.hidden_size)
+    # (B, T): where each token lies when its sequence is reversed and the padding stays
+    positions = torch.arange(mask.size(1), device=mask.device)
+    reversal = torch.where(mask, mask.sum(1, keepdim=True) - 1 - positions, positions)
+    lstms, both_inputs = (to_right, to_left), (inputs, _reordered(inputs, reversal))
+    run = _side_by_side if _leaves_threads_idle(inputs.device) else _in_turn
+    from_left, from_right = run(lstms, *both_inputs)
+    # (B, T, 2H)
+    states = torch.cat([from_left, _reordered(from_right, reversal)], dim=2)
+    return states.masked_fill(~mask.unsqueeze(2), 0)
+
+
+def _reordered(values: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Token t of the result, (B, T, D), is token `positions[:, t]` of `values`, (B, T, D)."""
+    return values.gather(1, positions.unsqueeze(2).expand_as(values))
+
+
+def _leaves_threads_idle(device: torch.device) -> bool:
+    """Whether one direction leaves threads idle. A GPU is busy with one direction."""
+    return device.type == "cpu" and torch.get_num_threads() > 1
+
+
+def _in_turn(lstms: Lstms, *both_inputs: torch.Tensor) -> Tuple[torch.Tensor, ...]:
+    return tuple(_states(*each) for each in zip(lstms, both_inputs))
+
+
+def _side_by_side(lstms: Lstms, *both_inputs: torch.Tensor) -> Tuple[torch.Tensor, ...]:
+    weights = [weights for lstm in lstms for weights in lstm.parameters()]
+    return _SideBySide.apply(lstms, torch.is_grad_enabled(), *both_inputs, *weights)
+
+
+def _states(lstm: torch.nn.LSTM, inputs: torch.Tensor) -> torch.Tensor:
+    with torch.autocast("cpu", enabled=False):
+        return lstm(inputs)[0]
+
+
+class _SideBySide(torch.autograd.Function):
+    """Runs two LSTMs at the same time, and their backward passes too, which autograd runs in turn.
+
+    `apply(lstms, is_differentiated, *both_inputs, *weights)` returns the states of both, each (B, T, H).
+    `weights` are those of the LSTMs: autograd passes gradients to arguments only.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        lstms: Lstms,
+        is_differentiated: bool,
+        *tensors: torch.Tensor,
+    ) -> Tuple[torch.Tensor, ...]:
+        # Leaves of a graph of each direction's own.
+        ctx.inputs = [
+            inputs.detach().requires_grad_(is_differentiated and needs_grad)
+            for inputs, needs_grad in zip(tensors[:2], ctx.needs_input_grad[2:4])
+        ]
+        ctx.lstms = lstms
+        calls = [(is_differentiated, *each) for each in zip(lstms, ctx.inputs)]
+        ctx.states = run_side_by_side(_graph, calls, num_workers=2)
+        return tuple(states.detach() for states in ctx.states)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *state_grads: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
+        leaves = [[inputs, *lstm.parameters()] for inputs, lstm in zip(ctx.inputs, ctx.lstms)]
+        calls = list(zip(ctx.states, leaves, state_grads))
+        (from_left, *first), (from_right, *second) = run_side_by_side(
+            _gradients, calls, num_workers=2
+        )
+        return (None, None, from_left, from_right, *first, *second)
+
+
+def _graph(is_differentiated: bool, lstm: torch.nn.LSTM, inputs: torch.Tensor) -> torch.Tensor:
+    with torch.set_grad_enabled(is_differentiated):
+        return _states(lstm, inputs)
+
+
+def _gradients(
+    states: torch.Tensor, leaves: Sequence[torch.Tensor], state_grads: torch.Tensor
+) -> List[Optional[torch.Tensor]]:
+    """Returns the gradient of each leaf, None for those that require none."""
+    if not states.requires_grad:
+        return [None] * len(leaves)
+    wanted = [leaf for leaf in leaves if leaf.requires_grad]
+    # The graph stays, since the caller may repeat the backward pass.
+    gradients = iter(torch.autograd.grad(states, wanted, state_grads, retain_graph=True))
+    return [next(gradients) if leaf.requires_grad else None for leaf in leaves]
+
+
+def _check(
+    to_right: torch.nn.LSTM, to_left: torch.nn.LSTM, inputs: torch.Tensor, mask: torch.BoolTensor
+) -> None:
+    """Raises a ValueError that names what does not fit."""
+    num_features, size = inputs.size(-1), to_right.hidden_size
+    expected = [(4 * size, num_features), (4 * size, size), (4 * size,), (4 * size,)]
+    for name, lstm in (("to_right", to_right), ("to_left", to_left)):
+        shapes = [tuple(weights.shape) for weights in lstm.parameters()]
+        if shapes != expected or not lstm.batch_first:
+            raise ValueError(
+                f"`{name}` must be a `batch_first` LSTM of one layer and one direction, with biases, "
+                f"from {num_features} features, which `inputs` has, to {size}; got {lstm}"
+            )
+    if inputs.dim() != 3 or mask.shape != inputs.shape[:2]:
+        raise ValueError(
+            f"`inputs` must be (B, T, D) and `mask` (B, T); got shapes {tuple(inputs.shape)} and "
+            f"{tuple(mask.shape)}"
+        )

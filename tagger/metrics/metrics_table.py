@@ -1,0 +1,147 @@
+"""Tables to read, made from the numbers that AllenNLP writes to files of metrics."""
+
+from typing import Dict, List, Mapping, Sequence
+
+from tagger.metrics.label_metrics import MEASURES
+from tagger.metrics.token_confusions import NO_LABEL
+from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED
+
+AVERAGES = ("overall", "macro")
+BEST_PREFIX = "best_validation_"
+#: A measure is undefined if all of these are 0.
+_DENOMINATORS = {
+    "precision": ("num-predicted",),
+    "recall": ("num-gold",),
+    "f1-measure": ("num-predicted", "num-gold"),
+}
+#: If a table of confusions is wider than this, in characters, a list of errors replaces it.
+MAX_WIDTH = 100
+#: The number of kinds of errors in such a list, the most frequent ones.
+MAX_ERRORS = 20
+
+
+def best_metrics(metrics: Mapping[str, float]) -> Dict[str, float]:
+    """Returns the metrics of a training run's best epoch on the validation data.
+
+    Example:
+        >>> best_metrics({"epoch": 3, "validation_loss": 2.5, "best_validation_loss": 1.5})
+        {'loss': 1.5}
+    """
+    return {
+        name[len(BEST_PREFIX) :]: value
+        for name, value in metrics.items()
+        if name.startswith(BEST_PREFIX)
+    }
+
+
+def format_metrics(metrics: Mapping[str, float]) -> str:
+    """Returns tables of metrics by label, and of how often which label was taken for which.
+
+    The first table is of spans, or of items that may have several labels. The second has the averages
+    over tokens. For plain labels there is instead a table of tokens by label. The tables of confusions
+    follow: a row for each gold label and a column for each predicted one, or, if that gets too wide, a
+    list of the most frequent errors.
+
+    A dash stands for an undefined number: the precision of a label that is never predicted, the recall
+    of one that is never gold, the F1 of one that is neither, and the mean of such numbers only.
+
+    Args:
+        metrics: As from `TagMetrics`, with or without its confusions, or from `MultiLabelMetrics`. Other
+            metrics are not shown. Missing ones are left out.
+
+    Example:
+        >>> metrics = {"precision-LOC": 0.75, "recall-LOC": 0.5, "f1-measure-LOC": 0.6}
+        >>> print(format_metrics({**metrics, "num-gold-LOC": 6, "confusion-LOC>LOC": 3}))
+             precision  recall      F1  gold
+        LOC     0.7500  0.5000  0.6000     6
+        <BLANKLINE>
+        spans: gold > predicted  LOC  boundary  both  missed
+        LOC                        3         .     .       .
+        boundary                   .         .     .       .
+        both                       .         .     .       .
+        spurious                   .         .     .       .
+    """
+    return "\n\n".join(_align(rows) for rows in metrics_tables(metrics))
+
+
+def metrics_tables(metrics: Mapping[str, float]) -> List[List[List[str]]]:
+    """Returns the tables of `format_metrics` as rows of cells. The first row is the header."""
+    names, token_names = _names(metrics, ""), _names(metrics, "token-")
+    labels = [name for name in names or token_names if name not in AVERAGES]
+    averages = [name for name in token_names if name in AVERAGES]
+    classes = [*labels, NO_LABEL]
+    tables = [
+        _label_table(metrics, "", names, title="spans" if token_names else ""),
+        _label_table(metrics, "token-", averages if names else token_names, title="tokens"),
+        _confusion_table(
+            metrics, "", [*labels, *ERRORS_OF_PREDICTED], [*labels, *ERRORS_OF_GOLD], what="spans"
+        ),
+        _confusion_table(metrics, "token-", classes, classes, what="tokens"),
+    ]
+    return [rows for rows in tables if len(rows) > 1]
+
+
+def _names(metrics: Mapping[str, float], prefix: str) -> List[str]:
+    stem = f"{prefix}{MEASURES[0]}-"
+    return [name[len(stem) :] for name in metrics if name.startswith(stem)]
+
+
+def _label_table(
+    metrics: Mapping[str, float], prefix: str, names: Sequence[str], title: str
+) -> List[List[str]]:
+    return [
+        [title, "precision", "recall", "F1", "gold"],
+        *(
+            [
+                name,
+                *(_number(metrics, prefix, measure, name) for measure in MEASURES),
+                str(metrics.get(f"{prefix}num-gold-{name}", "")),
+            ]
+            for name in names
+        ),
+    ]
+
+
+def _number(metrics: Mapping[str, float], prefix: str, measure: str, name: str) -> str:
+    """Returns a measure as text; a dash if the counts say that it is undefined."""
+    counted = "overall" if name == "macro" else name
+    counts = [metrics.get(f"{prefix}{count}-{counted}") for count in _DENOMINATORS[measure]]
+    # Files of older versions lack the numbers of predictions.
+    is_undefined = all(count == 0 for count in counts)
+    return "-" if is_undefined else f"{metrics[f'{prefix}{measure}-{name}']:.4f}"
+
+
+def _confusion_table(
+    metrics: Mapping[str, float], prefix: str, rows: List[str], columns: List[str], what: str
+) -> List[List[str]]:
+    """Returns the table, or the most frequent errors; no row if there are no confusions."""
+    numbers = {
+        (row, column): int(metrics.get(f"{prefix}confusion-{row}>{column}", 0))
+        for row in rows
+        for column in columns
+    }
+    if not any(numbers.values()):
+        return []
+    table = [
+        [f"{what}: gold > predicted", *columns],
+        *([row, *(str(numbers[row, column] or ".") for column in columns)] for row in rows),
+    ]
+    if len(_align(table).splitlines()[0]) <= MAX_WIDTH:
+        return table
+    errors = [(n, *cell) for cell, n in numbers.items() if n and cell[0] != cell[1]]
+    errors.sort(key=lambda error: -error[0])
+    return [
+        [f"{what}: gold", "predicted", "number"],
+        *([row, column, str(number)] for number, row, column in errors[:MAX_ERRORS]),
+    ]
+
+
+def _align(rows: Sequence[Sequence[str]]) -> str:
+    """Returns lines with the first column to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join(
+        "  ".join(
+            [first.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(others, widths[1:]))]
+        ).rstrip()
+        for first, *others in rows
+    )

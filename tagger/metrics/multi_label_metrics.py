@@ -1,0 +1,169 @@
+"""Metrics of items that may have several labels, as an AllenNLP metric."""
+
+from typing import Dict, List, Optional
+
+import numpy as np
+import torch
+from allennlp.data import Vocabulary
+from allennlp.nn.util import dist_reduce_sum
+from allennlp.training.metrics import Metric
+
+from tagger.metrics.auc import NUM_BINS, area_under_curve, count_probabilities
+from tagger.metrics.label_metrics import MEASURES, mean_of_defined, metrics_by_label
+from tagger.renamed import register_renamed
+from tagger.vocabulary import tags_in_order
+
+
+@Metric.register("multi_label_metrics")
+class MultiLabelMetrics(Metric):
+    """Precision, recall, F1 and AUC of labels; an item may have several labels, or none.
+
+    Items are tokens or whole texts. Only counts are kept, so batches may be of any size and a corpus of
+    any length. The AUC is computed from log-odds in bins of 1/64.
+
+    Args:
+        vocabulary: Holds the labels.
+        label_namespace: The vocabulary's namespace of the labels.
+        least_head_count: Labels with at least this many training items are the group `head`.
+        most_tail_count: Labels with at most this many training items are the group `tail`; labels in
+            between are the group `medium`. The groups need `label_counts`. The defaults are those of
+            Huang et al. 2021.
+        label_counts: How many training items have each label; may be set later.
+
+    Raises:
+        ConfigurationError: If the vocabulary has no labels.
+    """
+
+    supports_distributed = True
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        label_namespace: str = "labels",
+        least_head_count: int = 35,
+        most_tail_count: int = 8,
+        label_counts: Optional[List[int]] = None,
+    ) -> None:
+        self._labels = tags_in_order(vocabulary, label_namespace)
+        self._least_head_count = least_head_count
+        self._most_tail_count = most_tail_count
+        self.label_counts = label_counts
+        self.reset()
+
+    def __call__(
+        self,
+        predictions: torch.Tensor,
+        gold_labels: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+        probabilities: Optional[torch.Tensor] = None,
+    ) -> None:
+        """Counts the labels of a batch.
+
+        Args:
+            predictions: (..., C) bool, or 1 and 0: which labels are predicted.
+            gold_labels: (..., C), 1 if the item has the label, 0 if it does not, -1 if that is unknown.
+                An unknown one does not count, whatever is predicted.
+            mask: (...) bool, which items are real; all by default.
+            probabilities: (..., C), the labels' probabilities, for the AUC. Give them for every batch
+                or for none.
+
+        Raises:
+            ValueError: If the shapes do not fit.
+        """
+        num_labels = len(self._labels)
+        if mask is None:
+            mask = torch.ones_like(gold_labels[..., 0], dtype=torch.bool)
+        if (
+            not predictions.shape == gold_labels.shape == (*mask.shape, num_labels)
+            or probabilities is not None
+            and probabilities.shape != predictions.shape
+        ):
+            raise ValueError(
+                f"`predictions`, `gold_labels` and `probabilities` must have one shape (..., C), C = "
+                f"{num_labels}, and `mask` the shape (...); got {tuple(predictions.shape)}, "
+                f"{tuple(gold_labels.shape)} and {tuple(mask.shape)}"
+            )
+        # (N, C)
+        gold = gold_labels[mask].cpu()
+        is_known = gold >= 0
+        is_gold = gold > 0
+        is_predicted = (predictions[mask].cpu() > 0) & is_known
+        counted = (is_predicted & is_gold, is_predicted, is_gold, is_known)
+        self._counts += torch.stack([each.sum(0) for each in counted])
+        if probabilities is not None:
+            of_items = probabilities.detach()[mask].cpu()
+            self._histograms += count_probabilities(of_items, gold, is_known)
+
+    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+        """Returns the metrics of everything since the last reset, over all workers.
+
+        Under `distributed` every worker must call this equally often, as AllenNLP's trainer does.
+
+        Returns:
+            `precision-A`, `recall-A`, `f1-measure-A`, `num-gold-A` and `num-predicted-A` for each label;
+            with the suffix `-overall` those of all labels together (micro average); `-macro`, the means
+            over labels; `-head`, `-medium` and `-tail`, the means over the labels of a group and the
+            group's numbers, if training counts are known. `hamming-loss` is the share of known labels
+            that are wrong, `num-labels-found` the number of labels with an F1 above 0.
+
+            The precision of a label that is never predicted is undefined, as is the recall of one that
+            is never gold and the F1 of one that is neither. Means leave them out. A number that is
+            undefined, or the mean of none, is 0; the numbers of gold and of predicted items tell it
+            from a real 0.
+
+            Only at a reset, because they are expensive, and only given probabilities: `auc-A` for each
+            label that has positives and negatives, and their mean `auc-macro`.
+        """
+        counts = dist_reduce_sum(self._counts).cpu().numpy()
+        true_positives, num_predicted, num_gold, num_known = counts.sum(1).tolist()
+        num_wrong = num_predicted + num_gold - 2 * true_positives
+        metrics = {
+            **metrics_by_label(self._labels, counts[:3], mean_of_defined),
+            **self._metrics_of_groups(counts[:3]),
+            "hamming-loss": num_wrong / max(num_known, 1),
+            "num-labels-found": int(np.count_nonzero(counts[0])),
+        }
+        if reset:
+            metrics.update(self._areas())
+            self.reset()
+        return metrics
+
+    def reset(self) -> None:
+        # True positives, predicted, gold, known.
+        self._counts = torch.zeros(4, len(self._labels), dtype=torch.long)
+        self._histograms = torch.zeros(2, len(self._labels), NUM_BINS, dtype=torch.long)
+
+    def _metrics_of_groups(self, counts: np.ndarray) -> Dict[str, float]:
+        if self.label_counts is None:
+            return {}
+        of_training = np.asarray(self.label_counts)
+        is_head = of_training >= self._least_head_count
+        is_tail = of_training <= self._most_tail_count
+        groups = {"head": is_head, "medium": ~is_head & ~is_tail, "tail": is_tail}
+        metrics: Dict[str, float] = {}
+        for name, is_member in groups.items():
+            of_group = counts[:, is_member]
+            metrics.update(
+                (f"{measure}-{name}", value)
+                for measure, value in zip(MEASURES, mean_of_defined(of_group))
+            )
+            _, metrics[f"num-predicted-{name}"], metrics[f"num-gold-{name}"] = of_group.sum(
+                axis=1
+            ).tolist()
+        return metrics
+
+    def _areas(self) -> Dict[str, float]:
+        histograms = dist_reduce_sum(self._histograms).cpu()
+        if not histograms.any():
+            return {}
+        areas = area_under_curve(histograms)
+        is_defined = ~areas.isnan()
+        by_label = {
+            f"auc-{label}": float(area)
+            for label, area in zip(self._labels, areas)
+            if not area.isnan()
+        }
+        return {**by_label, "auc-macro": float(areas[is_defined].mean()) if by_label else 0.0}
+
+
+register_renamed(Metric, old="multi_label_scores", new="multi_label_metrics")

@@ -1,0 +1,194 @@
+"""Metrics of taggers, as an AllenNLP metric."""
+
+from typing import Dict, List, Optional
+
+import numpy as np
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.nn.util import dist_reduce_sum
+from allennlp.training.metrics import Metric
+
+from tagger.metrics.label_metrics import counts_of_confusions, metrics_by_label, named_confusions
+from tagger.metrics.token_confusions import NO_LABEL, count_token_confusions
+from tagger.renamed import register_renamed
+from tagger.spans.finding import (
+    UNKNOWN,
+    certain_tags,
+    lay_end_to_end,
+    tag_tables,
+    tags_of_certain_labels,
+)
+from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED, count_span_confusions
+from tagger.vocabulary import tags_in_order
+
+
+@Metric.register("tag_metrics")
+class TagMetrics(Metric):
+    """Precision, recall and F1 of spans and of tokens: for each label, for all labels, and their mean.
+
+    A predicted span is right if a gold span has the same label, start and end. Illegal sequences are
+    read as conlleval and seqeval read them. A token is right if its tag has the same label as its gold
+    tag, whatever the prefixes; `O` is no label. Only counts are kept, so batches may be of any size and
+    a corpus of any length.
+
+    Args:
+        vocabulary: Holds the tags.
+        label_namespace: The vocabulary's namespace of the tags.
+        encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES or IOBES. `None` for plain labels, such
+            as parts of speech: then there are metrics of tokens only, and each tag is its own label.
+        strict: Whether spans with an illegal tag, such as an `I-PER` that nothing opened, are left out
+            (seqeval's `mode="strict"`) or count (conlleval, and seqeval's default).
+        ignore_labels: Labels whose spans never count and whose tokens count as `O`.
+
+    Raises:
+        ConfigurationError: If the vocabulary has no tags, they do not fit `encoding`, `ignore_labels`
+            names no label of theirs, or `strict` is used with IOB1, in which no span is illegal, or with
+            plain labels.
+    """
+
+    supports_distributed = True
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        label_namespace: str = "labels",
+        encoding: Optional[str] = "BIO",
+        strict: bool = False,
+        ignore_labels: Optional[List[str]] = None,
+    ) -> None:
+        tags = tags_in_order(vocabulary, label_namespace)
+        try:
+            self._tables = tag_tables(tags, encoding, strict, ignore_labels)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"metrics of the tags in the vocabulary's namespace `{label_namespace}`: {error}"
+            ) from error
+        self._num_tags = len(tags)
+        self._has_spans = encoding is not None
+        self.reset()
+
+    def __call__(
+        self,
+        predictions: torch.Tensor,
+        gold_tags: torch.Tensor,
+        mask: Optional[torch.Tensor] = None,
+    ) -> None:
+        """Counts the spans and the tokens of a batch.
+
+        A span, predicted or gold, does not count if it contains a token with an unknown gold tag or lies
+        right beside one. A token whose possible tags have one label counts as a token.
+
+        Args:
+            predictions: (B, T) int64, indices of predicted tags.
+            gold_tags: (B, T) int64, indices of gold tags, -1 where the tag is unknown; or (B, T, K)
+                bool, the set of tags that each token may have.
+            mask: (B, T) bool, which tokens are real; all by default. The others may hold anything.
+
+        Raises:
+            ValueError: If the shapes differ, or a real token has an index that belongs to no tag.
+        """
+        if mask is None:
+            mask = torch.ones(gold_tags.shape[:2], dtype=torch.bool, device=gold_tags.device)
+        are_sets = gold_tags.dtype == torch.bool
+        gold_shape = (*predictions.shape, self._num_tags) if are_sets else predictions.shape
+        if not (predictions.shape == mask.shape and gold_tags.shape == gold_shape):
+            raise ValueError(
+                "`predictions`, `gold_tags` and `mask` must have one shape (B, T), or `gold_tags` must "
+                f"be bool of shape (B, T, {self._num_tags}); got {tuple(predictions.shape)}, "
+                f"{gold_tags.dtype} of shape {tuple(gold_tags.shape)} and {tuple(mask.shape)}; pass tag "
+                "indices, not scores"
+            )
+        predicted, gold, is_real = (
+            tensor.detach().cpu().numpy() for tensor in (predictions, gold_tags, mask)
+        )
+        gold_of_spans, gold_of_tokens = (
+            certain_tags(gold),
+            tags_of_certain_labels(self._tables, gold),
+        )
+        self._check_indices("predictions", predicted[is_real], lowest=0)
+        self._check_indices("gold_tags", gold_of_spans[is_real], lowest=UNKNOWN)
+        predicted, gold_of_spans, gold_of_tokens = (
+            lay_end_to_end(tags, is_real, outside=self._num_tags)
+            for tags in (predicted, gold_of_spans, gold_of_tokens)
+        )
+        self._token_confusions += count_token_confusions(self._tables, predicted, gold_of_tokens)
+        if self._has_spans:
+            self._span_confusions += count_span_confusions(self._tables, predicted, gold_of_spans)
+
+    def get_metric(self, reset: bool = False) -> Dict[str, float]:
+        """Returns the metrics of everything since the last reset, over all workers.
+
+        Under `distributed` every worker must call this equally often, as AllenNLP's trainer does. The
+        numbers of batches that the workers have seen may differ, and may be 0.
+
+        Returns:
+            For spans: `precision-PER`, `recall-PER`, `f1-measure-PER`, `num-gold-PER` and
+            `num-predicted-PER` for each label; with the suffix `-overall` those of all labels together
+            (micro average), and `-macro`, the means over the labels that are gold or predicted
+            somewhere. The same for tokens: `token-precision-PER` and so on. For plain labels, only those
+            of tokens, and `accuracy`, the share of right tokens.
+
+            The precision of a label that is never predicted is undefined, and so is the recall of one
+            that is never gold. Here, and in the means, it is 0 as in seqeval; the numbers of gold and of
+            predicted spans tell it from a real 0.
+        """
+        labels = self._tables.labels
+        tokens = _of_all_workers(self._token_confusions)
+        metrics: Dict[str, float] = {}
+        if self._has_spans:
+            spans = _of_all_workers(self._span_confusions)
+            metrics = metrics_by_label(labels, counts_of_confusions(spans, len(labels)))
+        else:
+            metrics["accuracy"] = float(tokens.trace() / max(tokens.sum(), 1))
+        of_tokens = metrics_by_label(labels, counts_of_confusions(tokens, len(labels)))
+        metrics.update((f"token-{name}", value) for name, value in of_tokens.items())
+        if reset:
+            self.reset()
+        return metrics
+
+    def get_confusions(self) -> Dict[str, int]:
+        """Returns how often which label was taken for which since the last reset, over all workers.
+
+        As for `get_metric`, all workers must call this, or none. The confusions are not part of
+        `get_metric` because there may be hundreds, which the trainer would print at every epoch.
+
+        Returns:
+            `confusion-LOC>PER`, the number of gold spans `LOC` that are predicted as `PER`, and
+            `token-confusion-LOC>O` for tokens, if they are above 0. If boundaries are wrong,
+            `confusion-LOC>boundary`, `>both` and `>missed` count gold spans, and
+            `confusion-boundary>PER`, `both>` and `spurious>` predicted ones: see
+            `tagger.spans.matching.count_span_confusions`.
+        """
+        labels = self._tables.labels
+        classes = [*labels, NO_LABEL]
+        tokens = named_confusions(_of_all_workers(self._token_confusions), classes, classes)
+        confusions = {f"token-confusion-{name}": number for name, number in tokens}
+        if self._has_spans:
+            spans = named_confusions(
+                _of_all_workers(self._span_confusions),
+                rows=[*labels, *ERRORS_OF_PREDICTED],
+                columns=[*labels, *ERRORS_OF_GOLD],
+            )
+            confusions.update((f"confusion-{name}", number) for name, number in spans)
+        return confusions
+
+    def reset(self) -> None:
+        num_labels = len(self._tables.labels)
+        self._token_confusions = np.zeros((num_labels + 1,) * 2, dtype=np.int64)
+        self._span_confusions = np.zeros((num_labels + len(ERRORS_OF_GOLD),) * 2, dtype=np.int64)
+
+    def _check_indices(self, name: str, indices: np.ndarray, lowest: int) -> None:
+        if indices.size and not lowest <= indices.min() <= indices.max() < self._num_tags:
+            wrong = indices[(indices < lowest) | (indices >= self._num_tags)][0]
+            raise ValueError(
+                f"`{name}` holds {wrong} at a token that the mask keeps, expected tag indices from "
+                f"{lowest} to {self._num_tags - 1}; check that they are made with this vocabulary"
+            )
+
+
+def _of_all_workers(counts: np.ndarray) -> np.ndarray:
+    return dist_reduce_sum(torch.from_numpy(counts)).cpu().numpy()
+
+
+register_renamed(Metric, old="tag_scores", new="tag_metrics")

@@ -1,0 +1,70 @@
+"""The base of models that show tables of their metrics."""
+
+from typing import Dict, List
+
+from allennlp.models import Model
+
+from tagger.metrics import format_metrics, progress_metrics
+from tagger_compat.console import show_last
+
+
+class MeasuredModel(Model):
+    """A model that shows tables of its metrics at the end of `allennlp evaluate`.
+
+    A trainer asks for metrics after every epoch; its callback `show_metrics` shows those of the best
+    epoch when training ends, and says by `is_in_training` when the model itself is to show none.
+
+    Attributes:
+        training_metrics: Whether training steps compute metrics.
+        is_in_training: Whether a trainer is at work, so that metrics are those of one of many epochs.
+        confusions: The confusions of the last evaluation or validation, by the names of
+            `TagMetrics.get_confusions`.
+    """
+
+    training_metrics: bool = False
+    is_in_training: bool = False
+    confusions: Dict[str, int] = {}  # noqa: RUF012  (replaced, never written to)
+
+    def get_all_metrics(self, reset: bool) -> Dict[str, float]:
+        """Returns all metrics since the last reset, but no confusions.
+
+        Args:
+            reset: Whether to reset what the metrics count.
+        """
+        raise NotImplementedError
+
+    def get_confusions(self) -> Dict[str, int]:
+        """Returns how often each label was predicted as each other since the last reset, if counted."""
+        return {}
+
+    def get_tables(self) -> List[str]:
+        """Returns further tables since the last reset, to show below that of the metrics."""
+        return []
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        """Returns the metrics since the last reset; none in training steps that compute none.
+
+        Args:
+            reset: Whether a pass over the data has ended. Before that, only the few metrics are returned
+                that fit on the trainer's progress bar.
+
+        Returns:
+            Metrics such as precision, recall and F1 by label. An evaluation's metrics include the
+            confusions. A trainer does not get them, because it would print hundreds of numbers.
+        """
+        if self.training:
+            self.is_in_training = True
+            if not self.training_metrics:
+                return {}
+        if not reset:
+            return progress_metrics(self.get_all_metrics(reset))
+        confusions, tables = self.get_confusions(), self.get_tables()
+        metrics = self.get_all_metrics(reset)
+        if self.training:
+            return metrics
+        self.confusions = confusions
+        if self.is_in_training:
+            return metrics
+        metrics.update(confusions)
+        show_last("Metrics", "\n\n".join([format_metrics(metrics), *tables]))
+        return metrics

@@ -1,0 +1,131 @@
+"""Tags to spans and back, and from one encoding to another.
+
+See `tagger.spans.encodings` for what a tag and a span are.
+"""
+
+from typing import List, Sequence
+
+from tagger.spans.encodings import Span, join_tag, refuse_iob1, rules_of, split_tag
+
+
+def tags_to_spans(tags: Sequence[str], encoding: str) -> List[Span]:
+    """Returns the spans that a sequence of tags spells, in order.
+
+    Illegal sequences are read as conlleval and seqeval read them: a tag that cannot continue the span
+    before it opens a new one. So every tag except `O` is part of a span.
+
+    Raises:
+        ValueError: If a tag is not one of this encoding.
+
+    Example:
+        >>> tags_to_spans(["B-PER", "I-PER", "O", "B-LOC"], "BIO")
+        [('PER', (0, 1)), ('LOC', (3, 3))]
+        >>> tags_to_spans(["O", "I-PER", "I-LOC"], "BIO")
+        [('PER', (1, 1)), ('LOC', (2, 2))]
+    """
+    rules = rules_of(encoding)
+    spans: List[Span] = []
+    extensible_label = None
+    for position, tag in enumerate(tags):
+        prefix, label = split_tag(tag, encoding)
+        if label is not None:
+            continues = prefix not in rules.opening and label == extensible_label
+            start = spans.pop()[1][0] if continues else position
+            spans.append((label, (start, position)))
+        extensible_label = label if prefix in rules.extensible else None
+    return spans
+
+
+def spans_to_tags(spans: Sequence[Span], num_tokens: int, encoding: str) -> List[str]:
+    """Returns the tags that spell `spans`, which may be in any order. The tags are always legal.
+
+    Raises:
+        ValueError: If spans overlap, or a span does not lie within the `num_tokens` tokens.
+
+    Example:
+        >>> spans_to_tags([("PER", (0, 1)), ("PER", (2, 2))], 4, "BIOUL")
+        ['B-PER', 'L-PER', 'U-PER', 'O']
+        >>> spans_to_tags([("PER", (0, 1)), ("PER", (2, 2))], 4, "IOB1")
+        ['I-PER', 'I-PER', 'B-PER', 'O']
+    """
+    first, inside, last, only = list(rules_of(encoding).places)
+    tags = ["O"] * num_tokens
+    previous_label, previous_end = "", -2  # not beside the first token
+    for label, (start, end) in sorted(spans, key=lambda span: span[1]):
+        if not 0 <= start <= end < num_tokens:
+            raise ValueError(
+                f"`spans` holds {label!r} at ({start}, {end}), expected an inclusive range within "
+                f"{num_tokens} tokens"
+            )
+        if start <= previous_end:
+            raise ValueError(
+                f"`spans` holds {label!r} at ({start}, {end}), which overlaps {previous_label!r} "
+                "before it; a token has one tag, so leave one of the two out"
+            )
+        prefixes = first + inside * (end - start - 1) + last if end > start else only
+        if encoding == "IOB1" and (label, start - 1) == (previous_label, previous_end):
+            prefixes = "B" + prefixes[1:]
+        tags[start : end + 1] = [join_tag(prefix, label) for prefix in prefixes]
+        previous_label, previous_end = label, end
+    return tags
+
+
+def tags_of_span(
+    span: Span, num_tokens: int, tags: Sequence[str], encoding: str
+) -> List[List[bool]]:
+    """Returns the sets of tags that spell a span, whatever the other tags of its sequence are.
+
+    A tagger's probability of the span is the probability that its tokens have tags in these sets: see
+    `tagger.linear_chain.span_log_probabilities`.
+
+    Args:
+        span: The span.
+        num_tokens: The number of tokens of its sequence.
+        tags: All tags, in the order of their indices.
+        encoding: Their encoding. It must not be IOB1, in which the first tag of a span depends on the
+            tag before.
+
+    Returns:
+        A row for each token of the span and for the token after it, if there is one: for each tag,
+        whether the token may have it. The token after the span must not continue it.
+
+    Raises:
+        ValueError: If the span does not fit the sequence, or the encoding is IOB1.
+
+    Example:
+        >>> tags_of_span(("X", (1, 1)), 3, ["O", "B-X", "I-X"], "BIO")
+        [[False, True, False], [True, True, False]]
+    """
+    label, (start, end) = span
+    refuse_iob1(encoding)
+    if not 0 <= start <= end < num_tokens:
+        raise ValueError(
+            f"`span` is {span}, expected a start and an inclusive end within {num_tokens} tokens"
+        )
+    split = [split_tag(tag, encoding) for tag in tags]
+    spelling = spans_to_tags([(label, (0, end - start))], end - start + 1, encoding)
+    allowed = [[tag == spelt for tag in tags] for spelt in spelling]
+    if end + 1 < num_tokens:
+        bound = rules_of(encoding).bound
+        allowed.append([not (prefix in bound and other == label) for prefix, other in split])
+    return allowed
+
+
+def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
+    """Spells the spans of `tags` in another encoding; for unknown tags, see `possible_tags`.
+
+    If both encodings are the same, illegal sequences become legal ones with the same spans.
+
+    Args:
+        tags: The tags of one sentence.
+        source: The encoding of `tags`, one of `ENCODINGS`.
+        target: The encoding to return.
+
+    Raises:
+        ValueError: If a tag is not one of encoding `source`.
+
+    Example:
+        >>> convert_tags(["I-PER", "I-PER", "B-PER", "O"], "IOB1", "BIO")
+        ['B-PER', 'I-PER', 'B-PER', 'O']
+    """
+    return spans_to_tags(tags_to_spans(tags, source), len(tags), target)

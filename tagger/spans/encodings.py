@@ -1,0 +1,184 @@
+"""The encodings of spans as tags: BIO, IOB1, BIOUL, BMES and IOBES.
+
+A *tag* is `O`, or a prefix, a hyphen and a label: `B-PER`. The label may contain hyphens. If spans have
+no label, their tags are bare prefixes and the label is the empty string. A *span* is
+`(label, (start, end))`: `start` and `end` are token positions and `end` is **inclusive**, as in
+AllenNLP.
+
+| encoding | first | inside | last | only token of a span                                 |
+|----------|-------|--------|------|------------------------------------------------------|
+| BIO      | B     | I      | I    | B                                                    |
+| IOB1     | I     | I      | I    | I, but the first is B right after a span of its label |
+| BIOUL    | B     | I      | L    | U                                                    |
+| BMES     | B     | M      | E    | S                                                    |
+| IOBES    | B     | I      | E    | S                                                    |
+
+IOBES is BIOUL with other letters.
+"""
+
+from functools import lru_cache
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+Span = Tuple[str, Tuple[int, int]]
+
+
+class Rules(NamedTuple):
+    """The prefixes of an encoding, by what they mean. Each string is a set, except `places`.
+
+    Attributes:
+        places: The prefix of the first, an inside, the last and the only token of a span.
+        opening: Prefixes that always open a span.
+        extensible: Prefixes after which the span may go on at the next token.
+        bound: Prefixes that are legal only right after an extensible one of the same label.
+        unfinished: Prefixes that are legal only right before a bound one.
+    """
+
+    places: str
+    opening: str
+    extensible: str
+    bound: str
+    unfinished: str
+
+
+_RULES: Dict[str, Rules] = {
+    "BIO": Rules("BIIB", opening="B", extensible="BI", bound="I", unfinished=""),
+    "IOB1": Rules("IIII", opening="B", extensible="BI", bound="B", unfinished=""),
+    "BIOUL": Rules("BILU", opening="BU", extensible="BI", bound="IL", unfinished="BI"),
+    "BMES": Rules("BMES", opening="BS", extensible="BM", bound="ME", unfinished="BM"),
+    "IOBES": Rules("BIES", opening="BS", extensible="BI", bound="IE", unfinished="BI"),
+}
+
+#: If tags fit several encodings, messages name the first of them.
+ENCODINGS = tuple(_RULES)
+
+
+def rules_of(encoding: str) -> Rules:
+    """Returns the rules of an encoding.
+
+    Raises:
+        ValueError: If there is no such encoding.
+    """
+    if encoding not in _RULES:
+        raise ValueError(f"`encoding` is {encoding!r}, expected one of {', '.join(ENCODINGS)}")
+    return _RULES[encoding]
+
+
+@lru_cache(maxsize=4096)
+def split_tag(tag: str, encoding: Optional[str] = None) -> Tuple[str, Optional[str]]:
+    """Splits a tag into its prefix and its label.
+
+    Args:
+        tag: The tag.
+        encoding: The tag's encoding; by default it may be any of `ENCODINGS`.
+
+    Raises:
+        ValueError: If `tag` is neither `O` nor a prefix of this encoding with a label.
+
+    Example:
+        >>> split_tag("B-PER"), split_tag("I-GPE-COUNTRY"), split_tag("B"), split_tag("O")
+        (('B', 'PER'), ('I', 'GPE-COUNTRY'), ('B', ''), ('O', None))
+    """
+    rules = None if encoding is None else rules_of(encoding)
+    if tag == "O":
+        return "O", None
+    prefix, hyphen, label = tag.partition("-")
+    if prefix not in tuple("BILUMES") or bool(hyphen) != bool(label):
+        raise ValueError(
+            f"`tag` is {tag!r}, expected `O`, or a prefix of {', '.join(ENCODINGS)} and a label "
+            "(`B-PER`); plain labels, which mark no spans, cannot be split"
+        )
+    if rules is not None and prefix not in rules.places + rules.opening:
+        raise ValueError(
+            f"`tags` holds {tag!r}, which is no {encoding} tag; name the encoding that they have"
+        )
+    return prefix, label
+
+
+def join_tag(prefix: str, label: str) -> str:
+    """Returns the tag of a prefix other than `O` and a label."""
+    return f"{prefix}-{label}" if label else prefix
+
+
+def infer_encoding(tags: Iterable[str]) -> Optional[str]:
+    """Returns the encoding that a set of tags belongs to, `None` if they are plain labels.
+
+    The answer is never IOB1, because its tags are also those of BIO. Tags that fit BMES and IOBES, which
+    have no inside of a span, are BMES.
+
+    Example:
+        >>> infer_encoding(["O", "B-PER", "L-PER"]), infer_encoding(["NOUN", "VERB"])
+        ('BIOUL', None)
+    """
+    tags = list(tags)
+    for encoding in ENCODINGS:
+        try:
+            for tag in tags:
+                split_tag(tag, encoding)
+        except ValueError:
+            continue
+        return encoding
+    return None
+
+
+def labels_of_tags(tags: Sequence[str]) -> List[Optional[str]]:
+    """Returns the label of each tag, `None` for `O`. Plain labels are their own labels.
+
+    Example:
+        >>> labels_of_tags(["O", "B-PER", "I-PER"]), labels_of_tags(["NOUN", "VERB"])
+        ([None, 'PER', 'PER'], ['NOUN', 'VERB'])
+    """
+    if infer_encoding(tags) is None:
+        return [None if tag == "O" else tag for tag in tags]
+    return [split_tag(tag)[1] for tag in tags]
+
+
+def labels_opened(tags: Sequence[str], encoding: Optional[str]) -> List[Optional[str]]:
+    """Returns the label of each tag that always opens a span, `None` for the other tags.
+
+    A legal sequence has one such tag for each span. Plain labels are their own labels.
+
+    Args:
+        tags: All tags, in the order of their indices.
+        encoding: Their encoding, `None` for plain labels. It must not be IOB1, in which the first tag of
+            a span depends on the tag before.
+
+    Raises:
+        ValueError: If a tag is not one of this encoding, or the encoding is IOB1.
+
+    Example:
+        >>> labels_opened(["O", "B-PER", "I-PER", "L-PER", "U-PER"], "BIOUL")
+        [None, 'PER', None, None, 'PER']
+    """
+    if encoding is None:
+        return labels_of_tags(tags)
+    refuse_iob1(encoding)
+    split = [split_tag(tag, encoding) for tag in tags]
+    return [label if prefix in rules_of(encoding).opening else None for prefix, label in split]
+
+
+def refuse_iob1(encoding: str) -> None:
+    """Raises a `ValueError` if the encoding is IOB1."""
+    if encoding == "IOB1":
+        raise ValueError("`encoding` is IOB1, where a span's first tag depends on others; use BIO")
+
+
+def complete_tags(tags: Iterable[str], encoding: str) -> List[str]:
+    """Returns `tags`, followed by the other tags that their labels can have, sorted.
+
+    Raises:
+        ValueError: If a tag is not one of this encoding.
+
+    Example:
+        >>> complete_tags(["B-PER", "L-PER"], "BIOUL")
+        ['B-PER', 'L-PER', 'I-PER', 'O', 'U-PER']
+    """
+    rules = rules_of(encoding)
+    tags = list(tags)
+    labels = {split_tag(tag, encoding)[1] for tag in tags}
+    possible = {
+        join_tag(prefix, label)
+        for prefix in rules.places + rules.opening
+        for label in labels
+        if label is not None
+    }
+    return tags + sorted(possible.union("O").difference(tags))

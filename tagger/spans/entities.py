@@ -1,0 +1,107 @@
+"""The entities that predicted tags spell, and the probability of each."""
+
+from functools import lru_cache
+from typing import List, NamedTuple, Sequence
+
+import numpy as np
+import torch
+
+from tagger.linear_chain import ChainScores, span_log_probabilities
+from tagger.spans.conversion import tags_of_span
+from tagger.spans.encodings import split_tag
+from tagger.spans.finding import find_spans, lay_end_to_end, rows_and_tokens, tag_tables
+
+
+class Entities(NamedTuple):
+    """N entities of a batch, in the order of its rows and tokens.
+
+    Attributes:
+        labels: (N,) int64, indices of labels.
+        rows: (N,) int64, the row of each entity's sequence.
+        firsts: (N,) int64, positions of first tokens.
+        lasts: (N,) int64, positions of last tokens, inclusive.
+    """
+
+    labels: np.ndarray
+    rows: np.ndarray
+    firsts: np.ndarray
+    lasts: np.ndarray
+
+
+class EntityFinder:
+    """Finds the entities in tags, and their probabilities under a linear chain.
+
+    Args:
+        tags: All tags, in the order of their indices.
+        tag_encoding: How the tags spell spans; not IOB1.
+
+    Attributes:
+        labels: The label of each index; `_` stands for spans without a label.
+
+    Raises:
+        ValueError: If a tag is not one of this encoding.
+    """
+
+    def __init__(self, tags: Sequence[str], tag_encoding: str) -> None:
+        self._tags = list(tags)
+        self._tag_encoding = tag_encoding
+        self._tables = tag_tables(tags, tag_encoding)
+        self.labels: List[str] = self._tables.labels
+        self._sets_of_kind = lru_cache(maxsize=4096)(self._sets_of)
+
+    def __call__(self, tags: torch.Tensor, mask: torch.Tensor) -> Entities:
+        """Finds the entities that tags, (B, T), spell where the mask, (B, T), is true.
+
+        Illegal sequences are read by the rules of `tagger.spans.tags_to_spans`.
+        """
+        flat = lay_end_to_end(tags.cpu().numpy(), mask.cpu().numpy(), len(self._tags))
+        spans = find_spans(self._tables, flat)
+        rows, firsts = rows_and_tokens(spans.starts, mask.size(1))
+        return Entities(spans.labels, rows, firsts, firsts + spans.ends - spans.starts)
+
+    def probabilities(
+        self, scores: ChainScores, entities: Entities, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """Returns the exact probability of each entity: that it consists of these tokens and no others.
+
+        This is the sum of the probabilities of all legal sequences that contain the entity, computed as
+        in `tagger.linear_chain.span_log_probabilities` for all entities at once. If the tags spell an
+        entity illegally, such as by an `I-PER` that nothing opened, its probability is that of the
+        legal spelling.
+
+        Args:
+            scores: Of the batch.
+            entities: The entities found in it.
+            mask: (B, T) bool, right-padded.
+
+        Returns:
+            (N,), differentiable.
+        """
+        lengths = mask.sum(1).cpu().numpy()
+        # The token after the last decides whether the entity ends there.
+        ends = np.minimum(entities.lasts + 1, lengths[entities.rows] - 1)
+        is_followed = ends > entities.lasts
+        kinds, kind_of = np.unique(
+            np.stack([entities.labels, entities.lasts - entities.firsts, is_followed], axis=1),
+            axis=0,
+            return_inverse=True,
+        )
+        sets = [self._sets_of_kind(*kind) for kind in kinds.tolist()]
+        # (kinds, W, K), padded to the longest
+        allowed = np.zeros((len(sets), max(map(len, sets), default=1), len(self._tags)), dtype=bool)
+        for row, each in zip(allowed, sets):
+            row[: len(each)] = each
+        spans = np.stack([entities.rows, entities.firsts, ends], axis=1)
+        device = scores.emissions.device
+        return span_log_probabilities(
+            scores,
+            torch.from_numpy(spans).to(device),
+            torch.from_numpy(allowed[kind_of.reshape(-1)]).to(device),
+            mask,
+        ).exp()
+
+    def _sets_of(self, label: int, offset: int, is_followed: int) -> List[List[bool]]:
+        """Returns the sets of tags that spell a span whose last token is `offset` after its first."""
+        tag = self._tags[self._tables.label_of.tolist().index(label)]
+        span = split_tag(tag)[1] or "", (0, offset)
+        return tags_of_span(span, offset + 1 + is_followed, self._tags, self._tag_encoding)

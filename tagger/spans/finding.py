@@ -1,0 +1,215 @@
+"""Spans in arrays of tag indices, for all sentences of a batch at once: pure functions.
+
+Letters: `B` sentences, `T` tokens, `K` tags, `C` labels, `S` spans, `N` tokens laid end to end.
+"""
+
+from itertools import product
+from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import numpy as np
+
+from tagger.did_you_mean import did_you_mean
+from tagger.spans.conversion import tags_to_spans
+from tagger.spans.transitions import allowed_transitions
+
+#: The gold index of a token whose tag is unknown.
+UNKNOWN = -1
+
+
+class TagTables(NamedTuple):
+    """What each tag says about spans, as arrays to index with tags.
+
+    The last entry, K, is not a tag of the vocabulary: it lies outside all spans. `UNKNOWN`, -1, reads
+    this entry too.
+
+    Attributes:
+        labels: The C labels that count, sorted.
+        label_of: (K + 1,) int64, the tag's label as an index into `labels`, -1 outside the spans that
+            count.
+        continues: (K + 1, K + 1) bool, `continues[tag before, tag]`: whether a token with this tag
+            continues the span of the token before.
+        opens: (K + 1,) bool, whether a span that starts with this tag counts.
+        closes: (K + 1,) bool, whether a span that ends with this tag counts.
+    """
+
+    labels: List[str]
+    label_of: np.ndarray
+    continues: np.ndarray
+    opens: np.ndarray
+    closes: np.ndarray
+
+
+class Spans(NamedTuple):
+    """S spans, in order.
+
+    Attributes:
+        labels: (S,) int64, indices of labels.
+        starts: (S,) int64, positions of first tokens.
+        ends: (S,) int64, positions of last tokens, inclusive.
+    """
+
+    labels: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+
+    def where(self, is_kept: np.ndarray) -> "Spans":
+        """Returns those of the spans for which `is_kept`, (S,) bool, is true."""
+        return Spans(*(column[is_kept] for column in self))
+
+
+def tag_tables(
+    tags: Sequence[str],
+    encoding: Optional[str],
+    strict: bool = False,
+    ignore_labels: Optional[Sequence[str]] = None,
+) -> TagTables:
+    """Tabulates the rules of an encoding for each tag and for each pair of tags.
+
+    Args:
+        tags: The tag of each index 0 ... K - 1. Tags without a label have the label `_`, as in seqeval.
+        encoding: One of `tagger.spans.ENCODINGS`; `None` for plain labels, which mark no spans: each tag
+            except `O` is then its own label, and no token continues a span.
+        strict: Whether a span counts only if its tags are legal from its first token to its last.
+        ignore_labels: Labels whose spans never count.
+
+    Raises:
+        ValueError: If a tag is not one of this encoding, `ignore_labels` names no label of these tags,
+            or `strict` is used with IOB1 or with no encoding.
+    """
+    if strict and encoding is None:
+        raise ValueError("`strict` is true, but the tags spell no spans; set `strict` to false")
+    if strict and encoding == "IOB1":
+        raise ValueError(
+            "`strict` is true and `encoding` is 'IOB1', in which no span is illegal; set `strict` to "
+            "false, or have the tags read as BIO"
+        )
+    num_tags = len(tags)
+    names = [_label_name(tag, encoding) for tag in tags]
+    known = {name for name in names if name is not None}
+    ignored = set(ignore_labels or ())
+    _check_names(ignored, known)
+    labels = sorted(known - ignored)
+    label_of = [labels.index(name) if name in labels else -1 for name in names]
+
+    continues = np.zeros((num_tags + 1, num_tags + 1), dtype=bool)
+    for i, j in product(range(num_tags), repeat=2):
+        if encoding is not None and label_of[i] == label_of[j] >= 0:
+            continues[i, j] = len(tags_to_spans([tags[i], tags[j]], encoding)) == 1
+
+    opens, closes = np.ones((2, num_tags + 1), dtype=bool)
+    if strict and encoding is not None:
+        allowed = set(allowed_transitions(encoding, dict(enumerate(tags))))
+        opens[:num_tags] = [(num_tags, k) in allowed for k in range(num_tags)]
+        closes[:num_tags] = [(k, num_tags + 1) in allowed for k in range(num_tags)]
+    return TagTables(labels, np.array([*label_of, -1]), continues, opens, closes)
+
+
+def certain_tags(gold_tags: np.ndarray) -> np.ndarray:
+    """Returns the gold tag of each token, (B, T) int, `UNKNOWN` if several are possible.
+
+    Args:
+        gold_tags: (B, T) int, returned as it is; or (B, T, K) bool, the tags that each token may have.
+    """
+    if gold_tags.ndim == 2:
+        return gold_tags
+    return np.where(gold_tags.sum(2) == 1, gold_tags.argmax(2), UNKNOWN)
+
+
+def tags_of_certain_labels(tables: TagTables, gold_tags: np.ndarray) -> np.ndarray:
+    """Returns a possible gold tag of each token, (B, T) int, `UNKNOWN` if their labels differ.
+
+    Args:
+        tables: Of the K tags.
+        gold_tags: As for `certain_tags`.
+    """
+    if gold_tags.ndim == 2:
+        return gold_tags
+    # (B, T)
+    first = gold_tags.argmax(2)
+    label_of = tables.label_of[:-1]
+    # (B, T, K)
+    has_label = label_of == label_of[first][..., np.newaxis]
+    is_certain = gold_tags.any(2) & (has_label | ~gold_tags).all(2)
+    return np.where(is_certain, first, UNKNOWN)
+
+
+def lay_end_to_end(tags: np.ndarray, mask: np.ndarray, outside: int) -> np.ndarray:
+    """Returns all rows as one, (N,), with a border of `outside` on both sides of each row.
+
+    Args:
+        tags: (B, T) int.
+        mask: (B, T) bool, which tokens are real; the others become `outside`.
+        outside: K, which is not a tag.
+    """
+    # (B, T + 2)
+    bordered = np.full((tags.shape[0], tags.shape[1] + 2), outside)
+    np.copyto(bordered[:, 1:-1], tags, where=mask)
+    return bordered.ravel()
+
+
+def rows_and_tokens(positions: np.ndarray, num_tokens: int) -> Tuple[np.ndarray, np.ndarray]:
+    """Undoes `lay_end_to_end`: returns the rows and the tokens of positions, (S,) int64 each.
+
+    Args:
+        positions: (S,) int64, positions of tokens, not of a border.
+        num_tokens: T.
+    """
+    rows, places = np.divmod(positions, num_tokens + 2)
+    return rows, places - 1
+
+
+def find_spans(tables: TagTables, tags: np.ndarray) -> Spans:
+    """Finds the spans in a flat array of tags, by the rules of `tagger.spans.tags_to_spans`.
+
+    A tag that cannot continue the span before it opens a new one, as in conlleval and in seqeval's
+    default mode. With strict tables, spans that contain an illegal tag are left out, as in seqeval's
+    strict mode.
+
+    Args:
+        tables: Of the K tags.
+        tags: (N,) int, tag indices, K where there is no tag. There must be a K between sentences, or
+            spans run from one sentence into the next.
+    """
+    is_inside = tables.label_of[tags] >= 0
+    # (N + 1,), whether the span of token n - 1 goes on at token n
+    goes_on = np.zeros(len(tags) + 1, dtype=bool)
+    goes_on[1:-1] = tables.continues[tags[:-1], tags[1:]]
+    # Every token inside belongs to one span, so the first start has the first end, and so on.
+    starts = np.flatnonzero(is_inside & ~goes_on[:-1])
+    ends = np.flatnonzero(is_inside & ~goes_on[1:])
+    spans = Spans(tables.label_of[tags[starts]], starts, ends)
+    return spans.where(tables.opens[tags[starts]] & tables.closes[tags[ends]])
+
+
+def known_spans(spans: Spans, gold_tags: np.ndarray) -> Spans:
+    """Returns the spans that neither contain a token with an unknown gold tag nor lie beside one.
+
+    Args:
+        spans: Predicted or gold ones.
+        gold_tags: (N,) int, as from `lay_end_to_end`, `UNKNOWN` where the tag is unknown.
+    """
+    num_unknown = num_before(gold_tags == UNKNOWN)
+    # Each span has a border or a token on either side, so these positions exist.
+    return spans.where(num_unknown[spans.starts - 1] == num_unknown[spans.ends + 2])
+
+
+def num_before(is_counted: np.ndarray) -> np.ndarray:
+    """Returns how many entries of `is_counted`, (N,), are true before each position, (N + 1,)."""
+    return np.concatenate(([0], np.cumsum(is_counted)))
+
+
+def _label_name(tag: str, encoding: Optional[str]) -> Optional[str]:
+    """Returns the label of a tag, `None` if it has none."""
+    if encoding is None:
+        return None if tag == "O" else tag
+    spans = tags_to_spans([tag], encoding)
+    return (spans[0][0] or "_") if spans else None
+
+
+def _check_names(names: Set[str], known: Set[str]) -> None:
+    for name in sorted(names - known):
+        raise ValueError(
+            f"`ignore_labels` names `{name}`, which is no label of this vocabulary "
+            f"({', '.join(sorted(known))})"
+            + (did_you_mean(name, sorted(known)) or "; leave it out")
+        )

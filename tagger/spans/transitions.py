@@ -1,0 +1,124 @@
+"""Legal sequences of tags: which tag may follow which."""
+
+from itertools import product
+from typing import List, Mapping, Optional, Sequence, Tuple
+
+from tagger.spans.encodings import ENCODINGS, rules_of, split_tag
+
+
+class IllegalTagError(ValueError):
+    """A tag that its encoding does not allow in its place.
+
+    Args:
+        message: What is wrong and what to do.
+        position: The index of the tag in its sequence.
+    """
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+def may_follow(encoding: str, before: str, after: str) -> bool:
+    """Says whether tag `after` may come right after tag `before`.
+
+    Raises:
+        ValueError: If a tag is not one of this encoding.
+    """
+    rules = rules_of(encoding)
+    before_prefix, before_label = split_tag(before, encoding)
+    after_prefix, after_label = split_tag(after, encoding)
+    if after_prefix in rules.bound:
+        return before_prefix in rules.extensible and before_label == after_label
+    return before_prefix not in rules.unfinished
+
+
+def allowed_transitions(encoding: str, tags: Mapping[int, str]) -> List[Tuple[int, int]]:
+    """Returns the pairs of tags of which the second may follow the first.
+
+    This equals AllenNLP's function of the same name, with one exception: here BMES may have an `O` tag.
+    AllenNLP lets `O` follow no BMES tag.
+
+    Args:
+        encoding: One of `ENCODINGS`.
+        tags: The tag of each index 0 ... K - 1, such as a vocabulary's index-to-token mapping.
+
+    Returns:
+        Pairs `(from, to)` of indices. Index K is the start of a sentence, K + 1 its end.
+
+    Raises:
+        ValueError: If a tag is not one of this encoding.
+
+    Example:
+        >>> allowed_transitions("BIO", {0: "O", 1: "I-PER"})
+        [(0, 0), (0, 3), (1, 0), (1, 1), (1, 3), (2, 0)]
+    """
+    start, end = len(tags), len(tags) + 1
+    # A sentence starts as after an `O` and ends as before one.
+    before, after = {**tags, start: "O"}, {**tags, end: "O"}
+    return [
+        (i, j)
+        for i, j in product(before, after)
+        if (i, j) != (start, end) and may_follow(encoding, before[i], after[j])
+    ]
+
+
+def check_tags(tags: Sequence[str], encoding: str, unknown_tag: Optional[str] = None) -> None:
+    """Raises an error unless `tags` are a legal sequence of this encoding.
+
+    In IOB1 a `B-` is legal anywhere. In some places `I-` would mean the same span: the training file of
+    CoNLL-2003 has two such `B-`, and `convert_tags` replaces them.
+
+    Args:
+        tags: The tags of one sentence.
+        encoding: One of `ENCODINGS`.
+        unknown_tag: The string that stands for an unknown tag, which is legal anywhere.
+
+    Raises:
+        IllegalTagError: A `ValueError` that names the tag and an encoding that would fit.
+
+    Example:
+        >>> check_tags(["O", "I-PER"], "BIO")
+        Traceback (most recent call last):
+        tagger.spans.transitions.IllegalTagError: `I-PER` at position 1 is no legal BIO tag ...
+    """
+    position = _first_illegal(tags, encoding, unknown_tag)
+    if position is None:
+        return
+    remedies = (
+        f"these tags are legal {other}; set `source_encoding` to '{other}'"
+        for other in ENCODINGS
+        if _first_illegal(tags, other, unknown_tag) is None
+    )
+    remedy = next(
+        remedies,
+        f"these tags fit none of {', '.join(ENCODINGS)}; correct them, or set `source_encoding` to "
+        "null if they are plain labels that mark no spans",
+    )
+    if position == len(tags):
+        position, place = position - 1, "at the end"
+    else:
+        place = f"after `{tags[position - 1]}`" if position else "at the start"
+    raise IllegalTagError(
+        f"`{tags[position]}` at position {position} is no legal {encoding} tag {place}; {remedy}",
+        position,
+    )
+
+
+def _first_illegal(tags: Sequence[str], encoding: str, unknown_tag: Optional[str]) -> Optional[int]:
+    """Returns the position of the first illegal tag, `None` if all are legal.
+
+    The position is `len(tags)` if the sentence must not end after its last tag.
+    """
+    previous = "O"
+    for position, tag in enumerate([*tags, "O"]):
+        if tag != unknown_tag:
+            try:
+                split_tag(tag, encoding)
+            except ValueError:
+                return position
+            is_readable = encoding == "IOB1" or previous == unknown_tag
+            if not is_readable and not may_follow(encoding, previous, tag):
+                return position
+        previous = tag
+    return None

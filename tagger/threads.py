@@ -1,0 +1,60 @@
+"""Runs several calls of PyTorch at the same time, each on a share of a CPU's threads.
+
+PyTorch splits each operation among all threads, and waits for the slowest before the next operation. If
+there are several independent things to do, it is faster to give each its own threads.
+"""
+
+import functools
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, List, Sequence, Tuple
+
+import torch
+
+
+def run_side_by_side(
+    function: Callable[..., Any], calls: Sequence[Tuple[Any, ...]], num_workers: int
+) -> List[Any]:
+    """Calls a function with each tuple of arguments, without gradients.
+
+    Args:
+        function: The function.
+        calls: The arguments of each call.
+        num_workers: The number of calls that run at the same time. They share the threads that PyTorch
+            may use, and there are no more workers than threads.
+
+    Returns:
+        The result of each call, in their order.
+    """
+    # A thread does not inherit the modes of its caller.
+    is_inference = torch.is_inference_mode_enabled()
+
+    def call(arguments: Tuple[Any, ...]) -> Any:
+        with torch.inference_mode(is_inference), torch.no_grad():
+            return function(*arguments)
+
+    num_threads = torch.get_num_threads()
+    num_workers = min(num_workers, num_threads, len(calls))
+    if num_workers < 2:
+        return [call(arguments) for arguments in calls]
+    return list(_workers(os.getpid(), num_workers, num_threads).map(call, calls))
+
+
+@functools.cache
+def _workers(process_id: int, num_workers: int, num_threads: int) -> ThreadPoolExecutor:
+    """Returns threads of this process: a forked one does not have the threads of its parent."""
+    workers = ThreadPoolExecutor(
+        num_workers, "side_by_side", _limit_threads, (num_threads // num_workers,)
+    )
+    all_there = threading.Barrier(num_workers)
+    list(workers.map(lambda _: all_there.wait(), range(num_workers)))
+    # Later threads begin with the number that any thread has set last.
+    torch.set_num_threads(num_threads)
+    return workers
+
+
+def _limit_threads(num_threads: int) -> None:
+    # PyTorch initialises a thread's number when first asked, which would undo the setting.
+    torch.get_num_threads()
+    torch.set_num_threads(num_threads)

@@ -1,0 +1,11 @@
+"""Settings fitted to labelled data, without gradients.
+
+- `decoding`: the biases and thresholds of a `ChainDecoder`, for `allennlp tune-decoding`;
+- `evidence`: how many entities its results rest on;
+- `thresholds`: the thresholds of labels, for the callback `tune_thresholds`.
+"""
+
+from tagger.tuning.decoding import DecodingTuner, Settings, Target
+from tagger.tuning.thresholds import tune_thresholds
+
+__all__ = ["DecodingTuner", "Settings", "Target", "tune_thresholds"]

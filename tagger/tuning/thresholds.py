@@ -1,0 +1,176 @@
+"""Thresholds of probabilities, fitted to labelled data.
+
+Letters: `C` labels, `N` items, `k` how many items a label is predicted for.
+"""
+
+from typing import Dict, NamedTuple, Union
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+#: The goal of tuning: see `tune_thresholds`.
+TuningTarget = Union[str, Dict[str, float]]
+
+
+class _Cuts(NamedTuple):
+    """All ways to predict each label for its k most probable items, k = 0 ... N.
+
+    Attributes:
+        true_positives: (N + 1, C) float64, how many of the k items have the label.
+        num_predicted: (N + 1, 1) float64, k.
+        num_gold: (C,) float64, how many items have the label.
+        is_possible: (N + 1, C) bool, whether a threshold separates these k items from the others.
+        thresholds: (N + 1, C), such a threshold, half way between the probabilities on both sides.
+    """
+
+    true_positives: torch.Tensor
+    num_predicted: torch.Tensor
+    num_gold: torch.Tensor
+    is_possible: torch.Tensor
+    thresholds: torch.Tensor
+
+    def best(self, gains: torch.Tensor) -> torch.Tensor:
+        """Returns the possible cut of the highest gain; of equals, that with the fewest predictions."""
+        return gains.masked_fill(~self.is_possible, -torch.inf).argmax(0, keepdim=True)
+
+
+def check_tuning_target(target: TuningTarget) -> None:
+    """Checks the target of `tune_thresholds`.
+
+    Raises:
+        ConfigurationError: If it is none of those that the function knows.
+    """
+    if target in ("micro", "macro"):
+        return
+    if isinstance(target, dict) and len(target) == 1:
+        ((name, value),) = target.items()
+        if name in ("precision", "recall") and 0 < value <= 1:
+            return
+    raise ConfigurationError(
+        f"`target` must be 'micro', 'macro', {{'precision': p}} or {{'recall': r}}, its number above 0 "
+        f"and at most 1; got {target!r}"
+    )
+
+
+def tune_thresholds(
+    probabilities: torch.Tensor,
+    gold_labels: torch.Tensor,
+    target: TuningTarget = "micro",
+    default: float = 0.5,
+    least_positives: int = 1,
+) -> torch.Tensor:
+    """Finds the best thresholds for these items; no other thresholds are better.
+
+    A label is predicted if its probability is at least its threshold. Thresholds lie half way between
+    two probabilities that occur, or between one of them and 0 or 1. Among equally good thresholds, the
+    one with the fewest predictions is returned.
+
+    Args:
+        probabilities: (N, C), from 0 to 1.
+        gold_labels: (N, C), 1 if the item has the label, 0 if it does not, -1 if that is unknown and
+            does not count.
+        target: The goal. `"micro"`: the highest F1 of all labels together. `"macro"`: the highest mean
+            of their F1. `{"precision": p}`: for each label the highest recall at a precision of at least
+            p, or the highest precision if p is out of reach. `{"recall": r}`: for each label the fewest
+            predictions at a recall of at least r.
+        default: The threshold of a label with fewer than `least_positives` items.
+        least_positives: How many items must have a label for its threshold to be tuned, at least 1. A
+            threshold that is best for one or two items may predict the label everywhere in other data.
+
+    Returns:
+        (C,), of the type of `probabilities`.
+
+    Raises:
+        ConfigurationError: If `target` is none of these.
+        ValueError: If the shapes differ.
+
+    Example:
+        >>> probabilities = torch.tensor([[0.9], [0.6], [0.4], [0.2]])
+        >>> gold_labels = torch.tensor([[1], [0], [1], [0]])
+        >>> tune_thresholds(probabilities, gold_labels).tolist()
+        [0.30000001192092896]
+        >>> tune_thresholds(probabilities, gold_labels, {"precision": 0.9}).tolist()
+        [0.75]
+    """
+    check_tuning_target(target)
+    if probabilities.dim() != 2 or probabilities.shape != gold_labels.shape:
+        raise ValueError(
+            f"`probabilities` and `gold_labels` must have one shape (N, C); got "
+            f"{tuple(probabilities.shape)} and {tuple(gold_labels.shape)}"
+        )
+    cuts = _all_cuts(probabilities, gold_labels)
+    is_tuned = cuts.num_gold >= least_positives
+    if target == "micro":
+        is_predicted = (probabilities >= default) & (gold_labels >= 0) & ~is_tuned
+        others = torch.stack(
+            [
+                (is_predicted & (gold_labels > 0)).sum(),
+                is_predicted.sum(),
+                cuts.num_gold[~is_tuned].sum(),
+            ]
+        )
+        best = _best_micro_f1(cuts, is_tuned, others.double())
+    elif target == "macro":
+        best = cuts.best(
+            2 * cuts.true_positives / (cuts.num_predicted + cuts.num_gold).clamp(min=1)
+        )
+    else:
+        assert isinstance(target, dict)
+        ((name, value),) = target.items()
+        best = _least_precision(cuts, value) if name == "precision" else _least_recall(cuts, value)
+    thresholds = cuts.thresholds.gather(0, best)[0]
+    return torch.where(is_tuned, thresholds, torch.full_like(thresholds, default))
+
+
+def _all_cuts(probabilities: torch.Tensor, gold_labels: torch.Tensor) -> _Cuts:
+    num_items, num_labels = gold_labels.shape
+    # Unknown ones come last, where no cut is possible.
+    known = probabilities.masked_fill(gold_labels < 0, -1.0)
+    values, order = known.sort(dim=0, descending=True)
+    positives = (gold_labels > 0).gather(0, order).double()
+    # (N + 1, C), the probabilities of the last predicted item and of the first one not predicted
+    border = values.new_ones(1, num_labels)
+    last = torch.cat([torch.nextafter(border, 2 * border), values])
+    first = torch.cat([values, -border])
+    middle = (last + first.clamp(min=0)) / 2
+    return _Cuts(
+        true_positives=torch.cat([positives.new_zeros(1, num_labels), positives.cumsum(0)]),
+        num_predicted=torch.arange(num_items + 1, device=gold_labels.device).double().unsqueeze(1),
+        num_gold=positives.sum(0),
+        is_possible=last > first,
+        # The middle of two neighbouring floats is one of them.
+        thresholds=torch.where(middle > first, middle, last),
+    )
+
+
+def _best_micro_f1(cuts: _Cuts, is_tuned: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """Maximises 2 TP / (predicted + gold) over the cuts of all tuned labels at once.
+
+    After Dinkelbach 1967, "On nonlinear fractional programming": the ratio exceeds f if and only if
+    2 TP - f (predicted + gold) exceeds 0, a sum over the labels.
+
+    Args:
+        cuts: The cuts of all labels.
+        is_tuned: (C,) bool.
+        others: (3,), true positives, predicted and gold of all labels together that are not tuned.
+    """
+    f1 = cuts.num_gold.new_zeros(())
+    num_gold = cuts.num_gold[is_tuned].sum() + others[2]
+    while True:
+        best = cuts.best(2 * cuts.true_positives - f1 * cuts.num_predicted)
+        num_right = cuts.true_positives.gather(0, best)[0, is_tuned].sum() + others[0]
+        num_predicted = best[0, is_tuned].sum() + others[1]
+        better = 2 * num_right / (num_predicted + num_gold).clamp(min=1)
+        if better <= f1:
+            return best
+        f1 = better
+
+
+def _least_precision(cuts: _Cuts, least: float) -> torch.Tensor:
+    precision = cuts.true_positives / cuts.num_predicted.clamp(min=1)
+    # A precision below `least` is below 1; a precision of at least `least` has a true positive or more.
+    return cuts.best(torch.where(precision >= least, cuts.true_positives, precision))
+
+
+def _least_recall(cuts: _Cuts, least: float) -> torch.Tensor:
+    return cuts.best((cuts.true_positives >= least * cuts.num_gold).double())

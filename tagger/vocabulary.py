@@ -1,0 +1,25 @@
+"""What the project asks of AllenNLP's `Vocabulary`."""
+
+from typing import List
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+
+def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:
+    """Returns the vocabulary's tags in the order of their indices.
+
+    Raises:
+        ConfigurationError: If it has none.
+
+    Example:
+        >>> tags_in_order(Vocabulary({"labels": {"O": 7, "B-PER": 2, "I-PER": 1}}), "labels")
+        ['O', 'B-PER', 'I-PER']
+    """
+    tags = vocab.get_index_to_token_vocabulary(label_namespace)
+    if not tags:
+        raise ConfigurationError(
+            f"the vocabulary has no tags in its namespace `{label_namespace}`; check that the dataset "
+            "reader reads tags, and that `label_namespace` is the same everywhere in the config"
+        )
+    return [tags[k] for k in range(len(tags))]

@@ -1,0 +1,164 @@
+"""What the command `allennlp` says, in processes of their own that share one import of AllenNLP."""
+
+import json
+import logging
+import sys
+
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
+from allennlp.training.callbacks import ConsoleLoggerCallback
+from allennlp.training.trainer import Trainer
+
+from tagger_compat import console
+from tests.conftest import ROOT
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Runs a command of `allennlp` as its entry point does; gives exit status and what it wrote."""
+    import allennlp.commands
+
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    monkeypatch.delenv("ALLENNLP_DEBUG", raising=False)
+
+    def run(*arguments, prog="allennlp"):
+        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
+        monkeypatch.setattr(console, "_is_command", False)
+        monkeypatch.setattr(console, "_last_texts", [])
+        status = 0
+        try:
+            allennlp.commands.main(prog)
+        except SystemExit as exit:
+            status = exit.code
+        return status, capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no/such.tar.gz", "x"], "allennlp: file no/such.tar.gz not found"),
+        (["{archive}", "no/such.txt"], "allennlp: no/such.txt: expected a file"),
+        (["{archive}", "{folder}/bad.txt"], "allennlp: {folder}/bad.txt:2: "),
+        (["{archive}", "{toy}", "-o", "{{"], "allennlp: the config cannot be read: "),
+        (
+            ["{archive}", "{toy}", "-o", '{{"model.head.decoding": "x"}}'],
+            "allennlp: `decoding` must",
+        ),
+    ],
+)
+def test_an_error_that_users_can_mend_is_one_line(arguments, message, command, trained, tmp_path):
+    (tmp_path / "bad.txt").write_text("word O\nword XX\n")
+    names = {
+        "archive": trained / "model.tar.gz",
+        "folder": tmp_path,
+        "toy": ROOT / "data/toy/test.txt",
+    }
+    status, captured = command("evaluate", *(text.format(**names) for text in arguments))
+    assert status == 1
+    assert captured.err.splitlines()[-1].startswith(message.format(**names))
+    assert "Traceback" not in captured.err
+
+
+def test_an_error_of_a_program_keeps_its_traceback(command, monkeypatch, trained):
+    def broken(*args, **kwargs):
+        raise ValueError("a bug")
+
+    monkeypatch.setattr("allennlp.commands.evaluate.load_archive", broken)
+    with pytest.raises(ValueError, match="a bug"):
+        command("evaluate", trained / "model.tar.gz", "x")
+
+
+def test_code_that_calls_main_gets_the_exceptions(command):
+    with pytest.raises(FileNotFoundError):
+        command("evaluate", "no/such.tar.gz", "x", prog=None)
+
+
+@pytest.mark.parametrize("level", [None, "WARNING", "INFO"])
+def test_the_scores_are_the_last_that_evaluate_prints(level, command, monkeypatch, trained):
+    if level:
+        monkeypatch.setenv("ALLENNLP_LOG_LEVEL", level)
+    _, captured = command("evaluate", trained / "model.tar.gz", ROOT / "data/toy/test.txt")
+    lines = captured.out.splitlines()
+    assert lines[-1].startswith("calibration error")
+    (start,) = (i for i, line in enumerate(lines) if line.startswith("spans    precision"))
+    assert all(not line.endswith("Finished evaluating.") for line in lines[start:])
+
+
+def test_a_title_is_shown_once(monkeypatch, caplog):
+    monkeypatch.setattr(console, "_is_command", True)
+    monkeypatch.setattr(console, "_last_texts", [])
+    console.show_last("Scores", "old")
+    console.show_last("Others", "table")
+    console.show_last("Scores", "new")
+    assert console._last_texts == ["Others\ntable", "Scores\nnew"]
+    monkeypatch.setattr(console, "_is_command", False)
+    with caplog.at_level(logging.INFO):
+        console.show_last("Scores", "new")
+    assert caplog.messages == ["Scores\nnew"]
+
+
+def test_predictions_of_evaluate_are_one_a_line(command, trained, tmp_path):
+    output = tmp_path / "predictions.jsonl"
+    data = ROOT / "data/toy/test.txt"
+    command("evaluate", trained / "model.tar.gz", data, "--predictions-output-file", output)
+    predictions = [json.loads(line) for line in output.read_text().splitlines()]
+    sentences = data.read_text().strip().split("\n\n")
+    lengths = sorted(len(sentence.splitlines()) for sentence in sentences)
+    assert sorted(len(prediction["tags"]) for prediction in predictions) == lengths
+    assert set(predictions[0]) == {"words", "tags", "entity_probabilities"}
+
+
+def test_an_epoch_is_one_line(caplog):
+    metrics = {"epoch": 1, "training_loss": 2.0, "validation_loss": 1.5, "best_epoch": 0}
+    metrics["validation_f1-measure-overall"] = 0.5
+
+    class OfFiveEpochs:
+        _num_epochs = 5
+
+    with caplog.at_level(logging.INFO, "tagger_compat"):
+        ConsoleLoggerCallback("").on_epoch(OfFiveEpochs(), metrics, 1)
+    (line,) = (r.getMessage() for r in caplog.records if r.name.startswith("tagger_compat"))
+    assert line == (
+        "epoch 2 of 5: training loss 2.000, validation loss 1.500, f1-measure-overall 0.5000"
+    )
+
+
+@pytest.mark.parametrize(("level", "is_shown"), [(None, False), ("INFO", True)])
+def test_the_console_shows_what_is_worth_reading(level, is_shown, monkeypatch, capsys):
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    if level:
+        monkeypatch.setenv("ALLENNLP_LOG_LEVEL", level)
+    handler = logging.StreamHandler(sys.stderr)
+    console._quieten([handler])
+    for name, severity in [("allennlp.x", "INFO"), ("allennlp.x", "WARNING"), ("tagger.x", "INFO")]:
+        record = logging.LogRecord(
+            name, getattr(logging, severity), "", 0, f"{severity} of {name}", None, None
+        )
+        handler.handle(record)
+    shown = capsys.readouterr().err
+    assert ("INFO of allennlp.x" in shown) == is_shown
+    assert "WARNING of allennlp.x" in shown
+    assert "INFO of tagger.x" in shown
+
+
+def test_bars_are_drawn_on_terminals_alone_and_name_the_epoch(monkeypatch, capsys):
+    monkeypatch.setattr(console, "_current_epoch", "epoch 2 of 5, training")
+    # A training before may have left its log file there.
+    monkeypatch.setattr(logging.getLogger("tqdm"), "handlers", [])
+    list(Tqdm.tqdm(range(3)))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    bar = Tqdm.tqdm(range(3), mininterval=0)
+    bar.set_description("loss: 1.5")
+    list(bar)
+    assert "epoch 2 of 5, training, loss: 1.5" in capsys.readouterr().err
+
+
+def test_unknown_keys_of_the_trainer_are_refused(trained):
+    params = Params({"type": "gradient_descent", "num_epoch": 3})
+    with pytest.raises(ConfigurationError, match="no key `num_epoch`; did you mean `num_epochs`"):
+        Trainer.from_params(params, model=None, data_loader=None, serialization_dir="")

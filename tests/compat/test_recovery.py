@@ -1,0 +1,145 @@
+"""A run that is broken off and recovered ends as the unbroken one."""
+
+import json
+import random
+import tarfile
+
+import numpy
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.models.archival import archive_model
+from allennlp.training import Checkpointer, GradientDescentTrainer
+
+from tagger_compat.recovery import random_states, set_random_states
+from tests.conftest import CONFIGS
+
+#: What depends on time and on the machine.
+VARYING = ("duration", "memory", "_speed")
+#: Of epochs that are shorter and more than the corpus gives: two batches each.
+OVERRIDES = {
+    "trainer.num_epochs": 4,
+    "trainer.checkpointer": {"keep_most_recent_by_count": 2, "save_every_num_batches": 1},
+    "trainer.patience": 50,
+    "data_loader.batch_size": 40,
+    "model.encoder.dropout": 0.5,
+}
+
+
+class BrokenOffError(Exception):
+    """Stands for a kill: nothing catches it."""
+
+
+def train(folder, recover=False, **overrides):
+    text = json.dumps({**OVERRIDES, **overrides})
+    params = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet", text)
+    return train_model(params, str(folder), recover=recover)
+
+
+def results(folder):
+    metrics = json.loads((folder / "metrics.json").read_text())
+    kept = {k: v for k, v in metrics.items() if not any(word in k for word in VARYING)}
+    states = sorted(folder.glob("model_state_*.th"))
+    weights = {path.name: torch.load(path) for path in [folder / "best.th", states[-1]]}
+    return kept, {
+        (file, name): tensor.sum().item()
+        for file, of_file in weights.items()
+        for name, tensor in of_file.items()
+    }
+
+
+def break_at(monkeypatch, owner, name, number):
+    """Raises `BrokenOffError` after a function has been called a number of times."""
+    original = getattr(owner, name)
+    calls = []
+
+    def broken(*args, **kwargs):
+        calls.append(None)
+        if len(calls) > number:
+            raise BrokenOffError
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, broken)
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unbroken")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(CONFIGS.parent)
+        train(folder / "run")
+    return results(folder / "run")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "number"),
+    [
+        (GradientDescentTrainer, "_train_epoch", 0),
+        (GradientDescentTrainer, "_train_epoch", 2),
+        # In the middle of an epoch, and in the validation after it.
+        (GradientDescentTrainer, "batch_outputs", 5),
+        (GradientDescentTrainer, "_validation_loss", 1),
+        # Between the checkpoint of the best epoch and its `best.th`.
+        ("allennlp.training.gradient_descent_trainer", "hardlink_or_copy", 0),
+        # Between the two files of a checkpoint, and before its older ones are removed.
+        (Checkpointer, "_training_state_path", 9),
+        (Checkpointer, "_remove_checkpoint", 1),
+    ],
+    ids=str,
+)
+def test_a_recovered_run_ends_as_the_unbroken_one(
+    owner, name, number, unbroken, tmp_path, monkeypatch, at_root
+):
+    if isinstance(owner, str):
+        owner = __import__(owner, fromlist=["x"])
+    with monkeypatch.context() as broken:
+        break_at(broken, owner, name, number)
+        with pytest.raises(BrokenOffError):
+            train(tmp_path / "run")
+    assert not (tmp_path / "run/metrics.json").exists()
+    # What a process that was killed while it wrote would leave.
+    (tmp_path / "run/best.th.7.unfinished").write_bytes(b"half")
+    train(tmp_path / "run", recover=True)
+    assert results(tmp_path / "run") == unbroken
+    assert not list((tmp_path / "run").glob("*.unfinished"))
+
+
+def test_a_finished_run_stays_as_it_is(tmp_path, at_root):
+    train(tmp_path / "run", **{"trainer.num_epochs": 1})
+    metrics = (tmp_path / "run/metrics.json").read_bytes()
+    (tmp_path / "run/model.tar.gz").unlink()
+    model = train(tmp_path / "run", recover=True, **{"trainer.num_epochs": 1})
+    assert (tmp_path / "run/metrics.json").read_bytes() == metrics
+    assert (tmp_path / "run/model.tar.gz").exists()
+    weights = torch.load(tmp_path / "run/best.th")
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in model.state_dict().items())
+
+
+def test_random_states_come_back():
+    def draw():
+        return random.random(), numpy.random.normal(), torch.rand(2).tolist()
+
+    states = random_states()
+    first = draw()
+    torch.save(states, buffer := __import__("io").BytesIO())
+    buffer.seek(0)
+    # As a checkpoint: without code of its own.
+    set_random_states(torch.load(buffer))
+    assert draw() == first
+
+
+def test_files_are_replaced_by_whole_ones_alone(trained, tmp_path, monkeypatch):
+    (tmp_path / "model.tar.gz").write_text("old")
+
+    def half(self, name, *args, **kwargs):
+        raise OSError("no space left")
+
+    with monkeypatch.context() as full_disk:
+        full_disk.setattr(tarfile.TarFile, "add", half)
+        with pytest.raises(OSError, match="no space left"):
+            archive_model(trained, archive_path=tmp_path)
+    assert (tmp_path / "model.tar.gz").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["model.tar.gz"]
+    archive_model(trained, archive_path=tmp_path)
+    assert tarfile.is_tarfile(tmp_path / "model.tar.gz")

@@ -1,0 +1,41 @@
+"""Builds models from configs, without the files that the configs name."""
+
+import json
+
+from allennlp.common import Params
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.models import Model
+from transformers import BertConfig, BertModel, BertTokenizerFast
+
+TRANSFORMER = "data/all-MiniLM-L6-v2"
+LABELS = ("PER", "ORG", "LOC", "MISC")
+
+
+def build_model(params, folder):
+    """Builds a config's reader and its model, for a small vocabulary.
+
+    Vectors and transformer are small ones that are written to the folder. Classes with these names need
+    no others than the tags in BIOUL of `LABELS`.
+    """
+    text = json.dumps(params.as_dict(quiet=True))
+    if TRANSFORMER in text:
+        save_small_transformer(folder)
+    params = Params(json.loads(text.replace(TRANSFORMER, str(folder))))
+    DatasetReader.from_params(params["dataset_reader"])
+    embedder = params["model"]["text_field_embedder"]["token_embedders"]["tokens"]
+    if "pretrained_file" in embedder:
+        vectors = folder / "vectors.txt"
+        vectors.write_text(" ".join(["said", *["0.5"] * embedder["embedding_dim"]]))
+        embedder["pretrained_file"] = str(vectors)
+    tags = ["O", *(f"{prefix}-{label}" for label in LABELS for prefix in "BILU")]
+    vocab = Vocabulary({"labels": dict.fromkeys(tags, 1), "tokens": {"said": 1}})
+    return Model.from_params(params["model"], vocab=vocab)
+
+
+def save_small_transformer(folder):
+    """Writes a transformer with random weights, and its tokenizer."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"]
+    (folder / "vocab.txt").write_text("\n".join(words))
+    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    sizes = dict.fromkeys(("hidden_size", "num_attention_heads", "num_hidden_layers"), 2)
+    BertModel(BertConfig(vocab_size=len(words), **sizes)).save_pretrained(folder)

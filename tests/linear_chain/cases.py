@@ -1,0 +1,205 @@
+"""Cases for the contract of the implementations, and what the reference makes of them, computed once."""
+
+import functools
+from typing import Callable, Dict, List, NamedTuple, Tuple
+
+import torch
+
+from tagger.linear_chain import (
+    ChainScores,
+    backward_scores,
+    forward_scores,
+    log_likelihood,
+    log_partition,
+    step_log_conditionals,
+    step_log_likelihoods,
+    step_log_marginals,
+    step_log_normalizers,
+    tag_marginals,
+    transition_marginals,
+    use_implementation,
+)
+from tests.linear_chain.chains import mask_of, random_chains, random_tags
+
+Batch = Tuple[ChainScores, torch.Tensor, torch.Tensor]
+
+#: How wide the scores are, and which share of them is impossible.
+KINDS = {
+    "plain": (1.0, 0.0),
+    "some impossible": (1.0, 0.3),
+    "wide": (300.0, 0.0),
+    "both": (300.0, 0.3),
+}
+#: Differentiable functions of the scores, the tags and the mask, by name.
+FUNCTIONS: Dict[str, Callable[[ChainScores, torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "log_partition": lambda scores, tags, mask: log_partition(scores, mask),
+    "step_log_normalizers": lambda scores, tags, mask: step_log_normalizers(scores, mask),
+    "log_likelihood": log_likelihood,
+    "step_log_likelihoods": step_log_likelihoods,
+    "step_log_likelihoods of sets": lambda scores, tags, mask: step_log_likelihoods(
+        scores, pairs_of_tags(scores, tags), mask
+    ),
+    "step_log_conditionals": step_log_conditionals,
+    "step_log_conditionals of sets": lambda scores, tags, mask: step_log_conditionals(
+        scores, pairs_of_tags(scores, tags), mask
+    ),
+    "step_log_marginals": step_log_marginals,
+    "step_log_marginals of sets": lambda scores, tags, mask: step_log_marginals(
+        scores, pairs_of_tags(scores, tags), mask
+    ),
+    "tag_marginals": lambda scores, tags, mask: tag_marginals(scores, mask),
+    "transition_marginals": lambda scores, tags, mask: transition_marginals(scores, mask),
+    "forward_scores": lambda scores, tags, mask: or_zero(forward_scores(scores, mask), mask),
+    "backward_scores": lambda scores, tags, mask: or_zero(backward_scores(scores, mask), mask),
+}
+
+
+class Implementation(NamedTuple):
+    """An implementation under test.
+
+    Args:
+        name: as `use_implementation` knows it.
+        device: where its tensors live.
+        rounding: the error that float32 may have where plain PyTorch hits the exact value by chance,
+            as a share of the largest value.
+        smallest_scale: what stands for the largest value where that is smaller.
+    """
+
+    name: str
+    device: torch.device
+    rounding: float
+    smallest_scale: float
+
+
+CPU = torch.device("cpu")
+#: By name. Without a GPU, Triton's interpreter runs the kernels on the CPU (see `tests/conftest.py`).
+IMPLEMENTATIONS = {
+    # It computes in float64. Half a unit in the last place is lost at the end.
+    "cpu": Implementation("cpu", CPU, rounding=6e-8, smallest_scale=1e-3),
+    # Two units in the last place, also of probabilities, between which gradients may cancel.
+    "cuda": Implementation(
+        "cuda",
+        torch.device("cuda") if torch.cuda.is_available() else CPU,
+        rounding=2.4e-7,
+        smallest_scale=1.0,
+    ),
+}
+
+
+class Case(NamedTuple):
+    """Random chains.
+
+    Args:
+        lengths: the length of each row.
+        num_tags: K.
+        kind: a key of `KINDS`.
+        dtype: the type of the scores.
+    """
+
+    lengths: Tuple[int, ...]
+    num_tags: int
+    kind: str = "plain"
+    dtype: torch.dtype = torch.float64
+
+    def __str__(self) -> str:
+        lengths = ",".join(map(str, self.lengths[:3])) + ",..." * (len(self.lengths) > 3)
+        return f"{self.kind} {lengths} x {self.num_tags}"
+
+    def batch(self, device: torch.device) -> Batch:
+        """Scores, tags and a mask."""
+        size = (len(self.lengths), max(self.lengths), self.num_tags)
+        scale, share = KINDS[self.kind]
+        scores = random_chains(*size, scale=scale, dtype=self.dtype)
+        generator = torch.Generator().manual_seed(7)
+        blocked = [torch.rand(tensor.shape, generator=generator) < share for tensor in scores]
+        scores = ChainScores(*(s.masked_fill(b, -torch.inf) for s, b in zip(scores, blocked)))
+        return moved((scores, random_tags(*size), mask_of(list(self.lengths))), device)
+
+
+def moved(batch: Batch, device: torch.device) -> Batch:
+    """`batch` on a device."""
+    scores, tags, mask = batch
+    return ChainScores(*(s.to(device) for s in scores)), tags.to(device), mask.to(device)
+
+
+def converted(scores: ChainScores, dtype: torch.dtype) -> ChainScores:
+    """`scores` in a type."""
+    return ChainScores(*(tensor.to(dtype) for tensor in scores))
+
+
+def outcome(name: str, batch: Batch) -> List[torch.Tensor]:
+    """The function's value and its gradients, float64 on the CPU.
+
+    The gradients are those of a sum with random weights. Where there is one value for each row, those
+    of a sum with equal weights follow, for which an implementation may have a shorter way.
+    """
+    scores, tags, mask = batch
+    inputs = ChainScores(*(tensor.clone().requires_grad_() for tensor in scores))
+    value = FUNCTIONS[name](inputs, tags, mask)
+    generator = torch.Generator().manual_seed(1)
+    weights = torch.rand(value.shape, generator=generator, dtype=torch.float64)
+    results = [value, *_gradients(value, inputs, weights)]
+    if value.dim() == 1:
+        results += _gradients(value, inputs, torch.full_like(weights, 0.7))
+    return [tensor.detach().cpu().double() for tensor in results]
+
+
+@functools.cache
+def reference_outcome(name: str, case: Case) -> List[torch.Tensor]:
+    """What `outcome` is by the reference."""
+    with use_implementation("reference"):
+        return outcome(name, case.batch(CPU))
+
+
+def assert_equals_reference(name: str, implementation: Implementation, case: Case) -> None:
+    """Compares value and gradients with those of the reference."""
+    with use_implementation(implementation.name):
+        actual = outcome(name, case.batch(implementation.device))
+    for ours, theirs in zip(actual, reference_outcome(name, case)):
+        # float64 against float64: only the order of summation differs.
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+def assert_error_at_most_twice_plain_pytorch(
+    name: str, implementation: Implementation, batch: Batch
+) -> None:
+    """Compares the errors that value and gradients have in float32 with those of the reference.
+
+    Args:
+        name: a key of `FUNCTIONS`.
+        implementation: what is compared with the reference.
+        batch: scores in float32, tags and a mask, on the CPU.
+    """
+    scores, tags, mask = batch
+    with use_implementation("reference"):
+        targets = outcome(name, (converted(scores, torch.float64), tags, mask))
+        plains = outcome(name, batch)
+    with use_implementation(implementation.name):
+        actuals = outcome(name, moved(batch, implementation.device))
+    for actual, plain, target in zip(actuals, plains, targets):
+        assert torch.equal(actual == -torch.inf, target == -torch.inf)
+        actual, plain, target = (x.masked_fill(x == -torch.inf, 0) for x in (actual, plain, target))
+        scale = max(float(target.abs().max()), implementation.smallest_scale)
+        allowed = max(2 * float((plain - target).abs().max()), implementation.rounding * scale)
+        assert (actual - target).abs().max() <= allowed
+
+
+def pairs_of_tags(scores: ChainScores, tags: torch.Tensor) -> torch.Tensor:
+    """(B, T, K) bool, true at each token's tag and at the one before it."""
+    every_tag = torch.arange(len(scores.start), device=tags.device)
+    return ((tags.unsqueeze(2) - every_tag) % len(every_tag)) < 2
+
+
+def or_zero(rows: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """`rows`, (B, T, K), with zeros in the padding."""
+    return torch.where(mask.unsqueeze(2), rows, torch.zeros_like(rows))
+
+
+def _gradients(
+    value: torch.Tensor, inputs: ChainScores, weights: torch.Tensor
+) -> List[torch.Tensor]:
+    gradients = torch.autograd.grad(
+        value, inputs, weights.to(value), retain_graph=True, allow_unused=True
+    )
+    # One token takes part in no transition.
+    return [torch.zeros_like(x) if g is None else g for x, g in zip(inputs, gradients)]

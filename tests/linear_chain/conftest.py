@@ -1,0 +1,61 @@
+import importlib.util
+import sys
+
+import pytest
+import torch
+
+from tagger.linear_chain import use_implementation
+from tests.linear_chain.cases import IMPLEMENTATIONS
+
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+# On Linux a missing Triton is a failure.
+needs_triton = pytest.mark.skipif(
+    not HAS_TRITON and sys.platform != "linux", reason="Triton exists for Linux only"
+)
+KERNELS_IN_TRITON = pytest.param(
+    "cuda", marks=[needs_triton, *[pytest.mark.gpu] * torch.cuda.is_available()]
+)
+
+
+@pytest.fixture(params=["cpu", KERNELS_IN_TRITON])
+def implementation(request):
+    """Makes all functions use the implementation."""
+    with use_implementation(request.param):
+        yield IMPLEMENTATIONS[request.param]
+
+
+@pytest.fixture
+def uninitialized_memory_holds_nan(monkeypatch):
+    def poisoned(allocate):
+        def allocate_and_fill(*args, **kwargs):
+            tensor = allocate(*args, **kwargs)
+            return tensor.fill_(torch.nan if tensor.is_floating_point() else 99)
+
+        return allocate_and_fill
+
+    for name in ("empty", "empty_like"):
+        monkeypatch.setattr(torch, name, poisoned(getattr(torch, name)))
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _interpreter_prepares_its_language_once():
+    """Saves half of the time: Triton's interpreter prepares it again at every call of a function."""
+    if not HAS_TRITON:
+        yield
+        return
+    from triton.runtime import interpreter
+
+    prepare = interpreter._patch_lang
+    scopes = {}
+
+    def prepare_once(function):
+        module = id(function.__globals__)
+        if module not in scopes:
+            scopes[module] = prepare(function)
+        return interpreter._LangPatchScope()
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(interpreter, "_patch_lang", prepare_once)
+        yield
+    for scope in reversed(scopes.values()):
+        scope.restore()

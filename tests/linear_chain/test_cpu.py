@@ -1,0 +1,85 @@
+"""What concerns the CPU kernels alone: length, threads and processes."""
+
+import threading
+
+import pytest
+import torch
+
+from tagger.linear_chain import (
+    log_likelihood,
+    log_partition,
+    sequence_score,
+    use_implementation,
+    viterbi_decode,
+)
+from tests.linear_chain.cases import CPU, Case, converted, outcome
+from tests.linear_chain.chains import random_chains
+
+# enough work for two threads
+LARGE = Case((130, 1, 0, 77) * 8, 33)
+
+
+@pytest.fixture(autouse=True)
+def _implementation():
+    with use_implementation("cpu"):
+        yield
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_ten_thousand_tokens_agree_with_float64(scale):
+    scores = random_chains(1, 10_000, 9, scale=scale, dtype=torch.float32)
+    exact = converted(scores, torch.float64)
+    single, double = (outcome("log_partition", (chain, None, None)) for chain in (scores, exact))
+    for actual, expected in zip(single, double):
+        torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
+    with use_implementation("reference"):
+        torch.testing.assert_close(log_partition(exact), double[0], rtol=1e-12, atol=0)
+        _, best = viterbi_decode(exact)
+    path, path_score = viterbi_decode(scores)
+    torch.testing.assert_close(path_score.double(), best, rtol=1e-6, atol=0)
+    torch.testing.assert_close(sequence_score(exact, path), best, rtol=1e-6, atol=0)
+
+
+def test_number_of_threads_changes_nothing(two_threads):
+    batch = LARGE.batch(CPU)
+    parallel = outcome("log_likelihood", batch)
+    torch.set_num_threads(1)
+    for ours, theirs in zip(parallel, outcome("log_likelihood", batch)):
+        torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_two_threads_may_call_at_once(two_threads):
+    batch = LARGE.batch(CPU)
+    expected = log_likelihood(*batch)
+    differences = []
+
+    def call():
+        # A thread starts without the choice of an implementation; CPU tensors choose the same.
+        for _ in range(20):
+            differences.append((log_likelihood(*batch) - expected).abs().max())
+
+    threads = [threading.Thread(target=call) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(differences) == 40
+    assert max(differences) == 0
+
+
+def test_a_forked_process_has_threads_of_its_own(two_threads, in_forked_process):
+    scores, _, mask = LARGE.batch(CPU)
+
+    def total():
+        return float(log_partition(scores, mask).sum())
+
+    expected = total()
+    assert in_forked_process(total) == expected

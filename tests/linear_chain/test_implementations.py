@@ -1,0 +1,258 @@
+"""The contract that every implementation fulfils: what the reference computes, faster."""
+
+import pytest
+import torch
+
+from tagger.linear_chain import (
+    IMPLEMENTATIONS,
+    ChainScores,
+    backward_scores,
+    k_best_decode,
+    log_likelihood,
+    log_partition,
+    sample_paths,
+    tag_marginals,
+    use_implementation,
+    viterbi_decode,
+)
+from tests.linear_chain.cases import (
+    CPU,
+    FUNCTIONS,
+    KINDS,
+    Case,
+    assert_equals_reference,
+    assert_error_at_most_twice_plain_pytorch,
+    moved,
+    outcome,
+)
+from tests.linear_chain.chains import mask_of
+from tests.linear_chain.conftest import KERNELS_IN_TRITON
+
+pytestmark = pytest.mark.usefixtures("uninitialized_memory_holds_nan")
+
+# the lengths of the rows, and K, off the powers of two
+SIZES = [((1,), 1), ((2, 0, 1), 3), ((4, 2, 0), 9), ((5,), 17)]
+LARGER_SIZES = [
+    (tuple(7 * row % 18 for row in range(32)), 9),
+    ((40,), 33),
+    ((7, 3, 0), 100),
+]
+# Triton's interpreter takes milliseconds for each token, and more where products underflow.
+CASES = [
+    *[("cpu", Case(*size, kind)) for size in SIZES + LARGER_SIZES for kind in KINDS],
+    *[("cuda", Case(*size, kind)) for size in SIZES for kind in ("plain", "some impossible")],
+    *[("cuda", Case((5, 3), 5, kind)) for kind in ("wide", "both")],
+]
+
+
+def over(cases):
+    """Runs a test once for each implementation's name and case."""
+    triton = KERNELS_IN_TRITON.marks
+    params = [
+        pytest.param(name, case, marks=triton if name == "cuda" else (), id=f"{name}-{case}")
+        for name, case in cases
+    ]
+    return pytest.mark.parametrize(("implementation", "case"), params, indirect=["implementation"])
+
+
+@over(CASES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_and_gradients_equal_the_reference(name, implementation, case):
+    assert_equals_reference(name, implementation, case)
+
+
+# The kernels for GPUs read paths, and clear the padding, in blocks of 128 tokens and 256 numbers.
+@over([("cpu", Case((130, 0, 1), 2)), ("cuda", Case((130, 0, 1), 2))])
+def test_rows_of_several_blocks_equal_the_reference(implementation, case):
+    assert_equals_reference("step_log_likelihoods", implementation, case)
+
+
+@over(
+    [
+        ("cpu", Case((33, 9, 0), 9, "plain", torch.float32)),
+        ("cpu", Case((33, 9, 0), 9, "wide", torch.float32)),
+        ("cuda", Case((6, 3), 9, "plain", torch.float32)),
+        ("cuda", Case((5, 3), 5, "both", torch.float32)),
+    ]
+)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_float32_error_is_at_most_twice_plain_pytorch(name, implementation, case):
+    assert_error_at_most_twice_plain_pytorch(name, implementation, case.batch(CPU))
+
+
+def test_a_path_through_an_underflowing_transition_counts(implementation):
+    # The only way is from tag 0 to tag 1, and e^-1000 is 0 in float64. In between, e^2000 awaits who
+    # came that way: nearly all of the mass.
+    scores = ChainScores(
+        torch.tensor([[[0.0, -torch.inf], [0.0, 0.0], [0.0, 2000.0], [0.0, -torch.inf]]]),
+        torch.tensor([[0.0, -1000.0], [-900.0, 0.0]]),
+        torch.zeros(2),
+        torch.zeros(2),
+    )
+    batch = scores, torch.zeros(1, 4, dtype=torch.int64), mask_of([4])
+    for name in FUNCTIONS:
+        assert_error_at_most_twice_plain_pytorch(name, implementation, batch)
+    scores, _, _ = moved(batch, implementation.device)
+    assert tag_marginals(scores)[0, 2, 1] > 0.99
+
+
+def test_nothing_follows_an_impossible_tag_that_leads_nowhere(implementation):
+    scores, _, mask = Case((3,), 2).batch(implementation.device)
+    scores.emissions[0, 1, 0] = -torch.inf
+    scores.transitions[0] = -torch.inf
+    assert backward_scores(scores, mask)[0, 1, 0] == -torch.inf
+
+
+@over(CASES)
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_best_paths_equal_the_reference(implementation, case, k):
+    scores, _, mask = case.batch(implementation.device)
+    paths, path_scores = k_best_decode(scores, mask, k)
+    with use_implementation("reference"):
+        expected, expected_scores = k_best_decode(scores, mask, k)
+    torch.testing.assert_close(path_scores, expected_scores, rtol=1e-9, atol=1e-9)
+    # Random scores have no ties, but a row without tokens has k empty paths.
+    is_possible = (expected_scores > -torch.inf) & mask.any(1, keepdim=True)
+    assert torch.equal(paths[is_possible], expected[is_possible])
+
+
+@over([*CASES, *[(name, Case((5, 3), 5, "plain", torch.float32)) for name in ("cpu", "cuda")]])
+def test_samples_equal_the_reference(implementation, case):
+    scores, _, mask = case.batch(implementation.device)
+    generator = torch.Generator(implementation.device)
+    draws = []
+    for name in (implementation.name, "reference"):
+        with use_implementation(name):
+            draws.append(sample_paths(scores, mask, 2, generator.manual_seed(3)))
+    # Where no path is possible, a sample is meaningless.
+    is_possible = log_partition(scores, mask) > -torch.inf
+    assert torch.equal(draws[0][is_possible], draws[1][is_possible])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_nan_in_the_padding_changes_nothing(name, implementation):
+    scores, tags, mask = Case((4, 0, 2), 3).batch(implementation.device)
+    dirty = scores._replace(emissions=scores.emissions.masked_fill(~mask.unsqueeze(2), torch.nan))
+    actual = outcome(name, (dirty, tags.masked_fill(~mask, -7), mask))
+    for ours, theirs in zip(actual, outcome(name, (scores, tags, mask))):
+        assert torch.equal(ours, theirs)
+
+
+def test_nan_in_the_padding_changes_no_best_path(implementation):
+    scores, _, mask = Case((4, 0, 2), 3).batch(implementation.device)
+    dirty = scores._replace(emissions=scores.emissions.masked_fill(~mask.unsqueeze(2), torch.nan))
+    for ours, theirs in zip(viterbi_decode(dirty, mask), viterbi_decode(scores, mask)):
+        assert torch.equal(ours, theirs)
+
+
+# Triton's interpreter takes maxima with NumPy.
+@pytest.mark.filterwarnings("ignore:All-NaN slice encountered")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_nan_in_a_real_token_is_not_hidden(name, implementation):
+    scores, tags, mask = Case((4,), 3).batch(implementation.device)
+    scores.emissions[0, 1, 2] = torch.nan
+    assert FUNCTIONS[name](scores, tags, mask).isnan().any()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "log_partition",
+        "step_log_likelihoods",
+        "tag_marginals",
+        "step_log_conditionals",
+        "step_log_marginals",
+    ],
+)
+def test_second_derivatives_equal_the_reference(name, implementation):
+    scores, tags, mask = Case((3, 2), 3).batch(implementation.device)
+
+    def second_derivatives(which):
+        with use_implementation(which):
+            inputs = ChainScores(*(tensor.clone().requires_grad_() for tensor in scores))
+            value = FUNCTIONS[name](inputs, tags, mask).square().sum()
+            gradients = torch.autograd.grad(value, inputs, create_graph=True)
+            total = sum(gradient.square().sum() for gradient in gradients)
+            return torch.autograd.grad(total, inputs)
+
+    actual = second_derivatives(implementation.name)
+    for ours, theirs in zip(actual, second_derivatives("reference")):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_one_tensor_in_two_roles_gets_both_gradients_once(implementation, create_graph):
+    scores, _, _ = Case((5, 5), 4).batch(implementation.device)
+    both = scores.start.clone().requires_grad_()
+    scores = scores._replace(start=both, end=both)
+    (gradient,) = torch.autograd.grad(log_partition(scores).sum(), both, create_graph=create_graph)
+    marginals = tag_marginals(scores).sum(0)
+    torch.testing.assert_close(gradient, marginals[0] + marginals[-1], rtol=1e-9, atol=1e-9)
+
+
+def test_layouts_of_arguments_do_not_matter_and_arguments_stay_as_they_were(implementation):
+    scores, tags, mask = Case((5, 0, 2), 3).batch(implementation.device)
+    strided = ChainScores(
+        scores.emissions.transpose(0, 2).contiguous().transpose(0, 2),
+        scores.transitions.t().contiguous().t(),
+        torch.stack([scores.start, scores.end], 1)[:, 0],
+        scores.end,
+    )
+    strided_tags = torch.stack([tags, tags], 2)[:, :, 0].int()
+    strided_mask = mask.t().contiguous().t().to(torch.uint8)
+    before = [tensor.clone() for tensor in (*strided, strided_tags, strided_mask)]
+    actual = outcome("log_likelihood", (strided, strided_tags, strided_mask))
+    for ours, theirs in zip(actual, outcome("log_likelihood", (scores, tags, mask))):
+        assert torch.equal(ours, theirs)
+    for tensor, copy in zip((*strided, strided_tags, strided_mask), before):
+        assert torch.equal(tensor, copy)
+    mixed = scores._replace(emissions=scores.emissions.float())
+    assert log_likelihood(mixed, tags, mask).dtype == torch.float64
+
+
+def test_gradient_modes_and_autocast_change_nothing(implementation):
+    device_type = implementation.device.type
+    scores, tags, mask = Case((5, 2), 3, dtype=torch.float32).batch(implementation.device)
+    expected = outcome("log_likelihood", (scores, tags, mask))
+    path, _ = viterbi_decode(scores, mask)
+    modes = (torch.no_grad(), torch.inference_mode(), torch.autocast(device_type, torch.bfloat16))
+    for mode in modes:
+        with mode:
+            value = log_likelihood(scores, tags, mask).double().cpu()
+            # With derivatives, another kernel may sum the steps.
+            torch.testing.assert_close(value, expected[0], rtol=1e-6, atol=1e-6)
+            assert torch.equal(viterbi_decode(scores, mask)[0], path)
+    with torch.autocast(device_type, torch.bfloat16):
+        actual = outcome("log_likelihood", (scores, tags, mask))
+    for ours, theirs in zip(actual, expected):
+        assert torch.equal(ours, theirs)
+
+
+def test_second_backward_through_a_retained_graph_gives_the_same(implementation):
+    scores, tags, mask = Case((5, 2), 3).batch(implementation.device)
+    emissions = scores.emissions.requires_grad_()
+    value = log_likelihood(scores, tags, mask).mean()
+    (first,) = torch.autograd.grad(value, emissions, retain_graph=True)
+    (second,) = torch.autograd.grad(value, emissions)
+    assert torch.equal(first, second)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+@pytest.mark.skipif(not hasattr(torch, "compile"), reason="needs torch.compile")
+def test_compiled_function_gives_the_right_result(implementation):
+    scores, tags, mask = Case((5, 2), 3).batch(implementation.device)
+
+    def loss(emissions):
+        return -log_likelihood(scores._replace(emissions=emissions * 2), tags, mask).sum()
+
+    emissions = scores.emissions.clone().requires_grad_()
+    value, expected = torch.compile(loss, backend="eager")(emissions), loss(emissions)
+    torch.testing.assert_close(value, expected)
+    (gradient,) = torch.autograd.grad(value, emissions)
+    torch.testing.assert_close(gradient, torch.autograd.grad(expected, emissions)[0])
+
+
+def test_unknown_implementation_is_refused():
+    message = f"{', '.join(IMPLEMENTATIONS)}.*; got `gpu`"
+    with pytest.raises(ValueError, match=message), use_implementation("gpu"):
+        pass

@@ -1,0 +1,207 @@
+import numpy as np
+import pytest
+import torch
+import torch.distributed
+from allennlp.common import Params
+from allennlp.training.metrics import Metric
+from sklearn.metrics import hamming_loss, precision_recall_fscore_support, roc_auc_score
+
+from tagger.metrics import MultiLabelMetrics, format_metrics
+from tagger.metrics.label_metrics import MEASURES
+from tests.spans.tagged import vocabulary_of
+
+LABELS = ["A", "B", "C", "D"]
+
+
+def random_batch(seed, num_items=60, share_unknown=0.2):
+    """Probabilities, targets and a mask; D is never gold."""
+    generator = torch.Generator().manual_seed(seed)
+    targets = (torch.rand(num_items, 4, generator=generator) < 0.4).long()
+    targets[:, 3] = 0
+    scores = 2 * targets - 1 + 2 * torch.randn(num_items, 4, generator=generator)
+    targets[torch.rand(num_items, 4, generator=generator) < share_unknown] = -1
+    return torch.sigmoid(scores), targets, torch.rand(num_items, generator=generator) < 0.8
+
+
+def metrics_of(probabilities, targets, mask=None, **kwargs):
+    metric = MultiLabelMetrics(vocabulary_of(LABELS), **kwargs)
+    metric(probabilities >= 0.5, targets, mask, probabilities)
+    return metric.get_metric(reset=True)
+
+
+def known(probabilities, targets, mask, label=slice(None)):
+    """Gold targets and probabilities of what counts, flat."""
+    gold, probabilities = targets[mask][:, label], probabilities[mask][:, label]
+    return gold[gold >= 0].numpy(), probabilities[gold >= 0].numpy()
+
+
+def test_metrics_equal_those_of_scikit_learn():
+    batch = random_batch(seed=1)
+    actual = metrics_of(*batch)
+    for label, name in enumerate([*LABELS, "overall"]):
+        gold, probabilities = known(*batch, label if label < 4 else slice(None))
+        *expected, _ = precision_recall_fscore_support(
+            gold, probabilities >= 0.5, average="binary", zero_division=0
+        )
+        names = [f"{measure}-{name}" for measure in MEASURES]
+        assert [actual[name] for name in names] == pytest.approx(expected)
+    gold, probabilities = known(*batch)
+    assert actual["hamming-loss"] == pytest.approx(hamming_loss(gold, probabilities >= 0.5))
+    assert actual["num-labels-found"] == 3
+
+
+def test_means_leave_out_labels_of_which_a_metric_is_undefined():
+    # A is never predicted, D is never gold, and C is neither.
+    probabilities, targets, mask = random_batch(seed=8)
+    probabilities[:, 0] = probabilities[:, 2] = targets[:, 2] = 0
+    targets = targets.clamp(min=0)
+    metrics = metrics_of(probabilities, targets, mask, label_counts=[99, 99, 9, 1])
+    for name, labels in {"macro": [0, 1, 2, 3], "head": [0, 1], "tail": [3]}.items():
+        *expected, _ = precision_recall_fscore_support(
+            targets[mask],
+            probabilities[mask] >= 0.5,
+            labels=labels,
+            average="macro",
+            zero_division=np.nan,
+        )
+        names = [f"{measure}-{name}" for measure in MEASURES]
+        assert [metrics[each] for each in names] == pytest.approx(np.nan_to_num(expected))
+    assert metrics["precision-head"] == metrics["precision-B"] > 0
+    rows = [line.split() for line in format_metrics(metrics).splitlines()]
+    (head,) = (row for row in rows if row[0] == "head")
+    num_gold = metrics["num-gold-A"] + metrics["num-gold-B"]
+    assert head[1:] == [f"{metrics[each + '-head']:.4f}" for each in MEASURES] + [str(num_gold)]
+    assert ["medium", "-", "-", "-", "0"] in rows
+    assert ["tail", "0.0000", "-", "0.0000", "0"] in rows
+
+
+def test_area_under_the_curve_is_that_of_scikit_learn_within_its_bins():
+    batch = random_batch(seed=2, num_items=3_000)
+    actual = metrics_of(*batch)
+    expected = [roc_auc_score(*known(*batch, label)) for label in range(3)]
+    assert [actual[f"auc-{label}"] for label in "ABC"] == pytest.approx(expected, abs=1e-3)
+    assert actual["auc-macro"] == pytest.approx(np.mean(expected), abs=1e-3)
+    # D has no positive.
+    assert "auc-D" not in actual
+
+
+def test_area_under_the_curve_counts_ties_half_and_takes_certain_probabilities():
+    probabilities, targets, mask = random_batch(seed=3)
+    coarse = (probabilities * 4).round() / 4
+    actual = metrics_of(coarse, targets, mask)
+    for label, name in enumerate("ABC"):
+        expected = roc_auc_score(*known(coarse, targets, mask, label))
+        assert actual[f"auc-{name}"] == pytest.approx(expected)
+
+
+def test_without_probabilities_there_is_no_area():
+    probabilities, targets, mask = random_batch(seed=4)
+    metric = MultiLabelMetrics(vocabulary_of(LABELS))
+    metric(probabilities >= 0.5, targets, mask)
+    assert not any(name.startswith("auc") for name in metric.get_metric(reset=True))
+
+
+def test_areas_wait_for_the_end_of_a_pass(monkeypatch):
+    probabilities, targets, mask = random_batch(seed=4)
+    metric = MultiLabelMetrics(vocabulary_of(LABELS))
+    metric(probabilities >= 0.5, targets, mask, probabilities)
+    with monkeypatch.context() as patch:
+        patch.setattr("tagger.metrics.multi_label_metrics.area_under_curve", None)
+        before = metric.get_metric()
+    after = metric.get_metric(reset=True)
+    assert set(after) - set(before) == {"auc-A", "auc-B", "auc-C", "auc-macro"}
+    assert {name: after[name] for name in before} == before
+
+
+def test_what_is_predicted_of_unknown_labels_and_padding_changes_nothing():
+    probabilities, targets, mask = random_batch(seed=5)
+    ignored = (targets < 0) | ~mask[:, None]
+    expected = metrics_of(probabilities, targets, mask)
+    for garbage in (0.0, 1.0, torch.nan):
+        assert metrics_of(probabilities.masked_fill(ignored, garbage), targets, mask) == expected
+    padded = torch.cat([targets[mask], torch.full((5, 4), -1)])
+    longer = torch.cat([probabilities[mask], torch.ones(5, 4)])
+    assert metrics_of(longer, padded) == expected
+
+
+def test_items_are_those_of_any_leading_axes_and_batches_add_up_until_reset():
+    probabilities, targets, mask = random_batch(seed=6)
+    metric = MultiLabelMetrics(vocabulary_of(LABELS))
+    for part in range(3):
+        some = slice(20 * part, 20 * part + 20)
+        p, y, m = probabilities[some], targets[some], mask[some]
+        metric(p.view(4, 5, 4) >= 0.5, y.view(4, 5, 4), m.view(4, 5), p.view(4, 5, 4))
+        metric.get_metric()
+    expected = metrics_of(probabilities, targets, mask)
+    assert metric.get_metric(reset=True) == expected
+    assert set(metric.get_metric().values()) == {0}
+
+
+def test_groups_are_means_over_labels_by_their_training_counts():
+    batch = random_batch(seed=7)
+    metrics = metrics_of(*batch, label_counts=[35, 9, 8, 34])
+    # D is predicted somewhere, and so counts with an F1 of 0.
+    expected = {"head": "A", "medium": "BD", "tail": "C"}
+    for group, labels in expected.items():
+        for measure in MEASURES:
+            # D has no recall, because it is never gold.
+            defined = labels.replace("D", "") if measure == "recall" else labels
+            mean = np.mean([metrics[f"{measure}-{label}"] for label in defined])
+            assert metrics[f"{measure}-{group}"] == pytest.approx(mean)
+    assert "f1-measure-head" not in metrics_of(*batch)
+    other = metrics_of(*batch, label_counts=[35, 9, 8, 34], least_head_count=9, most_tail_count=0)
+    assert other["f1-measure-tail"] == 0
+    assert other["f1-measure-head"] == pytest.approx(
+        np.mean([metrics[f"f1-measure-{label}"] for label in "ABD"])
+    )
+
+
+def test_an_empty_batch_counts_nothing():
+    metrics = metrics_of(torch.rand(0, 4), torch.ones(0, 4))
+    assert set(metrics.values()) == {0}
+
+
+def test_arguments_are_left_as_they_were():
+    tensors = random_batch(seed=8)
+    before = [tensor.clone() for tensor in tensors]
+    metrics_of(*tensors)
+    assert all(torch.equal(tensor, copy) for tensor, copy in zip(tensors, before))
+
+
+def test_it_is_registered():
+    metric = Metric.from_params(
+        Params({"type": "multi_label_metrics", "least_head_count": 100}),
+        vocabulary=vocabulary_of(LABELS),
+    )
+    assert isinstance(metric, MultiLabelMetrics)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (6, 4), (5,)])
+def test_other_shapes_are_refused(shape):
+    metric = MultiLabelMetrics(vocabulary_of(LABELS))
+    with pytest.raises(ValueError, match="must have one shape"):
+        metric(torch.ones(shape), torch.ones(shape), torch.ones(5) > 0)
+
+
+def measure_in_a_worker(rank, folder, shares, expected):
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
+    )
+    metric = MultiLabelMetrics(vocabulary_of(LABELS))
+    for probabilities, targets, mask in shares[rank]:
+        metric(probabilities >= 0.5, targets, mask, probabilities)
+    assert metric.get_metric(reset=True) == expected
+    assert set(metric.get_metric().values()) == {0}
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
+def test_two_workers_measure_as_one(tmp_path):
+    first, second = random_batch(seed=9), random_batch(seed=10, num_items=7)
+    both = [torch.cat(parts) for parts in zip(first, second)]
+    # The second worker has two batches, the first none.
+    shares = [[], [first, second]]
+    torch.multiprocessing.spawn(
+        measure_in_a_worker, args=(tmp_path, shares, metrics_of(*both)), nprocs=2
+    )

@@ -1,0 +1,475 @@
+import numpy as np
+import pytest
+import torch
+import torch.distributed
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.training.metrics import Metric
+from seqeval.metrics import classification_report
+from seqeval.scheme import BILOU, IOB2, IOBES
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+from tagger.metrics import TagMetrics, format_metrics
+from tagger.spans import ENCODINGS, tags_to_spans
+from tests.oracles.conlleval import count_chunks
+from tests.oracles.span_confusions import count_confusions
+from tests.spans.tagged import (
+    random_sentences,
+    tag_set,
+    to_batch,
+    to_mask,
+    vocabulary_of,
+)
+
+MEASURES = {"precision": "precision", "recall": "recall", "f1-measure": "f1-score"}
+
+
+def measured(gold, predicted, encoding="BIO", tags=None, **kwargs):
+    tags = tags or tag_set(encoding)
+    metric = TagMetrics(vocabulary_of(tags), encoding=encoding, **kwargs)
+    metric(to_batch(predicted, tags), to_batch(gold, tags), to_mask(gold))
+    return metric
+
+
+def metrics_of(gold, predicted, encoding="BIO", tags=None, **kwargs):
+    return measured(gold, predicted, encoding, tags, **kwargs).get_metric()
+
+
+def with_unknown(sentences, share, seed):
+    rng = np.random.default_rng(seed)
+    return [["?" if rng.random() < share else tag for tag in tags] for tags in sentences]
+
+
+def known_labels(gold, predicted, label_of):
+    """The labels of all tokens whose gold tag is known, gold and predicted."""
+    pairs = [
+        (label_of(gold_tag), label_of(predicted_tag))
+        for gold_tags, predicted_tags in zip(gold, predicted)
+        for gold_tag, predicted_tag in zip(gold_tags, predicted_tags)
+        if gold_tag != "?"
+    ]
+    return tuple(zip(*pairs))
+
+
+def assert_equals_report(metrics, report):
+    for name in {key.split("-", 1)[1] for key in metrics if key.startswith("precision-")}:
+        row = report.get({"overall": "micro avg", "macro": "macro avg"}.get(name, name))
+        for measure, key in MEASURES.items():
+            expected = row[key] if row else 0.0
+            assert metrics[f"{measure}-{name}"] == pytest.approx(expected, abs=1e-12)
+
+
+def renamed(sentences, prefixes):
+    return [[prefixes.get(tag[0], tag[0]) + tag[1:] for tag in tags] for tags in sentences]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    ("encoding", "prefixes"),
+    [
+        ("BIO", {}),
+        ("IOB1", {}),
+        ("BIOUL", {"L": "E", "U": "S"}),
+        ("BMES", {"M": "I"}),
+        ("IOBES", {}),
+    ],
+)
+def test_metrics_are_seqevals(encoding, prefixes, seed):
+    gold, predicted = random_sentences(tag_set(encoding), 3 + 20 * seed, seed)
+    report = classification_report(
+        renamed(gold, prefixes), renamed(predicted, prefixes), output_dict=True, zero_division=0
+    )
+    assert_equals_report(metrics_of(gold, predicted, encoding), report)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    ("encoding", "scheme", "prefixes"),
+    [("BIO", IOB2, {}), ("BIOUL", BILOU, {}), ("BMES", IOBES, {"M": "I"}), ("IOBES", IOBES, {})],
+)
+def test_strict_metrics_are_seqevals_strict_metrics(encoding, scheme, prefixes, seed):
+    gold, predicted = random_sentences(tag_set(encoding), 30 + 20 * seed, seed)
+    report = classification_report(
+        renamed(gold, prefixes),
+        renamed(predicted, prefixes),
+        output_dict=True,
+        mode="strict",
+        scheme=scheme,
+        zero_division=0,
+    )
+    metrics = metrics_of(gold, predicted, encoding, strict=True)
+    assert_equals_report(metrics, report)
+    assert metrics != metrics_of(gold, predicted, encoding)
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "IOB1"])
+@pytest.mark.parametrize("seed", range(8))
+def test_metrics_are_conllevals(encoding, seed):
+    gold, predicted = random_sentences(tag_set(encoding), 50, seed)
+    correct, guessed, right = count_chunks(gold, predicted)
+    metrics = metrics_of(gold, predicted, encoding)
+    for label in ("PER", "LOC", "GPE-X"):
+        assert metrics[f"precision-{label}"] == pytest.approx(correct[label] / guessed[label])
+        assert metrics[f"recall-{label}"] == pytest.approx(correct[label] / right[label])
+    total = correct.total()
+    assert metrics["precision-overall"] == pytest.approx(total / guessed.total())
+    assert metrics["f1-measure-overall"] == pytest.approx(
+        2 * total / (guessed.total() + right.total())
+    )
+
+
+def test_sentence_borders_end_spans():
+    gold = [["O", "B-PER"], ["I-PER", "O"]]
+    assert metrics_of(gold, gold)["precision-PER"] == 1
+    # One span in each sentence: the first alone is right.
+    assert metrics_of(gold, [["O", "B-PER"], ["I-PER", "I-PER"]])["recall-PER"] == 0.5
+
+
+def test_undefined_metrics_count_0_in_means_as_in_seqeval_and_are_dashes_in_tables():
+    # LOC is never predicted, GPE-X is never gold.
+    gold, predicted = [["B-PER", "O", "B-LOC"]], [["B-PER", "B-GPE-X", "O"]]
+    metrics = metrics_of(gold, predicted)
+    report = classification_report(gold, predicted, output_dict=True, zero_division=0)
+    assert_equals_report(metrics, report)
+    assert metrics["precision-macro"] == pytest.approx(1 / 3)
+    rows = {line.split()[0]: line.split()[1:] for line in format_metrics(metrics).splitlines()[:5]}
+    assert rows["LOC"] == ["-", "0.0000", "0.0000", "1"]
+    assert rows["GPE-X"] == ["0.0000", "-", "0.0000", "0"]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_gold_and_predicted_spans_and_tokens_are_counted(encoding):
+    gold, predicted = random_sentences(tag_set(encoding), 40, seed=9)
+    metrics = metrics_of(gold, predicted, encoding)
+    for kind, sentences in {"gold": gold, "predicted": predicted}.items():
+        spans = [label for tags in sentences for label, _ in tags_to_spans(tags, encoding)]
+        tokens = [tag.partition("-")[2] for tags in sentences for tag in tags if tag != "O"]
+        for prefix, labels in {"": spans, "token-": tokens}.items():
+            assert metrics[f"{prefix}num-{kind}-overall"] == len(labels)
+            for label in ("PER", "LOC", "GPE-X"):
+                assert metrics[f"{prefix}num-{kind}-{label}"] == labels.count(label)
+
+
+def test_macro_average_leaves_out_labels_that_do_not_occur():
+    metrics = metrics_of([["B-PER", "O", "B-PER"]], [["B-PER", "B-LOC", "O"]])
+    assert metrics["f1-measure-GPE-X"] == 0
+    assert metrics["f1-measure-PER"] == pytest.approx(2 / 3)
+    assert metrics["f1-measure-macro"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("seed", range(4))
+def test_spans_that_touch_an_unknown_token_count_neither_way(encoding, seed):
+    tags = tag_set(encoding)
+    gold, predicted = random_sentences(tags, 60, seed)
+    gold = with_unknown(gold, 0.15, seed)
+
+    def known_spans(sentences):
+        return {
+            (sentence, label, start, end)
+            for sentence, row in enumerate(sentences)
+            for label, (start, end) in tags_to_spans(
+                ["O" if tag == "?" else tag for tag in row], encoding
+            )
+            if "?" not in gold[sentence][max(start - 1, 0) : end + 2]
+        }
+
+    gold_spans, predicted_spans = known_spans(gold), known_spans(predicted)
+    num_right = len(gold_spans & predicted_spans)
+    assert num_right > 20
+    metrics = metrics_of(gold, predicted, encoding)
+    assert metrics["precision-overall"] == pytest.approx(num_right / len(predicted_spans))
+    assert metrics["recall-overall"] == pytest.approx(num_right / len(gold_spans))
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted"),
+    [
+        ("? ? ?", "B-PER I-PER O"),
+        ("B-PER ? O", "B-PER O O"),
+        ("B-PER ? O", "B-LOC O O"),
+        ("O ? O", "B-LOC I-LOC O"),
+        ("? B-PER O", "O B-PER O"),
+        ("O O ?", "O B-PER O"),
+        ("O O", "O O"),
+    ],
+)
+def test_metrics_of_spans_are_zero_where_none_counts(gold, predicted):
+    metrics = metrics_of([gold.split()], [predicted.split()])
+    assert not any(value for name, value in metrics.items() if not name.startswith("token-"))
+
+
+@pytest.mark.parametrize("sentences", [[], [[]], [[], []]])
+def test_a_batch_may_be_empty(sentences):
+    assert set(metrics_of(sentences, sentences).values()) == {0.0}
+
+
+def test_padding_changes_nothing():
+    tags = tag_set("BIO")
+    gold, predicted = random_sentences(tags, 40, seed=1)
+    mask = to_mask(gold)
+    metric = TagMetrics(vocabulary_of(tags))
+    for padding in (0, 2, -1, -100, 999):
+        metric(to_batch(predicted, tags, padding), to_batch(gold, tags, padding), mask)
+        assert metric.get_metric(reset=True) == metrics_of(gold, predicted)
+
+
+def test_batches_add_up_until_reset():
+    tags = tag_set("BIOUL")
+    gold, predicted = random_sentences(tags, 50, seed=2)
+    metric = TagMetrics(vocabulary_of(tags), encoding="BIOUL")
+    for first in range(0, 50, 7):
+        some_gold, some_predicted = gold[first : first + 7], predicted[first : first + 7]
+        metric(to_batch(some_predicted, tags), to_batch(some_gold, tags), to_mask(some_gold))
+        metric.get_metric()
+    assert metric.get_metric(reset=True) == metrics_of(gold, predicted, "BIOUL")
+    assert set(metric.get_metric().values()) == {0.0}
+
+
+def test_all_tokens_count_without_a_mask():
+    metric = TagMetrics(vocabulary_of(["O", "B-PER"]))
+    metric(torch.tensor([[1, 0, 1]]), torch.tensor([[1, 0, 0]]))
+    assert metric.get_metric()["precision-PER"] == 0.5
+
+
+def test_ignored_labels_do_not_count():
+    gold, predicted = random_sentences(tag_set("BIO"), 40, seed=3)
+    metrics = metrics_of(gold, predicted, ignore_labels=["LOC"])
+
+    def without_loc(sentences):
+        return [["O" if "LOC" in tag else tag for tag in sentence] for sentence in sentences]
+
+    expected = metrics_of(without_loc(gold), without_loc(predicted))
+    assert not any("LOC" in key for key in metrics)
+    assert metrics == {key: value for key, value in expected.items() if "LOC" not in key}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("seed", range(4))
+def test_confusions_of_spans_are_those_counted_one_by_one(encoding, seed):
+    gold, predicted = random_sentences(tag_set(encoding), 80, seed)
+    gold = with_unknown(gold, 0.05 * seed, seed)
+    confusions = measured(gold, predicted, encoding).get_confusions()
+    expected = count_confusions(gold, predicted, encoding)
+    assert len(expected) > 15
+    assert {name: n for name, n in confusions.items() if name.startswith("confusion-")} == {
+        f"confusion-{row}>{column}": number for (row, column), number in expected.items()
+    }
+
+
+def test_spans_fare_as_the_documentation_says():
+    sentences = [
+        "B-PER I-PER O B-LOC I-LOC O B-LOC O O B-PER",
+        "B-PER O O B-PER I-PER O O O B-LOC I-LOC",
+    ]
+    gold, predicted = (sentence.split() for sentence in sentences)
+    confusions = measured([gold], [predicted]).get_confusions()
+    assert {name: n for name, n in confusions.items() if name.startswith("confusion-")} == {
+        "confusion-PER>boundary": 1,  # tokens 0 and 1
+        "confusion-boundary>PER": 1,
+        "confusion-LOC>PER": 1,  # tokens 3 and 4
+        "confusion-LOC>missed": 1,  # token 6
+        "confusion-PER>both": 1,  # token 9
+        "confusion-both>LOC": 1,  # tokens 8 and 9
+    }
+    swapped = measured([predicted], [gold]).get_confusions()
+    assert swapped["confusion-spurious>LOC"] == 1
+
+
+def test_rows_of_confusions_add_up_to_gold_spans_and_columns_to_predicted_ones():
+    gold, predicted = random_sentences(tag_set("BIO"), 60, seed=5)
+    metric = measured(gold, predicted, strict=True)
+    metrics, confusions = metric.get_metric(), metric.get_confusions()
+    for label in ("PER", "LOC", "GPE-X"):
+        num_gold = sum(
+            n for name, n in confusions.items() if name.startswith(f"confusion-{label}>")
+        )
+        num_predicted = sum(
+            n
+            for name, n in confusions.items()
+            if name.startswith("confusion-") and name.endswith(f">{label}")
+        )
+        num_right = confusions[f"confusion-{label}>{label}"]
+        assert metrics[f"num-gold-{label}"] == num_gold
+        assert metrics[f"recall-{label}"] == num_right / num_gold
+        assert metrics[f"precision-{label}"] == num_right / num_predicted
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_token_metrics_are_those_of_labels_without_prefixes(encoding):
+    gold, predicted = random_sentences(tag_set(encoding), 80, seed=6)
+    gold = with_unknown(gold, 0.1, seed=6)
+    metric = measured(gold, predicted, encoding)
+    metrics, confusions = metric.get_metric(), metric.get_confusions()
+    true, guessed = known_labels(gold, predicted, lambda tag: tag.partition("-")[2] or "O")
+    labels = ["GPE-X", "LOC", "PER"]
+    for name, average in [
+        *((label, None) for label in labels),
+        ("overall", "micro"),
+        ("macro",) * 2,
+    ]:
+        expected = precision_recall_fscore_support(
+            true, guessed, labels=labels if average else [name], average=average
+        )
+        for measure, value in zip(MEASURES, expected):
+            assert metrics[f"token-{measure}-{name}"] == pytest.approx(float(np.squeeze(value)))
+    assert metrics["token-num-gold-overall"] == sum(label != "O" for label in true)
+    names = [*labels, "O"]
+    cells = confusion_matrix(true, guessed, labels=names)
+    assert cells.tolist() == [
+        [confusions[f"token-confusion-{row}>{column}"] for column in names] for row in names
+    ]
+
+
+def test_plain_labels_are_measured_by_token():
+    tags = ["DET", "NOUN", "VERB", "B-X"]
+    gold, predicted = random_sentences(tags, 60, seed=7)
+    gold = with_unknown(gold, 0.1, seed=7)
+    metrics = metrics_of(gold, predicted, None, tags)
+    true, guessed = known_labels(gold, predicted, lambda tag: tag)
+    expected = precision_recall_fscore_support(true, guessed, labels=tags)
+    for tag, precision, recall, f1, num_gold in zip(tags, *expected):
+        assert metrics[f"token-precision-{tag}"] == pytest.approx(precision)
+        assert metrics[f"token-recall-{tag}"] == pytest.approx(recall)
+        assert metrics[f"token-f1-measure-{tag}"] == pytest.approx(f1)
+        assert metrics[f"token-num-gold-{tag}"] == num_gold
+    accuracy = np.mean([a == b for a, b in zip(true, guessed)])
+    assert metrics["accuracy"] == metrics["token-f1-measure-overall"] == pytest.approx(accuracy)
+    assert not any(name.startswith("precision") for name in metrics)
+
+
+def test_outside_is_no_label_among_plain_ones_but_counts_for_accuracy():
+    metrics = metrics_of([["O", "NAME", "O"]], [["O", "O", "O"]], None, ["O", "NAME"])
+    assert metrics["accuracy"] == pytest.approx(2 / 3)
+    assert metrics["token-f1-measure-overall"] == 0
+    assert "token-f1-measure-O" not in metrics
+
+
+def test_tags_need_no_labels_and_no_outside():
+    metrics = metrics_of([["B", "I", "B", "B"]], [["B", "I", "B", "I"]], tags=["B", "I"])
+    assert metrics["precision-_"] == metrics["precision-overall"] == 1 / 2
+
+
+def test_arguments_are_left_as_they_were():
+    tensors = [torch.tensor([[1, 2, 0]]), torch.tensor([[1, -1, 0]]), torch.tensor([[1, 1, 0]]) > 0]
+    before = [tensor.clone() for tensor in tensors]
+    TagMetrics(vocabulary_of(tag_set("BIO")))(*tensors)
+    assert all(torch.equal(tensor, copy) for tensor, copy in zip(tensors, before, strict=True))
+
+
+def test_it_is_registered():
+    metric = Metric.from_params(
+        Params({"type": "tag_metrics", "encoding": "BIOUL", "ignore_labels": ["LOC"]}),
+        vocabulary=vocabulary_of(tag_set("BIOUL")),
+    )
+    assert isinstance(metric, TagMetrics)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({}, "namespace `labels`: `tags` holds 'U-PER', which is no BIO tag; name the encoding"),
+        ({"encoding": "IOB2"}, "`encoding` is 'IOB2', expected one of BIO, IOB1"),
+        ({"encoding": "IOB1", "strict": True}, "`strict` is true and `encoding` is 'IOB1'.* BIO"),
+        (
+            {"encoding": "BIOUL", "ignore_labels": ["PRE"]},
+            "`ignore_labels` names `PRE`, which is no label of this vocabulary "
+            r"\(GPE-X, LOC, PER\); did you mean `PER`\?",
+        ),
+        ({"encoding": "BIOUL", "ignore_labels": ["X123"]}, "`X123`, .*; leave it out"),
+        ({"encoding": None, "strict": True}, "`strict` is true, but the tags spell no spans"),
+    ],
+)
+def test_bad_settings_are_refused(kwargs, message):
+    with pytest.raises(ConfigurationError, match=message):
+        TagMetrics(vocabulary_of(tag_set("BIOUL")), **kwargs)
+
+
+def as_sets(gold, tags):
+    """(B, T, K) bool; `?` may be any tag, `B-X|I-X` one of the two."""
+    sets = torch.zeros(len(gold), max(map(len, gold)), len(tags), dtype=torch.bool)
+    for row, sentence in enumerate(gold):
+        for token, tag in enumerate(sentence):
+            sets[row, token] = torch.tensor(
+                [tag == "?" or name in tag.split("|") for name in tags], dtype=torch.bool
+            )
+    return sets
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_sets_of_one_tag_and_of_all_are_known_and_unknown_tags(encoding):
+    tags = tag_set(encoding)
+    gold, predicted = random_sentences(tags, 20, seed=3)
+    gold = with_unknown(gold, 0.2, seed=3)
+    metric = TagMetrics(vocabulary_of(tags), encoding=encoding)
+    metric(to_batch(predicted, tags), as_sets(gold, tags), to_mask(gold))
+    assert metric.get_metric() == metrics_of(gold, predicted, encoding)
+
+
+def test_a_token_of_one_label_counts_for_tokens_but_its_span_is_unknown():
+    tags = tag_set("BIOUL", ["PER", "LOC"])
+    gold = [["B-PER|U-PER", "?", "O", "U-LOC", "O|U-LOC"]]
+    predicted = [["U-PER", "O", "O", "B-LOC", "L-LOC"]]
+    metric = TagMetrics(vocabulary_of(tags), encoding="BIOUL")
+    metric(to_batch(predicted, tags), as_sets(gold, tags), to_mask(gold))
+    metrics = metric.get_metric()
+    counted = {name: number for name, number in metrics.items() if "num-gold" in name and number}
+    assert counted == {
+        "token-num-gold-PER": 1,
+        "token-num-gold-LOC": 1,
+        "token-num-gold-overall": 2,
+    }
+    assert metrics["token-recall-PER"] == metrics["token-precision-LOC"] == 1
+
+
+def test_bad_tensors_are_refused():
+    metric = TagMetrics(vocabulary_of(["O", "B-PER", "I-PER"]))
+    tags = torch.tensor([[0, 1]])
+    with pytest.raises(
+        ValueError, match=r"got \(1, 2, 3\), torch.int64 of shape \(1, 2\) and \(1, 2\); pass"
+    ):
+        metric(torch.zeros(1, 2, 3), tags)
+    with pytest.raises(
+        ValueError, match="`predictions` holds -1 .* expected tag indices from 0 to 2"
+    ):
+        metric(tags - 1, tags)
+    with pytest.raises(
+        ValueError, match="`gold_tags` holds 3 .* expected tag indices from -1 to 2"
+    ):
+        metric(tags, tags + 2)
+
+
+def measure_in_a_worker(rank, folder, all_shares, expected, confusions):
+    """Scores one worker's share of each division of the data, two sentences at a time."""
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
+    )
+    tags = tag_set("BIO")
+    metric = TagMetrics(vocabulary_of(tags))
+    for shares in all_shares:
+        gold, predicted = shares[rank]
+        for i in range(0, len(gold), 2):
+            some = slice(i, i + 2)
+            metric(to_batch(predicted[some], tags), to_batch(gold[some], tags), to_mask(gold[some]))
+        assert metric.get_metric() == expected
+        assert metric.get_confusions() == confusions
+        assert metric.get_metric(reset=True) == expected
+        assert set(metric.get_metric().values()) == {0.0}
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
+def test_two_workers_measure_as_one(tmp_path):
+    gold, predicted = random_sentences(tag_set("BIO"), 30, seed=4)
+    # Uneven shares, then no batch at all for the second worker.
+    all_shares = [
+        [(gold[:border], predicted[:border]), (gold[border:], predicted[border:])]
+        for border in (9, 30)
+    ]
+    one = measured(gold, predicted)
+    torch.multiprocessing.spawn(
+        measure_in_a_worker,
+        args=(tmp_path, all_shares, one.get_metric(), one.get_confusions()),
+        nprocs=2,
+    )

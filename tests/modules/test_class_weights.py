@@ -1,0 +1,131 @@
+import pytest
+import torch
+from allennlp.common import FromParams, Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+from tagger.modules.class_weights import ClassWeights, class_weights_by_label
+from tagger.modules.weight_rules import BalancedWeightRule
+from tagger.training_counts import LabelCounts
+
+
+class RequiredWeights(ClassWeights, FromParams):
+    """Class weights as a config names them."""
+
+
+class OptionalWeights(ClassWeights):
+    _weights_are_required = False
+
+
+@pytest.fixture
+def vocab():
+    vocab = Vocabulary()
+    for tag in ("O", "B-PER", "I-PER", "B-LOC", "I-LOC"):
+        vocab.add_token_to_namespace(tag, "labels")
+    return vocab
+
+
+def by_rule(vocab):
+    return RequiredWeights(weight_rule=BalancedWeightRule(), vocab=vocab)
+
+
+def test_where_weights_are_optional_none_weigh_one_and_none_are_saved():
+    weights = OptionalWeights()
+    weights.check_weights()
+    weights.use_training_counts(LabelCounts({"labels": {"O": 3}}))
+    gold_tags, mask = torch.tensor([[1, -1]]), torch.tensor([[True, True]])
+    assert weights.token_weights(gold_tags, mask).tolist() == [[1, 1]]
+    assert not weights.state_dict()
+
+
+def test_more_than_one_source_of_weights_is_refused_even_where_none_is_required():
+    vocab = Vocabulary({"labels": {"O": 1}})
+    with pytest.raises(ConfigurationError, match="at most one of `tag_weights`.*; got 2 of them"):
+        OptionalWeights(tag_weights=[2.0], label_weights={"O": 2.0}, vocab=vocab)
+
+
+def test_a_tags_weight_wins_over_its_labels_and_the_unnamed_weigh_one(vocab):
+    params = Params({"label_weights": {"LOC": 2, "B-LOC": 3, "O": 0.5}})
+    weights = RequiredWeights.from_params(params, vocab=vocab)
+    assert weights.tag_weights.tolist() == [0.5, 1, 1, 3, 2]
+
+
+def test_labels_that_spell_no_spans_are_weighted_by_themselves():
+    assert class_weights_by_label({"NOUN": 2.0}, ["VERB", "NOUN"]) == [1.0, 2.0]
+    with pytest.raises(ConfigurationError, match="names `NUON`.*; did you mean `NOUN`"):
+        class_weights_by_label({"NUON": 2.0}, ["VERB", "NOUN"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"label_weights": {"PRE": 2.0}}, r"names `PRE`, .*\(PER, LOC\).*; did you mean `PER`\?"),
+        ({"label_weights": {"PER": 0}}, "gives `PER` the weight 0; a weight must be a positive"),
+        ({"label_weights": {"PER": -1.5}}, "gives `PER` the weight -1.5"),
+        ({"label_weights": {"B-PER": float("nan")}}, "gives `B-PER` the weight nan"),
+        ({"tag_weights": [1.0, float("inf")]}, "`tag_weights` gives `1` the weight inf"),
+        ({}, "exactly one of `tag_weights`"),
+        ({"tag_weights": [1.0], "label_weights": {"PER": 1.0}}, "exactly one of `tag_weights`"),
+        ({"tag_weights": [1.0], "weight_rule": BalancedWeightRule()}, "exactly one of"),
+        ({"tag_weights": [1.0], "tag_counts": [3]}, "`tag_counts` need a `weight_rule`"),
+        ({"label_weights": {"PER": 1.0}, "vocab": None}, "`label_weights` .* need a vocabulary"),
+        ({"weight_rule": BalancedWeightRule(), "vocab": None}, "`weight_rule` need a vocabulary"),
+        ({"weight_rule": BalancedWeightRule(), "label_namespace": "pos_tags"}, "no tags"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(arguments, message, vocab):
+    with pytest.raises(ConfigurationError, match=message):
+        RequiredWeights(**{"vocab": vocab, **arguments})
+
+
+def test_a_rule_weights_the_tags_by_the_counts_of_their_namespace(vocab, caplog):
+    weights = by_rule(vocab)
+    buffer = weights.tag_weights
+    counts = {"labels": {"O": 30, "B-LOC": 2, "B-PER": 8}, "others": {"O": 1, "I-PER": 1}}
+    with caplog.at_level("INFO"):
+        weights.use_training_counts(LabelCounts(counts))
+    # N = 40, K = 3; the tags without a count weigh 1
+    expected = torch.tensor([40 / 90, 40 / 24, 1, 40 / 6, 1])
+    torch.testing.assert_close(weights.tag_weights, expected)
+    # DistributedDataParallel keeps the tensors that it has seen
+    assert weights.tag_weights is buffer
+    assert ["B-PER", "8", "1.6667"] in [line.split() for line in caplog.text.splitlines()]
+
+
+def test_counts_can_be_given_where_there_is_no_trainer():
+    weights = RequiredWeights(weight_rule=BalancedWeightRule(), tag_counts=[6, 3, 0])
+    assert weights.tag_weights.tolist() == [0.75, 1.5, 1.0]
+    weights.use_training_counts(LabelCounts({"labels": {"O": 1}}))
+    assert weights.tag_weights.tolist() == [0.75, 1.5, 1.0]
+
+
+def test_weights_that_are_given_stay_whatever_the_counts(vocab):
+    weights = RequiredWeights(label_weights={"PER": 2.0}, vocab=vocab)
+    weights.use_training_counts(LabelCounts({"labels": {"O": 30, "B-PER": 8}}))
+    assert weights.tag_weights.tolist() == [1, 2, 2, 1, 1]
+
+
+def test_a_rule_without_counts_is_an_error_until_weights_are_loaded(vocab):
+    weights, other = by_rule(vocab), by_rule(vocab)
+    assert weights.tag_weights.isnan().all()
+    with pytest.raises(
+        RuntimeError, match=r"add `callbacks: \['training_counts'\]` to the `trainer`"
+    ):
+        weights.check_weights()
+    other.use_training_counts(LabelCounts({"labels": {"O": 30, "B-LOC": 2}}))
+    weights.load_state_dict(other.state_dict())
+    weights.check_weights()
+    assert torch.equal(weights.tag_weights, other.tag_weights)
+
+
+def test_training_data_without_any_of_the_tags_are_refused(vocab):
+    with pytest.raises(ValueError, match="training shows none of the labels O, B-PER, .* `labels`"):
+        by_rule(vocab).use_training_counts(LabelCounts({"others": {"O": 30}}))
+
+
+def test_known_weights_are_not_looked_at_in_every_step(vocab, monkeypatch):
+    weights = by_rule(vocab)
+    weights.use_training_counts(LabelCounts({"labels": {"O": 30}}))
+    weights.check_weights()
+    monkeypatch.setattr(torch.Tensor, "all", None)
+    weights.check_weights()

@@ -1,0 +1,106 @@
+from itertools import chain, product
+
+import pytest
+from seqeval.metrics.sequence_labeling import get_entities
+
+from tagger.spans import ENCODINGS, convert_tags, spans_to_tags, tags_of_span, tags_to_spans
+from tests.spans.sequences import all_sequences, is_legal, tag_set
+
+PAIRS = list(product(ENCODINGS, repeat=2))
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_legal_tags_and_spans_map_one_to_one(encoding):
+    legal = [tags for tags in all_sequences(encoding) if is_legal(tags, encoding)]
+    for tags in legal:
+        assert spans_to_tags(tags_to_spans(tags, encoding), len(tags), encoding) == list(tags)
+    spans = {tuple(tags_to_spans(tags, encoding)) for tags in legal if len(tags) == 4}
+    assert len(spans) == sum(len(tags) == 4 for tags in legal)
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "IOB1"])
+def test_spans_of_any_sequence_are_those_of_seqeval(encoding):
+    for tags in all_sequences(encoding, max_length=5):
+        expected = [(label, (start, end)) for label, start, end in get_entities(list(tags))]
+        assert tags_to_spans(tags, encoding) == expected
+
+
+@pytest.mark.parametrize("encoding", ["BIOUL", "BMES", "IOBES"])
+def test_spans_of_any_sequence_are_those_of_seqeval_after_renaming(encoding):
+    renamed = {"BIOUL": {"L": "E", "U": "S"}, "BMES": {"M": "I"}, "IOBES": {}}[encoding]
+    for tags in all_sequences(encoding):
+        iobes = [renamed.get(tag[0], tag[0]) + tag[1:] for tag in tags]
+        expected = [(label, (start, end)) for label, start, end in get_entities(iobes)]
+        assert tags_to_spans(tags, encoding) == expected
+
+
+def test_spans_may_come_in_any_order():
+    spans = [("LOC", (4, 5)), ("PER", (0, 1)), ("LOC", (3, 3))]
+    tags = spans_to_tags(spans, 7, "IOB1")
+    assert tags == ["I-PER", "I-PER", "O", "I-LOC", "B-LOC", "I-LOC", "O"]
+    assert tags_to_spans(tags, "IOB1") == sorted(spans, key=lambda span: span[1])
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_labels_may_hold_hyphens_or_be_missing(encoding):
+    spans = [("GPE-B-I", (0, 2)), ("", (3, 4)), ("", (5, 5))]
+    assert tags_to_spans(spans_to_tags(spans, 6, encoding), encoding) == spans
+
+
+def test_iob1_opens_a_sentence_with_i():
+    assert spans_to_tags([("", (0, 0))], 1, "IOB1") == ["I"]
+
+
+def test_overlapping_spans_are_refused():
+    with pytest.raises(ValueError, match=r"'LOC' at \(1, 2\), which overlaps 'PER' before it"):
+        spans_to_tags([("LOC", (1, 2)), ("PER", (0, 1))], 3, "BIO")
+
+
+@pytest.mark.parametrize("reach", [(-1, 0), (2, 3), (1, 0)])
+def test_spans_outside_the_sentence_are_refused(reach):
+    with pytest.raises(ValueError, match="expected an inclusive range within 3 tokens"):
+        spans_to_tags([("PER", reach)], 3, "BIO")
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_conversion_keeps_the_spans_and_gives_legal_tags(source, target):
+    # Of two labels, or longer.
+    for tags in chain(all_sequences(source, max_length=3), all_sequences(source, labels=["PER"])):
+        converted = convert_tags(tags, source, target)
+        assert tags_to_spans(converted, target) == tags_to_spans(tags, source)
+        assert is_legal(converted, target)
+
+
+def test_an_unknown_encoding_is_refused():
+    with pytest.raises(ValueError, match="`encoding` is 'IOB2', expected one of BIO, IOB1"):
+        tags_to_spans(["O"], "IOB2")
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "BIOUL", "BMES", "IOBES"])
+def test_tags_of_a_span_are_those_of_the_legal_sequences_that_hold_it(encoding):
+    names = tag_set(encoding)
+    for tags in all_sequences(encoding):
+        if not is_legal(tags, encoding):
+            continue
+        spans = tags_to_spans(tags, encoding)
+        for start, end, label in product(range(len(tags)), range(len(tags)), ["PER", "LOC"]):
+            if start > end:
+                continue
+            allowed = tags_of_span((label, (start, end)), len(tags), names, encoding)
+            around = tags[start : start + len(allowed)]
+            assert len(around) == min(end - start + 2, len(tags) - start)
+            spells_it = all(row[names.index(tag)] for row, tag in zip(allowed, around))
+            assert spells_it == ((label, (start, end)) in spans)
+
+
+@pytest.mark.parametrize(
+    ("span", "encoding", "message"),
+    [
+        (("PER", (0, 0)), "IOB1", "`encoding` is IOB1, .* use BIO"),
+        (("PER", (1, 2)), "BIO", "expected a start and an inclusive end within 2 tokens"),
+        (("PER", (1, 0)), "BIO", "expected a start and an inclusive end"),
+    ],
+)
+def test_a_span_that_has_no_tags_is_refused(span, encoding, message):
+    with pytest.raises(ValueError, match=message):
+        tags_of_span(span, 2, tag_set("BIO"), encoding)

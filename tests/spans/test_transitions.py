@@ -1,0 +1,74 @@
+import pytest
+from allennlp.modules import conditional_random_field
+
+from tagger.spans import ENCODINGS, IllegalTagError, allowed_transitions, check_tags
+from tests.spans.sequences import all_sequences, is_legal, tag_set
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_check_accepts_the_sequences_of_allowed_transitions(encoding):
+    for tags in all_sequences(encoding, max_length=3):
+        if is_legal(tags, encoding) or encoding == "IOB1":
+            check_tags(tags, encoding)
+        else:
+            with pytest.raises(IllegalTagError):
+                check_tags(tags, encoding)
+
+
+@pytest.mark.parametrize(
+    ("tags", "encoding", "position", "message"),
+    [
+        ("O I-PER", "BIO", 1, "`I-PER` at position 1 is no legal BIO tag after `O`; these tags are "
+         "legal IOB1; set `source_encoding` to 'IOB1'"),
+        ("I-PER O", "BIO", 0, "`I-PER` at position 0 is no legal BIO tag at the start; .* IOB1"),
+        ("B-PER I-LOC", "BIO", 1, "position 1 is no legal BIO tag after `B-PER`; .* IOB1"),
+        ("O U-PER B-LOC L-LOC", "BIO", 1, "legal BIOUL; set `source_encoding` to 'BIOUL'"),
+        ("S-PER O", "IOB1", 0, "legal BMES; set `source_encoding` to 'BMES'"),
+        ("O B-PER", "BIOUL", 1, "position 1 is no legal BIOUL tag at the end; .* legal BIO;"),
+        ("B-PER O", "BMES", 1, "`O` at position 1 is no legal BMES tag after `B-PER`; .* BIO;"),
+        ("DT NN", "BIO", 0, "fit none of BIO, .*`source_encoding` to null if they are plain"),
+        ("B-PER I-PER E-PER", "BIO", 2, "legal IOBES; set `source_encoding` to 'IOBES'"),
+        ("B-PER I-PER E-PER O", "BMES", 1, "legal IOBES; set `source_encoding` to 'IOBES'"),
+        ("B-PER M-PER L-PER", "BIO", 1, "these tags fit none of"),
+    ],
+)  # fmt: skip
+def test_check_names_the_tag_and_the_encoding_that_fits(tags, encoding, position, message):
+    with pytest.raises(IllegalTagError, match=message) as error:
+        check_tags(tags.split(), encoding)
+    assert error.value.position == position
+
+
+def test_an_unknown_tag_is_legal_anywhere():
+    check_tags(["?", "I-PER", "?", "?", "L-LOC", "O", "?"], "BIOUL", unknown_tag="?")
+    with pytest.raises(
+        IllegalTagError, match="`NN` at position 1 is no legal BIOUL tag after `\\?`"
+    ):
+        check_tags(["?", "NN", "?"], "BIOUL", unknown_tag="?")
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_allowed_transitions_are_those_of_allennlp(encoding):
+    tags = tag_set(encoding, labels=("PER", "LOC", "GPE-X"))
+    if encoding == "BMES":  # AllenNLP's BMES knows no `O`.
+        tags.remove("O")
+    allowed = allowed_transitions(encoding, dict(enumerate(tags)))
+    if encoding == "IOBES":  # AllenNLP knows it as BIOUL, which has other letters.
+        encoding, letters = "BIOUL", {"E": "L", "S": "U"}
+        tags = [letters.get(tag[0], tag[0]) + tag[1:] for tag in tags]
+    assert allowed == conditional_random_field.allowed_transitions(encoding, dict(enumerate(tags)))
+
+
+def test_bmes_allows_o_between_spans():
+    tags = dict(enumerate(tag_set("BMES", labels=("PER",))))
+    allowed = allowed_transitions("BMES", tags)
+    names = {**tags, len(tags): "start", len(tags) + 1: "end"}
+    pairs = {(names[i], names[j]) for i, j in allowed}
+    assert {before for before, after in pairs if after == "O"} == {"O", "E-PER", "S-PER", "start"}
+    assert {after for before, after in pairs if before == "O"} == {"O", "B-PER", "S-PER", "end"}
+
+
+def test_allowed_transitions_refuse_tags_of_another_encoding():
+    with pytest.raises(
+        ValueError, match="`tags` holds 'U-PER', which is no BIO tag; name the encoding"
+    ):
+        allowed_transitions("BIO", {0: "O", 1: "U-PER"})

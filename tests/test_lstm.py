@@ -1,0 +1,199 @@
+import pytest
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from tagger.lstm import bidirectional_lstm
+from tests.linear_chain.chains import mask_of
+
+
+def lstms(input_size, hidden_size, dtype=torch.float64):
+    torch.manual_seed(0)
+    both = torch.nn.LSTM(input_size, hidden_size, batch_first=True, bidirectional=True, dtype=dtype)
+    directions = []
+    for suffix in ("", "_reverse"):
+        lstm = torch.nn.LSTM(input_size, hidden_size, batch_first=True, dtype=dtype)
+        for name, weights in lstm.named_parameters():
+            weights.data = getattr(both, name + suffix).data.clone()
+        directions.append(lstm)
+    return both, directions
+
+
+def by_pytorch(both, inputs, lengths):
+    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+    return pad_packed_sequence(both(packed)[0], batch_first=True)[0]
+
+
+def gradients(outputs, leaves):
+    weights = torch.linspace(-1, 1, outputs.numel(), dtype=outputs.dtype).view_as(outputs)
+    return torch.autograd.grad((outputs * weights).sum(), leaves)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("lengths", [[4], [1, 1], [6, 2, 5, 6, 1, 3, 4]])
+@pytest.mark.parametrize("hidden_size", [3, 8])
+def test_states_and_gradients_are_those_of_pytorch(num_threads, dtype, lengths, hidden_size):
+    both, directions = lstms(7, hidden_size, dtype)
+    mask = mask_of(lengths)
+    inputs = torch.randn(*mask.shape, 7, dtype=dtype, requires_grad=True)
+    states = bidirectional_lstm(*directions, inputs, mask)
+    expected = by_pytorch(both, inputs, torch.tensor(lengths))
+    torch.testing.assert_close(states, expected)
+    found = gradients(states, [inputs, *directions[0].parameters(), *directions[1].parameters()])
+    torch.testing.assert_close(found, gradients(expected, [inputs, *both.parameters()]))
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_states_are_the_same_without_gradients(num_threads, mode):
+    _, directions = lstms(7, 4)
+    inputs, mask = torch.randn(3, 5, 7, dtype=torch.float64), mask_of([5, 0, 3])
+    expected = bidirectional_lstm(*directions, inputs, mask)
+    with mode():
+        states = bidirectional_lstm(*directions, inputs.clone(), mask)
+        assert not states.requires_grad
+        assert torch.equal(states, expected)
+
+
+def test_mixed_precision_changes_nothing(num_threads):
+    _, directions = lstms(7, 4, torch.float32)
+    inputs, mask = torch.randn(3, 5, 7, requires_grad=True), mask_of([5, 0, 3])
+    expected = bidirectional_lstm(*directions, inputs, mask)
+    with torch.autocast("cpu", torch.bfloat16):
+        states = bidirectional_lstm(*directions, inputs, mask)
+    torch.testing.assert_close(states, expected)
+    torch.testing.assert_close(gradients(states, [inputs]), gradients(expected, [inputs]))
+
+
+def test_gradients_are_the_slopes_of_the_states(num_threads):
+    _, directions = lstms(3, 2)
+    inputs = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        lambda values: bidirectional_lstm(*directions, values, mask_of([4, 1, 3])), [inputs]
+    )
+
+
+def test_directions_side_by_side_give_what_they_give_in_turn(monkeypatch):
+    _, directions = lstms(7, 4)
+    inputs, mask = torch.randn(3, 5, 7, dtype=torch.float64), mask_of([5, 0, 3])
+    found = []
+    for is_side_by_side in (False, True):
+        monkeypatch.setattr(
+            "tagger.lstm._leaves_threads_idle",
+            lambda _, is_side_by_side=is_side_by_side: is_side_by_side,
+        )
+        found.append(bidirectional_lstm(*directions, inputs, mask))
+    assert torch.equal(*found)
+    assert found[0][1].eq(0).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_gpu_gives_the_same():
+    _, directions = lstms(7, 4)
+    inputs, mask = torch.randn(3, 5, 7, dtype=torch.float64), mask_of([5, 0, 3])
+    expected = bidirectional_lstm(*directions, inputs, mask)
+    on_gpu = [lstm.cuda() for lstm in directions]
+    torch.testing.assert_close(
+        bidirectional_lstm(*on_gpu, inputs.cuda(), mask.cuda()).cpu(), expected
+    )
+
+
+def test_frozen_inputs_and_weights_get_no_gradient(num_threads):
+    _, directions = lstms(3, 2)
+    to_right, to_left = directions
+    for weights in to_left.parameters():
+        weights.requires_grad_(False)
+    inputs = torch.randn(2, 4, 3, dtype=torch.float64)
+    bidirectional_lstm(*directions, inputs, mask_of([4, 2])).sum().backward()
+    assert all(weights.grad is not None for weights in to_right.parameters())
+    assert all(weights.grad is None for weights in to_left.parameters())
+
+
+def test_backward_pass_side_by_side_can_be_repeated_but_not_differentiated(monkeypatch):
+    monkeypatch.setattr("tagger.lstm._leaves_threads_idle", lambda _: True)
+    _, directions = lstms(3, 2)
+    inputs = torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True)
+    states = bidirectional_lstm(*directions, inputs, mask_of([4, 2]))
+    first, second = (
+        torch.autograd.grad(states.sum(), inputs, retain_graph=True)[0] for _ in range(2)
+    )
+    assert torch.equal(first, second)
+    slope = torch.autograd.grad(states.square().sum(), inputs, create_graph=True)[0]
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope.sum().backward()
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
+def test_batches_of_no_size(shape):
+    _, directions = lstms(3, 2)
+    inputs = torch.randn(*shape, 3, dtype=torch.float64, requires_grad=True)
+    states = bidirectional_lstm(*directions, inputs, torch.ones(shape, dtype=torch.bool))
+    assert states.shape == (*shape, 4)
+    states.sum().backward()
+    assert inputs.grad.shape == inputs.shape
+
+
+def test_large_numbers_saturate_and_nan_is_not_hidden():
+    both, directions = lstms(7, 4, torch.float32)
+    inputs = 1e6 * torch.randn(2, 5, 7)
+    mask = mask_of([5, 5])
+    states = bidirectional_lstm(*directions, inputs, mask)
+    torch.testing.assert_close(states, both(inputs)[0])
+    inputs[1, 2, 3] = torch.nan
+    states = bidirectional_lstm(*directions, inputs, mask)
+    assert states[0].isfinite().all()
+    assert states[1, 2:, :4].isnan().all()
+    assert states[1, :3, 4:].isnan().all()
+
+
+def test_leaves_the_number_of_threads_as_it_was(num_threads):
+    _, directions = lstms(3, 2)
+    bidirectional_lstm(*directions, torch.randn(2, 4, 3, dtype=torch.float64), mask_of([4, 2]))
+    assert torch.get_num_threads() == num_threads
+
+
+def test_works_in_a_forked_process(num_threads, in_forked_process):
+    _, directions = lstms(3, 2)
+    inputs, mask = torch.ones(2, 4, 3, dtype=torch.float64), mask_of([4, 2])
+
+    def states():
+        return bidirectional_lstm(*directions, inputs, mask).tolist()
+
+    expected = states()
+    assert in_forked_process(states) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"inputs": torch.zeros(2, 4, 5)},
+            "from 5 features, which `inputs` has, to 2; got LSTM.3, 2",
+        ),
+        (
+            {"to_left": torch.nn.LSTM(3, 4, batch_first=True)},
+            "`to_left` must .* to 2; got LSTM.3, 4",
+        ),
+        ({"to_left": torch.nn.LSTM(3, 2)}, "`to_left` must be a `batch_first` LSTM"),
+        ({"to_right": torch.nn.LSTM(3, 2, 2, batch_first=True)}, "`to_right` must .* one layer"),
+        ({"to_right": torch.nn.LSTM(3, 2, batch_first=True, bias=False)}, "with biases"),
+        ({"mask": mask_of([5, 3])}, r"got shapes \(2, 4, 3\) and \(2, 5\)"),
+        ({"mask": mask_of([4, 3, 1])}, r"got shapes \(2, 4, 3\) and \(3, 4\)"),
+        ({"inputs": torch.zeros(4, 3), "mask": mask_of([3])}, r"`inputs` must be \(B, T, D\)"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, message):
+    _, (to_right, to_left) = lstms(3, 2, torch.float32)
+    arguments = {
+        "to_right": to_right,
+        "to_left": to_left,
+        "inputs": torch.zeros(2, 4, 3),
+        "mask": mask_of([4, 3]),
+    }
+    with pytest.raises(ValueError, match=message):
+        bidirectional_lstm(**{**arguments, **change})
+
+
+def test_weights_of_another_type_are_refused_by_pytorch():
+    _, directions = lstms(3, 2, torch.float64)
+    with pytest.raises((RuntimeError, ValueError), match="dtype|type"):
+        bidirectional_lstm(*directions, torch.zeros(2, 4, 3), mask_of([4, 3]))

@@ -1,0 +1,52 @@
+from allennlp.data import Instance, Token, Vocabulary
+from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from tagger.data import LabelSetsField, TagField
+from tagger.training_counts import count_labels
+
+
+def text_of(words):
+    return TextField([Token(word) for word in words], {"tokens": SingleIdTokenIndexer()})
+
+
+def sentence(tags, field_class=TagField, **arguments):
+    text = text_of(tags)
+    return Instance({"tokens": text, "tags": field_class(tags, text, **arguments)})
+
+
+def test_known_labels_are_counted_and_words_are_not():
+    instances = [sentence(["O", "?", "B-PER"], unknown_tag="?"), sentence(["O", "O"])]
+    instances[0].add_field("topic", LabelField("sport", "topic_labels"))
+    instances[1].add_field("genres", MultiLabelField(["news", "short"], "genre_labels"))
+    assert count_labels(instances) == {
+        "labels": {"O": 3, "B-PER": 1},
+        "topic_labels": {"sport": 1},
+        "genre_labels": {"news": 1, "short": 1},
+    }
+
+
+def test_items_are_counted_whose_labels_are_known():
+    text = text_of("abcd")
+    label_sets = LabelSetsField([["A", "B"], ["A", "?B"], ["?"], []], text, unknown_tag="?")
+    instances = [
+        Instance({"tokens": text, "tags": label_sets}),
+        Instance({"topic": LabelField("sport", "topic_labels")}),
+        *(
+            Instance({"genres": MultiLabelField(genres, "genre_labels")})
+            for genres in ([], ["new"])
+        ),
+    ]
+    counts = count_labels(instances)
+    assert counts["labels"] == {"A": 2, "B": 1}
+    assert counts.num_items == {"labels": 3, "topic_labels": 1, "genre_labels": 2}
+    tags = sentence(["O", "?", "B-PER"], unknown_tag="?")
+    assert count_labels([tags]).num_items == {"labels": 2}
+
+
+def test_indexed_fields_are_counted_too():
+    instances = [sentence(["O", "B-PER", "O"], SequenceLabelField), sentence(["O", "B-PER"])]
+    vocab = Vocabulary.from_instances(instances)
+    for instance in instances:
+        instance.index_fields(vocab)
+    assert count_labels(instances) == {"labels": {"O": 3, "B-PER": 2}}

@@ -1,0 +1,327 @@
+"""A Python that starts warm, for tests that need processes of their own.
+
+AllenNLP takes ten seconds to import its libraries. A server imports them once and forks a process for
+each caller. It imports neither AllenNLP nor this project: every process still does that by itself.
+
+`WarmPython.executable` takes the place of `sys.executable`. It hands its arguments, folder, environment
+and open files to a forked process, passes signals on to it, and ends as it ends. A call that the server
+can't imitate, such as `python -S`, goes to the real interpreter.
+"""
+
+import atexit
+import contextlib
+import fcntl
+import gc
+import importlib
+import json
+import multiprocessing
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import types
+from pathlib import Path
+from typing import Dict, List, Mapping, Optional
+
+LIBRARIES = [
+    "cached_path",
+    "nltk",
+    "numba",
+    "sklearn.metrics",
+    "spacy",
+    "tensorboardX",
+    "torch",
+    "transformers.data.data_collator",
+    "transformers.models.bert.modeling_bert",
+]
+FORWARDED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+# What begins like this is read when the interpreter or a library starts.
+STARTUP_VARIABLES = ("PYTHON", "OMP_", "TRITON_")
+MAX_FILES = 250
+LEASE, REQUEST = b"L", b"R"
+
+
+class WarmPython:
+    """Starts the server, or joins one that another worker has started; it ends with its last user.
+
+    Args:
+        folder: A folder that the workers of a test run share. One of them at a time may come in.
+
+    Attributes:
+        executable: Takes the place of `sys.executable`. Beside it is `allennlp`, which starts warm too.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.executable = folder / "warm" / "python"
+        self._socket = socket_of(self.executable)
+        self._server: Optional[subprocess.Popen] = None
+        try:
+            self._lease = connected(self._socket)
+        except OSError:
+            self._start_server()
+            self._lease = connected(self._socket)
+        self._lease.sendall(LEASE)
+
+    def _start_server(self) -> None:
+        self.executable.parent.mkdir(exist_ok=True)
+        allennlp = Path(sys.executable).with_name("allennlp")
+        for name, arguments in {"python": [], "allennlp": [str(allennlp)]}.items():
+            program = self.executable.with_name(name)
+            program.write_text(
+                f"#!{sys.executable} -IS\n"
+                "import runpy, sys\n"
+                f"sys.argv[:1] = {[__file__, 'ask', str(self.executable), *arguments]}\n"
+                f"runpy.run_path({__file__!r}, run_name='__main__')\n"
+            )
+            program.chmod(0o755)
+        self._socket.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(self._socket))
+            listener.listen(64)
+            self._server = subprocess.Popen(
+                [sys.executable, __file__, "serve", str(listener.fileno())],
+                env={name: os.environ[name] for name in os.environ if name != "TRITON_INTERPRET"},
+                stdin=subprocess.DEVNULL,
+                pass_fds=[listener.fileno()],
+                start_new_session=True,
+            )
+
+    def close(self) -> None:
+        """Lets the server end. Whoever started it waits until no other worker needs it."""
+        self._lease.close()
+        if self._server:
+            self._server.wait()
+
+
+def socket_of(executable: Path) -> Path:
+    return executable.with_name("socket")
+
+
+def connected(path: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(path))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def ask(executable: str, *arguments: str) -> None:
+    """Does what `python *arguments` does, in a process of the server if possible."""
+    warm = without_harmless_options(list(arguments))
+    if warm:
+        files = inherited_files()
+        try:
+            connection = connected(socket_of(Path(executable)))
+        except OSError:
+            pass
+        else:
+            request = {
+                "executable": executable,
+                "arguments": warm,
+                "folder": os.getcwd(),
+                "environment": dict(os.environ),
+                "files": files,
+            }
+            socket.send_fds(connection, [REQUEST], files)
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            replies = connection.makefile()
+            process = int(replies.readline() or 0)
+            if process:
+                for number in FORWARDED_SIGNALS:
+                    signal.signal(number, lambda number, _: os.kill(process, number))
+                end_with(int(replies.readline()))
+    os.execv(sys.executable, [sys.executable, *arguments])
+
+
+def without_harmless_options(arguments: List[str]) -> Optional[List[str]]:
+    """The arguments without `-B` and `-u`, which the environment sets for all; None if others remain."""
+    while arguments and arguments[0] in ("-B", "-u"):
+        arguments = arguments[1:]
+    is_understood = arguments and (arguments[0] in ("-c", "-m") or arguments[0][0] != "-")
+    return arguments if is_understood else None
+
+
+def inherited_files() -> List[int]:
+    files = []
+    for file in map(int, os.listdir("/dev/fd")):
+        try:
+            fcntl.fcntl(file, fcntl.F_GETFD)
+        except OSError:  # the list itself
+            continue
+        files.append(file)
+    return files
+
+
+def end_with(status: int) -> None:
+    """Ends this process as another has ended, of which `os.wait` tells this."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number in FORWARDED_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(os.WEXITSTATUS(status))
+
+
+def serve(listener: socket.socket) -> dict:
+    """Forks a process for each request; returns the request, there. Ends when the last lease ends."""
+    gc.disable()
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    gc.freeze()
+    gc.enable()
+    ended, wakeup = os.pipe()
+    os.set_blocking(wakeup, False)
+    signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    leases: List[socket.socket] = []
+    callers: Dict[int, socket.socket] = {}
+
+    while True:
+        ready, _, _ = select.select([listener, ended, *leases, *callers.values()], [], [])
+        if ended in ready:
+            os.read(ended, 1_000)
+            report_ended_processes(callers)
+        for process, caller in callers.items():
+            if caller in ready:  # it is dead
+                os.kill(process, signal.SIGKILL)
+        for lease in set(leases) & set(ready):
+            leases.remove(lease)
+            lease.close()
+            if not leases:
+                end_processes(callers)
+                sys.exit()
+        if listener in ready:
+            caller, _ = listener.accept()
+            kind, files, _, _ = socket.recv_fds(caller, 1, MAX_FILES)
+            if kind == LEASE:
+                leases.append(caller)
+                continue
+            request = json.loads(caller.makefile().readline())
+            process = os.fork() if has_equal_start(request["environment"]) else -1
+            if process == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for each in (listener, caller, *leases, *callers.values()):
+                    each.close()
+                os.close(ended)
+                os.close(wakeup)
+                take_files(files, request["files"])
+                return request
+            for file in files:
+                os.close(file)
+            if process > 0:
+                caller.sendall(f"{process}\n".encode())
+                callers[process] = caller
+            else:
+                caller.close()
+
+
+def end_processes(callers: Dict[int, socket.socket]) -> None:
+    """Ends the servers that `multiprocessing` has started; they would wait for the end of the tests."""
+    for process in callers:
+        os.kill(process, signal.SIGKILL)
+    report_ended_processes(callers, options=0)
+
+
+def report_ended_processes(callers: Dict[int, socket.socket], options: int = os.WNOHANG) -> None:
+    while callers:
+        process, status = os.waitpid(-1, options)
+        if not process:
+            break
+        with callers.pop(process) as caller, contextlib.suppress(OSError):
+            caller.sendall(f"{status}\n".encode())
+
+
+def has_equal_start(environment: Mapping[str, str]) -> bool:
+    """Whether a process with this environment would start as the server did."""
+
+    def settings(environment: Mapping[str, str]) -> dict:
+        return {
+            name: environment[name]
+            for name in environment
+            if name.startswith(STARTUP_VARIABLES) and name != "PYTHONPATH"
+        }
+
+    return settings(environment) == settings(os.environ)
+
+
+def take_files(files: List[int], numbers: List[int]) -> None:
+    """Gives open files the numbers that they have where they come from."""
+    free = max(files + numbers) + 1
+    copies = [fcntl.fcntl(file, fcntl.F_DUPFD, free) for file in files]
+    for file in files:
+        os.close(file)
+    for copy, number in zip(copies, numbers):
+        os.dup2(copy, number)
+        os.close(copy)
+
+
+def run(request: dict) -> None:
+    """Does in this process what is requested."""
+    environment = request["environment"]
+    os.chdir(request["folder"])
+    num_folders = len(python_path(os.environ))
+    os.environ.clear()
+    os.environ.update(environment)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # What this process starts in its turn starts warm too.
+    sys.executable = request["executable"]
+    multiprocessing.set_executable(sys.executable)
+    what, *rest = request["arguments"]
+    folders = {"-c": "", "-m": os.getcwd()}
+    first = folders.get(what, str(Path(what).resolve().parent))
+    sys.path[: 1 + num_folders] = [first, *python_path(environment)]
+    if what == "-c":
+        code, *sys.argv[1:] = rest
+        sys.argv[0] = "-c"
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(code, vars(main))
+    elif what == "-m":
+        module, *sys.argv[1:] = rest
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = request["arguments"]
+        runpy.run_path(what, run_name="__main__")
+
+
+def python_path(environment: Mapping[str, str]) -> List[str]:
+    path = environment.get("PYTHONPATH")
+    return path.split(os.pathsep) if path else []
+
+
+def end(error: Optional[BaseException]) -> None:
+    """Ends this process, but spares it to take down all that the libraries have set up."""
+    status = 0
+    if isinstance(error, SystemExit):
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+        if status and status != error.code:
+            print(error.code, file=sys.stderr)
+    elif error is not None:
+        sys.excepthook(type(error), error, error.__traceback__)
+        status = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if isinstance(error, KeyboardInterrupt):
+        end_with(signal.SIGINT)
+    os._exit(status & 0xFF)
+
+
+if __name__ == "__main__":
+    command, argument, *rest = sys.argv[1:]
+    if command == "ask":
+        ask(argument, *rest)
+    else:
+        request = serve(socket.socket(fileno=int(argument)))
+        try:
+            run(request)
+        except BaseException as error:
+            end(error)
+        end(None)

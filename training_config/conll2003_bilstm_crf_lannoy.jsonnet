@@ -1,4 +1,0 @@
-// As conll2003_bilstm_crf.jsonnet, with PER and MISC weighted in training by strategy 'lannoy'.
-(import 'conll2003_bilstm_crf.jsonnet') + {
-  weighting:: { type: 'lannoy', label_weights: { PER: 2, MISC: 0.5 } },
-}
