@@ -39,9 +39,9 @@ class Backend(NamedTuple):
     """The primitives of one implementation.
 
     The first two arguments of each are the checked `scores` and the rows' `lengths`, (B,) int64. The
-    scores may require gradients and may have any layout. A primitive builds no graph, ignores the
-    padding, and writes zeros there unless its result is said to be undefined. It raises
-    `CannotComputeError` to leave a batch to the reference.
+    scores may require gradients and may have any layout. A primitive builds no graph and ignores the
+    padding; its result is 0 there unless stated otherwise. It raises `CannotComputeError` to leave a
+    batch to the reference.
 
     The primitives that return `Computed` take as their last argument `with_gradients`, which says
     whether `gradients` will be called: a backend may then compute them in advance, or skip what only
@@ -61,8 +61,9 @@ class Backend(NamedTuple):
         samples: `samples(scores, lengths, uniforms)` returns the paths that the numbers `uniforms`,
             (B, S, T) float64, draw by backward sampling: (B, S, T) int64.
         marginals: `marginals(scores, lengths, gold_tags, with_gradients)` returns the tag marginals,
-            (B, T, K); or with `gold_tags`, a path or sets of tags, the logarithms of theirs, (B, T).
-            `None` to have them composed of relative arrivals, as the next two.
+            (B, T, K); or with `gold_tags`, a path or sets of tags, the log-probability of each token's
+            gold tag, (B, T). This primitive and the next two may be `None`: `autograd` then composes
+            their results of relative arrivals.
         conditionals: `conditionals(scores, lengths, gold_tags, with_gradients)` returns the
             log-probability of each token's gold tag given the gold tags before it, (B, T).
         transition_marginals: `transition_marginals(scores, lengths, with_gradients)` returns the

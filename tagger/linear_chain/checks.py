@@ -109,7 +109,7 @@ def checked_gold_tags(
     emissions: torch.Tensor,
     name: str = "gold_tags",
 ) -> torch.Tensor:
-    """Returns what is known of each token's tag.
+    """Returns the gold tags in the form that the implementations take.
 
     Args:
         gold_tags: (B, T) int64, -1 where the tag is unknown; or (B, T, K) bool, true for the tags that

@@ -133,8 +133,8 @@ def step_log_conditionals(
 ) -> torch.Tensor:
     """log p(y_t | y_{t-1}, x), by the chain rule; their sum is the log-likelihood.
 
-    For partial gold tags it is the log-probability of a token's tags given those of all tokens before;
-    on a CPU they are computed in plain PyTorch.
+    For partial gold tags it is the log-probability of a token's set given the sets of all tokens
+    before; on a CPU these are computed in plain PyTorch.
 
     Returns:
         (B, T), 0 in the padding, each entry differentiable; -inf from the first token on whose gold tag
@@ -149,7 +149,7 @@ def step_log_conditionals(
 def step_log_marginals(
     scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
-    """log p(y_t | x), the log of the gold tag's marginal; for a set of tags, of the sum of theirs.
+    """log p(y_t | x), the log of the gold tag's marginal; for a set of tags, of their marginals' sum.
 
     More precise than the logarithm of `tag_marginals`, which may underflow.
 

@@ -1,7 +1,7 @@
 """Kernels over the probability of each tag given the one before, and over prefixes or suffixes.
 
-The conditional kernels leave some rows to the caller: those that `forward_row` cannot compute in
-probability space, and those without a possible path. They return at the first such row, and report it.
+The conditional kernels leave two kinds of rows to the caller: rows that `forward_row` cannot compute
+in probability space, and rows without a possible path. They stop at the first such row, and report it.
 
 Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
 """
@@ -30,7 +30,7 @@ def conditional_rows(
 ) -> bool:
     """Writes log p(y_t | y_{t-1}, x).
 
-    Rows are read from the end: what is a backward message becomes a forward message.
+    Rows are read from the end, so that backward messages become forward messages.
 
     Args:
         first: The first row.

@@ -1,7 +1,7 @@
 """Kernels over tag marginals, their logarithms, and the derivatives of both.
 
-They leave some rows to the caller: those that `forward_row` cannot compute in probability space, and
-those without a possible path. They return at the first such row, and report it.
+They leave two kinds of rows to the caller: rows that `forward_row` cannot compute in probability
+space, and rows without a possible path. They stop at the first such row, and report it.
 
 Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
 """
