@@ -72,7 +72,7 @@ class Implementation(NamedTuple):
 
 
 CPU = torch.device("cpu")
-#: By name. Without a GPU, Triton's interpreter runs the kernels on the CPU (see `tests/__init__.py`).
+#: By name. Without a GPU, Triton's interpreter runs the kernels on the CPU (see `tests/conftest.py`).
 IMPLEMENTATIONS = {
     # It computes in float64. Half a unit in the last place is lost at the end.
     "cpu": Implementation("cpu", CPU, rounding=6e-8, smallest_scale=1e-3),
