@@ -2,7 +2,7 @@
 # Sets up, trains a tagger of US addresses in a few minutes, prints its metrics, and tags addresses.
 #   scripts/quickstart.sh                                    tags two example addresses
 #   scripts/quickstart.sh '12 Elm Street, Salem, MA 01970'   tags yours; it trains only the first time
-# An interrupted training continues where it stopped.
+# Repeat the command after an interrupt or a kill: training continues where it stopped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 run=runs/us_addresses
@@ -12,16 +12,22 @@ scripts/install.sh
 export PATH=$PWD/.venv/bin:$PATH
 python scripts/prepare_us_addresses.py
 
-if [ ! -e $run/model.tar.gz ]; then
+# A finished run has written metrics.json, and after it the archive. An interrupted run has an archive too.
+if [ ! -e $run/metrics.json ] || [ ! $run/model.tar.gz -nt $run/metrics.json ]; then
   echo "== Training (config: training_config/us_addresses_bilstm_crf.jsonnet, run: $run) =="
-  recover=$([ -e $run/config.json ] && echo --recover || echo --force)
+  rm -f $run/model.tar.gz
+  # Without a checkpoint there is nothing to continue, and the config may have been cut off.
+  recover=$(compgen -G "$run/training_state_*.th" >/dev/null && echo --recover || echo --force)
   allennlp train training_config/us_addresses_bilstm_crf.jsonnet -s $run "$recover" |
-    sed -u '/^Metrics on/,$d' # one line for each epoch
+    sed -u '/^Metrics on/,$d' || # one line for each epoch
+    { echo "quickstart.sh: repeat the command to continue, or delete $run to start again" >&2 && exit 1; }
 fi
 
 echo "== Metrics on the test addresses =="
-[ -e $run/test_metrics.json ] ||
-  allennlp evaluate $run/model.tar.gz data/us_addresses/test.txt --output-file $run/test_metrics.json >/dev/null
+if [ ! $run/test_metrics.json -nt $run/model.tar.gz ]; then
+  allennlp evaluate $run/model.tar.gz data/us_addresses/test.txt --output-file $run/unfinished.json >/dev/null
+  mv $run/unfinished.json $run/test_metrics.json
+fi
 python scripts/show_metrics.py $run/test_metrics.json
 
 echo "== Tagged addresses =="

@@ -12,13 +12,14 @@ import argparse
 from pathlib import Path
 from typing import Optional, Sequence
 
+from tagger.commands.command_line import errors_in_one_line
 from tagger.reports import read_weighting_results, write_run_report, write_study_report
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
     options = _options(arguments)
-    try:
+    with errors_in_one_line("report.py"):
         if options.source.is_dir():
             write_run_report(
                 options.source,
@@ -31,8 +32,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         else:
             results = read_weighting_results(options.source)
             write_study_report(results, options.output, options.figures, options.level)
-    except (OSError, ValueError) as error:
-        raise SystemExit(str(error)) from None
 
 
 def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:

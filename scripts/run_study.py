@@ -15,6 +15,7 @@ from typing import Optional, Sequence
 
 from allennlp.common import Params
 
+from tagger.commands.command_line import errors_in_one_line
 from tagger.studies import (
     Column,
     default_num_workers,
@@ -42,13 +43,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     # All variants run with the first seed first, so a preliminary table is complete early.
     jobs.sort(key=lambda job: study["seeds"].index(job.factors["seed"]))
     num_workers = options.workers or default_num_workers(jobs[0].config)
-    try:
+    with errors_in_one_line("run_study.py"):
         failed = run_jobs(jobs, options.folder, num_workers)
         results = read_results(jobs, options.folder)
         write_results(results, options.folder / "results.csv")
         summary = format_summary(results, [Column(**column) for column in study["columns"]])
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
     (options.folder / "summary.md").write_text(summary + "\n")
     print(summary)
     if failed:

@@ -18,6 +18,7 @@ from typing import List, Optional, Sequence
 
 from allennlp.common import Params
 
+from tagger.commands.command_line import errors_in_one_line
 from tagger.reports import write_study_report
 from tagger.studies import Job, Result, default_num_workers, read_results, run_jobs, write_results
 from tagger.studies.weighting import (
@@ -46,13 +47,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         if DECODE_BIAS in options.strategies
         else []
     )
-    try:
+    with errors_in_one_line("weighting_study.py"):
         failed = run_jobs(plain, options.folder, options.workers, train)
         if not failed:
             failed += run_jobs(biased, options.folder, options.workers, evaluate)
             failed += run_jobs(weighted, options.folder, options.workers, train)
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
     _write(plain, [*weighted, *biased], options)
     if failed:
         raise SystemExit(f"{len(failed)} runs failed; see their logs, then start the study again")

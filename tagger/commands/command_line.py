@@ -86,6 +86,8 @@ def load_model(archive_file: Union[str, Path], **options: Any) -> Archive:
     cached_path(archive_file)
     try:
         return load_archive(archive_file, **options)
+    except ConfigurationError:
+        raise
     except Exception as error:  # A damaged archive can fail in any library that reads a part of it.
         raise ConfigurationError(
             f"{archive_file} cannot be loaded as an archive ({type(error).__name__}: {error}); train it "

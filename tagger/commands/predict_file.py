@@ -37,6 +37,9 @@ from tagger.commands.resumable_output import ResumableOutput
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 
+ON_ERROR = ("stop", "skip")
+
+
 @Subcommand.register("predict-file")
 class PredictFile(Subcommand):
     """Writes the same predictions as `allennlp predict --silent`, but can resume a killed run."""
@@ -73,6 +76,13 @@ class PredictFile(Subcommand):
             help="read the file with the model's dataset reader, not as texts or JSON lines",
         )
         subparser.add_argument(
+            "--on-error",
+            choices=ON_ERROR,
+            default="stop",
+            help="what to do at a line that cannot be predicted: stop, or skip it and write an object "
+            "with the error and the number of the line in its place (default: stop)",
+        )
+        subparser.add_argument(
             "--force",
             action="store_true",
             help="overwrite the output, and what another unfinished run has written",
@@ -95,6 +105,10 @@ def predict_file_from_args(args: argparse.Namespace) -> None:
     with errors_in_one_line("predict-file"):
         if args.window < 1:
             raise ConfigurationError(f"`--window` must be at least 1; got {args.window}")
+        if args.use_dataset_reader and args.on_error == "skip":
+            raise ConfigurationError(
+                "`--on-error skip` needs input lines; it does not work with --use-dataset-reader"
+            )
         predictor_args = parse_object("--predictor-args", args.predictor_args)
         if args.plain:
             predictor_args["plain"] = True
@@ -113,6 +127,7 @@ def predict_file_from_args(args: argparse.Namespace) -> None:
             args.output,
             args.window,
             args.use_dataset_reader,
+            args.on_error,
             overwrite=args.force,
             settings={"config": _digest_of_config(archive), "predictor-args": predictor_args},
         )
@@ -124,6 +139,7 @@ def predict_file(
     output: Path,
     window: int = 2048,
     use_dataset_reader: bool = False,
+    on_error: str = "stop",
     overwrite: bool = False,
     settings: Optional[Mapping[str, Any]] = None,
 ) -> None:
@@ -139,13 +155,15 @@ def predict_file(
         output: The file to write, one line per input.
         window: How many inputs to predict and write at a time.
         use_dataset_reader: Whether to read the input with the dataset reader.
+        on_error: What to do at a line that cannot be predicted: `"stop"`, or `"skip"` it and write an
+            object with the `error` and the number of the `line` in its place.
         overwrite: Whether to replace an output that exists, and to discard what an unfinished run with
             other settings or inputs has written.
         settings: What else decides the predictions, such as the predictor's arguments, by name.
 
     Raises:
-        ConfigurationError: If another process writes the output, or an unfinished run with other
-            settings or inputs has begun it.
+        ConfigurationError: If a line cannot be predicted; the message has its number. If another process
+            writes the output, or an unfinished run with other settings or inputs has begun it.
     """
     run = {
         "model": _digest_of_model(predictor._model),
@@ -154,25 +172,33 @@ def predict_file(
         "version": tagger.__version__,
         **(settings or {}),
     }
-    inputs = (InstanceInputs if use_dataset_reader else LineInputs)(predictor, input_file)
+    inputs: Union[InstanceInputs, LineInputs]
+    if use_dataset_reader:
+        inputs = InstanceInputs(predictor, input_file)
+    else:
+        inputs = LineInputs(predictor, input_file, skips_errors=on_error == "skip")
     total = None if use_dataset_reader else sum(1 for _ in inputs)
     with ResumableOutput(output, run, overwrite) as unfinished:
+        if on_error == "stop":
+            _drop_skipped(unfinished, output, overwrite)
         windows = _windows(inputs, window)
         rest = _after_written(windows, unfinished, input_file, overwrite)
         num_kept = unfinished.num_lines
         started = time.perf_counter()
         with Tqdm.tqdm(total=total, initial=num_kept, unit=" sentences") as progress:
             for batch, digest in rest:
-                unfinished.write(inputs.predict(batch), digest)
+                unfinished.write(*inputs.predict(batch), digest)
                 progress.update(len(batch))
         seconds = time.perf_counter() - started
-        num_new = unfinished.num_lines - num_kept
+        num_new, num_errors = unfinished.num_lines - num_kept, unfinished.num_errors
         unfinished.finish()
     print(f"Wrote {output}")
     print(
         f"Kept {num_kept} predictions; made {num_new} in {seconds:.1f} s, {num_new / seconds:.0f} per "
         f"second"
     )
+    if num_errors > 0:
+        print(f'Skipped {num_errors} lines, which have an "error" in the output')
 
 
 def _windows(
@@ -183,6 +209,18 @@ def _windows(
     for batch in lazy_groups_of(iter(inputs), window):
         digest = inputs.digest(batch, digest)
         yield batch, digest
+
+
+def _drop_skipped(unfinished: ResumableOutput, output: Path, overwrite: bool) -> None:
+    """Cuts off what was written from the first line on that was skipped."""
+    if unfinished.num_errors == 0:
+        return
+    if not overwrite:
+        raise ConfigurationError(
+            f"`--output` {output} was begun by a run that skipped {unfinished.num_errors} lines; add "
+            f"--on-error skip to complete it, or --force to go back to the first of these lines"
+        )
+    unfinished.keep(sum(window.num_errors == 0 for window in unfinished.windows))
 
 
 def _after_written(

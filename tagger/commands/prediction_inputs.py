@@ -1,12 +1,27 @@
 """What `predict-file` reads and predicts: lines of text or JSON, or instances of a dataset reader."""
 
 import hashlib
+import json
 from pathlib import Path
-from typing import Any, Iterator, List
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path, open_compressed
+from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
+
+
+class Line(NamedTuple):
+    """An input line.
+
+    Attributes:
+        number: Its number in the file, from 1.
+        text: Its text. Bytes that are not UTF-8 are surrogates.
+    """
+
+    number: int
+    text: str
 
 
 class LineInputs:
@@ -15,15 +30,19 @@ class LineInputs:
     Args:
         predictor: Loads and predicts the lines.
         path: The file; it may be compressed.
+        skips_errors: Whether a line that cannot be predicted is skipped.
     """
 
-    def __init__(self, predictor: Predictor, path: str) -> None:
+    def __init__(self, predictor: Predictor, path: str, skips_errors: bool = False) -> None:
         self._predictor = predictor
         self._path = path
+        self._skips_errors = skips_errors
 
-    def __iter__(self) -> Iterator[str]:
-        with open_compressed(cached_path(self._path)) as lines:
-            yield from (line for line in lines if line.removeprefix("\ufeff").strip())
+    def __iter__(self) -> Iterator[Line]:
+        with open_compressed(cached_path(self._path), errors="surrogateescape") as lines:
+            for number, text in enumerate(lines, 1):
+                if text.removeprefix("\ufeff").strip():
+                    yield Line(number, text)
 
     def digest(self, lines: List[Any], before: str) -> str:
         """Returns a digest of lines and of all lines before them.
@@ -34,14 +53,61 @@ class LineInputs:
         """
         digest = hashlib.sha256(before.encode())
         for line in lines:
-            digest.update(line.encode())
+            digest.update(line.text.encode(errors="surrogateescape"))
         return digest.hexdigest()
 
-    def predict(self, lines: List[Any]) -> List[bytes]:
-        """Returns an output line for each input line."""
-        inputs = [self._predictor.load_line(line) for line in lines]
-        predictions = self._predictor.predict_batch_json(inputs)
-        return [self._predictor.dump_line(prediction).encode() for prediction in predictions]
+    def predict(self, lines: List[Any]) -> Tuple[List[bytes], int]:
+        """Returns an output line for each input line, and how many lines were skipped.
+
+        Raises:
+            ConfigurationError: If a line cannot be predicted, unless errors are skipped.
+        """
+        outputs: Dict[Line, bytes] = {}
+        inputs: Dict[Line, JsonDict] = {}
+        for line in lines:
+            try:
+                # Surrogates make this fail as the bytes that they stand for would.
+                text = line.text.encode(errors="surrogateescape").decode()
+                inputs[line] = self._predictor.load_line(text)
+            except Exception as error:
+                outputs[line] = self._error_object(line, error)
+        try:
+            predictions = self._predict(inputs)
+        except Exception:
+            # Leave out the lines at fault. If none is, the error comes again.
+            for line, reason in self._find_errors(inputs).items():
+                outputs[line] = self._error_object(line, reason)
+                del inputs[line]
+            predictions = self._predict(inputs)
+        num_errors = len(outputs)
+        outputs.update(predictions)
+        return [outputs[line] for line in lines], num_errors
+
+    def _predict(self, inputs: Dict[Line, JsonDict]) -> Dict[Line, bytes]:
+        predictions = self._predictor.predict_batch_json(list(inputs.values())) if inputs else []
+        return {
+            line: self._predictor.dump_line(prediction).encode()
+            for line, prediction in zip(inputs, predictions)
+        }
+
+    def _find_errors(self, inputs: Dict[Line, JsonDict]) -> Dict[Line, Exception]:
+        """Returns the lines that do not make an instance, each with its error."""
+        errors = {}
+        for line, each in inputs.items():
+            try:
+                self._predictor._json_to_instance(each)
+            except Exception as error:
+                errors[line] = error
+        return errors
+
+    def _error_object(self, line: Line, error: Exception) -> bytes:
+        message = str(error) if isinstance(error, ValueError) else repr(error)
+        if not self._skips_errors:
+            raise ConfigurationError(
+                f"{self._path}:{line.number}: {message}; correct the line, or add --on-error skip, and "
+                f"repeat the command to go on"
+            ) from error
+        return json.dumps({"error": message, "line": line.number}).encode() + b"\n"
 
 
 class InstanceInputs:
@@ -64,10 +130,10 @@ class InstanceInputs:
         """Returns a digest of the whole file, because instances have none."""
         return self._digest
 
-    def predict(self, instances: List[Any]) -> List[bytes]:
-        """Returns an output line for each instance."""
+    def predict(self, instances: List[Any]) -> Tuple[List[bytes], int]:
+        """Returns an output line for each instance, and 0, because none is skipped."""
         predictions = self._predictor.predict_batch_instance(instances)
-        return [self._predictor.dump_line(prediction).encode() for prediction in predictions]
+        return [self._predictor.dump_line(prediction).encode() for prediction in predictions], 0
 
 
 def _digest_of_file(path: str) -> str:

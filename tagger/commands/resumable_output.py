@@ -8,7 +8,7 @@ A record has three kinds of lines. The last line of each kind counts; a new toke
 
     {"predict-file": 1, "token": "0f3b...", "run": {"window": 2048, ...}}
     {"process": 4711, "host": "node7", "since": "2024-05-01 12:00:00+02:00"}
-    {"window": 0, "num_lines": 2048, "digest": "9c1d..."}
+    {"window": 0, "num_lines": 2048, "num_errors": 0, "digest": "9c1d..."}
 
 The process that writes holds a lock on the record. The system frees the lock when that process ends.
 """
@@ -35,10 +35,12 @@ class Window(NamedTuple):
 
     Attributes:
         num_lines: The number of lines.
+        num_errors: How many of these lines stand for an input that was skipped.
         digest: The digest of all inputs that the lines were made of.
     """
 
     num_lines: int
+    num_errors: int
     digest: str
 
 
@@ -84,16 +86,22 @@ class ResumableOutput:
         """The number of lines written so far."""
         return self.windows[-1].num_lines if self.windows else 0
 
-    def write(self, lines: Sequence[bytes], digest: str) -> None:
+    @property
+    def num_errors(self) -> int:
+        """How many of the lines written so far stand for an input that was skipped."""
+        return self.windows[-1].num_errors if self.windows else 0
+
+    def write(self, lines: Sequence[bytes], num_errors: int, digest: str) -> None:
         """Appends a window.
 
         Args:
             lines: The window's lines, each with its line end.
+            num_errors: How many of them stand for an input that was skipped.
             digest: The digest of all inputs up to the end of this window.
         """
         self._part.write(b"".join(lines))
         self._part.flush()
-        window = Window(self.num_lines + len(lines), digest)
+        window = Window(self.num_lines + len(lines), self.num_errors + num_errors, digest)
         self._note(window=len(self.windows), **window._asdict())
         self.windows.append(window)
 

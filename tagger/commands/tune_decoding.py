@@ -82,6 +82,10 @@ class TuneDecoding(Subcommand):
 def tune_decoding_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
     with errors_in_one_line("tune-decoding"):
+        if not (args.precision or args.recall or args.f_beta or args.macro_f1):
+            raise ConfigurationError(
+                "no target is given; add --precision, --recall, --f-beta or --macro-f1"
+            )
         check_output(args.output, [args.archive_file, args.input_file], args.force)
         tune_decoding(args)
 
@@ -178,10 +182,6 @@ def _targets(args: argparse.Namespace, labels: Sequence[str]) -> List[Target]:
     if args.macro_f1:
         named = {target.label for target in targets}
         targets += [Target(label, "macro_f1") for label in labels if label not in named]
-    if not targets:
-        raise ConfigurationError(
-            "no target is given; add --precision, --recall, --f-beta or --macro-f1"
-        )
     return targets
 
 

@@ -3,12 +3,13 @@
 import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List
 
 import numba
 import numpy as np
 import torch
+
+from tagger.kernels.cache import KernelCache, NoCache
 
 # The least work that is worth waking a thread for, in multiply-adds.
 _MIN_WORK = 200_000
@@ -25,26 +26,12 @@ def kernel(function: Callable, may_reorder: bool = True) -> Callable:
     """
     fastmath = {"contract", "nsz", "reassoc"} if may_reorder else {"contract"}
     options: Dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    dispatcher = numba.njit(**options)(function)
     try:
-        dispatcher = numba.njit(cache=True, **options)(function)
-        # Numba compiles a kernel anew if its own file has changed, but it may call kernels of other
-        # files. If that cannot be mended, nothing is cached, rather than outdated code.
-        cache_file = dispatcher._cache._cache_file
-        assert cache_file._source_stamp
-        cache_file._source_stamp = _source_stamp(Path(function.__code__.co_filename).parent)
-    except (RuntimeError, AttributeError):  # the first, if no cache folder is writable
-        return numba.njit(**options)(function)
+        dispatcher._cache = KernelCache(function)
+    except RuntimeError:  # no folder is writable
+        dispatcher._cache = NoCache()
     return dispatcher
-
-
-@functools.cache
-def _source_stamp(folder: Path) -> List[Tuple[str, int, int]]:
-    """Returns the state of a folder's sources and of ours, which outdated machine code differs in."""
-    return [
-        (str(path), path.stat().st_mtime_ns, path.stat().st_size)
-        for each in sorted({Path(__file__).parent, folder})
-        for path in sorted(each.glob("*.py"))
-    ]
 
 
 def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *args: Any) -> List:

@@ -84,13 +84,16 @@ def _new_figure(width: float, height: float) -> Figure:
 
 
 @_as_svg
-def draw_weight_panels(panels: Mapping[Tuple[str, str], Mapping[str, Curve]]) -> Figure:
+def draw_weight_panels(
+    panels: Mapping[Tuple[str, str], Mapping[str, Curve]], notes: Mapping[Tuple[str, str], str]
+) -> Figure:
     """Draws metrics against the weight of a label, with a row per label and a column per strategy.
 
     Lines are means over seeds; bands reach from the lowest seed to the highest.
 
     Args:
         panels: For each label and strategy, at most four curves by the name of their metric.
+        notes: Texts for the panels of some labels and strategies.
     """
     labels, strategies = (list(dict.fromkeys(names)) for names in zip(*panels))
     # A page has room for four panels of full width.
@@ -101,6 +104,9 @@ def draw_weight_panels(panels: Mapping[Tuple[str, str], Mapping[str, Curve]]) ->
         for axes, strategy in zip(row, strategies):
             if (label, strategy) in panels:
                 _draw_curves(axes, panels[label, strategy])
+                if (label, strategy) in notes:
+                    at_the_top = {"transform": axes.transAxes, "ha": "center", "color": "#b3400a"}
+                    axes.text(0.5, 0.9, notes[label, strategy], **at_the_top)
         row[0].set_ylabel(f"{label}\nin %")
     for strategy, first, last in zip(strategies, grid[0], grid[-1]):
         first.set_title(strategy)

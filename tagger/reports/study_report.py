@@ -1,26 +1,29 @@
 """The report on a weighting study: what a label's weight does under each strategy."""
 
 import csv
-import math
 from pathlib import Path
 from statistics import mean
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tagger.metrics import metrics_tables
 from tagger.metrics.metrics_table import BEST_PREFIX
 from tagger.reports.figures import draw_weight_panels
 from tagger.reports.page import write_page
-from tagger.reports.weight_effects import Curve, best_weight, curve, rank_correlation
-from tagger.studies.results import Result
+from tagger.reports.study_tables import (
+    NOTHING_LEARNT,
+    TEST_PREFIX,
+    Groups,
+    Scale,
+    best_table,
+    correlation_table,
+)
+from tagger.reports.weight_effects import LEAST_F1
+from tagger.studies.results import Result, read_text_cell
 
 #: The prefix of metrics' names, by what the metrics count.
 LEVELS = {"tokens": "token-", "spans": ""}
-TEST_PREFIX = "test_"
 #: The factors of a weighting study's runs, with their types.
-FACTORS = {"strategy": str, "label": str, "weight": float, "seed": int}
-
-#: Results by label and strategy.
-Groups = Mapping[Tuple[str, str], Sequence[Result]]
+FACTORS = {"strategy": read_text_cell, "label": read_text_cell, "weight": float, "seed": int}
 
 
 def write_study_report(
@@ -60,7 +63,8 @@ def write_study_report(
         path,
         {
             "weights": draw_weight_panels(
-                {key: _panel(groups[key], key[0], scale) for key in groups}
+                {key: scale.panel(groups[key], key[0]) for key in groups},
+                {key: NOTHING_LEARNT for key in groups if not scale.is_learnt(groups[key], key[0])},
             )
         },
         figure_folder,
@@ -69,9 +73,10 @@ def write_study_report(
         level=level,
         max_loss=_percent(max_loss),
         has_test=scale.has_test,
-        correlations=_correlation_table(groups, scale),
+        least_f1=_percent(LEAST_F1),
+        correlations=correlation_table(groups, scale),
         best={
-            measure: _best_table(groups, measure, max_loss, scale)
+            measure: best_table(groups, measure, max_loss, scale)
             for measure in ("recall", "precision")
         },
         plain_tables=metrics_tables(_over_seeds(plain, level)),
@@ -123,78 +128,6 @@ def _by_label_and_strategy(results: Sequence[Result]) -> Groups:
             if result.factors["label"] == label:
                 groups.setdefault((label, result.factors["strategy"]), []).append(result)
     return groups
-
-
-class Scale(NamedTuple):
-    """Which metrics to show.
-
-    Attributes:
-        prefix: The prefix of their names, a value of `LEVELS`.
-        has_test: Whether there are metrics on test data.
-    """
-
-    prefix: str
-    has_test: bool
-
-    def curve(
-        self, results: Sequence[Result], measure: str, name: str, of: str = BEST_PREFIX
-    ) -> Curve:
-        """Returns the curve of a label's, or the `macro`, measure on development or test data."""
-        return curve(results, f"{of}{self.prefix}{measure}-{name}")
-
-
-def _panel(results: Sequence[Result], label: str, scale: Scale) -> Mapping[str, Curve]:
-    return {
-        "precision": scale.curve(results, "precision", label),
-        "recall": scale.curve(results, "recall", label),
-        "F1": scale.curve(results, "f1-measure", label),
-        "macro F1": scale.curve(results, "f1-measure", "macro"),
-    }
-
-
-def _correlation_table(groups: Groups, scale: Scale) -> List[List[str]]:
-    def correlation(results: Sequence[Result], measure: str, label: str) -> str:
-        seeds = dict.fromkeys(result.factors["seed"] for result in results)
-        of_seeds = (
-            rank_correlation(
-                scale.curve([r for r in results if r.factors["seed"] == seed], measure, label)
-            )
-            for seed in seeds
-        )
-        defined = [value for value in of_seeds if not math.isnan(value)]
-        return f"{mean(defined):+.2f}" if defined else "–"
-
-    return [
-        ["label", "strategy", "with precision", "with recall"],
-        *(
-            [label, strategy]
-            + [correlation(results, measure, label) for measure in ("precision", "recall")]
-            for (label, strategy), results in groups.items()
-        ),
-    ]
-
-
-def _best_table(groups: Groups, measure: str, max_loss: float, scale: Scale) -> List[List[str]]:
-    """Returns rows with the best weight of each label and strategy, and the metrics it gives."""
-    sets = {"development": BEST_PREFIX, **({"test": TEST_PREFIX} if scale.has_test else {})}
-    rows = [["label", "strategy", "weight"]]
-    for name in sets:
-        rows[0] += [f"{name} {measure}", f"{name} macro F1"]
-    for (label, strategy), results in groups.items():
-        curves = {
-            name: (
-                scale.curve(results, measure, label, of),
-                scale.curve(results, "f1-measure", "macro", of),
-            )
-            for name, of in sets.items()
-        }
-        weight = best_weight(*curves["development"], max_loss)
-        row = [label, strategy, f"{weight:g}"]
-        for curve_of in (each for pair in curves.values() for each in pair):
-            change = mean(curve_of[weight]) - mean(curve_of[1])
-            row.append(f"{_percent(mean(curve_of[weight]))} ({100 * change:+.1f})")
-        rows.append(row)
-    return rows
 
 
 def _over_seeds(runs: Sequence[Mapping[str, Any]], level: str) -> Dict[str, float]:

@@ -4,14 +4,17 @@ A *curve* maps each weight, in rising order, to a metric's values: one number pe
 """
 
 import math
-from statistics import mean
-from typing import Dict, Iterable, List, Mapping, Sequence
+from statistics import mean, stdev
+from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from scipy.stats import spearmanr
+from scipy.stats import spearmanr, t
 
 from tagger.studies.results import Result
 
 Curve = Mapping[float, Sequence[float]]
+
+#: A label counts as learnt if its mean F1 reaches this under some weight.
+LEAST_F1 = 0.1
 
 #: Equal means may differ by this much after rounding.
 ROUNDING = 1e-9
@@ -29,13 +32,74 @@ def curve(results: Iterable[Result], metric: str) -> Curve:
     """
     values: Dict[float, List[float]] = {}
     for result in sorted(results, key=lambda result: result.factors["weight"]):
-        if metric not in result.metrics:
-            raise ValueError(
-                f"`results` holds the run {dict(result.factors)} without the metric {metric!r}; it has "
-                f"{', '.join(result.metrics)}"
-            )
-        values.setdefault(result.factors["weight"], []).append(result.metrics[metric])
+        values.setdefault(result.factors["weight"], []).append(_value(result, metric))
     return values
+
+
+def _value(result: Result, metric: str) -> float:
+    if metric not in result.metrics:
+        raise ValueError(
+            f"`results` holds the run {dict(result.factors)} without the metric {metric!r}; it has "
+            f"{', '.join(result.metrics)}"
+        )
+    return result.metrics[metric]
+
+
+def is_learnt(f1: Curve) -> bool:
+    """Returns whether a label was learnt: below that, its metrics are those of a few lucky guesses.
+
+    Args:
+        f1: The curve of the label's F1.
+
+    Example:
+        >>> is_learnt({1: [0.02, 0.0], 2: [0.3, 0.1]}), is_learnt({1: [0.02, 0.0], 2: [0.1, 0.05]})
+        (True, False)
+    """
+    return max(mean(values) for values in f1.values()) >= LEAST_F1
+
+
+def correlations_by_seed(results: Sequence[Result], metric: str) -> List[float]:
+    """Returns the rank correlation of weight and metric of each seed for which it is defined."""
+    seeds = dict.fromkeys(result.factors["seed"] for result in results)
+    correlations = (
+        rank_correlation(curve((r for r in results if r.factors["seed"] == seed), metric))
+        for seed in seeds
+    )
+    return [value for value in correlations if not math.isnan(value)]
+
+
+def changes_by_seed(results: Sequence[Result], metric: str, weight: float) -> List[float]:
+    """Returns what a weight changes against weight 1, for each seed that has runs of both.
+
+    Args:
+        results: Results of runs that differ only in weight and seed.
+        metric: The metric.
+        weight: The weight.
+    """
+    values = {
+        (result.factors["weight"], result.factors["seed"]): _value(result, metric)
+        for result in results
+    }
+    return [
+        value - values[1, seed]
+        for (of_weight, seed), value in values.items()
+        if of_weight == weight and (1, seed) in values
+    ]
+
+
+def mean_interval(values: Sequence[float]) -> Tuple[float, float]:
+    """Returns the 95 % confidence interval of a mean, by Student's t distribution.
+
+    Args:
+        values: Independent values, one per seed, at least two.
+
+    Example:
+        >>> [round(bound, 2) for bound in mean_interval([0.1, 0.2, 0.3])]
+        [-0.05, 0.45]
+    """
+    center, error = mean(values), stdev(values) / math.sqrt(len(values))
+    reach = float(t.ppf(0.975, len(values) - 1)) * error
+    return center - reach, center + reach
 
 
 def rank_correlation(curve: Curve) -> float:

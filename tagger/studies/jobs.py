@@ -176,4 +176,7 @@ def _as_json(config: Mapping[str, Any]) -> str:
 
 
 def _as_file_name(value: Any) -> str:
-    return "".join(c if c.isalnum() or c in "._-" else "_" for c in str(value))
+    """Returns a name that differs for different values, and that is never a path or a parent."""
+    text = str(value)
+    safe = "._-" if text.strip(".") else ""
+    return "".join(c if c.isalnum() or c in safe else f"%{ord(c):02X}" for c in text) or "%"

@@ -8,6 +8,9 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
 from tagger.studies.jobs import METRICS_FILE, Job
 
+#: A spreadsheet takes a cell that starts with one of these for a formula, but not after an apostrophe.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
 
 class Result(NamedTuple):
     """A finished run.
@@ -38,6 +41,9 @@ def read_results(jobs: Sequence[Job], study: Path) -> List[Result]:
 def write_results(results: Sequence[Result], path: Path) -> None:
     """Writes a CSV file with one line per run: first its factors, then its metrics.
 
+    A text that a spreadsheet would take for a formula, such as a label `=1+1`, gets an apostrophe in
+    front. `read_text_cell` takes it away.
+
     Args:
         results: The study's results.
         path: The file to write.
@@ -52,7 +58,24 @@ def write_results(results: Sequence[Result], path: Path) -> None:
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, [*factors, *metrics], extrasaction="ignore")
         writer.writeheader()
-        writer.writerows({**result.factors, **result.metrics} for result in results)
+        for result in results:
+            texts = {name: _text_cell(value) for name, value in result.factors.items()}
+            writer.writerow({**texts, **result.metrics})
+
+
+def _text_cell(value: Any) -> Any:
+    needs_apostrophe = isinstance(value, str) and value.startswith((*FORMULA_STARTS, "'"))
+    return f"'{value}" if needs_apostrophe else value
+
+
+def read_text_cell(cell: str) -> str:
+    """Returns the text that `write_results` wrote into a cell.
+
+    Example:
+        >>> read_text_cell("PER"), read_text_cell("'=1+1")
+        ('PER', '=1+1')
+    """
+    return cell.removeprefix("'")
 
 
 class Column(NamedTuple):

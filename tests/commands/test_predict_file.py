@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import sys
@@ -10,6 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
 
 from tagger.commands.predict_file import predict_file
+from tagger.commands.resumable_output import ResumableOutput
 from tests.conftest import ROOT
 
 TEST = str(ROOT / "data/toy/test.txt")
@@ -135,9 +137,9 @@ def test_what_is_kept_is_not_predicted_again(
 def run(trained, monkeypatch, tmp_path):
     """Runs the subcommand, and returns where it writes."""
 
-    def run(*arguments):
+    def run(*arguments, archive=trained / "model.tar.gz"):
         output = tmp_path / "predictions.jsonl"
-        command = ["allennlp", "predict-file", str(trained / "model.tar.gz"), *arguments]
+        command = ["allennlp", "predict-file", str(archive), *arguments]
         if "-o" not in arguments:
             command += ["-o", str(output)]
         monkeypatch.setattr(sys, "argv", command)
@@ -165,6 +167,124 @@ def test_files_of_the_dataset_reader_are_predicted_as_by_predict(run, archive, c
     assert [each["tags"] for each in written] == [each["tags"] for each in expected]
     with pytest.raises(SystemExit, match="already exists.*--force"):
         run(TEST, "--use-dataset-reader")
+
+
+BAD_LINES = {
+    3: (b'{"sentence": "no end', "starts with a brace but is no JSON object"),
+    8: (b'{"text": "no sentence"}', "`inputs` must hold `sentence`, a text, or `tokens`"),
+    17: (b"caf\xe9", "'utf-8' codec can't decode byte 0xe9 in position 3"),
+    18: (b"[1]", "is JSON but no object"),
+    29: (b'{"sentence": "\\ud800"}', "surrogates not allowed"),
+}
+
+
+@pytest.fixture
+def lines_with_errors(tmp_path):
+    """A file of thirty lines, five of them wrong and one blank, and what their errors say."""
+    lines = [b"Ada met %d" % number for number in range(1, 31)]
+    for number, (line, _) in BAD_LINES.items():
+        lines[number - 1] = line
+    lines[9] = b""
+    path = tmp_path / "lines.txt"
+    path.write_bytes(b"\n".join(lines))
+    return path
+
+
+def test_a_line_that_cannot_be_predicted_is_named_and_can_be_mended(
+    predictor, lines_with_errors, tmp_path, capsys
+):
+    output = tmp_path / "out.jsonl"
+    for number, (line, reason) in BAD_LINES.items():
+        with pytest.raises(ConfigurationError) as error:
+            predict_file(predictor, str(lines_with_errors), output, window=4)
+        assert f"lines.txt:{number}: " in str(error.value)
+        assert reason in str(error.value)
+        assert "correct the line, or add --on-error skip" in str(error.value)
+        content = lines_with_errors.read_bytes().replace(line, b"Now it is right", 1)
+        lines_with_errors.write_bytes(content)
+    predict_file(predictor, str(lines_with_errors), output, window=4)
+    assert len(output.read_text().splitlines()) == 29
+    assert "Kept 24 predictions; made 5" in capsys.readouterr().out
+
+
+def test_lines_that_cannot_be_predicted_are_skipped_on_demand(
+    predictor, lines_with_errors, tmp_path, capsys
+):
+    output = tmp_path / "out.jsonl"
+    predict_file(predictor, str(lines_with_errors), output, window=4, on_error="skip")
+    written = [json.loads(line) for line in output.read_text().splitlines()]
+    assert len(written) == 29
+    for (number, (_, reason)), each in zip(
+        BAD_LINES.items(), (each for each in written if "error" in each), strict=True
+    ):
+        assert each.keys() == {"error", "line"}
+        assert each["line"] == number
+        assert reason in each["error"]
+    assert [each["text"] for each in written if "text" in each] == [
+        f"Ada met {number}" for number in range(1, 31) if number not in (10, *BAD_LINES)
+    ]
+    assert 'Skipped 5 lines, which have an "error"' in capsys.readouterr().out
+
+
+def test_a_run_that_skips_goes_on_skipping(
+    predictor, lines_with_errors, tmp_path, killed_in_window, monkeypatch, capsys
+):
+    output = tmp_path / "out.jsonl"
+    killed_in_window(6)
+    with pytest.raises(Killed):
+        predict_file(predictor, str(lines_with_errors), output, window=4, on_error="skip")
+    monkeypatch.undo()
+    arguments = (predictor, str(lines_with_errors), output, 4)
+    with pytest.raises(ConfigurationError, match="begun by a run that skipped 3 lines"):
+        predict_file(*arguments)
+    predict_file(*arguments, on_error="skip")
+    assert "Kept 16 predictions" in (printed := capsys.readouterr().out)
+    assert "Skipped 5 lines" in printed
+    output.unlink()
+    killed_in_window(6)
+    with pytest.raises(Killed):
+        predict_file(*arguments, on_error="skip")
+    monkeypatch.undo()
+    with pytest.raises(ConfigurationError, match="lines.txt:3: "):
+        predict_file(*arguments, overwrite=True)
+
+
+def test_what_is_no_lines_fault_is_no_lines_error(predictor, texts, tmp_path, monkeypatch):
+    def fail(inputs):
+        raise ValueError("out of memory")
+
+    monkeypatch.setattr(predictor, "predict_batch_json", fail)
+    with pytest.raises(ValueError, match="out of memory"):
+        predict_file(predictor, texts, tmp_path / "out.jsonl", on_error="skip")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [b"", b"no archive", None])
+def test_a_broken_archive_is_named_in_one_line(content, run, trained, tmp_path, monkeypatch):
+    path = tmp_path / "broken.tar.gz"
+    whole = (trained / "model.tar.gz").read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] if content is None else content)
+    with pytest.raises(SystemExit, match="^predict-file: .*broken.tar.gz") as error:
+        run(TEST, archive=path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_full_disk_is_named_in_one_line_and_nothing_is_lost(
+    run, texts, tmp_path, monkeypatch, capsys
+):
+    write = ResumableOutput.write
+
+    def write_until_full(self, *window):
+        if self.num_lines >= 16:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(self, *window)
+
+    monkeypatch.setattr(ResumableOutput, "write", write_until_full)
+    with pytest.raises(SystemExit, match="^predict-file: .*No space left on device"):
+        run(texts, "--window", "8")
+    monkeypatch.undo()
+    run(texts, "--window", "8")
+    assert "Kept 16 predictions" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("changed", [2, 20])
@@ -215,6 +335,10 @@ def test_another_run_does_not_complete_an_output(
     [
         (["none.txt"], "none.txt"),
         ([TEST, "--window", "0"], "`--window` must be at least 1; got 0"),
+        (
+            [TEST, "--use-dataset-reader", "--on-error", "skip"],
+            "`--on-error skip` needs input lines; it does not work with --use-dataset-reader",
+        ),
         (["/dev/null"], "/dev/null must be a file, because it is read twice"),
         ([TEST, "-o", "none/out.jsonl"], "the folder .*/none does not exist; make it first"),
         ([TEST, "-o", "."], "`--output` . is a folder; name a file"),

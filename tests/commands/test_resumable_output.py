@@ -21,7 +21,8 @@ def write(output, num_windows, run=RUN, **options):
     """Writes windows of two lines, and is then killed: nothing is closed or finished."""
     unfinished = ResumableOutput(output, run, **options)
     for number in range(len(unfinished.windows), num_windows):
-        unfinished.write([b"%d\n" % (2 * number), b"%d\n" % (2 * number + 1)], f"digest {number}")
+        lines = [b"%d\n" % (2 * number), b"%d\n" % (2 * number + 1)]
+        unfinished.write(lines, 1, f"digest {number}")
     return unfinished
 
 
@@ -41,6 +42,7 @@ def test_whole_windows_are_kept_whatever_is_cut_off(output, num_bytes_lost):
     part.write_bytes(part.read_bytes()[: 8 - num_bytes_lost])
     with ResumableOutput(output, RUN) as unfinished:
         assert len(unfinished.windows) == (2, 1, 1, 1, 1, 0, 0, 0)[num_bytes_lost]
+        assert unfinished.num_errors == len(unfinished.windows)
     with write(output, 3) as unfinished:
         unfinished.finish()
     assert output.read_bytes() == b"0\n1\n2\n3\n4\n5\n"
@@ -138,7 +140,7 @@ def test_a_run_that_has_written_nothing_is_in_nobodys_way(output):
 def test_windows_that_are_cut_off_are_written_anew(output):
     unfinished = write(output, 3)
     unfinished.keep(1)
-    unfinished.write([b"new\n", b"er\n"], "other digest")
+    unfinished.write([b"new\n", b"er\n"], 0, "other digest")
     kill(unfinished)
     with ResumableOutput(output, RUN) as unfinished:
         assert [window.digest for window in unfinished.windows] == ["digest 0", "other digest"]
@@ -158,7 +160,7 @@ def test_a_run_killed_while_it_renames_does_not_write_to_its_output(output, monk
     content = output.read_bytes()
     with ResumableOutput(output, RUN, overwrite=True) as unfinished:
         assert unfinished.windows == []
-        unfinished.write([b"other\n"], "digest")
+        unfinished.write([b"other\n"], 0, "digest")
         assert output.read_bytes() == content
         unfinished.finish()
     assert output.read_bytes() == b"other\n"
@@ -185,5 +187,5 @@ def test_the_record_is_one_object_a_line(output):
     assert [list(note) for note in notes] == [
         ["predict-file", "token", "run"],
         ["process", "host", "since"],
-        ["window", "num_lines", "digest"],
+        ["window", "num_lines", "num_errors", "digest"],
     ]

@@ -120,6 +120,14 @@ def test_targets_that_do_not_fit_are_refused(arguments, message, run, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_broken_archive_is_named_in_one_line(run, detuned, tmp_path):
+    detuned.write_bytes(detuned.read_bytes()[:5_000])
+    with pytest.raises(SystemExit, match="^tune-decoding: .*detuned.tar.gz") as error:
+        run("-o", tmp_path / "tuned.tar.gz", "--macro-f1")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.slow
 def test_a_target_without_a_number_is_refused(run, tmp_path, capsys):
     with pytest.raises(SystemExit):
         run("-o", tmp_path / "tuned.tar.gz", "--recall", "PER")

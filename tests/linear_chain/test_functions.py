@@ -119,7 +119,7 @@ def test_forward_and_backward_scores_match_enumeration(chains):
     scores, mask, lengths, enumerated = chains
     forward, backward = forward_scores(scores, mask), backward_scores(scores, mask)
     for row, (length, chain) in enumerate(zip(lengths, enumerated)):
-        close(forward[row, :length], chain.forward_scores(scores, row))
+        close(forward[row, :length], chain.forward_scores())
         # prefix and suffix meet at every token in the same partition function
         meeting = (forward + backward)[row, :length].logsumexp(1)
         close(meeting, chain.log_partition().expand(length))

@@ -88,6 +88,14 @@ def test_what_does_not_apply_to_plain_labels_is_left_out(at_root, tmp_path):
     assert text.count("the tags of this model spell no entities") == 2
 
 
+def test_a_broken_archive_is_named_in_one_line(trained, tmp_path):
+    archive = (trained / "model.tar.gz").read_bytes()
+    (tmp_path / "model.tar.gz").write_bytes(archive[:5_000])
+    with pytest.raises(SystemExit, match="^report.py: .*model.tar.gz") as error:
+        report.main([str(tmp_path), "-o", str(tmp_path / "run.html")])
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

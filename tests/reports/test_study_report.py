@@ -1,3 +1,4 @@
+import csv
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -49,13 +50,63 @@ def test_the_page_is_whole_and_says_what_weights_do(results, tmp_path, level):
     write_study_report(results, path, tmp_path / "figures", level)
     cells = read_page(path).cells
     row = cells.index("with recall") + 1
-    assert cells[row : row + 4] == [LABELS[0], "chain", "-1.00", "+1.00"]
+    assert cells[row : row + 4] == [
+        *(LABELS[0], "chain"),
+        *("-1.00 [-1.00, -1.00]", "+1.00 [+1.00, +1.00]"),
+    ]
     row = cells.index("test macro F1") + 1
     assert cells[row : row + 7] == [
         *(LABELS[0], "chain", "2"),
-        *("55.0 (+5.0)", "50.3 (+0.0)", "57.0 (+5.0)", "50.3 (+0.0)"),
+        *("55.0 (+5.0 [+5.0, +5.0])", "50.3 (+0.0 [+0.0, +0.0])"),
+        *("57.0 (+5.0 [+5.0, +5.0])", "50.3 (+0.0 [+0.0, +0.0])"),
     ]
     assert "6" in cells[cells.index(f"{level}: gold > predicted") :]
+
+
+def test_noise_around_zero_is_called_nothing_learnt(results, tmp_path):
+    for result in results:
+        for name, value in result.metrics.items():
+            if result.factors["label"] in name and "confusion" not in name:
+                # Every metric of the weighted label rises with the weight, up to an F1 of 2 %.
+                result.metrics[name] = value if "macro" in name else result.factors["weight"] / 200
+    write_study_report(results, tmp_path / "study.html", tmp_path)
+    cells = read_page(tmp_path / "study.html").cells
+    row = cells.index("with recall") + 1
+    assert cells[row : row + 4] == [LABELS[0], "chain", "nothing learnt", "nothing learnt"]
+    row = cells.index("test macro F1") + 1
+    assert cells[row : row + 4] == [LABELS[0], "chain", "nothing learnt", LABELS[0]]
+    assert (tmp_path / "weights.svg").read_text().count("nothing learnt") == 4
+    text = (tmp_path / "study.html").read_text()
+    assert "F1 stays below 10.0 % under every" in " ".join(text.split())
+
+
+def test_effects_that_differ_from_seed_to_seed_are_called_unclear(results, tmp_path):
+    for result in results:
+        if result.factors["seed"] == 1:
+            name = f"best_validation_token-recall-{result.factors['label']}"
+            result.metrics[name] = 1 - result.metrics[name]
+    write_study_report(results, tmp_path / "study.html")
+    cells = read_page(tmp_path / "study.html").cells
+    row = cells.index("with recall") + 1
+    assert cells[row + 2 : row + 4] == ["-1.00 [-1.00, -1.00]", "+0.00 [-1.00, +1.00], unclear"]
+
+
+def test_changes_that_may_be_chance_are_called_unclear(results, tmp_path):
+    for result in results:
+        if result.factors["seed"] == 1 and result.factors["weight"] == 2:
+            result.metrics[f"best_validation_token-recall-{result.factors['label']}"] += 0.2
+    write_study_report(results, tmp_path / "study.html")
+    # The changes are 25 points with one seed, 5 with the other.
+    assert "65.0 (+15.0 [-112.1, +142.1], unclear)" in read_page(tmp_path / "study.html").cells
+
+
+def test_one_seed_has_no_interval(results, tmp_path):
+    one_seed = [result for result in results if result.factors["seed"] == 1]
+    write_study_report(one_seed, tmp_path / "study.html")
+    cells = read_page(tmp_path / "study.html").cells
+    row = cells.index("with recall") + 1
+    assert cells[row + 2 : row + 4] == ["-1.00, one seed", "+1.00, one seed"]
+    assert "45.0 (+5.0, one seed)" in cells
 
 
 def test_the_figure_is_a_file_with_rows_for_labels_and_columns_for_strategies(results, tmp_path):
@@ -84,6 +135,21 @@ def test_results_survive_the_file_that_the_script_reads(results, tmp_path):
     write_study_report(results, pages[0], level="spans")
     report.main([str(tmp_path / "results.csv"), "-o", str(pages[1]), "--level", "spans"])
     assert pages[0].read_text() == pages[1].read_text()
+
+
+TEXTS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "'s-Hertogenbosch", "'=1", "''", "''=1", "a,b\n"]
+
+
+@pytest.mark.parametrize("label", TEXTS)
+def test_a_label_is_no_formula_in_the_file_and_the_same_when_it_is_read(label, tmp_path):
+    path = tmp_path / "results.csv"
+    factors = {"strategy": "chain", "label": label, "weight": 0.5, "seed": -1}
+    write_results([Result(factors, {"f1": -0.5})], path)
+    with path.open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["label"][0] not in "=+-@\t\r"
+    assert (row["seed"], row["f1"]) == ("-1", "-0.5")
+    assert read_weighting_results(path) == [Result(factors, {"f1": -0.5})]
 
 
 def test_results_of_another_study_are_refused(tmp_path):

@@ -1,8 +1,16 @@
 import math
 
+import numpy as np
 import pytest
 
-from tagger.reports.weight_effects import best_weight, curve, rank_correlation
+from tagger.reports.weight_effects import (
+    best_weight,
+    changes_by_seed,
+    correlations_by_seed,
+    curve,
+    mean_interval,
+    rank_correlation,
+)
 from tagger.studies.results import Result
 
 
@@ -35,6 +43,33 @@ def test_rank_correlation_is_spearmans_over_all_runs(curve_of_metric, correlatio
 @pytest.mark.parametrize("curve_of_metric", [{1: [0.5, 0.6]}, {1: [0.5], 2: [0.5]}])
 def test_rank_correlation_without_variation_is_undefined(curve_of_metric):
     assert math.isnan(rank_correlation(curve_of_metric))
+
+
+@pytest.mark.parametrize("num_values", [2, 3, 10])
+def test_an_interval_holds_the_mean_in_nineteen_of_twenty_cases(num_values):
+    draws = np.random.default_rng(0).normal(0.5, 0.2, (2_000, num_values))
+    hits = [low <= 0.5 <= high for low, high in map(mean_interval, draws.tolist())]
+    assert np.mean(hits) == pytest.approx(0.95, abs=0.02)
+
+
+def test_changes_are_within_a_seed():
+    results = [
+        result(1, 1, f1=0.1),
+        result(2, 1, f1=0.3),
+        result(2, 2, f1=0.9),
+        result(1, 2, f1=0.5),
+    ]
+    results += [result(4, 1, f1=0.7), result(2, 3, f1=0.9)]
+    assert changes_by_seed(results, "f1", 2) == pytest.approx([0.2, 0.4])
+
+
+def test_correlations_are_within_a_seed_where_they_are_defined():
+    results = [
+        result(weight, seed, f1=value)
+        for seed, values in {1: (0.1, 0.2), 2: (0.9, 0.8), 3: (0.5, 0.5)}.items()
+        for weight, value in zip((1, 2), values)
+    ]
+    assert correlations_by_seed(results, "f1") == pytest.approx([1, -1])
 
 
 MACRO_F1 = {0.25: [0.80, 0.78], 0.5: [0.78, 0.80], 1: [0.8, 0.8], 2: [0.79, 0.78]}

@@ -84,6 +84,19 @@ def test_a_study_that_is_stopped_stops_its_runs(number, stopped_by, tmp_path):
     assert [log.stat().st_size for log in logs] == sizes
 
 
+LABELS = ["PER", "..", ".", "...", "a/b", "a_b", "a%2Fb", "", "/etc", "Zoé.1", "a\\b", "\n"]
+
+
+def test_every_label_has_a_folder_of_its_own_within_the_study(tmp_path):
+    jobs = [Job({"label": label, "seed": 1}, {}) for label in LABELS]
+    folders = {os.path.realpath(job.folder(tmp_path)) for job in jobs}
+    assert len(folders) == len(LABELS)
+    assert {os.path.dirname(os.path.dirname(folder)) for folder in folders} == {
+        os.path.realpath(tmp_path / "runs")
+    }
+    assert jobs[LABELS.index("Zoé.1")].folder(tmp_path) == tmp_path / "runs/Zoé.1/1"
+
+
 def test_a_folder_with_runs_of_another_config_is_refused(config, tmp_path):
     (job,) = seeded_jobs({"variant": "plain"}, config, [1])
     job.folder(tmp_path).mkdir(parents=True)

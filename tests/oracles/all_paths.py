@@ -1,0 +1,159 @@
+"""All paths of one sequence as a table of their scores, float64, of which every answer is a reduction.
+
+The answers are differentiable. Nothing is shared with the code under test.
+"""
+
+from typing import List, Optional, Sequence, Tuple
+
+import torch
+
+from tagger.linear_chain import ChainScores
+
+INF = float("inf")
+
+
+class AllPaths:
+    """All paths through some tokens of one sequence.
+
+    Letters: `N` tokens, `K` tags, `P` = K ** N paths.
+
+    Args:
+        scores: A batch of chains.
+        row: Which sequence of the batch.
+        tokens: Its real tokens, in order; the others are absent.
+    """
+
+    def __init__(self, scores: ChainScores, row: int, tokens: Sequence[int]) -> None:
+        emissions, self.transitions, self.start, self.end = (tensor.double() for tensor in scores)
+        # (N, K)
+        self.emissions = emissions[row, list(tokens)]
+        self.num_tokens, self.num_tags = self.emissions.shape
+        self.transition_count = max(self.num_tokens - 1, 0)
+        # (P, N), in lexical order
+        index = torch.arange(self.num_tags**self.num_tokens)
+        places = [self.num_tags ** (self.num_tokens - 1 - t) for t in range(self.num_tokens)]
+        columns = [index // place % self.num_tags for place in places]
+        self.tags = torch.stack(columns, 1) if columns else index.new_zeros(1, 0)
+        #: The scores of all prefixes of each length, in lexical order, without end scores.
+        self.prefix_scores = [self.emissions.new_zeros(1)]
+        for t in range(self.num_tokens):
+            # (prefixes, K)
+            arrivals = self.transitions[self._last_tags(t)] if t else self.start.unsqueeze(0)
+            extended = self.prefix_scores[-1].unsqueeze(1) + arrivals + self.emissions[t]
+            self.prefix_scores.append(extended.flatten())
+        # (P,)
+        self.path_scores = self.prefix_scores[-1]
+        if self.num_tokens:
+            self.path_scores = self.path_scores + self.end[self.tags[:, -1]]
+
+    def step_scores(self, path: Sequence[int]) -> torch.Tensor:
+        """What each token adds to the score of a path, (N,)."""
+        steps = []
+        for t, k in enumerate(path):
+            step = self.emissions[t, k] + (self.transitions[path[t - 1], k] if t else self.start[k])
+            steps.append(step + self.end[k] if t + 1 == self.num_tokens else step)
+        return torch.stack(steps) if steps else self.emissions.new_zeros(0)
+
+    def log_mass(self, allowed: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """The log-sum of all paths that `allowed`, (N, K) bool, allows; `None` for log Z."""
+        return log_sum(self._within(self.path_scores, self.num_tokens, allowed))
+
+    def log_probability(self, allowed: torch.Tensor) -> torch.Tensor:
+        """log p(each token t has a tag of the set `allowed[t]`)."""
+        return log_ratio(self.log_mass(allowed), self.log_mass())
+
+    def step_log_normalizers(self, allowed: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """log z_t of the chain that `allowed` restricts, (N,)."""
+        log_sums = [
+            log_sum(self._within(prefixes, length, allowed))
+            for length, prefixes in enumerate(self.prefix_scores)
+        ]
+        log_sums[-1] = self.log_mass(allowed)
+        return self._rows([log_ratio(now, before) for before, now in zip(log_sums, log_sums[1:])])
+
+    def step_log_conditionals(self, allowed: torch.Tensor) -> torch.Tensor:
+        """log p(label of t | labels before t), (N,)."""
+        masses = [self.log_mass(self._up_to(t, allowed)) for t in range(self.num_tokens + 1)]
+        return self._rows([log_ratio(now, before) for before, now in zip(masses, masses[1:])])
+
+    def step_log_marginals(self, allowed: torch.Tensor) -> torch.Tensor:
+        """log p(label of t), (N,)."""
+        return self._rows(
+            [self.log_probability(self._only(t, allowed)) for t in range(self.num_tokens)]
+        )
+
+    def tag_marginals(self) -> torch.Tensor:
+        """(N, K)."""
+        one_hot = torch.nn.functional.one_hot(self.tags, self.num_tags).double()
+        return torch.einsum("p,ptk->tk", self.probabilities(), one_hot)
+
+    def transition_marginals(self) -> torch.Tensor:
+        """(N - 1, K, K), or (0, K, K)."""
+        one_hot = torch.nn.functional.one_hot(self.tags, self.num_tags).double()
+        before, after = one_hot[:, : self.transition_count], one_hot[:, 1:]
+        return torch.einsum("p,pti,ptj->tij", self.probabilities(), before, after)
+
+    def forward_scores(self) -> torch.Tensor:
+        """The log-sum of all prefixes that end in each tag, (N, K)."""
+        return self._rows(
+            [log_sum(prefixes.view(-1, self.num_tags), 0) for prefixes in self.prefix_scores[1:]]
+        )
+
+    def backward_scores(self) -> torch.Tensor:
+        """The log-sum of all suffixes that follow each tag, (N, K)."""
+        rows: List[torch.Tensor] = []
+        # (K, suffixes): what may follow each tag
+        suffixes = self.end.unsqueeze(1)
+        for t in reversed(range(self.num_tokens)):
+            rows.insert(0, log_sum(suffixes))
+            following = self.emissions[t].unsqueeze(1) + suffixes
+            suffixes = (self.transitions.unsqueeze(2) + following).flatten(1)
+        return self._rows(rows)
+
+    def probabilities(self) -> torch.Tensor:
+        """The probability of each path, (P,); 0 where no path is possible."""
+        if bool((self.path_scores == -INF).all()):
+            return torch.zeros_like(self.path_scores)
+        return self.path_scores.softmax(0)
+
+    def k_best(self, k: int) -> List[Tuple[float, Tuple[int, ...]]]:
+        """The k best `(score, path)`, best first."""
+        paths = map(tuple, self.tags.tolist())
+        return sorted(zip(self.path_scores.tolist(), paths), reverse=True)[:k]
+
+    def _last_tags(self, length: int) -> torch.Tensor:
+        return torch.arange(self.num_tags).repeat(self.num_tags ** (length - 1))
+
+    def _within(
+        self, scores: torch.Tensor, length: int, allowed: Optional[torch.Tensor]
+    ) -> torch.Tensor:
+        """The scores of prefixes, -inf for those with another than an allowed tag."""
+        if allowed is None or length == 0:
+            return scores
+        prefixes = self.tags[:: self.num_tags ** (self.num_tokens - length), :length]
+        is_inside = allowed[torch.arange(length), prefixes].all(1)
+        return torch.where(is_inside, scores, torch.full_like(scores, -INF))
+
+    def _up_to(self, t: int, allowed: torch.Tensor) -> torch.Tensor:
+        return allowed | (torch.arange(self.num_tokens) >= t).unsqueeze(1)
+
+    def _only(self, t: int, allowed: torch.Tensor) -> torch.Tensor:
+        return allowed | (torch.arange(self.num_tokens) != t).unsqueeze(1)
+
+    def _rows(self, rows: List[torch.Tensor]) -> torch.Tensor:
+        if rows:
+            return torch.stack(rows)
+        return self.emissions.new_zeros(0)
+
+
+def log_sum(scores: torch.Tensor, dim: int = -1) -> torch.Tensor:
+    """The log-sum-exp over `dim`, -inf without a gradient where all are."""
+    is_possible = (scores.detach() != -INF).any(dim)
+    sums = torch.where(is_possible.unsqueeze(dim), scores, torch.zeros_like(scores)).logsumexp(dim)
+    return torch.where(is_possible, sums, torch.full_like(sums, -INF))
+
+
+def log_ratio(part: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
+    """The difference of two logarithms, -inf without a gradient where one is."""
+    is_possible = (part != -INF) & (whole != -INF)
+    return torch.where(is_possible, part - whole, torch.full_like(part, -INF))
