@@ -22,6 +22,11 @@ ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "training_config"
 
 
+def pytest_addoption(parser):
+    parser.addoption("--problems", type=int, default=250, help="how many the fuzzer tries")
+    parser.addoption("--seed", type=int, default=0, help="of the fuzzer's problems")
+
+
 def pytest_configure(config):
     # Imports are a fifth faster without it.
     gc.disable()

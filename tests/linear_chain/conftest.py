@@ -1,11 +1,14 @@
+"""Fixtures for the chain's tests.
+
+Pytest may read this file before `tests/conftest.py` turns Triton's interpreter on, so the project is
+imported where it is needed.
+"""
+
 import importlib.util
 import sys
 
 import pytest
 import torch
-
-from tagger.linear_chain import use_implementation
-from tests.linear_chain.cases import IMPLEMENTATIONS
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 KERNELS_IN_TRITON = pytest.param(
@@ -23,6 +26,9 @@ KERNELS_IN_TRITON = pytest.param(
 @pytest.fixture(params=["cpu", KERNELS_IN_TRITON])
 def implementation(request):
     """Makes all functions use the implementation."""
+    from tagger.linear_chain import use_implementation
+    from tests.linear_chain.cases import IMPLEMENTATIONS
+
     with use_implementation(request.param):
         yield IMPLEMENTATIONS[request.param]
 
