@@ -50,7 +50,7 @@ def arrivals(
 ) -> Computed:
     """Log-sums of prefixes or suffixes; if they are not relative, the reference differentiates them."""
     scores = _checked(scores)
-    messages = _empty_messages(scores) if is_relative and with_gradients else None
+    messages = _empty_messages(scores)
     relative = torch.zeros_like(scores.emissions)
     log_normalizers = launch_forward(
         scores, lengths, None, messages, relative, from_the_end=from_the_end
@@ -62,8 +62,6 @@ def arrivals(
         else:
             others = pad(log_normalizers[:, :-1].cumsum(1), (1, 0))
         return Computed(relative + others.unsqueeze(2))
-    if messages is None:
-        return Computed(relative)
     return Computed(relative, partial(_arrival_gradients, lengths, from_the_end), (messages,))
 
 
