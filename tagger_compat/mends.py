@@ -5,266 +5,17 @@ in another library, for AllenNLP to import, it takes back afterwards, so that no
 it changes in the executed module itself stays.
 """
 
-import importlib
 import inspect
-import io
 import logging
 import os
-import sys
 from contextlib import ExitStack, contextmanager
 from functools import partial, wraps
-from types import ModuleType, SimpleNamespace
-from typing import (
-    Any,
-    Callable,
-    ContextManager,
-    Dict,
-    FrozenSet,
-    Iterable,
-    Iterator,
-    List,
-    NamedTuple,
-    NoReturn,
-    Sequence,
-    Tuple,
-)
+from types import ModuleType
+from typing import Any, Callable, ContextManager, FrozenSet, Iterator, NamedTuple, Tuple
 
-from tagger_compat import archives, console, recovery
+from tagger_compat import archives, console, libraries, recovery
 
 logger = logging.getLogger(__name__)
-
-
-@contextmanager
-def _names_added(module: ModuleType, names: Dict[str, Any]) -> Iterator[None]:
-    vars(module).update(names)
-    try:
-        yield
-    finally:
-        for name in names:
-            delattr(module, name)
-
-
-def _stand_in(name: str, remedy: str) -> type:
-    """A class that can be imported and subclassed; any use of it raises ImportError."""
-
-    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise ImportError(f"`{name}` is not available: {remedy}")
-
-    class Refusing(type):
-        def __getattr__(cls, attribute: str) -> Any:
-            if attribute.startswith("__"):
-                raise AttributeError(attribute)
-            refuse()
-
-    return Refusing(name.rpartition(".")[2], (), {"__init__": refuse})
-
-
-@contextmanager
-def _stand_in_modules(names: Sequence[str], remedy: str, _: ModuleType) -> Iterator[None]:
-    """Puts modules that offer any name in place of the package `names[0]`, present or not."""
-
-    class StandInModule(ModuleType):
-        __path__: List[str] = []
-
-        def __getattr__(self, name: str) -> Any:
-            if name.startswith("__"):
-                raise AttributeError(name)
-            full_name = f"{self.__name__}.{name}"
-            return sys.modules.get(full_name) or _stand_in(full_name, remedy)
-
-    real = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_in(names[0], name)}
-    sys.modules.update((name, StandInModule(name)) for name in names)
-    try:
-        yield
-    finally:
-        for name in names:
-            del sys.modules[name]
-        sys.modules.update(real)
-
-
-def _is_in(package: str, module: str) -> bool:
-    return module.partition(".")[0] == package
-
-
-def _fails_to_import(package: str) -> bool:
-    try:
-        importlib.import_module(package)
-    except Exception:  # a build for another torch raises RuntimeError
-        return True
-    return False
-
-
-def _hub_lacks_repository() -> bool:
-    import huggingface_hub
-
-    return not hasattr(huggingface_hub, "Repository")
-
-
-@contextmanager
-def _with_hub_classes(_: ModuleType) -> Iterator[None]:
-    import huggingface_hub
-
-    remedy = "huggingface_hub 1.0 removed it; upload the folder with the command `hf upload`"
-    names = {name: _stand_in(name, remedy) for name in ("HfFolder", "Repository")}
-    with _names_added(huggingface_hub, names):
-        yield
-
-
-def _transformers_lacks_adamw() -> bool:
-    import transformers
-
-    return not hasattr(transformers, "AdamW")
-
-
-@contextmanager
-def _with_adamw(_: ModuleType) -> Iterator[None]:
-    import torch
-
-    class AdamW(torch.optim.AdamW):
-        def __init__(self, *args: Any, correct_bias: bool = True, **kwargs: Any) -> None:
-            if not correct_bias:
-                raise ValueError(
-                    "`correct_bias` must be true, got false: transformers 5 has no AdamW of its own, "
-                    "and torch's always corrects; leave it out"
-                )
-            super().__init__(*args, **kwargs)
-
-    # transformers swaps its module object while it is imported: this is the one in force.
-    with _names_added(importlib.import_module("transformers"), {"AdamW": AdamW}):
-        yield
-
-
-def _tokenizers_lack_encode_plus() -> bool:
-    from transformers import PreTrainedTokenizerBase
-
-    return not hasattr(PreTrainedTokenizerBase, "encode_plus")
-
-
-@contextmanager
-def _with_tokenizer_methods(cached_transformers: ModuleType) -> Iterator[None]:
-    yield
-    get_tokenizer = cached_transformers.get_tokenizer
-
-    @wraps(get_tokenizer)
-    def get_mended_tokenizer(model_name: str, **kwargs: Any) -> Any:
-        # AllenNLP says it again in every call; given to the constructor it is an error now.
-        kwargs.pop("add_special_tokens", None)
-        tokenizer = get_tokenizer(model_name, **kwargs)
-        tokenizer.encode_plus = partial(type(tokenizer).__call__, tokenizer)
-        tokenizer.build_inputs_with_special_tokens = partial(_add_special_tokens, tokenizer)
-        return tokenizer
-
-    cached_transformers.get_tokenizer = get_mended_tokenizer  # type: ignore[attr-defined]
-
-
-def _add_special_tokens(tokenizer: Any, token_ids: List[int]) -> List[int]:
-    """Puts around `token_ids` what `tokenizer` puts around the sample text "a"."""
-    sample = tokenizer.encode("a", add_special_tokens=False)
-    sample_with_special_tokens = tokenizer.encode("a", add_special_tokens=True)
-    start = sample_with_special_tokens.index(sample[0])
-    end = start + len(sample)
-    return [*sample_with_special_tokens[:start], *token_ids, *sample_with_special_tokens[end:]]
-
-
-def _plateau_lacks_verbose() -> bool:
-    from torch.optim.lr_scheduler import ReduceLROnPlateau
-
-    return "verbose" not in inspect.signature(ReduceLROnPlateau).parameters
-
-
-@contextmanager
-def _without_verbose(schedulers: ModuleType) -> Iterator[None]:
-    yield
-    from torch.optim.lr_scheduler import ReduceLROnPlateau
-
-    scheduler = schedulers.ReduceOnPlateauLearningRateScheduler
-    signature = inspect.signature(scheduler)
-
-    # FromParams reads the arguments through `__wrapped__`.
-    @wraps(scheduler.__init__)
-    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
-        arguments = signature.bind(*args, **kwargs).arguments
-        arguments.pop("verbose", None)
-        super(scheduler, self).__init__(ReduceLROnPlateau(**arguments))
-
-    scheduler.__init__ = initialise
-
-
-def _load_refuses_numpy_scalars() -> bool:
-    import numpy
-    import torch
-
-    state = io.BytesIO()
-    torch.save(numpy.float64(0), state)
-    state.seek(0)
-    try:
-        torch.load(state)
-    except Exception:
-        return True
-    return False
-
-
-@contextmanager
-def _with_numpy_scalars_loadable(_: ModuleType) -> Iterator[None]:
-    import numpy
-    import torch
-
-    scalar = numpy.float64(0).__reduce__()[0]
-    # numpy 2 moved the function; a checkpoint has the name that its writer's numpy used.
-    names = ("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar")
-    dtypes = {type(numpy.dtype(name)) for name in ("float64", "float32", "int64")}
-    torch.serialization.add_safe_globals(
-        [numpy.dtype, *dtypes, *((scalar, name) for name in names)]
-    )
-    yield
-
-
-def _cuda_amp_is_deprecated() -> bool:
-    import torch
-
-    return hasattr(torch.amp, "GradScaler")
-
-
-@contextmanager
-def _with_current_amp(module: ModuleType) -> Iterator[None]:
-    yield
-    import torch
-
-    module.amp = SimpleNamespace(  # type: ignore[attr-defined]
-        autocast=lambda enabled=True: torch.amp.autocast("cuda", enabled=enabled),
-        GradScaler=partial(torch.amp.GradScaler, "cuda"),
-    )
-
-
-def _clipping_refuses_sparse_gradients() -> bool:
-    import torch
-
-    parameter = torch.nn.Parameter(torch.zeros(1))
-    parameter.grad = torch.zeros(1).to_sparse()
-    try:
-        torch.nn.utils.clip_grad_norm_([parameter], 1.0)
-    except RuntimeError:
-        return True
-    return False
-
-
-@contextmanager
-def _with_sparse_gradients_clipped(module: ModuleType) -> Iterator[None]:
-    yield
-    clip_grad_norm_ = module.clip_grad_norm_
-
-    @wraps(clip_grad_norm_)
-    def clip(parameters: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        dense = []
-        for parameter in parameters:
-            if parameter.grad is not None and parameter.grad.is_sparse:
-                parameter.grad = parameter.grad.coalesce()
-                # Clipping regards nothing but `grad`; these values are those of the sparse one.
-                parameter = SimpleNamespace(grad=parameter.grad.values())
-            dense.append(parameter)
-        return clip_grad_norm_(dense, *args, **kwargs)
-
-    module.clip_grad_norm_ = clip  # type: ignore[attr-defined]
 
 
 @contextmanager
@@ -339,8 +90,8 @@ MENDS = (
         "huggingface_hub",
         "`HfFolder` and `Repository`, for `push-to-hf`, are gone since huggingface_hub 1.0",
         ("allennlp.common.push_to_hf",),
-        _hub_lacks_repository,
-        _with_hub_classes,
+        libraries.hub_lacks_repository,
+        libraries.with_hub_classes,
     ),
     Mend(
         "torchvision",
@@ -351,9 +102,9 @@ MENDS = (
             "allennlp.modules.vision.grid_embedder",
             "allennlp.modules.vision.region_detector",
         ),
-        partial(_fails_to_import, "torchvision"),
+        partial(libraries.fails_to_import, "torchvision"),
         partial(
-            _stand_in_modules,
+            libraries.stand_in_modules,
             ("torchvision", "torchvision.ops", "torchvision.ops.boxes"),
             "install a torchvision that fits the installed torch",
         ),
@@ -365,9 +116,9 @@ MENDS = (
             "allennlp.nn.checkpoint.fairscale_checkpoint_wrapper",
             "allennlp.nn.parallel.fairscale_fsdp_accelerator",
         ),
-        partial(_fails_to_import, "fairscale"),
+        partial(libraries.fails_to_import, "fairscale"),
         partial(
-            _stand_in_modules,
+            libraries.stand_in_modules,
             (
                 "fairscale",
                 "fairscale.nn",
@@ -384,45 +135,73 @@ MENDS = (
         "transformers.AdamW",
         "the optimizer `huggingface_adamw` derives from it; it is gone since transformers 5",
         ("allennlp.training.optimizers",),
-        _transformers_lacks_adamw,
-        _with_adamw,
+        libraries.transformers_lacks_adamw,
+        libraries.with_adamw,
     ),
     Mend(
         "transformers tokenizers",
         "methods that the `pretrained_transformer` parts call are gone since transformers 5",
         ("allennlp.common.cached_transformers",),
-        _tokenizers_lack_encode_plus,
-        _with_tokenizer_methods,
+        libraries.tokenizers_lack_encode_plus,
+        libraries.with_tokenizer_methods,
     ),
     Mend(
         "ReduceLROnPlateau",
         "the scheduler `reduce_on_plateau` passes it `verbose`, which torch 2.7 removed",
         ("allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers",),
-        _plateau_lacks_verbose,
-        _without_verbose,
+        libraries.plateau_lacks_verbose,
+        libraries.without_verbose,
     ),
     Mend(
         "torch.load",
         "since torch 2.6 it refuses the numpy scalars of a training state, which `--recover` needs: "
         "some schedulers and metrics compute with numpy; unlike what stays refused, they run no code",
         ("allennlp.training.checkpointer",),
-        _load_refuses_numpy_scalars,
-        _with_numpy_scalars_loadable,
+        libraries.load_refuses_numpy_scalars,
+        libraries.with_numpy_scalars_loadable,
     ),
     Mend(
         "torch.cuda.amp",
         "each training run greets with a FutureWarning since torch 2.4, for the old name of `torch.amp`",
         ("allennlp.nn.parallel.ddp_accelerator", "allennlp.training.gradient_descent_trainer"),
-        _cuda_amp_is_deprecated,
-        _with_current_amp,
+        libraries.cuda_amp_is_deprecated,
+        libraries.with_current_amp,
     ),
     Mend(
         "clip_grad_norm_",
         "`grad_norm` clips the sparse gradients of an `embedding` too, for which today's torch has no "
         "norm",
-        ("allennlp.nn.parallel.ddp_accelerator", "allennlp.training.gradient_descent_trainer"),
-        _clipping_refuses_sparse_gradients,
-        _with_sparse_gradients_clipped,
+        (
+            "allennlp.nn.parallel.ddp_accelerator",
+            "allennlp.training.gradient_descent_trainer",
+            "allennlp.training.util",
+        ),
+        libraries.clipping_refuses_sparse_gradients,
+        libraries.with_sparse_gradients_clipped,
+    ),
+    Mend(
+        "numbered devices",
+        "without a GPU, today's torch fails at `cuda_device: 0` before AllenNLP can say that the GPU is "
+        "missing, and what to do",
+        ("allennlp.common.util",),
+        libraries.devices_need_an_accelerator,
+        libraries.with_numbered_devices,
+    ),
+    Mend(
+        "locks of spawned workers",
+        "the `multiprocess` loader makes a lock for forked processes, which today's Python refuses "
+        "in workers with `start_method: spawn`",
+        ("allennlp.data.data_loaders.multiprocess_data_loader",),
+        libraries.locks_belong_to_a_start_method,
+        libraries.with_locks_of_the_workers,
+    ),
+    Mend(
+        "TensorCache",
+        "it saves tensors with the highest protocol of pickles, which `torch.load` refuses since torch "
+        "2.6; a cache that an old torch has written has to be made anew",
+        ("allennlp.common.file_utils",),
+        libraries.load_refuses_the_latest_pickles,
+        libraries.with_loadable_pickles,
     ),
     Mend(
         "unknown keys of the trainer",

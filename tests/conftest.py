@@ -40,6 +40,11 @@ if not _has_gpu():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--problems", type=int, default=250, help="how many the fuzzer tries")
+    parser.addoption("--seed", type=int, default=0, help="of the fuzzer's problems")
+
+
 def pytest_configure(config):
     # Imports are a fifth faster without it.
     gc.disable()

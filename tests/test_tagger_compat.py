@@ -129,7 +129,7 @@ for module in (ddp_accelerator, gradient_descent_trainer):
         """
 import torch
 from allennlp.nn.parallel import ddp_accelerator
-from allennlp.training import gradient_descent_trainer
+from allennlp.training import gradient_descent_trainer, util
 
 def clipped(module, sparse):
     embedding, other = torch.nn.Embedding(5, 2, sparse=sparse), torch.nn.Parameter(torch.ones(3))
@@ -138,11 +138,53 @@ def clipped(module, sparse):
     norm = module.clip_grad_norm_(iter([embedding.weight, other]), 2.0)
     return norm, embedding.weight.grad.to_dense(), other.grad
 
-for module in (ddp_accelerator, gradient_descent_trainer):
+for module in (ddp_accelerator, gradient_descent_trainer, util):
     for sparse, dense in zip(clipped(module, True), clipped(module, False)):
         torch.testing.assert_close(sparse, dense)
 """,
         "linalg_vector_norm",
+    ),
+    "numbered devices": (
+        """
+import torch
+from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.common.util import int_to_device
+
+assert int_to_device(0) == torch.device("cuda", 0) and int_to_device(-1) == torch.device("cpu")
+assert int_to_device(torch.device("cpu")) == torch.device("cpu")
+try:
+    check_for_gpu([0])
+except ConfigurationError as error:
+    assert "none is available" in str(error), error
+""",
+        "Cannot access accelerator device",
+    ),
+    "locks of spawned workers": (
+        """
+from allennlp.data.data_loaders import multiprocess_data_loader as loader
+
+for method in ("spawn", "fork"):
+    context = loader.mp.get_context(method)  # as the loader does
+    lock = loader.mp.RLock()
+    worker = context.Process(target=print, args=(lock,))
+    worker.start()
+    worker.join()
+    assert worker.exitcode == 0
+""",
+        "A SemLock created in a fork context",
+    ),
+    "TensorCache": (
+        """
+import warnings
+import torch
+from allennlp.common.file_utils import TensorCache
+
+cache = TensorCache("cache")
+cache["tensor"] = torch.arange(3)
+cache.cache_cache.clear()
+assert cache["tensor"].tolist() == [0, 1, 2]
+""",
+        "Weights only load failed",
     ),
     "archives": (
         """

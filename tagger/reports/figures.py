@@ -111,7 +111,8 @@ def draw_weight_panels(
     for strategy, first, last in zip(strategies, grid[0], grid[-1]):
         first.set_title(strategy)
         last.set_xlabel("weight of the label")
-    _scale_weights(grid[0, 0], {w for each in panels.values() for w in next(iter(each.values()))})
+    curves = [curve for panel in panels.values() for curve in panel.values()]
+    _scale_weights(grid[0, 0], {weight for curve in curves for weight in curve})
     names = next(iter(panels.values()))
     handles = grid[0, 0].get_lines()[: len(names)]
     figure.legend(handles, names, loc="outside upper center", ncols=len(names))

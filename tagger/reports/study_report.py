@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 from statistics import mean
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tagger.metrics import metrics_tables
 from tagger.metrics.metrics_table import BEST_PREFIX
@@ -23,7 +23,12 @@ from tagger.studies.results import Result, read_text_cell
 #: The prefix of metrics' names, by what the metrics count.
 LEVELS = {"tokens": "token-", "spans": ""}
 #: The factors of a weighting study's runs, with their types.
-FACTORS = {"strategy": read_text_cell, "label": read_text_cell, "weight": float, "seed": int}
+FACTORS: Mapping[str, Callable[[str], Any]] = {
+    "strategy": read_text_cell,
+    "label": read_text_cell,
+    "weight": float,
+    "seed": int,
+}
 
 
 def write_study_report(

@@ -101,7 +101,10 @@ def best_table(groups: Groups, measure: str, max_loss: float, scale: Scale) -> L
 
 
 def _value_and_change(results: Sequence[Result], metric: str, weight: float) -> str:
-    value = f"{100 * mean(curve(results, metric)[weight]):.1f}"
+    values = curve(results, metric).get(weight)
+    if not values:
+        return "–"
+    value = f"{100 * mean(values):.1f}"
     if weight == 1:
         return value
     changes = changes_by_seed(results, metric, weight)

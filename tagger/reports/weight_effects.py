@@ -1,6 +1,7 @@
 """How a label's weight changes its metrics: pure functions of a weighting study's results.
 
-A *curve* maps each weight, in rising order, to a metric's values: one number per run.
+A *curve* maps each weight, in rising order, to a metric's values: one number per run. It leaves out
+undefined values, such as the precision of a run that never predicts the label.
 """
 
 import math
@@ -32,7 +33,9 @@ def curve(results: Iterable[Result], metric: str) -> Curve:
     """
     values: Dict[float, List[float]] = {}
     for result in sorted(results, key=lambda result: result.factors["weight"]):
-        values.setdefault(result.factors["weight"], []).append(_value(result, metric))
+        value = _value(result, metric)
+        if not math.isnan(value):
+            values.setdefault(result.factors["weight"], []).append(value)
     return values
 
 
@@ -42,6 +45,10 @@ def _value(result: Result, metric: str) -> float:
             f"`results` holds the run {dict(result.factors)} without the metric {metric!r}; it has "
             f"{', '.join(result.metrics)}"
         )
+    # An undefined number is 0 in a file of metrics, which has the counts too.
+    for measure, count in (("precision", "num-predicted"), ("recall", "num-gold")):
+        if f"{measure}-" in metric and result.metrics.get(metric.replace(measure, count, 1)) == 0:
+            return math.nan
     return result.metrics[metric]
 
 
@@ -80,11 +87,12 @@ def changes_by_seed(results: Sequence[Result], metric: str, weight: float) -> Li
         (result.factors["weight"], result.factors["seed"]): _value(result, metric)
         for result in results
     }
-    return [
+    changes = [
         value - values[1, seed]
         for (of_weight, seed), value in values.items()
         if of_weight == weight and (1, seed) in values
     ]
+    return [change for change in changes if not math.isnan(change)]
 
 
 def mean_interval(values: Sequence[float]) -> Tuple[float, float]:
@@ -112,8 +120,9 @@ def rank_correlation(curve: Curve) -> float:
         >>> round(rank_correlation({0.5: [0.7, 0.8], 1: [0.6, 0.6], 2: [0.1]}), 3)
         -0.973
     """
-    weights, values = zip(*((weight, value) for weight in curve for value in curve[weight]))
-    if len(set(weights)) == 1 or len(set(values)) == 1:
+    weights = [weight for weight in curve for _ in curve[weight]]
+    values = [value for weight in curve for value in curve[weight]]
+    if len(set(weights)) < 2 or len(set(values)) < 2:
         return math.nan
     return float(spearmanr(weights, values)[0])
 
@@ -127,7 +136,8 @@ def best_weight(wanted: Curve, guarded: Curve, max_loss: float) -> float:
         max_loss: The largest loss, from 0 to 1; 0.01 is one point.
 
     Returns:
-        The weight. Of equally good weights, the one nearest to 1 wins. Weight 1 is always a candidate.
+        The weight. Of equally good weights, the one nearest to 1 wins. Weight 1 is always a candidate,
+        and wins if `wanted` is undefined under all candidates.
 
     Raises:
         ValueError: If there is no run with weight 1.
@@ -146,4 +156,5 @@ def best_weight(wanted: Curve, guarded: Curve, max_loss: float) -> float:
     return max(
         (weight for weight in wanted if mean(guarded[weight]) >= floor),
         key=lambda weight: (mean(wanted[weight]), -abs(math.log(weight))),
+        default=1,
     )

@@ -11,6 +11,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, cast
 
+from tagger.files import write_atomically
 from tagger.studies.work import Work, train
 
 #: Holds the job's config. A run writes it last, so it marks a finished run.
@@ -159,7 +160,12 @@ def _run(job: Job, study: Path, work: Work) -> None:
         os.dup2(log.fileno(), sys.stdout.fileno())
         os.dup2(log.fileno(), sys.stderr.fileno())
         work(job.config, folder)
-    (folder / JOB_FILE).write_text(_as_json(job.config))
+    _mark_finished(job, study)
+
+
+def _mark_finished(job: Job, study: Path) -> None:
+    with write_atomically(job.folder(study) / JOB_FILE) as path:
+        path.write_text(_as_json(job.config))
 
 
 def _check_unchanged(job: Job, study: Path) -> None:

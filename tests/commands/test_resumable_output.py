@@ -101,6 +101,7 @@ def test_of_two_processes_the_second_is_told_who_writes(output, in_forked_proces
         ({"process": os.getpid(), "host": socket.gethostname()}, f"process {os.getpid()} on"),
         ({"process": 1, "host": "elsewhere"}, "process 1 on elsewhere since noon"),
     ],
+    ids=["dead", "alive", "elsewhere"],
 )
 def test_without_locks_a_process_counts_as_long_as_it_may_live(
     output, monkeypatch, holder, message

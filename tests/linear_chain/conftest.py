@@ -1,31 +1,40 @@
+"""Fixtures for the tests of linear chains; libraries are imported late, as in `tests/conftest.py`."""
+
 import importlib.util
 import sys
 
 import pytest
-import torch
-
-from tagger.linear_chain import use_implementation
-from tests.linear_chain.cases import IMPLEMENTATIONS
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 # On Linux a missing Triton is a failure.
 needs_triton = pytest.mark.skipif(
     not HAS_TRITON and sys.platform != "linux", reason="Triton exists for Linux only"
 )
-KERNELS_IN_TRITON = pytest.param(
-    "cuda", marks=[needs_triton, *[pytest.mark.gpu] * torch.cuda.is_available()]
-)
 
 
-@pytest.fixture(params=["cpu", KERNELS_IN_TRITON])
+def pytest_itemcollected(item):
+    """Marks the tests that run on a GPU here."""
+    import torch
+
+    arguments = item.callspec.params if hasattr(item, "callspec") else {}
+    if arguments.get("implementation") == "cuda" and torch.cuda.is_available():
+        item.add_marker(pytest.mark.gpu)
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=needs_triton)])
 def implementation(request):
     """Makes all functions use the implementation."""
+    from tagger.linear_chain import use_implementation
+    from tests.linear_chain.cases import IMPLEMENTATIONS
+
     with use_implementation(request.param):
         yield IMPLEMENTATIONS[request.param]
 
 
 @pytest.fixture
 def uninitialized_memory_holds_nan(monkeypatch):
+    import torch
+
     def poisoned(allocate):
         def allocate_and_fill(*args, **kwargs):
             tensor = allocate(*args, **kwargs)

@@ -15,6 +15,7 @@ pytestmark = needs_triton
 # compiles all. 33 and 64 tags have the same tile, but 64 are loaded several at a time.
 CASES = [
     "90/33/float32",
+    "80/9/float32/log_likelihood",
     "80/64/float32/log_likelihood",
     "100/64/float32/tag_marginals",
     "100/9/float64/log_likelihood",

@@ -26,7 +26,7 @@ from tests.linear_chain.cases import (
     outcome,
 )
 from tests.linear_chain.chains import mask_of
-from tests.linear_chain.conftest import KERNELS_IN_TRITON
+from tests.linear_chain.conftest import needs_triton
 
 pytestmark = pytest.mark.usefixtures("uninitialized_memory_holds_nan")
 
@@ -47,9 +47,8 @@ CASES = [
 
 def over(cases):
     """Runs a test once for each implementation's name and case."""
-    triton = KERNELS_IN_TRITON.marks
     params = [
-        pytest.param(name, case, marks=triton if name == "cuda" else (), id=f"{name}-{case}")
+        pytest.param(name, case, marks=needs_triton if name == "cuda" else (), id=f"{name}-{case}")
         for name, case in cases
     ]
     return pytest.mark.parametrize(("implementation", "case"), params, indirect=["implementation"])

@@ -100,6 +100,18 @@ def test_changes_that_may_be_chance_are_called_unclear(results, tmp_path):
     assert "65.0 (+15.0 [-112.1, +142.1], unclear)" in read_page(tmp_path / "study.html").cells
 
 
+def test_precision_without_predictions_is_shown_as_a_dash(results, tmp_path):
+    for result in results:
+        name = f"best_validation_token-num-predicted-{result.factors['label']}"
+        result.metrics[name] = 0
+    write_study_report(results, tmp_path / "study.html")
+    cells = read_page(tmp_path / "study.html").cells
+    row = cells.index("with recall") + 1
+    assert cells[row + 2 : row + 4] == ["–", "+1.00 [+1.00, +1.00]"]
+    row = cells.index("development precision") + 4
+    assert cells[row : row + 5] == [LABELS[0], "chain", "1", "–", "50.3"]
+
+
 def test_one_seed_has_no_interval(results, tmp_path):
     one_seed = [result for result in results if result.factors["seed"] == 1]
     write_study_report(one_seed, tmp_path / "study.html")

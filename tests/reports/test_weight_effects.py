@@ -23,6 +23,27 @@ def test_a_curve_has_the_values_of_all_seeds_by_rising_weight():
     assert list(curve(results, "f1").items()) == [(0.5, [0.1]), (4, [0.4, 0.3])]
 
 
+@pytest.mark.parametrize(
+    ("metric", "count"),
+    [
+        ("best_validation_precision-PER", "best_validation_num-predicted-PER"),
+        ("test_token-recall-PER", "test_token-num-gold-PER"),
+    ],
+)
+def test_undefined_values_are_left_out(metric, count):
+    results = [
+        result(weight, seed, **{metric: value, count: number})
+        for weight, seed, value, number in [
+            *((1, 1, 0.5, 9), (1, 2, 0.0, 0), (2, 1, 0.0, 9), (2, 2, 0.7, 1), (4, 1, 0.0, 0))
+        ]
+    ]
+    assert curve(results, metric) == {1: [0.5], 2: [0.0, 0.7]}
+    assert changes_by_seed(results, metric, 2) == [-0.5]
+    assert changes_by_seed(results, metric, 4) == []
+    assert math.isnan(rank_correlation({}))
+    assert best_weight({}, {1: [0.5]}, max_loss=0.01) == 1
+
+
 def test_a_run_without_the_metric_is_named():
     with pytest.raises(ValueError, match="'weight': 4.*without the metric 'f1'; it has loss"):
         curve([result(4, 1, loss=0.4)], "f1")

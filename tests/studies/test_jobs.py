@@ -8,7 +8,9 @@ import time
 import pytest
 from allennlp.common import Params
 
+from tagger import files
 from tagger.studies import Column, Job, format_summary, read_results, run_jobs, seeded_jobs
+from tagger.studies import jobs as jobs_module
 from tagger.studies import write_results as write
 from tagger.studies.results import Result
 from tests.conftest import CONFIGS
@@ -51,6 +53,22 @@ def test_an_interrupted_run_is_begun_anew_and_gives_what_an_unbroken_one_gives(c
     (a,), (b,) = (read_results([job], tmp_path / study) for study in ("a", "b"))
     assert a.metrics["best_validation_loss"] == b.metrics["best_validation_loss"]
     assert not list(half.glob("*.th"))
+
+
+def test_a_run_that_is_killed_while_it_is_marked_is_not_finished(tmp_path, monkeypatch):
+    job = Job({"variant": "plain", "seed": 1}, {})
+    job.folder(tmp_path).mkdir(parents=True)
+
+    def be_killed(*paths):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(files, "publish", be_killed)
+        with pytest.raises(KeyboardInterrupt):
+            jobs_module._mark_finished(job, tmp_path)
+    assert not job.is_finished(tmp_path)
+    jobs_module._mark_finished(job, tmp_path)
+    assert job.is_finished(tmp_path)
 
 
 def write_for_a_minute(config, folder):

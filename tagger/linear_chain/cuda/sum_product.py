@@ -182,16 +182,19 @@ def adjoint_kernel(
         upstream_of_row = upstream + row * num_tokens * (num_tags if OF_ARRIVALS else 1)
         adjoint = tl.zeros((TAGS,), weights.dtype)
         weight = tl.full((), 0.0, weights.dtype)
+        own = tl.full((), 0, tl.int32)
+        if tags is not None and length > 0:
+            own = tl.load(tags_of_row + length - 1).to(tl.int32)
         if not OF_ARRIVALS and length > 0:
             last = load_tags(messages_of_row + (length - 1) * num_tags, num_tags, TAGS)
             weight = tl.load(upstream_of_row + length - 1)
             adjoint = weight * _softmax(last + load_tags(end, num_tags, TAGS))
+        gradient = adjoint
         for step in range(length):
             t = length - 1 - step
             token = _token(t, length, FROM_THE_END)
             gradient = adjoint
             if tags is not None:
-                own = tl.load(tags_of_row + t)
                 gradient -= tl.where(tag == own, weight, 0.0)
             tl.store(by_emissions_of_row + token * num_tags + tag, gradient, mask=is_tag)
             if OF_ARRIVALS:
@@ -201,9 +204,7 @@ def adjoint_kernel(
                 own_message = load_tags(messages_of_row + token * num_tags, num_tags, TAGS)
                 adjoint -= tl.sum(adjoint, 0) * _softmax(own_message)
                 gradient = adjoint
-            if t == 0:
-                tl.store(by_start + row * num_tags + tag, gradient, mask=is_tag)
-            else:
+            if t > 0:
                 token_before = _token(t - 1, length, FROM_THE_END)
                 before = load_tags(messages_of_row + token_before * num_tags, num_tags, TAGS)
                 message = tl.exp(before)
@@ -215,7 +216,7 @@ def adjoint_kernel(
                         column = before + load_column(transitions, k, num_tags, TAGS)
                         share = _softmax(column) * tl.sum(tl.where(tag == k, adjoint, 0.0), 0)
                         returned += share
-                        target = own_pairs + tag * num_tags + k
+                        target = own_pairs + (tag * num_tags + k)
                         share += tl.load(target, mask=is_tag, other=0.0)
                         tl.store(target, share, mask=is_tag)
                 else:
@@ -223,22 +224,26 @@ def adjoint_kernel(
                     returned = message * tl.sum(entering * ratio[:, None], 0)
                 sums += message[:, None] * ratio[None, :]
                 if tags is not None:
+                    own_before = tl.load(tags_of_row + t - 1).to(tl.int32)
                     # Only one thread adds, so that the order of the additions is fixed.
-                    move = tl.load(tags_of_row + t - 1) * num_tags + own
-                    tl.atomic_add(own_pairs + num_pairs + move, -weight, sem="relaxed")
+                    move = num_pairs + own_before * num_tags + own
+                    tl.atomic_add(own_pairs + move, -weight, sem="relaxed")
+                    own = own_before
                 adjoint = returned
                 if not OF_ARRIVALS:
                     weight_before = tl.load(upstream_of_row + t - 1)
                     scale = (weight_before - weight) / _at_least(tl.sum(message, 0), 1.0)
                     adjoint += scale * message
                     weight = weight_before
+        if length > 0:
+            tl.store(by_start + row * num_tags + tag, gradient, mask=is_tag)
         _clear(by_emissions_of_row, length * num_tags, num_tokens * num_tags)
     sums *= weights
     # Other threads of this program may have stored what is loaded below.
     tl.debug_barrier()
     # Columns are stored one by one: a tile of addresses would take registers all the time.
     for k in range(num_tags):
-        target = own_pairs + tag * num_tags + k
+        target = own_pairs + (tag * num_tags + k)
         column = tl.sum(tl.where(tag[None, :] == k, sums, 0.0), 1)
         column += tl.load(target, mask=is_tag, other=0.0)
         tl.store(target, column, mask=is_tag)

@@ -1,0 +1,352 @@
+"""What the mends of changed libraries do: for each library, whether it has changed, and the mend.
+
+A mend is a context manager around the execution of an AllenNLP module. What it changes in another
+library, for AllenNLP to import, it takes back afterwards, so that nobody else sees it. What it changes
+in the executed module itself stays.
+"""
+
+import importlib
+import inspect
+import io
+import multiprocessing
+import pickle
+import sys
+import warnings
+from contextlib import contextmanager
+from functools import partial, wraps
+from types import ModuleType, SimpleNamespace
+from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Sequence, Union
+
+
+@contextmanager
+def _names_added(module: ModuleType, names: Dict[str, Any]) -> Iterator[None]:
+    vars(module).update(names)
+    try:
+        yield
+    finally:
+        for name in names:
+            delattr(module, name)
+
+
+def _stand_in(name: str, remedy: str) -> type:
+    """A class that can be imported and subclassed; any use of it raises ImportError."""
+
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise ImportError(f"`{name}` is not available: {remedy}")
+
+    class Refusing(type):
+        def __getattr__(cls, attribute: str) -> Any:
+            if attribute.startswith("__"):
+                raise AttributeError(attribute)
+            refuse()
+
+    return Refusing(name.rpartition(".")[2], (), {"__init__": refuse})
+
+
+@contextmanager
+def stand_in_modules(names: Sequence[str], remedy: str, _: ModuleType) -> Iterator[None]:
+    """Puts modules that offer any name in place of the package `names[0]`, present or not."""
+
+    class StandInModule(ModuleType):
+        __path__: List[str] = []
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            full_name = f"{self.__name__}.{name}"
+            return sys.modules.get(full_name) or _stand_in(full_name, remedy)
+
+    real = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_in(names[0], name)}
+    sys.modules.update((name, StandInModule(name)) for name in names)
+    try:
+        yield
+    finally:
+        for name in names:
+            del sys.modules[name]
+        sys.modules.update(real)
+
+
+def _is_in(package: str, module: str) -> bool:
+    return module.partition(".")[0] == package
+
+
+def fails_to_import(package: str) -> bool:
+    """Whether a package is absent, or fails when it is imported."""
+    try:
+        importlib.import_module(package)
+    except Exception:  # a build for another torch raises RuntimeError
+        return True
+    return False
+
+
+def hub_lacks_repository() -> bool:
+    """Whether huggingface_hub has dropped its classes for repositories."""
+    import huggingface_hub
+
+    return not hasattr(huggingface_hub, "Repository")
+
+
+@contextmanager
+def with_hub_classes(_: ModuleType) -> Iterator[None]:
+    """Adds classes that say what replaced them when they are used."""
+    import huggingface_hub
+
+    remedy = "huggingface_hub 1.0 removed it; upload the folder with the command `hf upload`"
+    names = {name: _stand_in(name, remedy) for name in ("HfFolder", "Repository")}
+    with _names_added(huggingface_hub, names):
+        yield
+
+
+def transformers_lacks_adamw() -> bool:
+    """Whether transformers has dropped its own AdamW."""
+    import transformers
+
+    return not hasattr(transformers, "AdamW")
+
+
+@contextmanager
+def with_adamw(_: ModuleType) -> Iterator[None]:
+    """Adds torch's AdamW under the old name."""
+    import torch
+
+    class AdamW(torch.optim.AdamW):
+        def __init__(self, *args: Any, correct_bias: bool = True, **kwargs: Any) -> None:
+            if not correct_bias:
+                raise ValueError(
+                    "`correct_bias` must be true, got false: transformers 5 has no AdamW of its own, "
+                    "and torch's always corrects; leave it out"
+                )
+            super().__init__(*args, **kwargs)
+
+    # transformers swaps its module object while it is imported: this is the one in force.
+    with _names_added(importlib.import_module("transformers"), {"AdamW": AdamW}):
+        yield
+
+
+def tokenizers_lack_encode_plus() -> bool:
+    """Whether tokenizers have dropped `encode_plus`."""
+    from transformers import PreTrainedTokenizerBase
+
+    return not hasattr(PreTrainedTokenizerBase, "encode_plus")
+
+
+@contextmanager
+def with_tokenizer_methods(cached_transformers: ModuleType) -> Iterator[None]:
+    """Gives the tokenizers that AllenNLP loads their old methods."""
+    yield
+    get_tokenizer = cached_transformers.get_tokenizer
+
+    @wraps(get_tokenizer)
+    def get_mended_tokenizer(model_name: str, **kwargs: Any) -> Any:
+        # AllenNLP says it again in every call; given to the constructor it is an error now.
+        kwargs.pop("add_special_tokens", None)
+        tokenizer = get_tokenizer(model_name, **kwargs)
+        tokenizer.encode_plus = partial(type(tokenizer).__call__, tokenizer)
+        tokenizer.build_inputs_with_special_tokens = partial(_add_special_tokens, tokenizer)
+        return tokenizer
+
+    cached_transformers.get_tokenizer = get_mended_tokenizer  # type: ignore[attr-defined]
+
+
+def _add_special_tokens(tokenizer: Any, token_ids: List[int]) -> List[int]:
+    """Puts around `token_ids` what `tokenizer` puts around the sample text "a"."""
+    sample = tokenizer.encode("a", add_special_tokens=False)
+    sample_with_special_tokens = tokenizer.encode("a", add_special_tokens=True)
+    start = sample_with_special_tokens.index(sample[0])
+    end = start + len(sample)
+    return [*sample_with_special_tokens[:start], *token_ids, *sample_with_special_tokens[end:]]
+
+
+def plateau_lacks_verbose() -> bool:
+    """Whether the scheduler refuses `verbose`."""
+    from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+    return "verbose" not in inspect.signature(ReduceLROnPlateau).parameters
+
+
+@contextmanager
+def without_verbose(schedulers: ModuleType) -> Iterator[None]:
+    """Makes AllenNLP's scheduler drop `verbose`."""
+    yield
+    from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+    scheduler = schedulers.ReduceOnPlateauLearningRateScheduler
+    signature = inspect.signature(scheduler)
+
+    # FromParams reads the arguments through `__wrapped__`.
+    @wraps(scheduler.__init__)
+    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+        arguments = signature.bind(*args, **kwargs).arguments
+        arguments.pop("verbose", None)
+        super(scheduler, self).__init__(ReduceLROnPlateau(**arguments))
+
+    scheduler.__init__ = initialise
+
+
+def load_refuses_numpy_scalars() -> bool:
+    """Whether `torch.load` refuses the numbers of numpy."""
+    import numpy
+    import torch
+
+    state = io.BytesIO()
+    torch.save(numpy.float64(0), state)
+    state.seek(0)
+    try:
+        torch.load(state)
+    except Exception:
+        return True
+    return False
+
+
+@contextmanager
+def with_numpy_scalars_loadable(_: ModuleType) -> Iterator[None]:
+    """Allows `torch.load` the numbers of numpy."""
+    import numpy
+    import torch
+
+    scalar = numpy.float64(0).__reduce__()[0]
+    # numpy 2 moved the function; a checkpoint has the name that its writer's numpy used.
+    names = ("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar")
+    dtypes = {type(numpy.dtype(name)) for name in ("float64", "float32", "int64")}
+    torch.serialization.add_safe_globals(
+        [numpy.dtype, *dtypes, *((scalar, name) for name in names)]
+    )
+    yield
+
+
+def cuda_amp_is_deprecated() -> bool:
+    """Whether torch warns of the old name of `torch.amp`."""
+    import torch
+
+    return hasattr(torch.amp, "GradScaler")
+
+
+@contextmanager
+def with_current_amp(module: ModuleType) -> Iterator[None]:
+    """Makes AllenNLP use the new name."""
+    yield
+    import torch
+
+    module.amp = SimpleNamespace(  # type: ignore[attr-defined]
+        autocast=lambda enabled=True: torch.amp.autocast("cuda", enabled=enabled),
+        GradScaler=partial(torch.amp.GradScaler, "cuda"),
+    )
+
+
+def clipping_refuses_sparse_gradients() -> bool:
+    """Whether torch cannot clip sparse gradients."""
+    import torch
+
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    parameter.grad = torch.zeros(1).to_sparse()
+    try:
+        torch.nn.utils.clip_grad_norm_([parameter], 1.0)
+    except RuntimeError:
+        return True
+    return False
+
+
+@contextmanager
+def with_sparse_gradients_clipped(module: ModuleType) -> Iterator[None]:
+    """Clips the values of sparse gradients."""
+    yield
+    clip_grad_norm_ = module.clip_grad_norm_
+
+    @wraps(clip_grad_norm_)
+    def clip(parameters: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        dense = []
+        for parameter in parameters:
+            if parameter.grad is not None and parameter.grad.is_sparse:
+                parameter.grad = parameter.grad.coalesce()
+                # Clipping regards nothing but `grad`; these values are those of the sparse one.
+                parameter = SimpleNamespace(grad=parameter.grad.values())
+            dense.append(parameter)
+        return clip_grad_norm_(dense, *args, **kwargs)
+
+    module.clip_grad_norm_ = clip  # type: ignore[attr-defined]
+
+
+def devices_need_an_accelerator() -> bool:
+    """Whether the number of a GPU that this machine lacks is an error."""
+    import torch
+
+    try:
+        torch.device(0)
+    except RuntimeError:
+        return True
+    return False
+
+
+@contextmanager
+def with_numbered_devices(util: Any) -> Iterator[None]:
+    """Takes numbers for those of GPUs, present or not; AllenNLP says which are missing."""
+    yield
+    int_to_device = util.int_to_device
+
+    @wraps(int_to_device)
+    def to_device(device: Union[int, Any]) -> Any:
+        import torch
+
+        if isinstance(device, int) and device >= 0:
+            return torch.device("cuda", device)
+        return int_to_device(device)
+
+    util.int_to_device = to_device
+
+
+def locks_belong_to_a_start_method() -> bool:
+    """Whether a lock made for forked processes is refused by spawned ones."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        return False
+    # A plain `RLock()` would settle the start method for the whole process.
+    return bool(getattr(multiprocessing.get_context("fork").RLock(), "_is_fork_ctx", False))
+
+
+@contextmanager
+def with_locks_of_the_workers(loader: Any) -> Iterator[None]:
+    """Makes the loader's locks by the start method of its workers."""
+    yield
+    original = loader.mp
+
+    class Multiprocessing:
+        def __init__(self) -> None:
+            self._context = original
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(original, name)
+
+        def get_context(self, method: str) -> Any:
+            # The loader asks for a context right before it makes the lock.
+            self._context = original.get_context(method)
+            return self._context
+
+        def RLock(self) -> Any:  # noqa: N802  (its name in `multiprocessing`)
+            return self._context.RLock()
+
+    loader.mp = Multiprocessing()
+
+
+def load_refuses_the_latest_pickles() -> bool:
+    """Whether `torch.load` cannot read what is saved with the highest protocol of pickles."""
+    import torch
+
+    state = io.BytesIO()
+    torch.save(torch.zeros(1), state, pickle_protocol=pickle.HIGHEST_PROTOCOL)
+    state.seek(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.load(state)
+    except Exception:
+        return True
+    return False
+
+
+@contextmanager
+def with_loadable_pickles(file_utils: Any) -> Iterator[None]:
+    """Writes cached tensors with the protocol that `torch.load` reads safely."""
+    yield
+    import torch
+
+    names = {**vars(pickle), "HIGHEST_PROTOCOL": torch.serialization.DEFAULT_PROTOCOL}
+    file_utils.pickle = SimpleNamespace(**names)

@@ -1,0 +1,409 @@
+"""What the fuzzer asks: each public function and weighting, and the answer by enumeration."""
+
+import random
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+
+import torch
+
+from tagger import linear_chain
+from tagger.linear_chain import ChainScores
+from tagger.modules import ConditionalRandomField, TagWeighting
+from tests.linear_chain.fuzzed_problems import Problem, random_labels
+from tests.oracles.all_paths import INF, AllPaths, log_sum
+
+Function = Callable[[ChainScores], torch.Tensor]
+
+
+class Question(NamedTuple):
+    """A differentiable function of the scores, and what it should return.
+
+    Args:
+        call: The function under test.
+        answer: The same in float64, by enumeration.
+        magnification: How much it may enlarge rounding errors of scores.
+        is_exact: Whether kernels in float64 compute all of it.
+    """
+
+    call: Function
+    answer: Function
+    magnification: float = 1.0
+    is_exact: bool = True
+
+
+def of_rows(
+    problem: Problem, shape: Tuple[int, ...], answer: Callable[[AllPaths, int], torch.Tensor]
+) -> Function:
+    """A function that answers each row by enumeration, 0 wherever there is no real token.
+
+    Args:
+        problem: The batch.
+        shape: What follows B: `()` for one value a row, `(T, ...)` for one a token.
+        answer: Gives the answer of a row, (N, ...) for its N real tokens. Of transitions, which are one
+            fewer, each belongs to the token before the one that it leads to.
+    """
+
+    def whole(scores: ChainScores) -> torch.Tensor:
+        result = torch.zeros(problem.size[0], *shape, dtype=torch.float64)
+        for row in range(problem.size[0]):
+            tokens = problem.tokens(row)
+            values = answer(AllPaths(scores, row, tokens), row)
+            if not shape:
+                result[row] = values
+            elif not tokens:
+                continue
+            elif len(values) == len(tokens):
+                result[row, tokens] = values
+            else:
+                result[row, [t - 1 for t in tokens[1:]]] = values
+        return result
+
+    return whole
+
+
+def sets_of(problem: Problem, labels: torch.Tensor, row: int) -> torch.Tensor:
+    """The tags that each real token of a row may have, (N, K) bool."""
+    labels = labels[row, problem.tokens(row)]
+    if labels.dim() == 2:
+        return labels
+    return (labels.unsqueeze(1) == torch.arange(problem.size[2])) | (labels == -1).unsqueeze(1)
+
+
+def is_partial(problem: Problem, labels: torch.Tensor) -> bool:
+    """Whether a batch's labels are sets, or leave a real token's tag open."""
+    return labels.dim() == 3 or bool((labels[problem.mask_tensor()] == -1).any())
+
+
+def _of_path(name: str, problem: Problem, rng: random.Random) -> Question:
+    tags, mask = random_labels(rng, problem, is_path=True), problem.any_mask(rng)
+
+    def steps(paths: AllPaths, row: int) -> torch.Tensor:
+        return paths.step_scores(tags[row, problem.tokens(row)].tolist())
+
+    def total(paths: AllPaths, row: int) -> torch.Tensor:
+        scores = steps(paths, row)
+        return scores.sum() if (scores != -INF).all() else scores.detach().sum()
+
+    shape, answer = ((), total) if name == "sequence_score" else ((problem.size[1],), steps)
+    function = getattr(linear_chain, name)
+    return Question(lambda scores: function(scores, tags, mask), of_rows(problem, shape, answer))
+
+
+def _of_chain(name: str, problem: Problem, rng: random.Random) -> Question:
+    _, num_tokens, num_tags = problem.size
+    shapes = {
+        "log_partition": (),
+        "step_log_normalizers": (num_tokens,),
+        "transition_marginals": (max(num_tokens - 1, 0), num_tags, num_tags),
+    }
+    method = {"log_partition": AllPaths.log_mass}.get(name) or getattr(AllPaths, name)
+    function, mask = getattr(linear_chain, name), problem.any_mask(rng)
+
+    def call(scores: ChainScores) -> torch.Tensor:
+        values = function(scores, mask)
+        if name in ("forward_scores", "backward_scores"):
+            # These are undefined in the padding.
+            is_real = problem.mask_tensor().unsqueeze(2)
+            return torch.where(is_real, values, torch.zeros_like(values))
+        return values
+
+    shape = shapes.get(name, (num_tokens, num_tags))
+    return Question(call, of_rows(problem, shape, lambda paths, row: method(paths)))
+
+
+def _of_labels(name: str, problem: Problem, rng: random.Random) -> Question:
+    labels, mask = random_labels(rng, problem), problem.any_mask(rng)
+
+    def answer(paths: AllPaths, row: int) -> torch.Tensor:
+        allowed = sets_of(problem, labels, row)
+        if name == "log_likelihood":
+            return paths.log_probability(allowed)
+        if name == "step_log_likelihoods":
+            return _step_log_likelihoods(paths, allowed, is_partial(problem, labels))
+        return getattr(paths, name)(allowed)
+
+    shape = () if name == "log_likelihood" else (problem.size[1],)
+    function = getattr(linear_chain, name)
+    return Question(lambda scores: function(scores, labels, mask), of_rows(problem, shape, answer))
+
+
+def _step_log_likelihoods(paths: AllPaths, allowed: torch.Tensor, is_partial: bool) -> torch.Tensor:
+    """Of a path, step scores less log z_t; of partial labels, the difference of two log z_t."""
+    whole = paths.step_log_normalizers()
+    if not is_partial:
+        part = paths.step_scores(allowed.int().argmax(1).tolist())
+    else:
+        part = paths.step_log_normalizers(allowed)
+    is_possible = (part != -INF) & (whole != -INF)
+    return torch.where(is_possible, part - whole, torch.full_like(part, -INF))
+
+
+def _spans(problem: Problem, rng: random.Random) -> Question:
+    rows = [row for row in range(problem.size[0]) if problem.tokens(row)]
+    spans = []
+    for row in rng.choices(rows, k=rng.randint(0, 3)) if rows else []:
+        ends = sorted(rng.choices(problem.tokens(row), k=2))
+        spans.append((row, *ends))
+    longest = max([last - first + 1 for _, first, last in spans], default=1)
+    sets = [
+        [[rng.random() < 0.6 for _ in range(problem.size[2])] for _ in range(longest)]
+        for _ in spans
+    ]
+    span_tensor = torch.tensor(spans, dtype=torch.int64).view(-1, 3)
+    allowed = torch.tensor(sets, dtype=torch.bool).view(len(spans), longest, problem.size[2])
+    mask = problem.any_mask(rng)
+
+    def answer(scores: ChainScores) -> torch.Tensor:
+        values = [torch.zeros(0, dtype=torch.float64)]
+        for (row, first, last), span_sets in zip(spans, allowed):
+            tokens = problem.tokens(row)
+            inside = torch.ones(len(tokens), problem.size[2], dtype=torch.bool)
+            for place, t in enumerate(tokens):
+                if first <= t <= last:
+                    inside[place] = span_sets[t - first]
+            values.append(AllPaths(scores, row, tokens).log_probability(inside).view(1))
+        return torch.cat(values)
+
+    return Question(
+        lambda scores: linear_chain.span_log_probabilities(scores, span_tensor, allowed, mask),
+        answer,
+    )
+
+
+def _weighting(name: str, problem: Problem, rng: random.Random) -> Question:
+    num_tags = problem.size[2]
+    weights = [rng.choice([0.25, 0.5, 1.0, 2.0, 4.0]) for _ in range(num_tags)]
+    options: Dict[str, Any] = {}
+    if name == "emission_transition":
+        options["transition_weight"] = rng.choice(["to", "from"])
+    if name == "marginal":
+        options["gamma"] = rng.choice([0.0, 1.0, 2.0])
+    if name == "softmax_margin":
+        options["cost"] = [
+            [0.0 if i == j else rng.choice([0.0, 0.5, 3.0]) for j in range(num_tags)]
+            for i in range(num_tags)
+        ]
+    weighting = TagWeighting.by_name(name)(tag_weights=weights, **options)
+    if problem.dtype == "float64":
+        weighting = weighting.double()
+    has_ends = rng.random() < 0.7
+    labels = random_labels(rng, problem)
+    mask = rng.choice([problem.mask_tensor(), problem.mask_tensor().int()])
+    if mask.all():
+        mask = rng.choice([mask, None])
+
+    def call(scores: ChainScores) -> torch.Tensor:
+        crf = crf_of(scores, has_ends, weighting=weighting)
+        return crf.log_likelihood(scores.emissions, labels, mask)
+
+    c = torch.tensor(weights, dtype=torch.float64)
+
+    def answer(scores: ChainScores) -> torch.Tensor:
+        scores = scores if has_ends else without_ends(scores)
+        return of_rows(problem, (), lambda paths, row: objective(paths, row))(scores)
+
+    def objective(paths: AllPaths, row: int) -> torch.Tensor:
+        allowed = sets_of(problem, labels, row)
+        # (N,)
+        means = (allowed * c).sum(1) / allowed.sum(1)
+        if name in ("chain", "lannoy", "marginal"):
+            if name == "lannoy":
+                steps = _step_log_likelihoods(paths, allowed, is_partial(problem, labels))
+            elif name == "chain":
+                steps = paths.step_log_conditionals(allowed)
+            else:
+                steps = paths.step_log_marginals(allowed)
+            if name == "marginal" and options["gamma"]:
+                steps = (1 - steps.exp()) ** options["gamma"] * steps
+            total = (means * steps).sum()
+            return total if total > -INF else total.detach()
+        if name == "softmax_margin":
+            costs = torch.tensor(options["cost"], dtype=torch.float64) + c.log().unsqueeze(1)
+            costs.fill_diagonal_(0.0)
+            margins = torch.zeros(allowed.shape, dtype=torch.float64)
+            for t, tags in enumerate(allowed):
+                margins[t] = torch.where(tags, 0.0, costs[tags].amin(0))
+            path_margins = margins[torch.arange(paths.num_tokens), paths.tags].sum(1)
+            whole = log_sum(paths.path_scores + path_margins)
+            part = paths.log_mass(allowed)
+            return part - whole if part > -INF else part.detach()
+        scaled = ChainScores(
+            (paths.emissions * c).unsqueeze(0), paths.transitions, paths.start, paths.end
+        )
+        if name == "emission_transition":
+            by_end = c if options["transition_weight"] == "to" else c.unsqueeze(1)
+            scaled = scaled._replace(transitions=paths.transitions * by_end)
+        return AllPaths(scaled, 0, range(paths.num_tokens)).log_probability(allowed)
+
+    return Question(call, answer, magnification=16.0, is_exact=False)
+
+
+def crf_of(scores: ChainScores, has_ends: bool = True, **kwargs: Any) -> ConditionalRandomField:
+    """A module with these scores as its parameters."""
+    crf = ConditionalRandomField(
+        len(scores.start), include_start_end_transitions=has_ends, **kwargs
+    )
+    named = {"transitions": scores.transitions}
+    if has_ends:
+        named.update(start_transitions=scores.start, end_transitions=scores.end)
+    for name, tensor in named.items():
+        # As they are: a parameter would be a leaf of its own.
+        delattr(crf, name)
+        setattr(crf, name, tensor)
+    return crf
+
+
+def without_ends(scores: ChainScores) -> ChainScores:
+    """`scores` with zeros for start and end."""
+    zeros = torch.zeros_like(scores.start)
+    return scores._replace(start=zeros, end=zeros)
+
+
+def _asker(ask: Any, name: str) -> Callable[[Problem, random.Random], Question]:
+    return lambda problem, rng: ask(name, problem, rng)
+
+
+#: By name, what makes a question of a problem.
+QUESTIONS: Dict[str, Callable[[Problem, random.Random], Question]] = {
+    **{name: _asker(_of_path, name) for name in ("sequence_score", "step_scores")},
+    **{
+        name: _asker(_of_chain, name)
+        for name in (
+            "log_partition",
+            "step_log_normalizers",
+            "forward_scores",
+            "backward_scores",
+            "tag_marginals",
+            "transition_marginals",
+        )
+    },
+    **{
+        name: _asker(_of_labels, name)
+        for name in (
+            "log_likelihood",
+            "step_log_likelihoods",
+            "step_log_conditionals",
+            "step_log_marginals",
+        )
+    },
+    "span_log_probabilities": _spans,
+    **{
+        f"weighting {name}": _asker(_weighting, name)
+        for name in sorted(TagWeighting.list_available())
+    },
+}
+
+
+def wrong_best_paths(problem: Problem, rng: random.Random, tolerance: float) -> List[str]:
+    """What is wrong with `k_best_decode` and `viterbi_decode`."""
+    scores, k = problem.scores(), rng.choice([1, 1, 2, 3, 5])
+    mask = problem.any_mask(rng)
+    if k == 1:
+        paths, path_scores = (
+            each.unsqueeze(1) for each in linear_chain.viterbi_decode(scores, mask)
+        )
+    else:
+        paths, path_scores = linear_chain.k_best_decode(scores, mask, k)
+    num_rows, num_tokens, _ = problem.size
+    if paths.shape != (num_rows, k, num_tokens) or path_scores.shape != (num_rows, k):
+        return [f"shapes {tuple(paths.shape)} and {tuple(path_scores.shape)}"]
+    wrong = []
+    for row in range(num_rows):
+        tokens = problem.tokens(row)
+        is_masked = ~problem.mask_tensor()[row]
+        if paths[row][:, is_masked].any():
+            wrong.append("tags in the padding")
+        wrong += _wrong_ranking(
+            AllPaths(scores, row, tokens),
+            paths[row][:, tokens].tolist(),
+            path_scores[row].tolist(),
+            k,
+            tolerance,
+        )
+    return wrong
+
+
+def _wrong_ranking(
+    table: AllPaths,
+    paths: List[List[int]],
+    path_scores: List[float],
+    k: int,
+    tolerance: float,
+) -> List[str]:
+    """What is wrong with the `k` best paths, those that are not possible given with -inf."""
+    scores = {path: score for score, path in table.k_best(len(table.tags))}
+    expected = [score for score, _ in table.k_best(k)] + [-INF] * (k - len(scores))
+    wrong, seen = [], set()
+    for path, actual, best in zip(map(tuple, paths), path_scores, expected):
+        if (actual == -INF) != (best == -INF):
+            wrong.append(
+                "-inf instead of a score" if actual == -INF else "more paths than there are"
+            )
+        elif best != -INF and not abs(actual - best) <= tolerance:
+            wrong.append("score")
+        elif best != -INF and not abs(scores[path] - actual) <= tolerance:
+            wrong.append("path does not have its score")
+        if actual != -INF:
+            if path in seen:
+                wrong.append("the same path twice")
+            seen.add(path)
+    return wrong
+
+
+def wrong_viterbi_tags(problem: Problem, rng: random.Random, tolerance: float) -> List[str]:
+    """What is wrong with `ConditionalRandomField.viterbi_tags`."""
+    num_tags, top_k = problem.size[2], rng.choice([None, 1, 3])
+    has_ends, scores = rng.random() < 0.7, problem.scores()
+    pairs = [(i, j) for i in range(num_tags + 2) for j in range(num_tags + 2)]
+    allowed = [pair for pair in pairs if rng.random() < 0.8]
+    crf = crf_of(scores, has_ends, constraints=rng.choice([None, allowed]))
+    constrained = scores if has_ends else without_ends(scores)
+    is_allowed = crf._constraint_mask.bool()
+    constrained = constrained._replace(
+        transitions=constrained.transitions.masked_fill(~is_allowed[:num_tags, :num_tags], -INF),
+        start=constrained.start.masked_fill(~is_allowed[num_tags, :num_tags], -INF),
+        end=constrained.end.masked_fill(~is_allowed[:num_tags, num_tags + 1], -INF),
+    )
+    given = crf.viterbi_tags(scores.emissions, problem.mask_tensor(), top_k)
+    if len(given) != problem.size[0]:
+        return ["not one answer for each row"]
+    wrong = []
+    for row, best in enumerate(given):
+        tokens = problem.tokens(row)
+        table = AllPaths(constrained, row, tokens)
+        best = [best] if top_k is None else best
+        k = min(top_k or 1, max(1, int((table.path_scores > -INF).sum())))
+        if len(best) != k or any(len(path) != len(tokens) for path, _ in best):
+            wrong.append("number or length of paths")
+        else:
+            paths, path_scores = [path for path, _ in best], [score for _, score in best]
+            wrong += _wrong_ranking(table, paths, path_scores, k, tolerance)
+    return wrong
+
+
+def wrong_samples(problem: Problem, rng: random.Random, tolerance: float) -> List[str]:
+    """What is wrong with `sample_paths`."""
+    scores, num_samples = problem.scores(), rng.choice([1, 4])
+    generator = torch.Generator().manual_seed(problem.seed)
+    samples = linear_chain.sample_paths(scores, problem.any_mask(rng), num_samples, generator)
+    num_rows, num_tokens, _ = problem.size
+    if samples.shape != (num_rows, num_samples, num_tokens):
+        return [f"shape {tuple(samples.shape)}"]
+    wrong = []
+    for row in range(num_rows):
+        if samples[row][:, ~problem.mask_tensor()[row]].any():
+            wrong.append("tags in the padding")
+        table = AllPaths(scores, row, problem.tokens(row))
+        paths = dict(zip(map(tuple, table.tags.tolist()), table.path_scores.tolist()))
+        best = max(paths.values())
+        for path in map(tuple, samples[row][:, problem.tokens(row)].tolist()):
+            if best > -INF and not paths.get(path, -INF) > best - 700 - tolerance:
+                wrong.append("a path of no probability")
+    return wrong
+
+
+#: By name, what is wrong with answers that are no differentiable numbers.
+CHOICES: Dict[str, Callable[[Problem, random.Random, float], List[str]]] = {
+    "k_best_decode": wrong_best_paths,
+    "viterbi_tags": wrong_viterbi_tags,
+    "sample_paths": wrong_samples,
+}

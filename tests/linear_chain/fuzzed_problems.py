@@ -1,0 +1,210 @@
+"""Random small problems for the fuzzer: chains, masks and labels at the edges of what is allowed."""
+
+import math
+import random
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence
+
+import torch
+
+from tagger.linear_chain import ChainScores
+
+inf, nan = math.inf, math.nan
+#: Whether masks have holes: a masked token is absent, and its neighbours meet.
+#: To be switched on once the implementations take such masks instead of refusing them.
+HOLES = False
+DTYPES = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+ROLES = ChainScores._fields
+#: Paths of a sequence. Enumeration writes all of them out.
+MOST_PATHS = 256
+
+
+class Problem(NamedTuple):
+    """A batch of chains. Its text, evaluated beside this module's names, is the problem again.
+
+    Args:
+        seed: Of what a check draws besides.
+        dtype: A key of `DTYPES`.
+        size: B, T and K.
+        emissions: (B, T, K), nested lists, as are the next four.
+        transitions: (K, K).
+        start: (K,).
+        end: (K,).
+        mask: (B, T), true at real tokens.
+        differentiated: Which of the scores require gradients.
+    """
+
+    seed: int
+    dtype: str
+    size: Sequence[int]
+    emissions: List[List[List[float]]]
+    transitions: List[List[float]]
+    start: List[float]
+    end: List[float]
+    mask: List[List[bool]]
+    differentiated: Sequence[str] = ROLES
+
+    def tokens(self, row: int) -> List[int]:
+        """The real tokens of a row."""
+        return [t for t, is_real in enumerate(self.mask[row]) if is_real]
+
+    def scores(self) -> ChainScores:
+        """New tensors."""
+        num_rows, num_tokens, num_tags = self.size
+        shapes = (num_rows, num_tokens, num_tags), (num_tags, num_tags), (num_tags,), (num_tags,)
+        return ChainScores(
+            *(
+                torch.tensor(getattr(self, role), dtype=torch.float64)
+                .view(shape)
+                .to(DTYPES[self.dtype])
+                .requires_grad_(role in self.differentiated)
+                for role, shape in zip(ROLES, shapes)
+            )
+        )
+
+    def mask_tensor(self) -> torch.Tensor:
+        """(B, T) bool."""
+        return torch.tensor(self.mask, dtype=torch.bool).view(*self.size[:2])
+
+    def any_mask(self, rng: random.Random) -> Optional[torch.Tensor]:
+        """The mask in one of the forms in which functions take it."""
+        mask = self.mask_tensor()
+        forms: List[Optional[torch.Tensor]] = [mask, mask, mask.to(torch.uint8)]
+        if self.is_right_padded():
+            forms.append(mask.sum(1))
+        if mask.all():
+            forms.append(None)
+        return rng.choice(forms)
+
+    def is_right_padded(self) -> bool:
+        """Whether no mask has a hole."""
+        return all(sorted(row, reverse=True) == row for row in self.mask)
+
+    def largest(self) -> float:
+        """The largest finite size of a real token's score."""
+        scores = self.scores()
+        real = scores.emissions[self.mask_tensor()]
+        values = torch.cat([tensor.detach().double().flatten() for tensor in (real, *scores[1:])])
+        return float(values[values.isfinite()].abs().max()) if values.isfinite().any() else 0.0
+
+
+def random_problem(seed: int) -> Problem:
+    """Draws a problem."""
+    rng = random.Random(seed)
+    num_tags = rng.choice([1, 2, 2, 3, 3, 4, 5])
+    longest = int(math.log(MOST_PATHS) / math.log(num_tags)) if num_tags > 1 else 6
+    num_rows = rng.choice([0, 1, 1, 2, 2, 3])
+    num_tokens = rng.choice([0, 1, *range(1, min(longest, 6) + 1)])
+    score = _random_score(rng)
+    shares = {role: rng.choice([0, 0, 0, 0, 0.2, 0.6]) for role in ROLES}
+
+    def scores(role: str, *shape: int) -> Any:
+        if shape:
+            return [scores(role, *shape[1:]) for _ in range(shape[0])]
+        return -inf if rng.random() < shares[role] else score()
+
+    emissions = scores("emissions", num_rows, num_tokens, num_tags)
+    mask = [_random_mask(rng, num_tokens) for _ in range(num_rows)]
+    padding = rng.choice([0.0, math.nan, inf, -inf])
+    for row, row_mask in zip(emissions, mask):
+        for t, is_real in enumerate(row_mask):
+            if not is_real:
+                row[t] = [padding] * num_tags
+    return Problem(
+        seed,
+        rng.choice(["float64", "float64", "float32", "float32", "bfloat16", "float16"]),
+        (num_rows, num_tokens, num_tags),
+        emissions,
+        scores("transitions", num_tags, num_tags),
+        scores("start", num_tags),
+        scores("end", num_tags),
+        mask,
+        rng.choice([ROLES, ROLES, ROLES, [rng.choice(ROLES)]]),
+    )
+
+
+def smaller(problem: Problem) -> Iterator[Problem]:
+    """Problems with less in them, which may fail for the same reason."""
+    num_rows, num_tokens, num_tags = problem.size
+    for row in range(num_rows):
+        yield problem._replace(
+            size=(num_rows - 1, num_tokens, num_tags),
+            emissions=problem.emissions[:row] + problem.emissions[row + 1 :],
+            mask=problem.mask[:row] + problem.mask[row + 1 :],
+        )
+    for t in range(num_tokens):
+        yield problem._replace(
+            size=(num_rows, num_tokens - 1, num_tags),
+            emissions=[row[:t] + row[t + 1 :] for row in problem.emissions],
+            mask=[row[:t] + row[t + 1 :] for row in problem.mask],
+        )
+    for role in ROLES:
+        zeros = _mapped(getattr(problem, role), lambda score: 0.0)
+        rounded = _mapped(
+            getattr(problem, role), lambda score: round(score) + 0.0 if abs(score) < inf else score
+        )
+        for simpler in (zeros, rounded):
+            if repr(simpler) != repr(getattr(problem, role)):
+                yield problem._replace(**{role: simpler})
+
+
+def random_labels(rng: random.Random, problem: Problem, is_path: bool = False) -> torch.Tensor:
+    """Gold tags: a path, a path with unknown tags, or sets; anything in the padding."""
+    num_rows, num_tokens, num_tags = problem.size
+    kind = "path" if is_path else rng.choice(["path", "path", "unknown", "sets"])
+    if kind == "sets":
+        sets = torch.zeros(num_rows, num_tokens, num_tags, dtype=torch.bool)
+        for row, row_mask in enumerate(problem.mask):
+            for t, is_real in enumerate(row_mask):
+                share = rng.choice([0.0, 0.5, 1.0])
+                sets[row, t] = torch.tensor([rng.random() < share for _ in range(num_tags)])
+                if is_real:
+                    sets[row, t, rng.randrange(num_tags)] = True
+        return sets
+    unknown_share = 0.4 if kind == "unknown" else 0.0
+    tags = [
+        [
+            rng.choice([-7, -1, 0, 99])
+            if not is_real
+            else -1
+            if rng.random() < unknown_share
+            else rng.randrange(num_tags)
+            for is_real in row
+        ]
+        for row in problem.mask
+    ]
+    dtype = rng.choice([torch.int64, torch.int64, torch.int64, torch.int32, torch.int8])
+    return torch.tensor(tags, dtype=dtype).view(num_rows, num_tokens)
+
+
+def _random_score(rng: random.Random) -> Any:
+    """Draws scores of one kind."""
+    scale = rng.choice([1.0, 1.0, 1.0, 100.0, 1e4])
+    return rng.choice(
+        [
+            lambda: rng.gauss(0, scale),
+            lambda: rng.gauss(0, scale),
+            # ties
+            lambda: float(rng.randint(-1, 1)) * scale,
+            lambda: 0.0,
+            # an outlier among ordinary scores
+            lambda: rng.choice([-700.0, 800.0]) if rng.random() < 0.1 else rng.gauss(0, 1),
+        ]
+    )
+
+
+def _random_mask(rng: random.Random, num_tokens: int) -> List[bool]:
+    if HOLES and rng.random() < 0.5:
+        return [rng.random() < 0.6 for _ in range(num_tokens)]
+    length = rng.choice([num_tokens, rng.randint(0, num_tokens)])
+    return [t < length for t in range(num_tokens)]
+
+
+def _mapped(scores: Any, change: Any) -> Any:
+    if isinstance(scores, list):
+        return [_mapped(inner, change) for inner in scores]
+    return scores if math.isnan(scores) else change(scores)
