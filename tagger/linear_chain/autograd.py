@@ -62,11 +62,13 @@ class BackendFunctions:
 
     def forward_scores(self, scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
         """As `reference.forward_scores`."""
-        return self._arrivals(scores, lengths, False, is_relative=False) + scores.emissions
+        specification = partial(reference.forward_scores, lengths=lengths)
+        return _differentiable(specification, self._forward_scores, scores, lengths)
 
     def backward_scores(self, scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
         """As `reference.backward_scores`."""
-        return self._arrivals(scores, lengths, True, is_relative=False)
+        specification = partial(reference.backward_scores, lengths=lengths)
+        return _differentiable(specification, self._backend.arrivals, scores, lengths, True, False)
 
     def tag_marginals(self, scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
         """As `reference.tag_marginals`."""
@@ -144,18 +146,21 @@ class BackendFunctions:
         except CannotComputeError:
             return reference.sample_paths(scores, lengths, uniforms)
 
+    def _forward_scores(
+        self, scores: ChainScores, lengths: torch.Tensor, with_gradients: bool
+    ) -> Computed:
+        arrivals = self._backend.arrivals(scores, lengths, False, False, False)
+        return Computed(arrivals.values + scores.emissions.detach())
+
     def _arrivals(
-        self,
-        scores: ChainScores,
-        lengths: torch.Tensor,
-        from_the_end: bool,
-        is_relative: bool = True,
+        self, scores: ChainScores, lengths: torch.Tensor, from_the_end: bool
     ) -> torch.Tensor:
+        """What arrives at each tag, (B, T, K), up to a constant for each token."""
         specification = partial(
-            reference.arrivals, lengths=lengths, from_the_end=from_the_end, is_relative=is_relative
+            reference.relative_arrivals, lengths=lengths, from_the_end=from_the_end
         )
         return _differentiable(
-            specification, self._backend.arrivals, scores, lengths, from_the_end, is_relative
+            specification, self._backend.arrivals, scores, lengths, from_the_end, True
         )
 
     def _log_joint(

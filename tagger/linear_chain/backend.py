@@ -54,8 +54,9 @@ class Backend(NamedTuple):
         arrivals: `arrivals(scores, lengths, from_the_end, is_relative, with_gradients)` returns the
             log-sum of all prefixes that lead to each tag, without its own emission, or
             `from_the_end` of all suffixes that follow it: (B, T, K), undefined in the padding. With
-            `is_relative`, any constant may be added at each token, so that long chains lose no digits;
-            gradients then need to be right only if `weights` sum to 0 over the tags of each token.
+            `is_relative`, any constant may be added at each token, so that long chains lose no digits.
+            Only relative arrivals need gradients, and these need to be right only if `weights` sum to
+            0 over the tags of each token.
         best_paths: `best_paths(scores, lengths, k)` returns the k best paths, (B, k, T) int64, and
             their scores, (B, k).
         samples: `samples(scores, lengths, uniforms)` returns the paths that the numbers `uniforms`,

@@ -102,20 +102,18 @@ def backward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     return messages + log_normalizers.flip(1).cumsum(1).flip(1).unsqueeze(2)
 
 
-def arrivals(
-    scores: ChainScores, lengths: torch.Tensor, from_the_end: bool, is_relative: bool
+def relative_arrivals(
+    scores: ChainScores, lengths: torch.Tensor, from_the_end: bool
 ) -> torch.Tensor:
-    """Log-sums of the prefixes or suffixes that arrive at each tag, (B, T, K); see `Backend`."""
+    """Log-sums of the prefixes or suffixes that arrive at each tag, up to a constant for each token.
+
+    Returns:
+        (B, T, K), as `arrivals` of a `Backend` with `is_relative`.
+    """
     mask = real_tokens(lengths, scores.emissions.size(1))
     if from_the_end:
-        return (
-            _backward_messages(scores, mask)[0] if is_relative else backward_scores(scores, lengths)
-        )
-    _, log_normalizers, arriving = _forward_messages(scores, mask)
-    if is_relative:
-        return arriving
-    before = torch.nn.functional.pad(log_normalizers[:, :-1].cumsum(1), (1, 0))
-    return arriving + before.unsqueeze(2)
+        return _backward_messages(scores, mask)[0]
+    return _forward_messages(scores, mask)[2]
 
 
 def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
