@@ -438,6 +438,8 @@ def test_a_module_executed_before_the_hook_is_mended_too(run_fresh):
 import types
 plugins = types.ModuleType("allennlp.common.plugins")
 plugins.DEFAULT_PLUGINS = ()
+plugins.discover_file_plugins = lambda path: []
+plugins.LOCAL_PLUGINS_FILENAME = ".allennlp_plugins"
 sys.modules["allennlp"] = types.ModuleType("allennlp")
 sys.modules["allennlp.common.plugins"] = plugins
 tagger_compat.install()
@@ -500,7 +502,12 @@ def allennlp_finds_the_plugin(command, folder):
     if executable is None:
         pytest.skip("AllenNLP's command is not installed beside this Python")
     run = subprocess.run(
-        [executable, *command[1:], "test-install"], cwd=folder, capture_output=True, text=True
+        [executable, *command[1:], "test-install"],
+        cwd=folder,
+        # The console does not show what plugins there are, unless it is asked to.
+        env={**os.environ, "ALLENNLP_LOG_LEVEL": "INFO"},
+        capture_output=True,
+        text=True,
     )
     assert run.returncode == 0, run.stderr
     assert "Warning" not in run.stderr
