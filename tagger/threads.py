@@ -44,6 +44,9 @@ def run_side_by_side(
 @functools.cache
 def _workers(process_id: int, num_workers: int, num_threads: int) -> ThreadPoolExecutor:
     """Returns threads of this process: a forked one does not have the threads of its parent."""
+    # A forked process makes its autograd engine when it first needs one, and crashes if two threads do.
+    with torch.inference_mode(False), torch.enable_grad():
+        torch.ones(1, requires_grad=True).exp()
     workers = ThreadPoolExecutor(
         num_workers, "side_by_side", _limit_threads, (num_threads // num_workers,)
     )

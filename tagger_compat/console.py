@@ -31,19 +31,16 @@ _current_epoch = ""
 
 
 def show_last(title: str, text: str) -> None:
-    """Shows a result, such as a table, on standard output at the end of the command.
-
-    Outside of a command the text is logged at once.
+    """Shows a result, such as a table, on standard output at the end of the command; logs it at once.
 
     Args:
         title: One line; a result of the same title takes its place.
         text: The result.
     """
-    if not _is_command:
-        logger.info("%s\n%s", title, text)
-        return
-    _last_texts[:] = [each for each in _last_texts if not each.startswith(f"{title}\n")]
-    _last_texts.append(f"{title}\n{text}")
+    logger.info("%s\n%s", title, text, extra={"is_shown_last": _is_command})
+    if _is_command:
+        _last_texts[:] = [each for each in _last_texts if not each.startswith(f"{title}\n")]
+        _last_texts.append(f"{title}\n{text}")
 
 
 def _is_quiet() -> bool:
@@ -52,7 +49,10 @@ def _is_quiet() -> bool:
 
 
 def _is_worth_reading(record: logging.LogRecord) -> bool:
-    return record.levelno >= logging.WARNING or record.name.partition(".")[0] in _SHOWN
+    is_ours = record.name.partition(".")[0] in _SHOWN
+    return record.levelno >= logging.WARNING or (
+        is_ours and not getattr(record, "is_shown_last", False)
+    )
 
 
 class _ConsoleFormatter(logging.Formatter):
@@ -232,6 +232,7 @@ def _with_last_words(commands: Any) -> Iterator[None]:
             return
         global _is_command
         _is_command = True
+        status = 0
         try:
             main(prog)
         except Exception as error:
@@ -240,12 +241,16 @@ def _with_last_words(commands: Any) -> Iterator[None]:
                 raise
             sys.stdout.flush()
             print(f"{prog}: {line}", file=sys.stderr)
+            status = 1
         else:
             for text in _last_texts:
                 print(f"\n{text}")
-            return
+        finally:
+            _is_command = False
+            _last_texts.clear()
         # Outside of the handler, so that nothing holds the traceback.
-        sys.exit(1)
+        if status:
+            sys.exit(status)
 
     commands.main = run
 

@@ -102,6 +102,8 @@ def in_forked_process():
             # Newer Pythons warn of forking where there are threads, which is what is tested.
             warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
             process.start()
+        # So that the end of the process is the end of the pipe.
+        sending.close()
         try:
             assert receiving.poll(60), "the forked process does not answer"
             return receiving.recv()

@@ -25,8 +25,6 @@ def command(monkeypatch, capsys):
 
     def run(*arguments, prog="allennlp"):
         monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
-        monkeypatch.setattr(console, "_is_command", False)
-        monkeypatch.setattr(console, "_last_texts", [])
         status = 0
         try:
             allennlp.commands.main(prog)
@@ -88,17 +86,23 @@ def test_the_scores_are_the_last_that_evaluate_prints(level, command, monkeypatc
     assert all(not line.endswith("Finished evaluating.") for line in lines[start:])
 
 
-def test_a_title_is_shown_once(monkeypatch, caplog):
+def test_after_a_command_results_are_only_logged(command, trained, caplog):
+    command("evaluate", trained / "model.tar.gz", ROOT / "data/toy/test.txt")
+    assert console._last_texts == []
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        console.show_last("Scores", "new")
+    assert caplog.messages == ["Scores\nnew"]
+    assert console._last_texts == []
+
+
+def test_a_title_is_shown_once(monkeypatch):
     monkeypatch.setattr(console, "_is_command", True)
     monkeypatch.setattr(console, "_last_texts", [])
     console.show_last("Scores", "old")
     console.show_last("Others", "table")
     console.show_last("Scores", "new")
     assert console._last_texts == ["Others\ntable", "Scores\nnew"]
-    monkeypatch.setattr(console, "_is_command", False)
-    with caplog.at_level(logging.INFO):
-        console.show_last("Scores", "new")
-    assert caplog.messages == ["Scores\nnew"]
 
 
 def test_predictions_of_evaluate_are_one_a_line(command, trained, tmp_path):
