@@ -11,10 +11,12 @@ ends an error with its traceback. With this mend
 - `evaluate --predictions-output-file` writes one prediction a line for this package's models.
 """
 
+import errno
 import functools
 import json
 import logging
 import os
+import re
 import sys
 from contextlib import contextmanager
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional
@@ -260,22 +262,32 @@ def _one_line(error: Exception) -> Optional[str]:
     from allennlp.common.checks import ConfigurationError
 
     lines = str(error).splitlines() or [repr(error)]
-    if isinstance(error, (ConfigurationError, OSError)) or _is_raised_by_us(error):
-        return " ".join(" ".join(lines).split())
+    origin = _origin(error)
+    is_ours = isinstance(error, ValueError) and origin.partition(".")[0] == "tagger"
+    if isinstance(error, (ConfigurationError, OSError)) or is_ours:
+        hint = ""
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            hint = "; make room on the disk, and repeat the command"
+        return " ".join(" ".join(lines).split()) + hint
+    # Of a value in a config.
+    if isinstance(error, TypeError) and origin == "allennlp.common.from_params":
+        return f"the config has a value of another type: {lines[0]}"
     # Of Jsonnet; where it was follows.
     for kind in ("RUNTIME ERROR: ", "STATIC ERROR: "):
         if isinstance(error, RuntimeError) and lines[0].startswith(kind):
-            return f"the config cannot be read: {lines[0][len(kind) :]}"
+            reason = lines[0][len(kind) :]
+            # Only what is no file has no name.
+            what = "`--overrides`" if re.match(r"\d+:", reason) else "the config"
+            return f"{what} cannot be read: {reason}"
     return None
 
 
-def _is_raised_by_us(error: Exception) -> bool:
-    """Whether it is what this package says of data that do not fit."""
+def _origin(error: Exception) -> str:
+    """The name of the module that has raised an error."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    name = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
-    return isinstance(error, ValueError) and name.partition(".")[0] == "tagger"
+    return "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
 
 
 _MENDS = {

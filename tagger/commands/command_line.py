@@ -38,7 +38,10 @@ def errors_in_one_line(command: str) -> Iterator[None]:
 
 
 def check_output(
-    output: Path, inputs: Sequence[Union[str, Path]], overwrite: Optional[bool] = None
+    output: Path,
+    inputs: Sequence[Union[str, Path]],
+    overwrite: Optional[bool] = None,
+    option: str = "--output",
 ) -> None:
     """Refuses an output that cannot be written, before any work is done.
 
@@ -46,15 +49,18 @@ def check_output(
         output: The file to write.
         inputs: Files that the command reads, which it must not overwrite.
         overwrite: Whether the output may exist; `None` if the command has no option `--force`.
+        option: The option that names the output, for the message.
 
     Raises:
-        ConfigurationError: If the output is an input, a folder, in a folder that does not exist or that
-            does not let us write, or exists and must not be overwritten.
+        ConfigurationError: If the output is an input, a folder or a device, in a folder that does not
+            exist or that does not let us write, or exists and must not be overwritten.
     """
     folder = output.resolve().parent
     force = "" if overwrite is None else ", or add --force"
     if output.is_dir():
         problem = "is a folder; name a file"
+    elif output.exists() and not output.is_file():
+        problem = "is a device or a pipe; name a file"
     elif not folder.is_dir():
         problem = f"cannot be written, because the folder {folder} does not exist; make it first"
     elif not os.access(folder, os.W_OK):
@@ -65,7 +71,7 @@ def check_output(
         problem = f"already exists; give another name{force}"
     else:
         return
-    raise ConfigurationError(f"`--output` {output} {problem}")
+    raise ConfigurationError(f"`{option}` {output} {problem}")
 
 
 def _is_same_file(output: Path, other: Union[str, Path]) -> bool:
@@ -116,26 +122,34 @@ def parse_object(option: str, text: str) -> Dict[str, Any]:
     return parsed
 
 
-def make_predictor(archive: Archive, arguments: Mapping[str, Any]) -> Predictor:
-    """Makes the default predictor of an archive's model.
+def make_predictor(
+    archive: Archive,
+    arguments: Mapping[str, Any],
+    name: Optional[str] = None,
+    reader: str = "validation",
+) -> Predictor:
+    """Makes a predictor of an archive's model.
 
     Args:
         archive: The archive.
         arguments: The predictor's arguments by name.
+        name: The predictor's registered name; None for the default of the model.
+        reader: Which of the archive's dataset readers it uses: `"train"` or `"validation"`.
 
     Raises:
         ConfigurationError: If the predictor has no such argument, or it refuses a value.
     """
-    _check_arguments(_predictor_class(archive), arguments)
+    _check_arguments(_predictor_class(archive, name), arguments)
     try:
-        return Predictor.from_archive(archive, extra_args=dict(arguments))
+        return Predictor.from_archive(archive, name, reader, extra_args=dict(arguments))
     except TypeError as error:
         raise ConfigurationError(f"`--predictor-args`: {error}") from error
 
 
-def _predictor_class(archive: Archive) -> Type[Predictor]:
-    model_class, _ = Model.resolve_class_name(archive.config["model"]["type"])
-    name = cast(Type[Model], model_class).default_predictor
+def _predictor_class(archive: Archive, name: Optional[str]) -> Type[Predictor]:
+    if name is None:
+        model_class, _ = Model.resolve_class_name(archive.config["model"]["type"])
+        name = cast(Type[Model], model_class).default_predictor
     return cast(Type[Predictor], Predictor.by_name(name)) if name else Predictor
 
 
