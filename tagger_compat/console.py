@@ -7,7 +7,8 @@ ends an error with its traceback. With this mend
   folder still holds everything. `ALLENNLP_LOG_LEVEL` or `ALLENNLP_DEBUG`, if set, decide as before;
 - progress bars name the epoch, vanish when they are done, and are drawn on terminals only;
 - `show_last` keeps a table until all else is said;
-- an error that the user can mend is one line, the last, with exit status 1;
+- an error that the user can mend is one line, the last, with exit status 1; so is an interrupt, with
+  the status that shells give it;
 - `evaluate --predictions-output-file` writes one prediction a line for this package's models.
 """
 
@@ -17,9 +18,10 @@ import json
 import logging
 import os
 import re
+import signal
 import sys
 from contextlib import contextmanager
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Type
 
 logger = logging.getLogger(__name__)
 
@@ -237,6 +239,12 @@ def _with_last_words(commands: Any) -> Iterator[None]:
         status = 0
         try:
             main(prog)
+        except (KeyboardInterrupt, _sigterm_received()) as error:
+            is_sigint = isinstance(error, KeyboardInterrupt)
+            status = 128 + (signal.SIGINT if is_sigint else signal.SIGTERM)
+            hint = "; to go on, repeat the command with --recover" if _trains() else ""
+            sys.stdout.flush()
+            print(f"{prog}: interrupted{hint}", file=sys.stderr)
         except Exception as error:
             line = _one_line(error)
             if line is None or not _is_quiet():
@@ -255,6 +263,16 @@ def _with_last_words(commands: Any) -> Iterator[None]:
             sys.exit(status)
 
     commands.main = run
+
+
+def _sigterm_received() -> Type[BaseException]:
+    from allennlp.common.util import SigTermReceived
+
+    return SigTermReceived  # type: ignore[no-any-return]
+
+
+def _trains() -> bool:
+    return sys.argv[1:2] == ["train"]
 
 
 def _one_line(error: Exception) -> Optional[str]:

@@ -96,7 +96,8 @@ def _with_metrics_named(metric_tracker: Any) -> Iterator[None]:
     def combine(self: Any, metrics: Dict[str, float]) -> float:
         unknown = [name for _, name in self.tracked_metrics if name not in metrics]
         if unknown:
-            known = sorted(metrics, key=lambda name: (len(name), name))
+            # Those of single labels come last.
+            known = sorted(metrics, key=lambda each: ("overall" not in each, each.count("-"), each))
             more = ", ..." if len(known) > _MOST_LISTED else ""
             _refuse(
                 f"`validation_metric` names `{unknown[0]}`, which is no metric of this model "
@@ -149,7 +150,7 @@ def _check_is_run(folder: str) -> None:
 def _check_configs_are_equal(params: Any, of_run: Any, folder: str) -> None:
     now, before = params.as_flat_dict(), of_run.as_flat_dict()
     differences = [
-        f"`{key}` is {now.get(key, 'missing')!r} and was {before.get(key, 'missing')!r}"
+        f"`{key}` is {_shown(now, key)} and was {_shown(before, key)}"
         for key in sorted(now.keys() | before.keys())
         if (key in now) != (key in before) or now.get(key) != before.get(key)
     ]
@@ -161,6 +162,10 @@ def _check_configs_are_equal(params: Any, of_run: Any, folder: str) -> None:
             f"{'; '.join(differences[:3])}{others}. Train with {folder}/config.json, or into another "
             f"folder"
         )
+
+
+def _shown(values: Dict[str, Any], key: str) -> str:
+    return repr(values[key]) if key in values else "missing"
 
 
 @contextmanager

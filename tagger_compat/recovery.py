@@ -256,6 +256,7 @@ def _with_finished_runs_kept(train: Any) -> Iterator[None]:
         # It raises an error for another config.
         create_serialization_dir(params, folder, recover=True, force=False)
         logger.info("%s is finished: there is nothing to recover", folder)
+        _remove_unfinished(folder)
         archive = os.path.join(folder, "model.tar.gz")
         if _is_missing_or_old(archive):
             archive_model(folder, include_in_archive=params.get("include_in_archive"))

@@ -10,13 +10,14 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Type, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
+from allennlp.common.util import SigTermReceived
 from allennlp.models import Archive, Model, load_archive
 from allennlp.predictors import Predictor
 
 from tagger.did_you_mean import did_you_mean
 
-#: The shell's exit status of a command that SIGINT ended.
-INTERRUPTED = 130
+#: The shell's exit status of a command that SIGINT ended, and of one that SIGTERM ended.
+INTERRUPTED, TERMINATED = 130, 143
 
 
 @contextmanager
@@ -32,9 +33,10 @@ def errors_in_one_line(command: str) -> Iterator[None]:
         yield
     except (ConfigurationError, OSError, ValueError) as error:
         raise SystemExit(f"{command}: {' '.join(str(error).split())}") from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SigTermReceived) as error:
         print(f"{command}: interrupted", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
+        is_sigint = isinstance(error, KeyboardInterrupt)
+        raise SystemExit(INTERRUPTED if is_sigint else TERMINATED) from None
 
 
 def check_output(
@@ -92,7 +94,7 @@ def load_model(archive_file: Union[str, Path], **options: Any) -> Archive:
     cached_path(archive_file)
     try:
         return load_archive(archive_file, **options)
-    except ConfigurationError:
+    except (ConfigurationError, SigTermReceived):
         raise
     except Exception as error:  # A damaged archive can fail in any library that reads a part of it.
         raise ConfigurationError(

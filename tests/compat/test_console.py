@@ -41,7 +41,7 @@ def command(monkeypatch, capsys):
         (["no/such.tar.gz", "x"], "allennlp: file no/such.tar.gz not found"),
         (["{archive}", "no/such.txt"], "allennlp: no/such.txt: expected a file"),
         (["{archive}", "{folder}/bad.txt"], "allennlp: {folder}/bad.txt:2: "),
-        (["{archive}", "{toy}", "-o", "{{"], "allennlp: the config cannot be read: "),
+        (["{archive}", "{toy}", "-o", "{{"], "allennlp: `--overrides` cannot be read: "),
         (
             ["{archive}", "{toy}", "-o", '{{"model.head.decoding": "x"}}'],
             "allennlp: `decoding` must",
