@@ -4,6 +4,7 @@ A command ends as it would from a shell: same output, same exit status, same ans
 """
 
 import atexit
+import gc
 import hashlib
 import logging
 import os
@@ -56,6 +57,9 @@ class ForkedCommand:
         import allennlp.commands  # noqa: F401
 
         import tagger  # noqa: F401  (registers the components, as plugins do)
+
+        # So that the processes share memory.
+        gc.freeze()
 
         self._streams = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115
         self._streams[0].write(text)
@@ -127,9 +131,11 @@ def _run(arguments: List[str], folder: Path, streams: List[int]) -> None:
 
 def _start_afresh() -> None:
     """Undoes what this process has set up for itself, such as a test its own streams."""
+    # What it has to do at its end, such as to remove a temporary folder, is not to be done here.
     for each in list(weakref.finalize._registry):  # type: ignore[attr-defined]
-        # Such as the removal of a temporary folder.
         each.atexit = False
+    atexit._clear()
+    atexit.register(weakref.finalize._exitfunc)  # type: ignore[attr-defined]
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115

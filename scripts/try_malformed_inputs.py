@@ -11,7 +11,6 @@ status than expected, with a line that says too little, or if a file that was th
 import argparse
 import gzip
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from scripts.forked_command import Outcome, digests, run_command, without_settin
 from scripts.try_hostile_archives import CONFIGS, MEMBERS, write_archive
 
 ROOT = Path(__file__).parent.parent
+TOY = ROOT / "training_config/toy_bilstm_crf.jsonnet"
 PAGE = ROOT / "docs/errors.md"
 #: What stands around the table in the page.
 MARKS = ("<!-- made by scripts/try_malformed_inputs.py -->", "<!-- end -->")
@@ -599,25 +599,25 @@ CASES: List[Case] = [
 ]
 
 
-def prepare(folder: Path) -> None:
+def prepare(folder: Path, archive: Optional[Path] = None) -> None:
     """Writes what all cases start from: toy data, the template, and a trained model.
 
     Args:
         folder: An empty folder.
+        archive: The archive of the model; None trains one.
     """
     for name in ("train", "dev"):
         shutil.copy(ROOT / f"data/toy/{name}.txt", folder)
     shutil.copy(ROOT / "training_config/template.libsonnet", folder)
-    config(
-        "num_epochs:: 15, learning_rate:: 0.01, word_dim:: 20, hidden_size:: 20, "
-        "batch_size:: 8, dropout:: 0.1,"
-    )(folder)
-    outcome = run_command(TRAIN.split(), folder)
-    if outcome.status:
-        raise RuntimeError("\n".join(outcome.errors))
-    (folder / "run/model.tar.gz").rename(folder / "model.tar.gz")
-    shutil.rmtree(folder / "run")
-    (folder / "mine.jsonnet").unlink()
+    if archive is None:
+        run = folder / "run"
+        outcome = run_command(["train", str(TOY), "-s", str(run)], ROOT)
+        if outcome.status:
+            raise RuntimeError(outcome.last_line)
+        shutil.copy(run / "model.tar.gz", folder)
+        shutil.rmtree(run)
+    else:
+        shutil.copy(archive, folder / "model.tar.gz")
 
 
 def try_case(case: Case, prepared: Path, folder: Path) -> Tuple[Outcome, List[str]]:
@@ -653,7 +653,6 @@ def try_case(case: Case, prepared: Path, folder: Path) -> Tuple[Outcome, List[st
 def table_row(case: Case, outcome: Outcome, folder: Path) -> str:
     """Returns the row of a case in the table."""
     line = outcome.last_line.replace(str(folder.resolve()), "/home/you").replace("|", "\\|")
-    line = re.sub(r"\d+\.\d s, \d+ per second", "0.1 s, 10 per second", line)
     command = case.command.replace("|", "\\|")
     shown = f"`` {line} ``" if line and outcome.status else "works"
     return f"| {case.title} | `{command}` | {shown} |"

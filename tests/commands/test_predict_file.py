@@ -8,6 +8,7 @@ import pytest
 import torch
 from allennlp.commands import main
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 from allennlp.predictors import Predictor
 
 from tagger.commands.predict_file import predict_file
@@ -355,3 +356,20 @@ def test_what_cannot_be_predicted_is_refused_in_one_line(run, arguments, message
     with pytest.raises(SystemExit, match=f"^predict-file: .*{message}") as error:
         run(*arguments)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("method", ["load_line", "predict_batch_json", "_json_to_instance"])
+def test_a_termination_is_no_error_of_a_line(method, predictor, texts, tmp_path, monkeypatch):
+    def terminated(*args):
+        raise SigTermReceived
+
+    monkeypatch.setattr(predictor, method, terminated)
+    if method == "_json_to_instance":
+
+        def fails(inputs):
+            raise ValueError
+
+        monkeypatch.setattr(predictor, "predict_batch_json", fails)
+    with pytest.raises(SigTermReceived):
+        predict_file(predictor, texts, tmp_path / "out.jsonl", on_error="skip")
+    assert not (tmp_path / "out.jsonl").exists()

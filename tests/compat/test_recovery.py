@@ -113,9 +113,12 @@ def test_a_finished_run_stays_as_it_is(tmp_path, at_root):
     train(tmp_path / "run", **{"trainer.num_epochs": 1})
     metrics = (tmp_path / "run/metrics.json").read_bytes()
     (tmp_path / "run/model.tar.gz").unlink()
+    # What a kill in the middle of it would leave.
+    (tmp_path / "run/model.tar.gz.7.unfinished").write_bytes(b"half")
     model = train(tmp_path / "run", recover=True, **{"trainer.num_epochs": 1})
     assert (tmp_path / "run/metrics.json").read_bytes() == metrics
     assert (tmp_path / "run/model.tar.gz").exists()
+    assert not list((tmp_path / "run").glob("*.unfinished"))
     weights = torch.load(tmp_path / "run/best.th")
     assert all(torch.equal(tensor, weights[name]) for name, tensor in model.state_dict().items())
 
