@@ -27,6 +27,11 @@ logger = logging.getLogger(__name__)
 
 #: Packages whose information the console shows.
 _SHOWN = ("tagger", "tagger_compat")
+#: Warnings of what users have asked for, or need not know, begin so.
+_NOISE = (
+    "You provided a validation dataset but patience was set to None",
+    "Encountered the loss key in the model's return dictionary which couldn't be split",
+)
 #: Whether a command of `allennlp` is running, and what it shows last.
 _is_command = False
 _last_texts: List[str] = []
@@ -53,6 +58,8 @@ def _is_quiet() -> bool:
 
 
 def _is_worth_reading(record: logging.LogRecord) -> bool:
+    if str(record.msg).startswith(_NOISE):
+        return False
     is_ours = record.name.partition(".")[0] in _SHOWN
     return record.levelno >= logging.WARNING or (
         is_ours and not getattr(record, "is_shown_last", False)
@@ -140,6 +147,15 @@ def _with_epochs_named(trainer_module: Any) -> Iterator[None]:
 
     trainer_class._train_epoch = naming(trainer_class._train_epoch, "training")
     trainer_class._validation_loss = naming(trainer_class._validation_loss, "validation")
+
+
+@contextmanager
+def _with_quiet_models(_: Any) -> Iterator[None]:
+    """Mends `allennlp.models.model`: it warns of a loss that has no part for each instance."""
+    yield
+    logging.getLogger("allennlp.models.model").addFilter(
+        lambda record: not str(record.msg).startswith(_NOISE)
+    )
 
 
 @contextmanager
@@ -314,6 +330,7 @@ _MENDS = {
     "allennlp.common.logging": _with_quiet_training,
     "allennlp.common.tqdm": _with_epochs_in_bars,
     "allennlp.evaluation.serializers.serializers": _with_a_line_each_prediction,
+    "allennlp.models.model": _with_quiet_models,
     "allennlp.training.callbacks.console_logger": _with_a_line_each_epoch,
     "allennlp.training.gradient_descent_trainer": _with_epochs_named,
 }

@@ -1,4 +1,5 @@
 import errno
+import gc
 import json
 import os
 import sys
@@ -373,3 +374,13 @@ def test_a_termination_is_no_error_of_a_line(method, predictor, texts, tmp_path,
     with pytest.raises(SigTermReceived):
         predict_file(predictor, texts, tmp_path / "out.jsonl", on_error="skip")
     assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_the_speed_is_said_once(trained, texts, tmp_path, caplog, capsys):
+    arguments = [str(trained / "model.tar.gz"), texts, "-o", str(tmp_path / "out.jsonl")]
+    with caplog.at_level("INFO"), pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(sys, "argv", ["allennlp", "predict-file", *arguments])
+        main("allennlp")
+        gc.collect()
+    assert "made 30 in" in capsys.readouterr().out
+    assert not any("sentences/s" in message for message in caplog.messages)
