@@ -120,7 +120,9 @@ def results(run: Path) -> Tuple[Dict[str, Any], Dict[str, torch.Tensor]]:
     metrics = json.loads((run / "metrics.json").read_text())
     kept = {k: v for k, v in metrics.items() if not any(word in k for word in VARYING)}
     with tarfile.open(run / "model.tar.gz") as archive:
-        weights = torch.load(archive.extractfile("weights.th"))
+        file = archive.extractfile("weights.th")
+        assert file is not None
+        weights = torch.load(file)
     return kept, weights
 
 

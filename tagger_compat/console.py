@@ -284,7 +284,7 @@ def _with_last_words(commands: Any) -> Iterator[None]:
 def _sigterm_received() -> Type[BaseException]:
     from allennlp.common.util import SigTermReceived
 
-    return SigTermReceived  # type: ignore[no-any-return]
+    return SigTermReceived
 
 
 def _trains() -> bool:

@@ -74,7 +74,7 @@ def _with_keys_named(from_params: Any) -> Iterator[None]:
         from allennlp.common.checks import ConfigurationError
 
         try:
-            return create_kwargs(constructor, cls, params, **extras)  # type: ignore[no-any-return]
+            return create_kwargs(constructor, cls, params, **extras)
         except ConfigurationError as error:
             if not str(error).startswith(f"Extra parameters passed to {cls.__name__}: "):
                 raise
@@ -103,7 +103,7 @@ def _with_metrics_named(metric_tracker: Any) -> Iterator[None]:
                 f"`validation_metric` names `{unknown[0]}`, which is no metric of this model "
                 f"({', '.join(known[:_MOST_LISTED])}{more}){_did_you_mean(unknown[0], known)}"
             )
-        return combined_score(self, metrics)  # type: ignore[no-any-return]
+        return combined_score(self, metrics)
 
     tracker_class.combined_score = combine
 
@@ -188,7 +188,7 @@ def _with_lines_of_vectors(embedding: Any) -> Iterator[None]:
     @functools.wraps(following)
     def next_line(self: Any) -> str:
         try:
-            return following(self)  # type: ignore[no-any-return]
+            return following(self)
         except UnicodeDecodeError as error:
             _refuse(f"{self.uri}: expected word vectors in UTF-8 ({error.reason})")
 

@@ -143,7 +143,12 @@ def make_predictor(
     """
     _check_arguments(_predictor_class(archive, name), arguments)
     try:
-        return Predictor.from_archive(archive, name, reader, extra_args=dict(arguments))
+        return Predictor.from_archive(
+            archive,
+            name,  # type: ignore[arg-type]  # AllenNLP's default is None
+            reader,
+            extra_args=dict(arguments),
+        )
     except TypeError as error:
         raise ConfigurationError(f"`--predictor-args`: {error}") from error
 
