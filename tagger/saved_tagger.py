@@ -116,7 +116,7 @@ class SavedTagger:
         """The labels that the model knows, sorted."""
         return sorted({label for label in labels_of_tags(self._model.tags) if label is not None})
 
-    @overload
+    @overload  # type: ignore[overload-overlap]  # a text is iterable too
     def tag(self, inputs: str, *, probabilities: bool = False) -> TaggedText: ...
 
     @overload
@@ -323,8 +323,9 @@ def _tagged_text(prediction: JsonDict, probabilities: bool) -> TaggedText:
             entity["text"],
             entity["start"],
             entity["end"],
-            *entity["tokens"],
-            entity.get("probability"),
+            first=entity["tokens"][0],
+            last=entity["tokens"][1],
+            probability=entity.get("probability"),
         )
         for entity in prediction.get("entities", [])
     ]
