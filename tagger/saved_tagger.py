@@ -116,8 +116,10 @@ class SavedTagger:
         """The labels that the model knows, sorted."""
         return sorted({label for label in labels_of_tags(self._model.tags) if label is not None})
 
-    @overload  # type: ignore[overload-overlap]  # a text is iterable too
-    def tag(self, inputs: str, *, probabilities: bool = False) -> TaggedText: ...
+    @overload
+    def tag(  # type: ignore[overload-overlap]  # a text is iterable too
+        self, inputs: str, *, probabilities: bool = False
+    ) -> TaggedText: ...
 
     @overload
     def tag(self, *, tokens: Sequence[str], probabilities: bool = False) -> TaggedText: ...
