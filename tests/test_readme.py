@@ -87,7 +87,10 @@ def test_readme_names_every_folder():
 
 
 @pytest.mark.parametrize("block", blocks("python"))
-def test_python_runs(block, monkeypatch):
+def test_python_runs(block, trained, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    Path("runs/toy").symlink_to(trained)
     # What it registers is forgotten after the test.
     registry = {base: dict(names) for base, names in Registrable._registry.items()}
     monkeypatch.setattr(Registrable, "_registry", defaultdict(dict, registry))

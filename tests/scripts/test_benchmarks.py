@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-COLUMNS = "Anna NNP I-NP I-PER\nwent VBD I-VP O\nhome NN I-NP O\n\nKeller NNP I-NP I-PER\nleft VBD I-VP O\n"
+COLUMNS = "Anna NNP I-NP I-PER\nwent VBD I-VP O\n\nKeller NNP I-NP I-PER\nleft VBD I-VP O\n"
 
 
 @pytest.fixture
@@ -20,7 +20,11 @@ def corpus(tmp_path):
 @pytest.mark.parametrize(
     ("script", "options", "shown"),
     [
-        ("benchmark_crf", "--sizes 2x4x3 --repeats 1 --tables crf weightings --no-memory", "AllenNLP"),
+        (
+            "benchmark_crf",
+            "--sizes 2x4x3 --repeats 1 --tables crf weightings --no-memory",
+            "AllenNLP",
+        ),
         ("benchmark_lstm", "--sizes 2x3x4x5 --threads 1 --repeats 1", "packed/ours"),
         ("benchmark_metrics", "--num-tokens 200", "seqeval"),
         ("benchmark_prediction", "--data {corpus} --sentences 2 --runs 1", "AllenNLP"),
