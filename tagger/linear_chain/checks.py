@@ -106,6 +106,20 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
     return lengths if isinstance(lengths, torch.Tensor) else torch.from_numpy(lengths)
 
 
+def check_is_right_padded(mask: torch.Tensor) -> None:
+    """For functions outside the chain that read rows as sequences; `mask` is (B, T) bool.
+
+    Raises:
+        ValueError: If a row has a real token after a masked one.
+    """
+    rises = (mask[:, 1:] & ~mask[:, :-1]).any(1)
+    if bool(rises.any()):
+        raise ValueError(
+            f"`mask` must be right-padded here: row {rises.tolist().index(True)} has a real token after "
+            f"a masked one; take masked tokens out with `tagger.linear_chain.compacted`"
+        )
+
+
 def checked_gold_tags(
     gold_tags: torch.Tensor,
     lengths: torch.Tensor,
@@ -219,13 +233,21 @@ def checked_spans(
             f"`allowed` must have {len(spans)} rows, one for each span, and at least {longest} tokens, "
             f"as the longest span has; got shape {tuple(allowed.shape)}"
         )
-    real = [{t for t, is_token in enumerate(row) if is_token} for row in is_real.tolist()]
-    for row, first, last in spans.tolist():
-        if not (0 <= row < batch_size and first <= last and {first, last} <= real[row]):
-            raise ValueError(
-                f"`spans` must begin and end at real tokens of one of {batch_size} rows; got row {row}, "
-                f"tokens {first} to {last}"
-            )
+    if not len(spans):
+        return
+    num_tokens = is_real.size(1)
+    rows, firsts, lasts = spans.unbind(1)
+    fits = (rows >= 0) & (rows < batch_size) & (firsts >= 0) & (lasts < num_tokens)
+    fits = fits & (firsts <= lasts)
+    places = [torch.where(fits, each, torch.zeros_like(each)) for each in (rows, firsts, lasts)]
+    if bool(fits.any()):
+        fits = fits & is_real[places[0], places[1]] & is_real[places[0], places[2]]
+    if not bool(fits.all()):
+        row, first, last = spans[~fits][0].tolist()
+        raise ValueError(
+            f"`spans` must begin and end at real tokens of one of {batch_size} rows; got row {row}, "
+            f"tokens {first} to {last}"
+        )
 
 
 def has_no_number(scores: ChainScores, lengths: torch.Tensor) -> Optional[torch.Tensor]:

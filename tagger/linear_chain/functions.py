@@ -11,9 +11,8 @@ changes nothing, even if it holds NaN, and gets no gradient. Right-padded masks 
 float16 and bfloat16 are computed in float32. A row without a token has score, log partition and
 log-likelihood 0. A result of -inf has no gradient.
 
-A row with NaN or +inf among the scores of its real tokens, or with such a score that all tokens share,
-has no distribution. Every sum over the row is NaN, and so are the scores of its best paths; samples of it
-mean nothing.
+A row has no distribution if a real token has a score of NaN or +inf, or if a score is that all tokens
+share. Sums over it are NaN, and so are the scores of its best paths; samples of it mean nothing.
 
 Raises:
     ValueError: If shapes do not fit, a tag is out of range, or a token has no allowed tag.
@@ -95,8 +94,8 @@ def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = Non
     factors of the forward algorithm (Rabiner 1989, section V.A), in log space.
 
     Returns:
-        (B, T), 0 at masked tokens, each entry differentiable; -inf from the first token on that no prefix
-        reaches.
+        (B, T), 0 at masked tokens, each entry differentiable; -inf from the first token on that no
+        prefix reaches.
     """
     scores, lengths = checked(scores, mask)
     return implementation_for(scores).step_log_normalizers(scores, lengths)
@@ -154,8 +153,8 @@ def step_log_conditionals(
     before; on a CPU these are computed in plain PyTorch.
 
     Returns:
-        (B, T), 0 at masked tokens, each entry differentiable; -inf from the first token on whose gold tag
-        is impossible.
+        (B, T), 0 at masked tokens, each entry differentiable; -inf from the first token on whose gold
+        tag is impossible.
     """
     scores, lengths = checked(scores, mask)
     gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)

@@ -42,9 +42,7 @@ def span_log_probabilities(
         ValueError: Also if a span does not begin and end at real tokens of its row.
     """
     scores, lengths = checked(scores, mask)
-    checked_spans(
-        spans, allowed, real_tokens(lengths, scores.emissions.size(1)), scores.emissions
-    )
+    checked_spans(spans, allowed, real_tokens(lengths, scores.emissions.size(1)), scores.emissions)
     # The difference of two sums over long chains would keep few digits of float32.
     exact = ChainScores(*(tensor.double() for tensor in scores))
     implementation = implementation_for(exact)

@@ -24,10 +24,10 @@ class ConditionalRandomField(torch.nn.Module):
     """A linear-chain CRF, a drop-in for `allennlp.modules.ConditionalRandomField`.
 
     With default arguments the signatures, the parameters' names and the numbers are AllenNLP's, so
-    trained weights move both ways. There are three deviations. A masked token is absent wherever it stands,
-    so that the probabilities of all paths sum to 1; AllenNLP's likelihood skips transitions beside a hole
-    in the mask. (For a token that is there but whose tag is unknown, give -1.) A tag out of range is
-    refused. A path that the constraints forbid scores -inf.
+    trained weights move both ways. There are three deviations. A masked token is absent wherever it
+    stands, so that the probabilities of all paths sum to 1; AllenNLP's likelihood skips the transitions
+    beside a hole in the mask. (A token that is there but whose tag is unknown has tag -1.) A tag out of
+    range is refused. A path that the constraints forbid scores -inf.
 
     Args:
         num_tags: K, the number of tags.
@@ -92,8 +92,8 @@ class ConditionalRandomField(torch.nn.Module):
 
         Args:
             inputs: (B, T, K), emission scores.
-            tags: (B, T) integers, the gold tags, -1 where unknown; or (B, T, K) bool, the set of tags that
-                each token may have.
+            tags: (B, T) integers, the gold tags, -1 where unknown; or (B, T, K) bool, the set of tags
+                that each token may have.
             mask: (B, T) bool, true at real tokens; `None` if every token is real.
 
         Returns:
@@ -160,8 +160,8 @@ class ConditionalRandomField(torch.nn.Module):
 
         Returns:
             For each sequence its `(path, score)` or, with `top_k`, a list of at most `top_k` of them,
-            best first. A path has a tag for each real token. If the constraints allow no path, the score is
-            -inf and the path means nothing.
+            best first. A path has a tag for each real token. If the constraints allow no path, the
+            score is -inf and the path means nothing.
         """
         logits, lengths = compacted(logits, self._mask(logits, mask))
         paths, path_scores = k_best_decode(self.decoding_scores(logits), lengths, k=top_k or 1)

@@ -29,15 +29,6 @@ PROBLEMS_PER_TRITON = 40
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 #: Kinds of mismatches that are known, as patterns, each with its reason. They do not fail the test.
 KNOWN: Dict[str, str] = {
-    "*: backward: a result that depends on no parameter*": "it does not require a gradient",
-    "*, cpu: backward: IndexError: index # is out of bounds*": "an empty batch has no derivatives",
-    "*: gradient: a result of -inf passes a gradient on*": "it should have none",
-    "backward_scores, *: value: -inf instead of a number": "where the tag's own emission is -inf",
-    "k_best_decode, *: more paths than there are (T = 0)": "the empty path is given k times",
-    "k_best_decode, *: the same path twice (T = 0)": "the empty path is given k times",
-    "viterbi_tags, *: number or length of paths (T = 0)": "the empty path is given k times",
-    "weighting *: IndexError: tensors used as indices must be*": "tags in another type than int64",
-    "weighting softmax_margin, *: RuntimeError: Expected tensor*": "tags in another type than int64",
     "*, cpu: *: computed in float32*": "the reference takes over, in the scores' type",
 }
 
