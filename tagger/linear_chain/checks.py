@@ -250,22 +250,21 @@ def checked_spans(
         )
 
 
+@torch.no_grad()
 def has_no_number(scores: ChainScores, lengths: torch.Tensor) -> Optional[torch.Tensor]:
     """Which rows hold NaN or +inf at a real token, or in the scores that all tokens share.
 
     Returns:
         (B,) bool; or `None` if there is no such row, which one sum mostly shows.
     """
-    shared = scores[1:]
-    total = sum(float(_array_on_cpu(tensor.detach()).sum()) for tensor in shared)
-    total += float(scores.emissions.detach().sum())
-    if total < torch.inf:
+    emissions, transitions, start, end = scores
+    if float(emissions.sum() + transitions.sum() + (start + end).sum()) < torch.inf:
         return None
-    is_real = real_tokens(lengths, scores.emissions.size(1)).unsqueeze(2)
-    is_spoilt = ((_is_no_number(scores.emissions) & is_real).flatten(1)).any(1)
-    for tensor in shared:
+    is_real = real_tokens(lengths, emissions.size(1)).unsqueeze(2)
+    is_spoilt = (_is_no_number(emissions) & is_real).flatten(1).any(1)
+    for tensor in (transitions, start, end):
         is_spoilt = is_spoilt | _is_no_number(tensor).any()
-    return is_spoilt
+    return is_spoilt if bool(is_spoilt.any()) else None
 
 
 def _is_no_number(tensor: torch.Tensor) -> torch.Tensor:
