@@ -250,7 +250,6 @@ def checked_spans(
         )
 
 
-@torch.no_grad()
 def has_no_number(scores: ChainScores, lengths: torch.Tensor) -> Optional[torch.Tensor]:
     """Which rows hold NaN or +inf at a real token, or in the scores that all tokens share.
 

@@ -227,7 +227,8 @@ def transition_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = Non
     """
     scores, lengths = checked(scores, mask)
     marginals = implementation_for(scores).transition_marginals(scores, lengths)
-    is_spoilt = has_no_number(scores, lengths)
+    with torch.no_grad():
+        is_spoilt = has_no_number(scores, lengths)
     if is_spoilt is None:
         return marginals
     return marginals.masked_fill(is_spoilt[:, None, None, None], torch.nan)
@@ -266,9 +267,9 @@ def k_best_decode(
     scores, lengths = checked(scores, mask)
     with torch.no_grad():
         paths, path_scores = implementation_for(scores).k_best_decode(scores, lengths, k)
-    is_spoilt = has_no_number(scores, lengths)
-    if is_spoilt is not None:
-        path_scores = path_scores.masked_fill(is_spoilt.unsqueeze(1), torch.nan)
+        is_spoilt = has_no_number(scores, lengths)
+        if is_spoilt is not None:
+            path_scores = path_scores.masked_fill(is_spoilt.unsqueeze(1), torch.nan)
     return paths, path_scores
 
 
