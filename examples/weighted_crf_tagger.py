@@ -29,7 +29,8 @@ class WeightedCrfTagger(CrfTagger):
         vocab: The vocabulary with the tags, which AllenNLP supplies.
         weighting: How to weight the classes in training; `None` for the plain likelihood.
         **kwargs: The other arguments of `CrfTagger`. `weighting` replaces `label_weights` and
-            `weight_strategy`. `ignore_loss_on_o_tags` makes holes in the mask, which the CRF refuses.
+            `weight_strategy`. With `ignore_loss_on_o_tags`, the loss is that of
+            the sequences without the tokens tagged `O`.
     """
 
     crf: ConditionalRandomField

@@ -2,13 +2,12 @@
 """Times prediction: the predictor of our tagger, and that of AllenNLP's `crf_tagger`.
 
 Both taggers have the architecture of `scripts/benchmark_training.py` and random weights. They predict
-CoNLL-2003 from `data/conll2003` in turns, in one process, with PyTorch's number of threads. The time is
+CoNLL-2003 in turns, in one process, with PyTorch's number of threads. The time is
 from instances to lines of JSON, without start-up. AllenNLP predicts batches of 32 in the order of the
-file; ours predicts windows of 2,048 sentences, which it sorts by length. AllenNLP's tagger needs
-
-    pip install --no-deps allennlp-models==2.10.1
+file; ours predicts windows of 2,048 sentences, which it sorts by length.
 
 Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_prediction.py [--sentences 3453] [--runs 3]
+    [--data data/conll2003]
 """
 
 import argparse
@@ -18,7 +17,7 @@ import statistics
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 from allennlp.common import Params
@@ -30,9 +29,7 @@ from allennlp.predictors import Predictor
 import tagger  # noqa: F401  (registers the components)
 
 sys.path.insert(0, str(Path(__file__).parent))
-from benchmark_training import config  # noqa: E402
-
-TEST = "data/conll2003/eng.testb"
+from benchmark_training import add_corpus_options, config, import_allennlp_models  # noqa: E402
 
 
 class TimedPredictor:
@@ -40,15 +37,18 @@ class TimedPredictor:
 
     Args:
         run_config: a config as for training.
+        source: the file of sentences.
         predictor: its registered name; empty for AllenNLP's base class.
         batch_size: how many instances it is given at a time.
     """
 
-    def __init__(self, run_config: Dict[str, Any], predictor: str, batch_size: int) -> None:
+    def __init__(
+        self, run_config: Dict[str, Any], source: str, predictor: str, batch_size: int
+    ) -> None:
         # Building empties the config.
         run_config = copy.deepcopy(run_config)
         self._reader = DatasetReader.from_params(Params(run_config["dataset_reader"]))
-        instances: List[Any] = list(self._reader.read(TEST))
+        instances: List[Any] = list(self._reader.read(source))
         for instance in instances:
             self._reader.apply_token_indexers(instance)
         vocab = Vocabulary.from_instances(instances)
@@ -72,24 +72,24 @@ class TimedPredictor:
         return time.perf_counter() - started
 
 
-def main() -> None:
+def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Times both in turns and prints the medians."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sentences", type=int, default=3453)
+    add_corpus_options(parser, num_sentences=3453)
     parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args()
-    try:
-        import allennlp_models.tagging  # noqa: F401
-    except ImportError as error:
-        sys.exit(
-            f"{error}; `pip install --no-deps allennlp-models==2.10.1` brings AllenNLP's tagger"
-        )
+    options = parser.parse_args(arguments)
+    import_allennlp_models()
     logging.disable(logging.INFO)
+    source = f"{options.data}/eng.testb"
+    # name, predictor, batch size
+    stock, ours = ("AllenNLP", "", 32), ("ours", "sequence_tagger", 2048)
     taggers = {
-        "AllenNLP": TimedPredictor(config(False, options.sentences), "", 32),
-        "ours": TimedPredictor(config(True, options.sentences), "sequence_tagger", 2048),
+        name: TimedPredictor(
+            config(name == "ours", options.data, options.sentences), source, predictor, batch_size
+        )
+        for name, predictor, batch_size in (stock, ours)
     }
     runs: Dict[str, List[float]] = {name: [] for name in taggers}
     # The first run warms up.

@@ -2,14 +2,12 @@
 """Times training and evaluation of our tagger and of AllenNLP's `crf_tagger`, by the parts of a step.
 
 Both taggers have one architecture: words 100, a convolution over characters 128, BiLSTM 2 x 200, a CRF.
-They train on CoNLL-2003 in `data/conll2003`, where `scripts/prepare_conll2003.py` puts it, with
-AllenNLP's trainer, Adam, and batches of 32. They take turns, epoch by epoch, in one process. Ours has
-the settings of `training_config/template.libsonnet`: its data loader, 128 sentences at a time in
-evaluation, `fused_adam`, and each distinct word's characters encoded once. AllenNLP's tagger needs
-
-    pip install --no-deps allennlp-models==2.10.1
+They train on CoNLL-2003 with AllenNLP's trainer, Adam, and batches of 32. They take turns, epoch by
+epoch, in one process. Ours has the settings of `training_config/template.libsonnet`: its data loader,
+128 sentences at a time in evaluation, `fused_adam`, and each distinct word's characters encoded once.
 
 Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_training.py [--sentences 3200] [--epochs 3]
+    [--data data/conll2003]
 """
 
 import argparse
@@ -22,7 +20,8 @@ import sys
 import tempfile
 import time
 from functools import partialmethod
-from typing import Any, Callable, Dict, Iterator, List, Tuple, cast
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, cast
 
 import torch
 from allennlp.commands.train import TrainModel
@@ -35,7 +34,8 @@ from tqdm import tqdm
 from tagger.models import SequenceTagger
 
 PARTS = ("data", "encoder", "CRF", "optimizer", "metrics", "other")
-TRAIN, DEV = "data/conll2003/eng.train", "data/conll2003/eng.testa"
+# Where scripts/install.sh puts AllenNLP's tagger.
+DOWNSTREAM = Path(__file__).parent.parent / ".venv/downstream"
 
 CNN = {
     "embedding_dim": 16,
@@ -53,7 +53,29 @@ ENCODER = {
 }
 
 
-def config(is_ours: bool, num_sentences: int) -> Dict[str, Any]:
+def import_allennlp_models() -> None:
+    """Registers AllenNLP's tagger, or ends the program with the reason why not."""
+    sys.path.append(str(DOWNSTREAM))
+    try:
+        import allennlp_models.tagging  # noqa: F401
+    except ImportError as error:
+        sys.exit(
+            f"{error}; run scripts/install.sh, or pip install --no-deps allennlp-models==2.10.1"
+        )
+
+
+def add_corpus_options(parser: argparse.ArgumentParser, num_sentences: int) -> None:
+    """Adds the options `--data` and `--sentences`."""
+    parser.add_argument(
+        "--data",
+        default="data/conll2003",
+        help="the folder of eng.train, eng.testa and eng.testb (default: %(default)s, where "
+        "scripts/prepare_conll2003.py puts them)",
+    )
+    parser.add_argument("--sentences", type=int, default=num_sentences, help="of each file")
+
+
+def config(is_ours: bool, data: str, num_sentences: int) -> Dict[str, Any]:
     """Returns the config of our tagger or of AllenNLP's, with shortened data sets."""
     characters = {
         "type": "distinct_character_encoding" if is_ours else "character_encoding",
@@ -90,8 +112,8 @@ def config(is_ours: bool, num_sentences: int) -> Dict[str, Any]:
     }
     return {
         "dataset_reader": {**reader, "token_indexers": indexers, "max_instances": num_sentences},
-        "train_data_path": TRAIN,
-        "validation_data_path": DEV,
+        "train_data_path": f"{data}/eng.train",
+        "validation_data_path": f"{data}/eng.testa",
         "model": model if is_ours else stock_model,
         "data_loader": {"type": "bucketed", "batch_size": 32} if is_ours else loader,
         "validation_data_loader": {"type": "bucketed", "batch_size": 128, "shuffle": False}
@@ -184,7 +206,7 @@ def timed_trainer(
     time_method(trainer.optimizer, "zero_grad", "optimizer")
     time_method(model, "get_metrics", "metrics")
     if isinstance(model, SequenceTagger):
-        time_method(model.head, "score", "metrics")
+        time_method(model.head, "measure", "metrics")
     return trainer
 
 
@@ -221,22 +243,15 @@ def _switch(watch: Stopwatch, part: str) -> Callable[..., None]:
     return hook
 
 
-def main() -> None:
+def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Times both in turns and prints the medians."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--sentences", type=int, default=3200, help="of training, and of evaluation"
-    )
+    add_corpus_options(parser, num_sentences=3200)
     parser.add_argument("--epochs", type=int, default=3)
-    options = parser.parse_args()
-    try:
-        import allennlp_models.tagging  # noqa: F401
-    except ImportError as error:
-        sys.exit(
-            f"{error}; `pip install --no-deps allennlp-models==2.10.1` brings AllenNLP's tagger"
-        )
+    options = parser.parse_args(arguments)
+    import_allennlp_models()
     logging.disable(logging.INFO)
     tqdm.__init__ = partialmethod(tqdm.__init__, disable=True)
     watch = Stopwatch()
@@ -252,7 +267,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         trainers = {
             name: timed_trainer(
-                config(is_ours, options.sentences), os.path.join(folder, name), watch
+                config(is_ours, options.data, options.sentences), os.path.join(folder, name), watch
             )
             for name, is_ours in (("AllenNLP", False), ("ours", True))
         }

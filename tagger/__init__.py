@@ -28,10 +28,15 @@ from tagger import (  # noqa: E402
     spans,
     training,
 )
+from tagger.saved_tagger import Entity, SavedTagger, TaggedText, load  # noqa: E402
 
 __all__ = [
+    "Entity",
+    "SavedTagger",
+    "TaggedText",
     "data",
     "linear_chain",
+    "load",
     "metrics",
     "models",
     "modules",

@@ -4,7 +4,6 @@ Letters: `B` batch, `T` tokens, `K` tags. All scores and `log_` quantities are i
 """
 
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
-from tagger.linear_chain.checks import checked_lengths
 from tagger.linear_chain.functions import (
     backward_scores,
     forward_scores,
@@ -22,6 +21,7 @@ from tagger.linear_chain.functions import (
     transition_marginals,
     viterbi_decode,
 )
+from tagger.linear_chain.holes import compacted
 from tagger.linear_chain.implementations import IMPLEMENTATIONS, use_implementation
 from tagger.linear_chain.spans import span_log_probabilities
 
@@ -30,7 +30,7 @@ __all__ = [
     "ChainScores",
     "allowed_tags",
     "backward_scores",
-    "checked_lengths",
+    "compacted",
     "forward_scores",
     "k_best_decode",
     "log_likelihood",

@@ -12,7 +12,7 @@ from tagger.linear_chain import reference
 from tagger.linear_chain.backend import Backend, CannotComputeError, Computed, Gradients
 from tagger.linear_chain.chain_scores import ChainScores, restricted
 from tagger.linear_chain.log_space import log_ratio, logsumexp, normalized_exp
-from tagger.linear_chain.padding import real_tokens, without_padding
+from tagger.linear_chain.padding import last_tokens, real_tokens, without_padding
 
 #: A function of the scores alone, in plain PyTorch.
 ScoreFunction = Callable[[ChainScores], torch.Tensor]
@@ -68,7 +68,7 @@ class BackendFunctions:
     def backward_scores(self, scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
         """As `reference.backward_scores`."""
         specification = partial(reference.backward_scores, lengths=lengths)
-        return _differentiable(specification, self._backend.arrivals, scores, lengths, True, False)
+        return _differentiable(specification, self._backward_scores, scores, lengths)
 
     def tag_marginals(self, scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
         """As `reference.tag_marginals`."""
@@ -151,6 +151,25 @@ class BackendFunctions:
     ) -> Computed:
         arrivals = self._backend.arrivals(scores, lengths, False, False, False)
         return Computed(arrivals.values + scores.emissions.detach())
+
+    def _backward_scores(
+        self, scores: ChainScores, lengths: torch.Tensor, with_gradients: bool
+    ) -> Computed:
+        arrivals = self._backend.arrivals(scores, lengths, True, False, False).values
+        exact = ChainScores(*(tensor.detach().double() for tensor in scores))
+        mask = real_tokens(lengths, arrivals.size(1))
+        emissions = without_padding(exact.emissions, mask)
+        # Backends may let underflow what arrives at a tag whose emission is -inf: no path needs it.
+        is_lost = (arrivals == -torch.inf) & (emissions == -torch.inf)
+        if bool(is_lost.any()):
+            following = (arrivals + emissions)[:, 1:].unsqueeze(2)
+            # (B, T, K): by the recursion, from the tags of the token after, whose emissions count
+            leaving = torch.cat(
+                [logsumexp(exact.transitions + following, dim=3), exact.emissions[:, :1]], dim=1
+            )
+            leaving = torch.where(last_tokens(mask).unsqueeze(2), exact.end, leaving)
+            arrivals = torch.where(is_lost, leaving.to(arrivals.dtype), arrivals)
+        return Computed(arrivals)
 
     def _arrivals(
         self, scores: ChainScores, lengths: torch.Tensor, from_the_end: bool

@@ -9,15 +9,26 @@ import torch
 
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
 from tagger.linear_chain.padding import real_tokens
-from tagger.linear_chain.tracing import not_traced
 
 _COMPUTED_TYPES = (torch.float32, torch.float64)
 
 
+class HoleError(Exception):
+    """A mask has a hole. `holes` catches it: a function that is not ready for holes raises it.
+
+    Args:
+        mask: (B, T) bool, true at real tokens.
+    """
+
+    def __init__(self, mask: torch.Tensor) -> None:
+        super().__init__()
+        self.mask = mask
+
+
 def checked(scores: ChainScores, mask: Optional[torch.Tensor]) -> Tuple[ChainScores, torch.Tensor]:
-    """Returns `checked_scores`, and the number of real tokens of each row, (B,) int64."""
+    """Returns `checked_scores` and `checked_lengths`."""
     scores = checked_scores(scores)
-    return scores, _lengths(mask, scores.emissions)
+    return scores, checked_lengths(mask, scores.emissions)
 
 
 def checked_scores(scores: ChainScores) -> ChainScores:
@@ -62,7 +73,6 @@ def _converted(scores: ChainScores) -> ChainScores:
     return ChainScores(*(tensor.to(dtype) for tensor in scores))
 
 
-@not_traced
 def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> torch.Tensor:
     """Returns the number of real tokens of each row, (B,) int64.
 
@@ -71,12 +81,9 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
         emissions: (B, T, K).
 
     Raises:
-        ValueError: If a shape does not fit, a length is out of range, or a row has a hole.
+        ValueError: If a shape does not fit, or a length is out of range.
+        HoleError: If a row has a real token after a masked one.
     """
-    return _lengths(mask, emissions)
-
-
-def _lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> torch.Tensor:
     batch_size, num_tokens, _ = emissions.shape
     if mask is None:
         return torch.full((batch_size,), num_tokens, device=emissions.device)
@@ -94,13 +101,23 @@ def _lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> torch.Ten
     # (B, T - 1): a real token after a masked one
     rises = is_real[:, 1:] > is_real[:, :-1]
     if bool(rises.any()):
-        row = rises.any(1).tolist().index(True)
-        raise ValueError(
-            f"`mask` must be right-padded: row {row} has a real token after a masked one; move the "
-            f"padding to the end"
-        )
+        raise HoleError(mask.bool())
     lengths = is_real.sum(1)
     return lengths if isinstance(lengths, torch.Tensor) else torch.from_numpy(lengths)
+
+
+def check_is_right_padded(mask: torch.Tensor) -> None:
+    """For functions outside the chain that read rows as sequences; `mask` is (B, T) bool.
+
+    Raises:
+        ValueError: If a row has a real token after a masked one.
+    """
+    rises = (mask[:, 1:] & ~mask[:, :-1]).any(1)
+    if bool(rises.any()):
+        raise ValueError(
+            f"`mask` must be right-padded here: row {rises.tolist().index(True)} has a real token after "
+            f"a masked one; take masked tokens out with `tagger.linear_chain.compacted`"
+        )
 
 
 def checked_gold_tags(
@@ -112,9 +129,9 @@ def checked_gold_tags(
     """Returns the gold tags in the form that the implementations take.
 
     Args:
-        gold_tags: (B, T) int64, -1 where the tag is unknown; or (B, T, K) bool, true for the tags that
-            a token may have.
-        lengths: (B,) int64.
+        gold_tags: (B, T) integers, -1 where the tag is unknown; or (B, T, K) bool, true for the tags
+            that a token may have.
+        lengths: (B,) int64; or (B, T) bool, true at real tokens.
         emissions: (B, T, K).
         name: The argument that errors name.
 
@@ -124,17 +141,19 @@ def checked_gold_tags(
     Raises:
         ValueError: If the shape does not fit the emissions', a real token's tag is out of range, or a
             real token may have no tag.
+        TypeError: If the tags are neither integers nor bool.
     """
     batch_size, num_tokens, num_tags = emissions.shape
+    gold_tags = tags_as_int64(gold_tags, name)
     if gold_tags.dtype == torch.bool and gold_tags.shape == emissions.shape:
-        is_empty = ~gold_tags.any(2) & real_tokens(lengths, num_tokens)
+        is_empty = ~gold_tags.any(2) & _real(lengths, num_tokens)
         for row, token in is_empty.nonzero().tolist():
             raise ValueError(
                 f"`{name}` must allow each real token at least one tag; row {row} allows token {token} "
                 f"none"
             )
         return gold_tags
-    if gold_tags.shape != (batch_size, num_tokens):
+    if gold_tags.shape != (batch_size, num_tokens) or gold_tags.dtype == torch.bool:
         raise ValueError(
             f"`{name}` must have shape {(batch_size, num_tokens)} as the emissions' first two "
             f"dimensions, or be bool of shape {tuple(emissions.shape)}; got {gold_tags.dtype} of shape "
@@ -142,26 +161,43 @@ def checked_gold_tags(
         )
     array = _array_on_cpu(gold_tags)
     if not bool(((array < 0) | (array >= num_tags)).any()):
-        return gold_tags.long()
+        return gold_tags
     # Tags in the padding do not matter.
-    is_outside = ((gold_tags < 0) | (gold_tags >= num_tags)) & real_tokens(lengths, num_tokens)
+    is_outside = ((gold_tags < 0) | (gold_tags >= num_tags)) & _real(lengths, num_tokens)
     for row, token in (is_outside & (gold_tags != -1)).nonzero().tolist():
         raise ValueError(
             f"`{name}` must lie in 0 to {num_tags - 1} at real tokens, or be -1 where unknown; row "
             f"{row} has {int(gold_tags[row, token])} at token {token}"
         )
     if not bool(is_outside.any()):
-        return gold_tags.long()
+        return gold_tags
     return allowed_tags(gold_tags, num_tags)
+
+
+def tags_as_int64(tags: torch.Tensor, name: str = "gold_tags") -> torch.Tensor:
+    """Returns integer tags as int64, and sets of tags, which are bool, as they are.
+
+    Raises:
+        TypeError: If the tags are of another type.
+    """
+    if tags.dtype in (torch.int64, torch.bool):
+        return tags
+    if tags.is_floating_point() or tags.is_complex():
+        raise TypeError(
+            f"`{name}` must hold integers, or be bool for sets of tags; got {tags.dtype}, convert it "
+            f"with `.long()` or `.bool()`"
+        )
+    return tags.long()
 
 
 def checked_path(
     tags: torch.Tensor, lengths: torch.Tensor, emissions: torch.Tensor
 ) -> torch.Tensor:
-    """Returns the path `tags`, (B, T), as int64.
+    """Returns the path `tags`, (B, T), as int64; arguments as for `checked_gold_tags`.
 
     Raises:
         ValueError: As `checked_gold_tags` does, and if a real token's tag is unknown.
+        TypeError: As `checked_gold_tags` does.
     """
     path = checked_gold_tags(tags, lengths, emissions, name="tags")
     if path.dim() == 3:
@@ -170,6 +206,72 @@ def checked_path(
             "`log_likelihood` takes them"
         )
     return path
+
+
+def checked_spans(
+    spans: torch.Tensor, allowed: torch.Tensor, is_real: torch.Tensor, emissions: torch.Tensor
+) -> None:
+    """Checks the arguments of `span_log_probabilities`; `is_real` is (B, T) bool.
+
+    Raises:
+        ValueError: If a shape or type does not fit, or a span does not begin and end at real tokens.
+    """
+    batch_size, _, num_tags = emissions.shape
+    if spans.dim() != 2 or spans.size(1) != 3 or spans.dtype != torch.int64:
+        raise ValueError(
+            f"`spans` must be int64 of shape (N, 3), each a row, a first and a last token; got "
+            f"{spans.dtype} of shape {tuple(spans.shape)}"
+        )
+    if allowed.dim() != 3 or allowed.dtype != torch.bool or allowed.size(2) != num_tags:
+        raise ValueError(
+            f"`allowed` must be bool of shape (N, W, {num_tags}) to fit the emissions' tags; got "
+            f"{allowed.dtype} of shape {tuple(allowed.shape)}"
+        )
+    longest = int((spans[:, 2] - spans[:, 1]).max()) + 1 if len(spans) else 1
+    if len(allowed) != len(spans) or allowed.size(1) < longest:
+        raise ValueError(
+            f"`allowed` must have {len(spans)} rows, one for each span, and at least {longest} tokens, "
+            f"as the longest span has; got shape {tuple(allowed.shape)}"
+        )
+    if not len(spans):
+        return
+    num_tokens = is_real.size(1)
+    rows, firsts, lasts = spans.unbind(1)
+    fits = (rows >= 0) & (rows < batch_size) & (firsts >= 0) & (lasts < num_tokens)
+    fits = fits & (firsts <= lasts)
+    places = [torch.where(fits, each, torch.zeros_like(each)) for each in (rows, firsts, lasts)]
+    if bool(fits.any()):
+        fits = fits & is_real[places[0], places[1]] & is_real[places[0], places[2]]
+    if not bool(fits.all()):
+        row, first, last = spans[~fits][0].tolist()
+        raise ValueError(
+            f"`spans` must begin and end at real tokens of one of {batch_size} rows; got row {row}, "
+            f"tokens {first} to {last}"
+        )
+
+
+def has_no_number(scores: ChainScores, lengths: torch.Tensor) -> Optional[torch.Tensor]:
+    """Which rows hold NaN or +inf at a real token, or in the scores that all tokens share.
+
+    Returns:
+        (B,) bool; or `None` if there is no such row, which one sum mostly shows.
+    """
+    emissions, transitions, start, end = scores
+    if float(emissions.sum() + transitions.sum() + (start + end).sum()) < torch.inf:
+        return None
+    is_real = real_tokens(lengths, emissions.size(1)).unsqueeze(2)
+    is_spoilt = (_is_no_number(emissions) & is_real).flatten(1).any(1)
+    for tensor in (transitions, start, end):
+        is_spoilt = is_spoilt | _is_no_number(tensor).any()
+    return is_spoilt if bool(is_spoilt.any()) else None
+
+
+def _is_no_number(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.isnan() | (tensor == torch.inf)
+
+
+def _real(lengths: torch.Tensor, num_tokens: int) -> torch.Tensor:
+    return lengths if lengths.dim() == 2 else real_tokens(lengths, num_tokens)
 
 
 def _array_on_cpu(tensor: torch.Tensor) -> Any:

@@ -1,18 +1,22 @@
 """The public functions: each checks its arguments once, then calls an implementation.
 
-Every function takes the chain's `scores` and a `mask`: (B, T) bool, right-padded, or (B,) int64
-lengths, or `None` where every token is real. `tags` are a path, (B, T) int64, in [0, K) at real tokens.
-`gold_tags` are a path in which -1 stands for an unknown tag, or the set of tags that each token may
-have, (B, T, K) bool.
+Every function takes the chain's `scores` and a `mask`: (B, T), true at real tokens, or (B,) int64
+lengths, or `None` where every token is real. `tags` are a path, (B, T) integers, in [0, K) at real
+tokens. `gold_tags` are a path in which -1 stands for an unknown tag, or the set of tags that each token
+may have, (B, T, K) bool.
 
-The padding changes nothing, even if it holds NaN, and gets no gradient. float16 and bfloat16 are
-computed in float32. A row without a token has score, log partition and log-likelihood 0. A result of
--inf has no gradient.
+A masked token is absent, wherever it stands: the real tokens before and after it are neighbours. It
+changes nothing, even if it holds NaN, and gets no gradient. Right-padded masks are the fastest.
+
+float16 and bfloat16 are computed in float32. A row without a token has score, log partition and
+log-likelihood 0. A result of -inf has no gradient.
+
+A row has no distribution if a real token has a score of NaN or +inf, or if a score is that all tokens
+share. Sums over it are NaN, and so are the scores of its best paths; samples of it mean nothing.
 
 Raises:
-    ValueError: If shapes do not fit, a mask has a hole, a tag is out of range, or a token has no allowed
-        tag.
-    TypeError: If scores are not floating-point numbers.
+    ValueError: If shapes do not fit, a tag is out of range, or a token has no allowed tag.
+    TypeError: If scores are not floating-point numbers, or tags neither integers nor bool.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
@@ -22,7 +26,13 @@ from typing import Optional, Tuple
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores, restricted
-from tagger.linear_chain.checks import checked, checked_gold_tags, checked_path
+from tagger.linear_chain.checks import checked, checked_gold_tags, checked_path, has_no_number
+from tagger.linear_chain.holes import (
+    at_tokens,
+    at_tokens_of_paths,
+    at_transitions,
+    takes_holes,
+)
 from tagger.linear_chain.implementations import implementation_for
 from tagger.linear_chain.log_space import log_ratio, total_of
 from tagger.linear_chain.tracing import not_traced
@@ -36,16 +46,17 @@ def sequence_score(
 
     Args:
         scores: The scores of B sequences of up to T tokens over K tags.
-        tags: (B, T) int64, a path.
+        tags: (B, T) integers, a path.
         mask: See the module's docstring.
 
     Returns:
         (B,), differentiable with respect to the scores; -inf where the path is impossible.
     """
-    return step_scores(scores, tags, mask).sum(1)
+    return total_of(step_scores(scores, tags, mask))
 
 
 @not_traced
+@takes_holes(at_tokens)
 def step_scores(
     scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
@@ -55,7 +66,7 @@ def step_scores(
     of a transition, and the last also `end[y_T]`.
 
     Returns:
-        (B, T), 0 in the padding, differentiable with respect to the scores.
+        (B, T), 0 at masked tokens, differentiable with respect to the scores.
     """
     scores, lengths = checked(scores, mask)
     tags = checked_path(tags, lengths, scores.emissions)
@@ -63,6 +74,7 @@ def step_scores(
 
 
 @not_traced
+@takes_holes()
 def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """log Z, the logarithm of the sum over all paths of the exponential of their scores.
 
@@ -74,6 +86,7 @@ def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
 
 
 @not_traced
+@takes_holes(at_tokens)
 def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """log z_t = log Z_t - log Z_{t-1}, with Z_t the partition function of the prefix up to token t.
 
@@ -81,14 +94,15 @@ def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = Non
     factors of the forward algorithm (Rabiner 1989, section V.A), in log space.
 
     Returns:
-        (B, T), 0 in the padding, each entry differentiable; -inf from the first token on that no prefix
-        reaches.
+        (B, T), 0 at masked tokens, each entry differentiable; -inf from the first token on that no
+        prefix reaches.
     """
     scores, lengths = checked(scores, mask)
     return implementation_for(scores).step_log_normalizers(scores, lengths)
 
 
 @not_traced
+@takes_holes()
 def log_likelihood(
     scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
@@ -108,6 +122,7 @@ def log_likelihood(
 
 
 @not_traced
+@takes_holes(at_tokens)
 def step_log_likelihoods(
     scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
@@ -117,7 +132,7 @@ def step_log_likelihoods(
     log z_t of the whole chain.
 
     Returns:
-        (B, T), 0 in the padding, each entry differentiable; -inf where the step is impossible, and
+        (B, T), 0 at masked tokens, each entry differentiable; -inf where the step is impossible, and
         from the first token on that no prefix reaches. Not log-probabilities: they may be positive.
     """
     scores, lengths = checked(scores, mask)
@@ -128,6 +143,7 @@ def step_log_likelihoods(
 
 
 @not_traced
+@takes_holes(at_tokens)
 def step_log_conditionals(
     scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
@@ -137,8 +153,8 @@ def step_log_conditionals(
     before; on a CPU these are computed in plain PyTorch.
 
     Returns:
-        (B, T), 0 in the padding, each entry differentiable; -inf from the first token on whose gold tag
-        is impossible.
+        (B, T), 0 at masked tokens, each entry differentiable; -inf from the first token on whose gold
+        tag is impossible.
     """
     scores, lengths = checked(scores, mask)
     gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
@@ -146,6 +162,7 @@ def step_log_conditionals(
 
 
 @not_traced
+@takes_holes(at_tokens)
 def step_log_marginals(
     scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
@@ -154,7 +171,7 @@ def step_log_marginals(
     More precise than the logarithm of `tag_marginals`, which may underflow.
 
     Returns:
-        (B, T), 0 in the padding, each entry differentiable; -inf where the gold tag is impossible.
+        (B, T), 0 at masked tokens, each entry differentiable; -inf where the gold tag is impossible.
     """
     scores, lengths = checked(scores, mask)
     gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
@@ -162,33 +179,36 @@ def step_log_marginals(
 
 
 @not_traced
+@takes_holes(at_tokens)
 def forward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """The log-sum of all prefixes that end in each tag, with that token's emission.
 
     Returns:
-        (B, T, K), differentiable; undefined in the padding.
+        (B, T, K), differentiable; undefined at masked tokens.
     """
     scores, lengths = checked(scores, mask)
     return implementation_for(scores).forward_scores(scores, lengths)
 
 
 @not_traced
+@takes_holes(at_tokens)
 def backward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """The log-sum of all suffixes that follow each tag, without that token's own emission.
 
     Returns:
-        (B, T, K), differentiable; undefined in the padding.
+        (B, T, K), differentiable; undefined at masked tokens.
     """
     scores, lengths = checked(scores, mask)
     return implementation_for(scores).backward_scores(scores, lengths)
 
 
 @not_traced
+@takes_holes(at_tokens)
 def tag_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """p(y_t = k | x), the probability of each tag at each token.
 
     Returns:
-        (B, T, K), differentiable; sums to 1 over K at real tokens, and is 0 in the padding and where
+        (B, T, K), differentiable; sums to 1 over K at real tokens, and is 0 at masked tokens and where
         no path is possible.
     """
     scores, lengths = checked(scores, mask)
@@ -196,15 +216,22 @@ def tag_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
 
 
 @not_traced
+@takes_holes(at_transitions)
 def transition_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """p(y_t = i, y_{t+1} = j | x), the probability of each transition between neighbouring tokens.
 
     Returns:
         (B, T - 1, K, K), differentiable; sums to 1 over the last two dimensions where token t + 1 is
-        real, and is 0 elsewhere.
+        real and not the first, and is 0 elsewhere. Entry t is the transition to token t + 1 from the
+        real token before it, which is token t unless that is masked.
     """
     scores, lengths = checked(scores, mask)
-    return implementation_for(scores).transition_marginals(scores, lengths)
+    marginals = implementation_for(scores).transition_marginals(scores, lengths)
+    with torch.no_grad():
+        is_spoilt = has_no_number(scores, lengths)
+    if is_spoilt is None:
+        return marginals
+    return marginals.masked_fill(is_spoilt[:, None, None, None], torch.nan)
 
 
 @not_traced
@@ -214,7 +241,7 @@ def viterbi_decode(
     """The path of the highest score.
 
     Returns:
-        The path, (B, T) int64, 0 in the padding; and its score, (B,), -inf where no path is possible
+        The path, (B, T) int64, 0 at masked tokens; and its score, (B,), -inf where no path is possible
         (the path is then meaningless). Not differentiable. Ties go to any of the best.
     """
     paths, path_scores = k_best_decode(scores, mask, k=1)
@@ -222,13 +249,14 @@ def viterbi_decode(
 
 
 @not_traced
+@takes_holes(at_tokens_of_paths)
 def k_best_decode(
     scores: ChainScores, mask: Optional[torch.Tensor] = None, k: int = 1
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """The k paths of the highest scores, best first.
 
     Returns:
-        The paths, (B, k, T) int64, 0 in the padding; and their scores, (B, k), -inf where there are
+        The paths, (B, k, T) int64, 0 at masked tokens; and their scores, (B, k), -inf where there are
         fewer than k possible paths (such a path is meaningless). Not differentiable.
 
     Raises:
@@ -238,10 +266,15 @@ def k_best_decode(
         raise ValueError(f"`k` must be at least 1; got {k}")
     scores, lengths = checked(scores, mask)
     with torch.no_grad():
-        return implementation_for(scores).k_best_decode(scores, lengths, k)
+        paths, path_scores = implementation_for(scores).k_best_decode(scores, lengths, k)
+        is_spoilt = has_no_number(scores, lengths)
+        if is_spoilt is not None:
+            path_scores = path_scores.masked_fill(is_spoilt.unsqueeze(1), torch.nan)
+    return paths, path_scores
 
 
 @not_traced
+@takes_holes(at_tokens_of_paths)
 def sample_paths(
     scores: ChainScores,
     mask: Optional[torch.Tensor] = None,
@@ -257,7 +290,7 @@ def sample_paths(
         generator: The source of random numbers, on the scores' device; `None` for PyTorch's default.
 
     Returns:
-        (B, S, T) int64, 0 in the padding; independent, exact samples, the same from every
+        (B, S, T) int64, 0 at masked tokens; independent, exact samples, the same from every
         implementation. Meaningless where no path is possible. Not differentiable.
 
     Raises:

@@ -53,7 +53,12 @@ def use_implementation(name: str) -> Iterator[None]:
 
 
 def implementation_for(scores: ChainScores) -> Implementation:
-    """The implementation that `use_implementation` chose, or else the one for the scores' device."""
+    """The implementation that `use_implementation` chose, or else the one for the scores' device.
+
+    Kernels never see a batch without rows or without tokens.
+    """
+    if not scores.emissions.numel():
+        return reference
     name = _chosen.get() or scores.emissions.device.type
     return _find(name) or reference
 

@@ -26,14 +26,17 @@ def normalized(scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     Returns:
         `scores` less their log-sum, or `scores` where all are -inf; and the log-sum.
     """
-    log_sum = logsumexp(scores, dim=-1)
-    return scores - _zero_if_impossible(log_sum).unsqueeze(-1), log_sum
+    is_possible = (scores != -torch.inf).any(-1, keepdim=True)
+    # Less their log-sum, large scores would lose the digits that make probabilities sum to 1.
+    shares = torch.where(is_possible, scores, torch.zeros_like(scores)).log_softmax(-1)
+    return torch.where(is_possible, shares, scores), logsumexp(scores, dim=-1)
 
 
 def normalized_exp(scores: torch.Tensor, dim: int) -> torch.Tensor:
     """The softmax of `scores`, with zeros instead of NaN where all are -inf."""
-    log_sum = logsumexp(scores, dim).unsqueeze(dim)
-    return (scores - _zero_if_impossible(log_sum)).exp()
+    is_possible = (scores != -torch.inf).any(dim, keepdim=True)
+    zeros = torch.zeros_like(scores)
+    return torch.where(is_possible, torch.where(is_possible, scores, zeros).softmax(dim), zeros)
 
 
 def log_ratio(log_part: torch.Tensor, log_whole: torch.Tensor) -> torch.Tensor:
@@ -44,10 +47,9 @@ def log_ratio(log_part: torch.Tensor, log_whole: torch.Tensor) -> torch.Tensor:
 
 def total_of(steps: torch.Tensor) -> torch.Tensor:
     """The sum over tokens of (B, T), without a gradient where it is -inf."""
-    is_possible = (steps != -torch.inf).all(1)
-    total = torch.where(is_possible.unsqueeze(1), steps, torch.zeros_like(steps)).sum(1)
-    return torch.where(is_possible, total, torch.full_like(total, -torch.inf))
+    return constant_if_impossible(steps.sum(1))
 
 
-def _zero_if_impossible(log_sum: torch.Tensor) -> torch.Tensor:
-    return torch.where(log_sum != -torch.inf, log_sum, torch.zeros_like(log_sum))
+def constant_if_impossible(values: torch.Tensor) -> torch.Tensor:
+    """`values`, without a gradient where they are -inf."""
+    return values.masked_fill(values == -torch.inf, -torch.inf)

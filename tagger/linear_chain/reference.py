@@ -7,12 +7,14 @@ bool. Messages are normalised at every token (Rabiner 1989, section V.A), so tha
 for float32.
 """
 
-from typing import List, Tuple
+import functools
+from typing import Any, Callable, List, Tuple, TypeVar
 
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags, restricted
 from tagger.linear_chain.log_space import (
+    constant_if_impossible,
     log_ratio,
     logsumexp,
     normalized,
@@ -21,7 +23,27 @@ from tagger.linear_chain.log_space import (
 )
 from tagger.linear_chain.padding import last_tokens, real_tokens, without_padding
 
+ScoreFunction = TypeVar("ScoreFunction", bound=Callable[..., torch.Tensor])
 
+
+def _of_all_scores(function: ScoreFunction) -> ScoreFunction:
+    """Decorates a function of the scores so that its result requires a gradient if a score does.
+
+    Otherwise a chain without tokens, whose result depends on nothing, would break a backward pass.
+    """
+
+    @functools.wraps(function)
+    def of_all_scores(scores: ChainScores, *args: Any, **kwargs: Any) -> torch.Tensor:
+        values = function(scores, *args, **kwargs)
+        if not values.requires_grad and any(tensor.requires_grad for tensor in scores):
+            # Sums of no element, which are 0
+            values = values + sum(tensor.flatten()[:0].sum() for tensor in scores)
+        return values
+
+    return of_all_scores  # type: ignore[return-value]
+
+
+@_of_all_scores
 def step_scores(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """What each token adds to the score of the path `tags`, (B, T)."""
     emissions, transitions, start, end = scores
@@ -33,9 +55,10 @@ def step_scores(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) 
     arrivals = torch.cat([start[tags[:, :1]], transitions[tags[:, :-1], tags[:, 1:]]], dim=1)
     steps = steps + arrivals
     steps = torch.where(last_tokens(mask), steps + end[tags], steps)
-    return without_padding(steps, mask)
+    return constant_if_impossible(without_padding(steps, mask))
 
 
+@_of_all_scores
 def step_log_normalizers(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """log z_t of each token, (B, T)."""
     mask = real_tokens(lengths, scores.emissions.size(1))
@@ -65,6 +88,7 @@ def log_likelihood(
     return total_of(step_log_likelihoods(scores, gold_tags, lengths))
 
 
+@_of_all_scores
 def step_log_conditionals(
     scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
@@ -77,6 +101,7 @@ def step_log_conditionals(
     return _log_shares(joint, allowed, mask)
 
 
+@_of_all_scores
 def step_log_marginals(
     scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
@@ -86,22 +111,26 @@ def step_log_marginals(
     return _log_shares(joint, allowed_tags(gold_tags, len(scores.start)), mask)
 
 
+@_of_all_scores
 def forward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """Log-sums of prefixes, (B, T, K)."""
     messages, log_normalizers, _ = _forward_messages(
         scores, real_tokens(lengths, scores.emissions.size(1))
     )
-    return messages + log_normalizers.cumsum(1).unsqueeze(2)
+    return constant_if_impossible(messages + log_normalizers.cumsum(1).unsqueeze(2))
 
 
+@_of_all_scores
 def backward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """Log-sums of suffixes, (B, T, K)."""
     messages, log_normalizers = _backward_messages(
         scores, real_tokens(lengths, scores.emissions.size(1))
     )
-    return messages + log_normalizers.flip(1).cumsum(1).flip(1).unsqueeze(2)
+    log_sums = log_normalizers.flip(1).cumsum(1).flip(1)
+    return constant_if_impossible(messages + log_sums.unsqueeze(2))
 
 
+@_of_all_scores
 def relative_arrivals(
     scores: ChainScores, lengths: torch.Tensor, from_the_end: bool
 ) -> torch.Tensor:
@@ -116,6 +145,7 @@ def relative_arrivals(
     return _forward_messages(scores, mask)[2]
 
 
+@_of_all_scores
 def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = k | x), (B, T, K)."""
     mask = real_tokens(lengths, scores.emissions.size(1))
@@ -125,6 +155,7 @@ def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     return without_padding(probabilities, mask)
 
 
+@_of_all_scores
 def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
     """p(y_t = i, y_{t+1} = j | x), (B, T - 1, K, K)."""
     mask = real_tokens(lengths, scores.emissions.size(1))
@@ -170,9 +201,8 @@ def k_best_decode(
     mask = real_tokens(lengths, scores.emissions.size(1))
     batch_size, num_tokens, num_tags = emissions.shape
     if num_tokens == 0:
-        return mask.new_zeros(batch_size, k, 0, dtype=torch.long), emissions.new_zeros(
-            batch_size, k
-        )
+        paths = torch.zeros((batch_size, k, 0), dtype=torch.int64, device=mask.device)
+        return paths, _empty_path_scores(emissions.new_zeros(batch_size, k))
     emissions = without_padding(emissions, mask)
     # (B, k, K): the k best prefixes that end in each tag; there is one prefix of a single token
     best = emissions.new_full((batch_size, k, num_tags), -torch.inf)

@@ -5,13 +5,16 @@ from typing import Optional
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores
-from tagger.linear_chain.checks import checked
+from tagger.linear_chain.checks import checked, checked_spans
+from tagger.linear_chain.holes import takes_holes
 from tagger.linear_chain.implementations import implementation_for
 from tagger.linear_chain.log_space import log_ratio, logsumexp
+from tagger.linear_chain.padding import real_tokens
 from tagger.linear_chain.tracing import not_traced
 
 
 @not_traced
+@takes_holes()
 def span_log_probabilities(
     scores: ChainScores,
     spans: torch.Tensor,
@@ -28,7 +31,7 @@ def span_log_probabilities(
         scores: The scores of B sequences of up to T tokens over K tags.
         spans: (N, 3) int64, each span's row, first token and last token.
         allowed: (N, W, K) bool, the set of tags allowed at each token of a span, where W is the length
-            of the longest span; entries beyond a span's length are ignored.
+            of the longest span; entries at masked tokens and beyond a span's length are ignored.
         mask: As for every function of the chain (see `tagger.linear_chain.functions`).
 
     Returns:
@@ -36,10 +39,10 @@ def span_log_probabilities(
         their product.
 
     Raises:
-        ValueError: Also if a span does not lie within the real tokens of its row.
+        ValueError: Also if a span does not begin and end at real tokens of its row.
     """
     scores, lengths = checked(scores, mask)
-    _check_spans(spans, allowed, lengths, scores.emissions)
+    checked_spans(spans, allowed, real_tokens(lengths, scores.emissions.size(1)), scores.emissions)
     # The difference of two sums over long chains would keep few digits of float32.
     exact = ChainScores(*(tensor.double() for tensor in scores))
     implementation = implementation_for(exact)
@@ -65,32 +68,3 @@ def span_log_probabilities(
     joint = logsumexp(messages + backward[rows, lasts], dim=1)
     log_partitions = implementation.log_partition(exact, lengths)[rows]
     return log_ratio(joint, log_partitions)[order.argsort()].to(scores.emissions.dtype)
-
-
-def _check_spans(
-    spans: torch.Tensor, allowed: torch.Tensor, lengths: torch.Tensor, emissions: torch.Tensor
-) -> None:
-    batch_size, _, num_tags = emissions.shape
-    if spans.dim() != 2 or spans.size(1) != 3 or spans.dtype != torch.int64:
-        raise ValueError(
-            f"`spans` must be int64 of shape (N, 3), each a row, a first and a last token; got "
-            f"{spans.dtype} of shape {tuple(spans.shape)}"
-        )
-    if allowed.dim() != 3 or allowed.dtype != torch.bool or allowed.size(2) != num_tags:
-        raise ValueError(
-            f"`allowed` must be bool of shape (N, W, {num_tags}) to fit the emissions' tags; got "
-            f"{allowed.dtype} of shape {tuple(allowed.shape)}"
-        )
-    longest = int((spans[:, 2] - spans[:, 1]).max()) + 1 if len(spans) else 1
-    if len(allowed) != len(spans) or allowed.size(1) < longest:
-        raise ValueError(
-            f"`allowed` must have {len(spans)} rows, one for each span, and at least {longest} tokens, "
-            f"as the longest span has; got shape {tuple(allowed.shape)}"
-        )
-    num_tokens = lengths.tolist()
-    for row, first, last in spans.tolist():
-        if not 0 <= row < batch_size or not 0 <= first <= last < num_tokens[row]:
-            raise ValueError(
-                f"`spans` must lie within the real tokens of one of {batch_size} rows; got "
-                f"row {row}, tokens {first} to {last}"
-            )

@@ -70,10 +70,10 @@ class ChainDecoder(torch.nn.Module):
 
         Args:
             scores: The scores of B sequences over K tags.
-            mask: (B, T) bool, right-padded.
+            mask: (B, T) bool, true at real tokens.
 
         Returns:
-            (B, T) int64, 0 in the padding.
+            (B, T) int64, 0 at masked tokens.
         """
         scores = scores._replace(emissions=self.biased(scores.emissions))
         if self.decoding == "minimum_risk":

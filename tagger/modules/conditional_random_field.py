@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.linear_chain import (
     ChainScores,
-    checked_lengths,
+    compacted,
     k_best_decode,
     log_likelihood,
     log_partition,
@@ -24,9 +24,10 @@ class ConditionalRandomField(torch.nn.Module):
     """A linear-chain CRF, a drop-in for `allennlp.modules.ConditionalRandomField`.
 
     With default arguments the signatures, the parameters' names and the numbers are AllenNLP's, so
-    trained weights move both ways. There are three deviations. A mask with a hole is refused instead of
-    mis-scored; for an unknown tag, which such holes often stand for, give -1. A tag out of range is
-    refused. A path that the constraints forbid scores -inf.
+    trained weights move both ways. There are three deviations. A masked token is absent wherever it
+    stands, so that the probabilities of all paths sum to 1; AllenNLP's likelihood skips the transitions
+    beside a hole in the mask. (A token that is there but whose tag is unknown has tag -1.) A tag out of
+    range is refused. A path that the constraints forbid scores -inf.
 
     Args:
         num_tags: K, the number of tags.
@@ -91,16 +92,17 @@ class ConditionalRandomField(torch.nn.Module):
 
         Args:
             inputs: (B, T, K), emission scores.
-            tags: (B, T) int64, the gold tags, -1 where unknown; or (B, T, K) bool, the set of tags that
-                each token may have.
-            mask: (B, T) bool, right-padded; `None` if every token is real.
+            tags: (B, T) integers, the gold tags, -1 where unknown; or (B, T, K) bool, the set of tags
+                that each token may have.
+            mask: (B, T) bool, true at real tokens; `None` if every token is real.
 
         Returns:
             A scalar, to be maximised.
 
         Raises:
-            ValueError: If shapes do not fit, `mask` has a hole, a tag is out of range, or
-                `constrain_training` forbids a gold path.
+            ValueError: If shapes do not fit, a tag is out of range, or `constrain_training` forbids a
+                gold path.
+            TypeError: If `tags` are neither integers nor bool.
         """
         return self.log_likelihood(inputs, tags, mask).sum()
 
@@ -135,10 +137,10 @@ class ConditionalRandomField(torch.nn.Module):
 
         Args:
             logits: (B, T, K), emission scores.
-            mask: (B, T) bool, right-padded; `None` if every token is real.
+            mask: (B, T) bool, true at real tokens; `None` if every token is real.
 
         Returns:
-            The paths, (B, T) int64, 0 in the padding, and their scores, (B,), -inf where the
+            The paths, (B, T) int64, 0 at masked tokens, and their scores, (B,), -inf where the
             constraints allow no path. Both stay on the device of `logits`.
         """
         return viterbi_decode(self.decoding_scores(logits), self._mask(logits, mask))
@@ -153,15 +155,15 @@ class ConditionalRandomField(torch.nn.Module):
 
         Args:
             logits: (B, T, K), emission scores.
-            mask: (B, T) bool, right-padded; `None` if every token is real.
+            mask: (B, T) bool, true at real tokens; `None` if every token is real.
             top_k: How many paths; `None` for the best one alone.
 
         Returns:
             For each sequence its `(path, score)` or, with `top_k`, a list of at most `top_k` of them,
-            best first. Paths end where the mask ends. If the constraints allow no path, the score is
-            -inf and the path means nothing.
+            best first. A path has a tag for each real token. If the constraints allow no path, the
+            score is -inf and the path means nothing.
         """
-        lengths = checked_lengths(self._mask(logits, mask), logits)
+        logits, lengths = compacted(logits, self._mask(logits, mask))
         paths, path_scores = k_best_decode(self.decoding_scores(logits), lengths, k=top_k or 1)
         k_best = [
             [(path[:length], score) for path, score in zip(row_paths, row_scores)]

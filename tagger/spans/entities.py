@@ -52,7 +52,8 @@ class EntityFinder:
     def __call__(self, tags: torch.Tensor, mask: torch.Tensor) -> Entities:
         """Finds the entities that tags, (B, T), spell where the mask, (B, T), is true.
 
-        Illegal sequences are read by the rules of `tagger.spans.tags_to_spans`.
+        An entity ends where the mask is false, even if real tokens follow. Illegal sequences are read
+        by the rules of `tagger.spans.tags_to_spans`.
         """
         flat = lay_end_to_end(tags.cpu().numpy(), mask.cpu().numpy(), len(self._tags))
         spans = find_spans(self._tables, flat)

@@ -185,7 +185,8 @@ def _weighting(name: str, problem: Problem, rng: random.Random) -> Question:
     weighting = TagWeighting.by_name(name)(tag_weights=weights, **options)
     if problem.dtype == "float64":
         weighting = weighting.double()
-    has_ends = rng.random() < 0.7
+    # Without ends a loss cannot depend on them alone.
+    has_ends = rng.random() < 0.7 or not {"emissions", "transitions"} & {*problem.differentiated}
     labels = random_labels(rng, problem)
     mask = rng.choice([problem.mask_tensor(), problem.mask_tensor().int()])
     if mask.all():

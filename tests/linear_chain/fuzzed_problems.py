@@ -9,9 +9,6 @@ import torch
 from tagger.linear_chain import ChainScores
 
 inf, nan = math.inf, math.nan
-#: Whether masks have holes: a masked token is absent, and its neighbours meet.
-#: To be switched on once the implementations take such masks instead of refusing them.
-HOLES = False
 DTYPES = {
     "float64": torch.float64,
     "float32": torch.float32,
@@ -198,7 +195,7 @@ def _random_score(rng: random.Random) -> Any:
 
 
 def _random_mask(rng: random.Random, num_tokens: int) -> List[bool]:
-    if HOLES and rng.random() < 0.5:
+    if rng.random() < 0.4:
         return [rng.random() < 0.6 for _ in range(num_tokens)]
     length = rng.choice([num_tokens, rng.randint(0, num_tokens)])
     return [t < length for t in range(num_tokens)]

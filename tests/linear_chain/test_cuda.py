@@ -57,7 +57,9 @@ def test_without_triton_the_reference_steps_in_and_says_so_once(monkeypatch, cap
     monkeypatch.delattr("tagger.linear_chain.cuda", raising=False)
     monkeypatch.delitem(implementations.IMPLEMENTATIONS, "cuda", raising=False)
     monkeypatch.setattr(implementations, "_lacks_cuda", False)
-    on_gpu = ChainScores(SimpleNamespace(device=torch.device("cuda")), None, None, None)
+    on_gpu = ChainScores(
+        SimpleNamespace(device=torch.device("cuda"), numel=lambda: 1), None, None, None
+    )
     with caplog.at_level(logging.INFO, "tagger.linear_chain.implementations"):
         for _ in range(2):
             chosen = implementations.implementation_for(on_gpu)

@@ -36,6 +36,15 @@ DIFFERENTIABLE = [
     transition_marginals,
 ]
 
+OF_LABELS = [
+    log_likelihood,
+    step_log_likelihoods,
+    step_log_conditionals,
+    step_log_marginals,
+]
+#: The labels of two sequences of four tokens and three tags, all unknown.
+ALL_TAGS = torch.ones(2, 4, 3, dtype=torch.bool)
+
 
 @pytest.fixture(params=sorted(IMPLEMENTATIONS), autouse=True)
 def _implementation(request):
@@ -392,11 +401,94 @@ def test_impossible_path_has_log_likelihood_minus_infinity_and_no_gradient():
         assert gradient[0].eq(0).all()
 
 
-@pytest.mark.parametrize("function", DIFFERENTIABLE, ids=lambda f: f.__name__)
-def test_nan_in_a_real_token_is_not_hidden(function):
-    scores = random_chains(1, 4, 3)
-    scores.emissions[0, 1, 2] = torch.nan
-    assert function(scores).isnan().any()
+@pytest.mark.parametrize("role", ChainScores._fields)
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_nan_and_infinity_are_not_hidden(value, role):
+    scores, tags = random_chains(2, 4, 3), torch.zeros(2, 4, dtype=torch.int64)
+    if role == "emissions":
+        scores.emissions[0, 1, 2] = value
+    else:
+        getattr(scores, role)[..., 1] = value
+    for function in (log_partition, tag_marginals, transition_marginals, step_log_normalizers):
+        assert function(scores)[0].isnan().any(), function.__name__
+    for function in OF_LABELS:
+        assert function(scores, tags)[0].isnan().any(), function.__name__
+        assert function(scores, ALL_TAGS)[0].isnan().any(), function.__name__
+    for function in (forward_scores, backward_scores):
+        is_missed = role == ("end" if function is forward_scores else "start")
+        assert function(scores).isfinite().all() == is_missed
+    assert viterbi_decode(scores)[1][0].isnan()
+    assert k_best_decode(scores, k=2)[1][0].isnan().all()
+    if role == "emissions":
+        # The other row is as ever.
+        clean = ChainScores(scores.emissions[1:], *scores[1:])
+        for function in DIFFERENTIABLE:
+            close(function(scores)[1:], function(clean))
+        close(viterbi_decode(scores)[1][1:], viterbi_decode(clean)[1])
+
+
+def test_infinity_in_the_padding_is_no_score():
+    scores = random_chains(2, 4, 3)
+    scores.emissions[1, 2] = torch.inf
+    assert viterbi_decode(scores, mask_of([4, 2]))[1].isfinite().all()
+    assert transition_marginals(scores, mask_of([4, 2])).isfinite().all()
+
+
+@pytest.mark.parametrize("size", [(0, 3, 2), (2, 0, 2), (2, 3, 2)])
+@pytest.mark.parametrize("role", ChainScores._fields)
+def test_batches_without_a_token_have_gradients_of_zero(size, role):
+    scores = random_chains(*size)
+    getattr(scores, role).requires_grad_()
+    mask, tags = torch.zeros(size[:2], dtype=torch.bool), torch.zeros(size[:2], dtype=torch.int64)
+    results = [function(scores, mask) for function in DIFFERENTIABLE]
+    results += [function(scores, tags, mask) for function in (*OF_LABELS, sequence_score)]
+    results.append(log_likelihood(scores, tags - 1, mask))
+    for result in results:
+        if result.shape == scores.emissions.shape:
+            result = torch.where(mask.unsqueeze(2), result, 0)
+        (gradient,) = torch.autograd.grad(result.sum(), getattr(scores, role))
+        assert gradient.eq(0).all()
+
+
+def test_there_is_one_path_through_no_token():
+    scores = random_chains(2, 0, 3)
+    paths, path_scores = k_best_decode(scores, k=3)
+    assert paths.shape == (2, 3, 0)
+    assert path_scores.tolist() == [[0, -torch.inf, -torch.inf]] * 2
+
+
+def test_results_of_minus_infinity_have_no_gradient():
+    tags = torch.tensor([[0, 1, 0, 1]])
+    of_tags = [*OF_LABELS, step_scores, sequence_score]
+    for function in [*DIFFERENTIABLE, *of_tags]:
+        scores = random_chains(1, 4, 3, requires_grad=True)
+        scores.emissions.data[0, 2, 0] = -torch.inf
+        result = function(scores, tags) if function in of_tags else function(scores)
+        impossible = (result == -torch.inf).to(result)
+        gradients = torch.autograd.grad(result, scores, impossible, allow_unused=True)
+        assert all(gradient is None or gradient.eq(0).all() for gradient in gradients)
+
+
+def test_a_tags_own_emission_is_no_part_of_its_backward_score():
+    scores = random_chains(2, 3, 2)
+    scores = scores._replace(end=torch.tensor([0.0, 900.0]).double())
+    expected = backward_scores(scores, mask_of([3, 2]))
+    scores.emissions[0, 2] = scores.emissions[1, 1] = -torch.inf
+    actual = backward_scores(scores, mask_of([3, 2]))
+    close(actual[0, 2], expected[0, 2])
+    close(actual[1, 1], expected[1, 1])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("size", [1e8, 1e15, 1e17, 1e25])
+@pytest.mark.parametrize("role", ["emissions", "transitions", "end"])
+def test_marginals_of_huge_scores_sum_to_one(role, size, dtype):
+    for sign in (1, -1):
+        scores = random_chains(2, 4, 3, dtype=dtype)
+        scores = scores._replace(**{role: getattr(scores, role) + sign * size})
+        for marginals, dims in ((tag_marginals(scores), 2), (transition_marginals(scores), (2, 3))):
+            sums = marginals.sum(dims)
+            torch.testing.assert_close(sums, torch.ones_like(sums), rtol=1e-5, atol=0)
 
 
 @pytest.mark.parametrize(
@@ -535,7 +627,6 @@ def test_scores_that_do_not_fit_are_refused(changes, error, message):
 @pytest.mark.parametrize(
     ("mask", "message"),
     [
-        (torch.tensor([[1, 1, 0, 0], [1, 0, 1, 0]]).bool(), "row 1 has a real token after"),
         (torch.ones(2, 3).bool(), r"`mask` must be \(2, 4\)"),
         (torch.tensor([4, 5]), "lengths outside 0 to 4"),
     ],
@@ -549,7 +640,7 @@ def test_masks_that_do_not_fit_are_refused(mask, message):
     ("tags", "message"),
     [
         (torch.zeros(2, 3).long(), r"have shape \(2, 4\)"),
-        (torch.ones(2, 4, 3), r"be bool of shape \(2, 4, 3\); got torch.float32 of shape"),
+        (torch.ones(2, 4).bool(), r"be bool of shape \(2, 4, 3\); got torch.bool of shape"),
         (torch.tensor([[0, 1, 2, 3], [0, 0, 0, 0]]), "row 0 has 3 at token 3"),
         (torch.tensor([[0, 1, 2, 0], [-2, 0, 0, 0]]), "row 1 has -2 at token 0"),
         (torch.ones(2, 4, 3).bool() & torch.eye(4, 3).bool(), "row 0 allows token 3 none"),
@@ -559,6 +650,22 @@ def test_tags_that_do_not_fit_are_refused(tags, message):
     for function, name in ((log_likelihood, "gold_tags"), (sequence_score, "tags")):
         with pytest.raises(ValueError, match=f"^`{name}` must .*{message}"):
             function(random_chains(2, 4, 3), tags)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.int8, torch.uint8])
+def test_tags_may_have_any_integer_type(dtype):
+    scores, tags = random_chains(2, 4, 3), random_tags(2, 4, 3)
+    for function in (*OF_LABELS, sequence_score, step_scores):
+        close(function(scores, tags.to(dtype)), function(scores, tags))
+
+
+def test_tags_of_other_types_are_refused():
+    for function, name in ((log_likelihood, "gold_tags"), (sequence_score, "tags")):
+        for tags in (torch.zeros(2, 4), torch.ones(2, 4, 3)):
+            with pytest.raises(
+                TypeError, match=f"`{name}` must hold integers, or be bool .*float32"
+            ):
+                function(random_chains(2, 4, 3), tags)
 
 
 def test_a_path_with_unknown_tags_has_no_score():

@@ -107,13 +107,82 @@ def test_marginals_are_the_gradient_of_log_partition():
     torch.testing.assert_close(emissions.grad, crf.marginals(emissions, mask))
 
 
-def test_mask_with_a_hole_is_refused():
+@pytest.mark.parametrize("constraints", [None, BIO])
+def test_viterbi_tags_with_a_hole_in_the_mask_equal_allennlps(constraints):
+    ours, theirs = twins(constraints=constraints)
+    emissions, _, mask = batch()
+    mask[0, 2] = mask[2, 0] = False
+    actual, expected = (crf.viterbi_tags(emissions, mask) for crf in (ours, theirs))
+    assert [path for path, _ in actual] == [path for path, _ in expected]
+    assert list(map(len, (path for path, _ in actual))) == [5, 1, 3]
+    assert [score for _, score in actual] == pytest.approx([score for _, score in expected])
+
+
+def test_probabilities_of_all_paths_sum_to_one_whatever_the_mask():
+    crf = ConditionalRandomField(3).double()
+    emissions = random_chains(1, 4, 3).emissions
+    mask = torch.tensor([[False, True, False, True]])
+    total = sum(
+        crf(emissions, torch.tensor([[9, first, -7, last]]), mask).exp().item()
+        for first in range(3)
+        for last in range(3)
+    )
+    assert total == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", [None, *sorted(TagWeighting.list_available())])
+def test_a_masked_token_is_absent_from_training(name):
+    weighting = name and TagWeighting.by_name(name)(tag_weights=[0.5, 2.0, 3.0, 1.5, 0.7])
+    crf = ConditionalRandomField(5, weighting=weighting)
     emissions, tags, mask = batch()
-    mask[0, 2] = False
-    crf = ConditionalRandomField(5)
-    for call in (lambda: crf(emissions, tags, mask), lambda: crf.viterbi_tags(emissions, mask)):
-        with pytest.raises(ValueError, match="row 0 has a real token after a masked one"):
-            call()
+    mask[0, 2] = mask[2, 0] = False
+    emissions = emissions.masked_fill(~mask.unsqueeze(2), torch.nan).requires_grad_()
+    values = crf.log_likelihood(emissions, tags.masked_fill(~mask, 99), mask)
+    for row in range(3):
+        is_real = mask[row]
+        alone = crf.log_likelihood(emissions[row : row + 1, is_real], tags[row : row + 1, is_real])
+        torch.testing.assert_close(values[row], alone[0])
+    values.sum().backward()
+    assert emissions.grad[~mask].eq(0).all()
+    assert emissions.grad.isfinite().all()
+
+
+def test_without_a_token_there_is_one_path():
+    crf, emissions = ConditionalRandomField(5), torch.zeros(2, 0, 5)
+    assert crf.viterbi_tags(emissions, top_k=3) == [[([], 0.0)]] * 2
+    assert crf.viterbi_tags(emissions) == [([], 0.0)] * 2
+    assert crf.viterbi_tags(torch.zeros(0, 4, 5)) == []
+
+
+@pytest.mark.parametrize("name", [None, *sorted(TagWeighting.list_available())])
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.int8, torch.uint8])
+def test_tags_may_have_any_integer_type(name, dtype):
+    weighting = name and TagWeighting.by_name(name)(tag_weights=[0.5, 2.0, 3.0, 1.5, 0.7])
+    crf = ConditionalRandomField(5, weighting=weighting)
+    emissions, tags, mask = batch()
+    assert torch.equal(crf(emissions, tags.to(dtype), mask), crf(emissions, tags, mask))
+
+
+@pytest.mark.parametrize("name", [None, *sorted(TagWeighting.list_available())])
+def test_float_tags_are_refused(name):
+    weighting = name and TagWeighting.by_name(name)(tag_weights=[0.5, 2.0, 3.0, 1.5, 0.7])
+    crf = ConditionalRandomField(5, weighting=weighting)
+    emissions, tags, mask = batch()
+    with pytest.raises(TypeError, match=r"`gold_tags` must hold integers, .* with `.long\(\)`"):
+        crf(emissions, tags.float(), mask)
+
+
+@pytest.mark.parametrize("name", [None, *sorted(TagWeighting.list_available())])
+@pytest.mark.parametrize("size", [(0, 4), (2, 0), (2, 3)])
+def test_batches_without_a_token_have_gradients_of_zero(name, size):
+    weighting = name and TagWeighting.by_name(name)(tag_weights=[0.5, 2.0, 3.0, 1.5, 0.7])
+    crf = ConditionalRandomField(5, weighting=weighting)
+    emissions = torch.zeros(*size, 5, requires_grad=True)
+    mask = torch.zeros(size, dtype=torch.bool)
+    crf(emissions, torch.zeros(size, dtype=torch.int64), mask).backward()
+    assert emissions.grad.eq(0).all()
+    for parameter in (crf.transitions, crf.start_transitions, crf.end_transitions):
+        assert parameter.grad is None or parameter.grad.eq(0).all()
 
 
 def test_weighting_is_saved_with_the_crf():

@@ -3,6 +3,7 @@
 The answers are differentiable. Nothing is shared with the code under test.
 """
 
+import functools
 from typing import List, Optional, Sequence, Tuple
 
 import torch
@@ -30,10 +31,7 @@ class AllPaths:
         self.num_tokens, self.num_tags = self.emissions.shape
         self.transition_count = max(self.num_tokens - 1, 0)
         # (P, N), in lexical order
-        index = torch.arange(self.num_tags**self.num_tokens)
-        places = [self.num_tags ** (self.num_tokens - 1 - t) for t in range(self.num_tokens)]
-        columns = [index // place % self.num_tags for place in places]
-        self.tags = torch.stack(columns, 1) if columns else index.new_zeros(1, 0)
+        self.tags = _sequences(self.num_tokens, self.num_tags)
         #: The scores of all prefixes of each length, in lexical order, without end scores.
         self.prefix_scores = [self.emissions.new_zeros(1)]
         for t in range(self.num_tokens):
@@ -144,6 +142,15 @@ class AllPaths:
         if rows:
             return torch.stack(rows)
         return self.emissions.new_zeros(0)
+
+
+@functools.lru_cache(maxsize=256)
+def _sequences(num_tokens: int, num_tags: int) -> torch.Tensor:
+    """All sequences of tags in lexical order, (P, N) int64; not to be written to."""
+    index = torch.arange(num_tags**num_tokens)
+    places = [num_tags ** (num_tokens - 1 - t) for t in range(num_tokens)]
+    columns = [index // place % num_tags for place in places]
+    return torch.stack(columns, 1) if columns else index.new_zeros(1, 0)
 
 
 def log_sum(scores: torch.Tensor, dim: int = -1) -> torch.Tensor:

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.linear_chain import ChainScores, tag_marginals
+from tagger.linear_chain.checks import check_is_right_padded
 from tagger.metrics import CalibrationError
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads.tagging_head import TaggingHead
@@ -92,7 +93,12 @@ class ChainHead(TaggingHead):
             `predicted_tags`, (B, T) int64. If tags spell spans, but not in IOB1, also
             `entity_probabilities`, (B, T), the exact probability of each entity at its first token and
             -1 elsewhere. With `predicts_marginals` also `marginals`, (B, T, K).
+
+        Raises:
+            ValueError: If `mask` has a hole: what reads entities and sentences from the output needs
+                neighbours side by side. Losses, marginals and `decode` without thresholds take holes.
         """
+        check_is_right_padded(mask)
         tags = self.best_tags(emissions, mask)
         predictions = {"predicted_tags": tags}
         if self._find_entities is not None:

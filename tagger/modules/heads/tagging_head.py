@@ -16,7 +16,8 @@ class TaggingHead(torch.nn.Module, Registrable):
     A head also measures its predictions and makes them readable. This class is written for one tag per
     token; such a head implements `sequence_loss` and `decode`.
 
-    Letters: `B` batch, `T` tokens, `K` tags. A mask is (B, T) bool, right-padded.
+    Letters: `B` batch, `T` tokens, `K` tags. A mask is (B, T) bool, right-padded unless a method says
+    otherwise.
     """
 
     default_implementation = "crf"

@@ -3,6 +3,7 @@
 import torch
 
 from tagger.linear_chain import ChainScores, step_log_conditionals
+from tagger.linear_chain.log_space import total_of
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 
 
@@ -26,4 +27,4 @@ class ChainWeighting(TagWeighting):
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         steps = step_log_conditionals(scores, gold_tags, mask)
-        return (self.token_weights(gold_tags, mask) * steps).sum(1)
+        return total_of(self.token_weights(gold_tags, mask) * steps)

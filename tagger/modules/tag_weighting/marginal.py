@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from tagger.linear_chain import ChainScores, step_log_marginals
+from tagger.linear_chain.log_space import total_of
 from tagger.modules.focal_factor import check_gamma, focal_log_probabilities
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 
@@ -46,4 +47,4 @@ class MarginalWeighting(TagWeighting):
     ) -> torch.Tensor:
         # (B, T)
         steps = focal_log_probabilities(step_log_marginals(scores, gold_tags, mask), self.gamma)
-        return (self.token_weights(gold_tags, mask) * steps).sum(1)
+        return total_of(self.token_weights(gold_tags, mask) * steps)

@@ -4,6 +4,7 @@ import torch
 from allennlp.common import Registrable
 
 from tagger.linear_chain import ChainScores
+from tagger.linear_chain.checks import tags_as_int64
 from tagger.modules.class_weights import ClassWeights
 
 
@@ -25,23 +26,25 @@ class TagWeighting(ClassWeights, Registrable):
 
         Args:
             scores: Of B sequences over K tags.
-            gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each
+            gold_tags: (B, T) integers, -1 where unknown; or (B, T, K) bool, the set of tags that each
                 token may have.
-            mask: (B, T) bool, right-padded.
+            mask: (B, T) bool, true at real tokens.
 
         Returns:
-            (B,), differentiable with respect to the scores.
+            (B,), differentiable with respect to the scores; -inf without a gradient where the gold tags
+            are impossible.
 
         Raises:
             RuntimeError: If `weight_rule` has not been given counts.
+            TypeError: If `gold_tags` are neither integers nor bool.
         """
         self.check_weights()
-        return self.objective(scores, gold_tags, mask)
+        return self.objective(scores, tags_as_int64(gold_tags), mask)
 
     def objective(
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """`weighted_log_likelihood`, once the weights are known."""
+        """`weighted_log_likelihood`, once the weights are known; tags of a path are int64."""
         raise NotImplementedError
 
     def decoding_scores(self, scores: ChainScores) -> ChainScores:

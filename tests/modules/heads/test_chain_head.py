@@ -200,6 +200,25 @@ def test_what_lies_in_the_padding_changes_nothing(build, emissions):
             torch.testing.assert_close(actual[name], values)
 
 
+def test_losses_marginals_and_best_tags_take_masks_with_holes_but_predictions_do_not(
+    build, emissions
+):
+    head = build()
+    mask = torch.tensor([[False, True, False, True], *[[True] * 4] * 3])
+    gold_tags = torch.ones(4, 4, dtype=torch.int64)
+    alone = emissions[:1, mask[0]]
+    all_real = torch.ones(1, 2, dtype=torch.bool)
+    close = torch.testing.assert_close
+    close(
+        head.sequence_loss(emissions, gold_tags, mask)[0],
+        head.sequence_loss(alone, gold_tags[:1, :2], all_real)[0],
+    )
+    close(head.marginals(emissions, mask)[0, mask[0]], head.marginals(alone, all_real)[0])
+    close(head.decode(emissions, mask)[0, mask[0]], head.decode(alone, all_real)[0])
+    with pytest.raises(ValueError, match="row 0 has a real token after a masked one; take masked"):
+        head.predict(emissions, mask)
+
+
 def test_marginals_are_put_out_on_request(build, emissions):
     head = build()
     head.prepare_metrics(

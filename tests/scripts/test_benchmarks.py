@@ -1,0 +1,39 @@
+"""The benchmarks run, at the smallest size. What they time is not tested: no machine is quiet enough."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+COLUMNS = "Anna NNP I-NP I-PER\nwent VBD I-VP O\n\nKeller NNP I-NP I-PER\nleft VBD I-VP O\n"
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    for name in ("eng.train", "eng.testa", "eng.testb"):
+        (tmp_path / name).write_text(COLUMNS)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "shown"),
+    [
+        (
+            "benchmark_crf",
+            "--sizes 2x4x3 --repeats 1 --tables crf weightings --no-memory",
+            "AllenNLP",
+        ),
+        ("benchmark_lstm", "--sizes 2x3x4x5 --threads 1 --repeats 1", "packed/ours"),
+        ("benchmark_metrics", "--num-tokens 200", "seqeval"),
+        ("benchmark_prediction", "--data {corpus} --sentences 2 --runs 1", "AllenNLP"),
+        ("benchmark_training", "--data {corpus} --sentences 2 --epochs 1", "AllenNLP"),
+    ],
+)
+def test_a_benchmark_runs(script, options, shown, corpus, warm_python):
+    arguments = options.format(corpus=corpus).split()
+    printed = subprocess.check_output(
+        [sys.executable, ROOT / f"scripts/{script}.py", *arguments], text=True, cwd=corpus
+    )
+    assert shown in printed

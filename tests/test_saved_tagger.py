@@ -1,0 +1,174 @@
+"""A trained tagger in Python."""
+
+import pytest
+from allennlp.commands.train import train_model
+from allennlp.common.checks import ConfigurationError
+from allennlp.predictors import Predictor
+
+import tagger
+from tests.models.test_multi_label_tagger import LEXICON, params_of, write_corpus
+
+TEXT = "Ada  Lovelace met Mr. Babbage in London."
+TEXTS = [TEXT, "Grace Mwangi works for <Acme & Sons> in Oslo.", "Maria left."]
+
+
+@pytest.fixture(scope="module")
+def model(trained):
+    return tagger.load(trained / "model.tar.gz")
+
+
+@pytest.fixture(scope="module")
+def predictor(trained):
+    return Predictor.from_path(trained / "model.tar.gz")
+
+
+@pytest.fixture(scope="module")
+def several_labels(tmp_path_factory):
+    """A tagger of tokens that may have several labels."""
+    folder = tmp_path_factory.mktemp("several_labels")
+    for name in ("train.txt", "dev.txt"):
+        write_corpus(folder / name, LEXICON)
+    train_model(params_of(folder, num_epochs=2), str(folder / "run"))
+    return tagger.load(folder / "run")
+
+
+def entities_of(prediction):
+    return [
+        (
+            entity["label"],
+            entity["text"],
+            entity["start"],
+            entity["end"],
+            *entity["tokens"],
+            entity["probability"],
+        )
+        for entity in prediction["entities"]
+    ]
+
+
+def test_it_finds_what_the_predictor_finds(model, predictor):
+    predictions = predictor.predict_batch_json([{"sentence": text} for text in TEXTS])
+    results = model.tag(TEXTS)
+    assert [result.entities for result in results] == list(map(entities_of, predictions))
+    assert any(result.entities for result in results)
+    for result, prediction in zip(results, predictions):
+        assert (result.text, result.tokens, result.tags) == (
+            prediction["text"],
+            prediction["tokens"],
+            prediction["tags"],
+        )
+    entity = results[0].entities[0]
+    assert TEXT[entity.start : entity.end] == entity.text
+
+
+def test_texts_tokens_and_streams_are_tagged_alike(model):
+    one = model.tag(TEXT)
+    assert model.tag([TEXT, one.tokens])[0] == one
+    assert model.tag(tokens=one.tokens) == model.tag([TEXT, one.tokens])[1]
+    assert model.tag(tokens=["New York"]).tokens == ["New York"]
+    assert list(model.stream((text for text in TEXTS * 3), window=4)) == model.tag(TEXTS * 3)
+    assert model.tag([]) == []
+
+
+def test_a_stream_is_read_window_by_window(model):
+    read = []
+    stream = model.stream((read.append(text) or text for text in TEXTS), window=2)
+    assert read == []
+    next(stream)
+    assert read == TEXTS[:2]
+
+
+def test_inputs_without_a_token_have_no_tags(model):
+    results = model.tag(["", TEXT, " \n", []])
+    assert [len(result.tokens) for result in results] == [0, 8, 0, 0]
+    assert [result.text for result in results] == ["", TEXT, " \n", ""]
+    assert results[1] == model.tag(TEXT)
+
+
+def test_probabilities_of_tokens_come_on_request(model):
+    assert model.tag(TEXT).probabilities == []
+    result = model.tag(TEXT, probabilities=True)
+    assert [max(each, key=each.get) for each in result.probabilities] == result.tags
+    assert all(sum(each.values()) == pytest.approx(1) for each in result.probabilities)
+    assert model.tag(TEXT).probabilities == []
+
+
+def test_biases_and_thresholds_change_a_copy_with_the_same_weights(model):
+    before = model.tag(TEXTS)
+    labels = {entity.label for result in before for entity in result.entities}
+    without = model.with_bias({"PER": -100.0}).with_bias(LOC=-100.0)
+    rest = {entity.label for result in without.tag(TEXTS) for entity in result.entities}
+    assert {"PER", "LOC"} <= labels
+    assert not {"PER", "LOC"} & rest
+    sure = model.with_thresholds(PER=1.0, LOC=1.0)
+    rest = {entity.label for result in sure.tag(TEXTS) for entity in result.entities}
+    assert not {"PER", "LOC"} & rest
+    assert model.tag(TEXTS) == before
+    assert "{'PER': -100.0, 'LOC': -100.0}" in repr(without)
+    assert "bias" not in repr(model)
+    weights, shared = model._model.parameters(), without._model.parameters()
+    assert all(mine is theirs for mine, theirs in zip(weights, shared))
+
+
+def test_an_early_bias_and_later_thresholds_add_up(model):
+    both = model.with_bias(PER=0.5).with_thresholds(LOC=0.25)
+    decoder = both._model.head.decoder
+    assert (decoder.decode_bias, decoder.entity_thresholds) == ({"PER": 0.5}, {"LOC": 0.25})
+
+
+def test_tokens_may_have_several_labels(several_labels):
+    result = several_labels.tag("poet sees")
+    assert result.entities == result.tags == []
+    assert len(result.labels) == 2
+    all_labels = several_labels.with_thresholds(dict.fromkeys(several_labels.labels, 0.0))
+    assert sorted(all_labels.tag("poet").labels[0]) == several_labels.labels
+    assert several_labels.tag("poet sees") == result
+    with pytest.raises(ConfigurationError, match="use `with_thresholds`"):
+        several_labels.with_bias(PER=1)
+    with pytest.raises(ConfigurationError, match="no label 'PRE'"):
+        several_labels.with_thresholds(PRE=0.5)
+    with pytest.raises(ConfigurationError, match="from 0 to 1; got 2"):
+        several_labels.with_thresholds({several_labels.labels[0]: 2})
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda model: model.tag(3), TypeError, "must be a text, or several; got 3"),
+        (lambda model: model.tag(), TypeError, "either `inputs`"),
+        (lambda model: model.tag("a", tokens=["a"]), TypeError, "either `inputs`"),
+        (lambda model: model.tag([["", "a"]]), TypeError, r"non-empty tokens; got \['', 'a'\]"),
+        (lambda model: model.tag([None]), TypeError, "non-empty tokens; got None"),
+        (lambda model: model.with_bias(PRE=1), ConfigurationError, "did you mean `PER`"),
+        (lambda model: model.with_thresholds(PER=3), ConfigurationError, "from 0 to 1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(call, error, message, model):
+    with pytest.raises(error, match=message):
+        call(model)
+
+
+def test_only_archives_of_sequence_taggers_are_loaded(trained, tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match="no.tar.gz"):
+        tagger.load(tmp_path / "no.tar.gz")
+    monkeypatch.setattr("tagger.saved_tagger.SequenceTagger", int)
+    with pytest.raises(ConfigurationError, match="expected a `sequence_tagger`.* got a `Sequence"):
+        tagger.load(trained / "model.tar.gz")
+
+
+def test_notebooks_show_the_text_as_it_is_with_its_entities_marked(model, several_labels):
+    result = model.tag("<Maria & Co> left  Oslo")
+    entity = tagger.Entity("PER", "Maria", 1, 6, 1, 1, 0.875)
+    shown = result._replace(entities=[entity])._repr_html_()
+    assert ">&lt;<mark" in shown
+    assert "</mark> &amp; Co&gt; left  Oslo<" in shown
+    assert ">Maria <small" in shown
+    assert ">PER 0.88<" in shown
+    labels = several_labels.tag("poet sees")._replace(labels=[["A", "B<"], []])._repr_html_()
+    assert ">A, B&lt;</small></mark> sees</div>" in labels
+    assert model._repr_html_().startswith("<code>&lt;SavedTagger ")
+
+
+def test_it_says_what_it_is(model):
+    assert model.labels == ["EVENT", "LOC", "ORG", "PER"]
+    assert "model.tar.gz: EVENT, LOC, ORG, PER; " in repr(model)
