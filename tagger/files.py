@@ -22,7 +22,8 @@ def write_atomically(path: Path, overwrite: bool = False) -> Iterator[Path]:
         The path of the new, empty file.
 
     Raises:
-        FileExistsError: If `path` exists, or comes to exist meanwhile, unless `overwrite` is true.
+        FileExistsError: If `path` exists, or comes to exist meanwhile, unless `overwrite` is true; if it
+            is a folder, a device or a pipe.
 
     Example:
         >>> import tempfile
@@ -33,6 +34,8 @@ def write_atomically(path: Path, overwrite: bool = False) -> Iterator[Path]:
         ('1 2 3', ['numbers.txt'])
     """
     path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise FileExistsError(f"{path} is no regular file")
     new = create_beside(path, "unfinished")
     try:
         yield new

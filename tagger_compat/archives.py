@@ -197,6 +197,12 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
         def from_file(cls, params_file: str, params_overrides: Any = "") -> Any:
             if are_trusted():
                 return params_class.from_file(params_file, params_overrides)
+            if not os.path.isfile(params_file):
+                refuse(
+                    f"{os.path.dirname(params_file)} is not the folder of a run: it has no "
+                    f"`{os.path.basename(params_file)}`",
+                    "name a `model.tar.gz`, or the folder that training has made",
+                )
             config = json_config(params_file)
             if isinstance(params_overrides, dict):
                 params_overrides = json.dumps(params_overrides)

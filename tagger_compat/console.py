@@ -7,22 +7,31 @@ ends an error with its traceback. With this mend
   folder still holds everything. `ALLENNLP_LOG_LEVEL` or `ALLENNLP_DEBUG`, if set, decide as before;
 - progress bars name the epoch, vanish when they are done, and are drawn on terminals only;
 - `show_last` keeps a table until all else is said;
-- an error that the user can mend is one line, the last, with exit status 1;
+- an error that the user can mend is one line, the last, with exit status 1; so is an interrupt, with
+  the status that shells give it;
 - `evaluate --predictions-output-file` writes one prediction a line for this package's models.
 """
 
+import errno
 import functools
 import json
 import logging
 import os
+import re
+import signal
 import sys
 from contextlib import contextmanager
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Type
 
 logger = logging.getLogger(__name__)
 
 #: Packages whose information the console shows.
 _SHOWN = ("tagger", "tagger_compat")
+#: Warnings of what users have asked for, or need not know, begin so.
+_NOISE = (
+    "You provided a validation dataset but patience was set to None",
+    "Encountered the loss key in the model's return dictionary which couldn't be split",
+)
 #: Whether a command of `allennlp` is running, and what it shows last.
 _is_command = False
 _last_texts: List[str] = []
@@ -49,6 +58,8 @@ def _is_quiet() -> bool:
 
 
 def _is_worth_reading(record: logging.LogRecord) -> bool:
+    if str(record.msg).startswith(_NOISE):
+        return False
     is_ours = record.name.partition(".")[0] in _SHOWN
     return record.levelno >= logging.WARNING or (
         is_ours and not getattr(record, "is_shown_last", False)
@@ -136,6 +147,15 @@ def _with_epochs_named(trainer_module: Any) -> Iterator[None]:
 
     trainer_class._train_epoch = naming(trainer_class._train_epoch, "training")
     trainer_class._validation_loss = naming(trainer_class._validation_loss, "validation")
+
+
+@contextmanager
+def _with_quiet_models(_: Any) -> Iterator[None]:
+    """Mends `allennlp.models.model`: it warns of a loss that has no part for each instance."""
+    yield
+    logging.getLogger("allennlp.models.model").addFilter(
+        lambda record: not str(record.msg).startswith(_NOISE)
+    )
 
 
 @contextmanager
@@ -235,6 +255,12 @@ def _with_last_words(commands: Any) -> Iterator[None]:
         status = 0
         try:
             main(prog)
+        except (KeyboardInterrupt, _sigterm_received()) as error:
+            is_sigint = isinstance(error, KeyboardInterrupt)
+            status = 128 + (signal.SIGINT if is_sigint else signal.SIGTERM)
+            hint = "; to go on, repeat the command with --recover" if _trains() else ""
+            sys.stdout.flush()
+            print(f"{prog}: interrupted{hint}", file=sys.stderr)
         except Exception as error:
             line = _one_line(error)
             if line is None or not _is_quiet():
@@ -255,27 +281,47 @@ def _with_last_words(commands: Any) -> Iterator[None]:
     commands.main = run
 
 
+def _sigterm_received() -> Type[BaseException]:
+    from allennlp.common.util import SigTermReceived
+
+    return SigTermReceived
+
+
+def _trains() -> bool:
+    return sys.argv[1:2] == ["train"]
+
+
 def _one_line(error: Exception) -> Optional[str]:
     """What a user can mend, in one line; nothing for an error of a program."""
     from allennlp.common.checks import ConfigurationError
 
     lines = str(error).splitlines() or [repr(error)]
-    if isinstance(error, (ConfigurationError, OSError)) or _is_raised_by_us(error):
-        return " ".join(" ".join(lines).split())
+    origin = _origin(error)
+    is_ours = isinstance(error, ValueError) and origin.partition(".")[0] == "tagger"
+    if isinstance(error, (ConfigurationError, OSError)) or is_ours:
+        hint = ""
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            hint = "; make room on the disk, and repeat the command"
+        return " ".join(" ".join(lines).split()) + hint
+    # Of a value in a config.
+    if isinstance(error, TypeError) and origin == "allennlp.common.from_params":
+        return f"the config has a value of another type: {lines[0]}"
     # Of Jsonnet; where it was follows.
     for kind in ("RUNTIME ERROR: ", "STATIC ERROR: "):
         if isinstance(error, RuntimeError) and lines[0].startswith(kind):
-            return f"the config cannot be read: {lines[0][len(kind) :]}"
+            reason = lines[0][len(kind) :]
+            # Only what is no file has no name.
+            what = "`--overrides`" if re.match(r"\d+:", reason) else "the config"
+            return f"{what} cannot be read: {reason}"
     return None
 
 
-def _is_raised_by_us(error: Exception) -> bool:
-    """Whether it is what this package says of data that do not fit."""
+def _origin(error: Exception) -> str:
+    """The name of the module that has raised an error."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    name = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
-    return isinstance(error, ValueError) and name.partition(".")[0] == "tagger"
+    return "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
 
 
 _MENDS = {
@@ -284,6 +330,7 @@ _MENDS = {
     "allennlp.common.logging": _with_quiet_training,
     "allennlp.common.tqdm": _with_epochs_in_bars,
     "allennlp.evaluation.serializers.serializers": _with_a_line_each_prediction,
+    "allennlp.models.model": _with_quiet_models,
     "allennlp.training.callbacks.console_logger": _with_a_line_each_epoch,
     "allennlp.training.gradient_descent_trainer": _with_epochs_named,
 }

@@ -13,13 +13,13 @@ from functools import partial, wraps
 from types import ModuleType
 from typing import Any, Callable, ContextManager, FrozenSet, Iterator, NamedTuple, Tuple
 
-from tagger_compat import archives, console, libraries, recovery
+from tagger_compat import archives, console, libraries, mistakes, recovery
 
 logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def _with_unknown_keys_refused(module: ModuleType) -> Iterator[None]:
+def _with_checked_keys(module: ModuleType) -> Iterator[None]:
     yield
     trainer = module.GradientDescentTrainer
     construct = trainer.from_partial_objects.__func__
@@ -41,6 +41,11 @@ def _with_unknown_keys_refused(module: ModuleType) -> Iterator[None]:
             raise ConfigurationError(
                 f"`trainer` has no key `{name}`" + did_you_mean(name, list(known))
             )
+        num_epochs = kwargs.get("num_epochs", 1)
+        if num_epochs < 1:
+            from allennlp.common.checks import ConfigurationError
+
+            raise ConfigurationError(f"`num_epochs` must be at least 1; got {num_epochs}")
         return construct(cls, **kwargs)
 
     trainer.from_partial_objects = classmethod(construct_checked)
@@ -204,11 +209,12 @@ MENDS = (
         libraries.with_loadable_pickles,
     ),
     Mend(
-        "unknown keys of the trainer",
-        "no library's fault: `gradient_descent` takes any key, and ignores those that it does not know",
+        "keys of the trainer",
+        "no library's fault: `gradient_descent` takes any key, ignores those that it does not know, and "
+        "with no epoch at all fails when it makes the archive",
         ("allennlp.training.gradient_descent_trainer",),
         lambda: True,
-        _with_unknown_keys_refused,
+        _with_checked_keys,
     ),
     Mend(
         "archives",
@@ -232,6 +238,14 @@ MENDS = (
         console.MODULES,
         lambda: True,
         console.mended,
+    ),
+    Mend(
+        "mistakes",
+        "no library's fault: AllenNLP answers some mistakes of its users with a traceback or half a "
+        "message, writes over its inputs, and removes any folder",
+        mistakes.MODULES,
+        lambda: True,
+        mistakes.mended,
     ),
     Mend(
         "plugin",

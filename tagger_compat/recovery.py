@@ -7,7 +7,10 @@ checkpoint; and trains a finished run anew, over its `metrics.json`. With this m
 - a checkpoint holds the random states, and training goes on with them;
 - files appear whole or not at all;
 - `best.th` is written again from a checkpoint that was the best;
-- a run with a whole `metrics.json` is finished, and stays as it is.
+- a run that was killed after its last epoch, be it for lack of patience, trains no more, and its
+  `metrics.json` has the metrics of that epoch;
+- a run with a whole `metrics.json` is finished, and stays as it is; an archive that is older, such as
+  that of an interrupt, is made again.
 
 Under `distributed` only the primary's random states are saved. Where a run goes on in the middle of an
 epoch, that epoch's `training_loss` counts the batches from there on.
@@ -117,6 +120,7 @@ def _with_exact_recovery(trainer_module: Any) -> Iterator[None]:
     trainer_class = trainer_module.GradientDescentTrainer
     get_state = trainer_class.get_checkpoint_state
     restore = trainer_class._maybe_restore_checkpoint
+    try_train = trainer_class._try_train
     train_epoch = trainer_class._train_epoch
     batch_outputs = trainer_class.batch_outputs
 
@@ -159,6 +163,20 @@ def _with_exact_recovery(trainer_module: Any) -> Iterator[None]:
             self._best_model_filename = os.path.join(self._serialization_dir, "best.th")
             _save_average(self, self._best_model_filename)
 
+    @functools.wraps(try_train)
+    def train_the_rest(self: Any) -> Tuple[Dict[str, Any], int]:
+        num_epochs = self._num_epochs
+        if self._metric_tracker.should_stop_early():
+            # The checkpoint is of the epoch that ran out of patience, which the original forgets.
+            self._num_epochs = self._start_after_epochs_completed
+        try:
+            metrics, epoch = try_train(self)
+        finally:
+            self._num_epochs = num_epochs
+        if "epoch" not in metrics and self._epochs_completed > 0:
+            metrics = {**_saved_metrics(self._serialization_dir, epoch), **metrics}
+        return metrics, epoch
+
     @functools.wraps(train_epoch)
     def train_epoch_with_randomness(self: Any, epoch: int) -> Dict[str, float]:
         saved = getattr(self, "_saved_random_states", None)
@@ -183,9 +201,20 @@ def _with_exact_recovery(trainer_module: Any) -> Iterator[None]:
 
     trainer_class.get_checkpoint_state = get_state_with_randomness
     trainer_class._maybe_restore_checkpoint = restore_with_randomness
+    trainer_class._try_train = train_the_rest
     trainer_class._train_epoch = train_epoch_with_randomness
     trainer_class.batch_outputs = batch_outputs_with_randomness
     trainer_class._save_model_state = save_model_state
+
+
+def _saved_metrics(folder: str, epoch: int) -> Dict[str, Any]:
+    """What an epoch has written; nothing if it was killed before, or its file is gone."""
+    try:
+        with open(os.path.join(folder, f"metrics_epoch_{epoch}.json"), encoding="utf-8") as file:
+            metrics: Dict[str, Any] = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return metrics
 
 
 def _use_saved_states(trainer: Any) -> None:
@@ -227,14 +256,26 @@ def _with_finished_runs_kept(train: Any) -> Iterator[None]:
         # It raises an error for another config.
         create_serialization_dir(params, folder, recover=True, force=False)
         logger.info("%s is finished: there is nothing to recover", folder)
+        _remove_unfinished(folder)
         archive = os.path.join(folder, "model.tar.gz")
-        if not os.path.exists(archive):
+        if _is_missing_or_old(archive):
             archive_model(folder, include_in_archive=params.get("include_in_archive"))
         if kwargs.get("return_model") is False:
             return None
         return load_archive(archive).model
 
     train.train_model = train_unless_finished
+
+
+def _is_missing_or_old(archive: str) -> bool:
+    """Whether a finished run has no archive, or that of an interrupt before its end."""
+    if not os.path.exists(archive):
+        return True
+    folder = os.path.dirname(archive)
+    # Without the best weights there is none to make.
+    return os.path.exists(os.path.join(folder, "best.th")) and (
+        os.stat(archive).st_mtime_ns < os.stat(os.path.join(folder, "metrics.json")).st_mtime_ns
+    )
 
 
 @contextmanager

@@ -33,6 +33,13 @@ def test_an_error_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_pipe_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileExistsError), write_atomically(tmp_path / "pipe", overwrite=True):
+        pass
+    assert [path.name for path in tmp_path.iterdir() if path.is_fifo()] == ["pipe"]
+
+
 def test_a_file_that_appears_meanwhile_is_kept(tmp_path):
     def write_together(path):
         with write_atomically(path) as new:

@@ -4,7 +4,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.callbacks import TrainerCallback
 from allennlp.training.metrics import Metric
 
-from tagger.renamed import register_renamed, renamed_keys
+from tagger.renamed import register_renamed
 
 
 class Drink(Registrable):
@@ -34,16 +34,6 @@ register_renamed(Drink, old="mocha", new="strong_coffee")
 class Guest(FromParams):
     def __init__(self, drink: Lazy[Drink], name: str = "") -> None:
         self.drink = drink.construct(milk=True)
-
-
-@renamed_keys(colour="color", size="length")
-class Cup(FromParams):
-    def __init__(self, color: str, length: int = 1) -> None:
-        self.color, self.length = color, length
-
-
-class Mug(Cup):
-    pass
 
 
 def test_an_old_registered_name_builds_the_component_and_names_the_new_one():
@@ -95,23 +85,3 @@ def test_renaming_to_a_name_that_is_not_registered_is_refused():
         register_renamed(Drink, old="h2o", new="water")
     with pytest.raises(ConfigurationError, match="Cannot register tea"):
         register_renamed(Drink, old="tea", new="strong_coffee")
-
-
-@pytest.mark.parametrize("kind", [Cup, Mug])
-def test_an_old_key_is_read_as_the_new_one(kind):
-    with pytest.warns(FutureWarning) as warnings:
-        cup = kind.from_params(Params({"colour": "red", "size": 4}))
-    assert (type(cup), cup.color, cup.length) == (kind, "red", 4)
-    assert [str(warning.message) for warning in warnings] == [
-        f"the key `colour` of {kind.__name__} has a new name; write `color`",
-        f"the key `size` of {kind.__name__} has a new name; write `length`",
-    ]
-
-
-def test_a_new_key_does_not_warn():
-    assert Cup.from_params(Params({"color": "red"})).color == "red"
-
-
-def test_both_names_of_a_key_are_refused():
-    with pytest.raises(ConfigurationError, match="`colour` is the old name of `color`"):
-        Cup.from_params(Params({"colour": "red", "color": "blue"}))

@@ -222,7 +222,18 @@ assert Tqdm.tqdm([]).disable
 """,
         "AssertionError",
     ),
-    "unknown keys of the trainer": (
+    "mistakes": (
+        """
+from allennlp.common import Params
+from allennlp.training.metric_tracker import MetricTracker
+try:
+    MetricTracker("+f1").add_metrics({"loss": 1.0})
+except Exception as error:
+    assert "(loss)" in str(error), error
+""",
+        "AssertionError",
+    ),
+    "keys of the trainer": (
         """
 from allennlp.training import GradientDescentTrainer
 try:

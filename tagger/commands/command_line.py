@@ -10,13 +10,14 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Type, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
+from allennlp.common.util import SigTermReceived
 from allennlp.models import Archive, Model, load_archive
 from allennlp.predictors import Predictor
 
 from tagger.did_you_mean import did_you_mean
 
-#: The shell's exit status of a command that SIGINT ended.
-INTERRUPTED = 130
+#: The shell's exit status of a command that SIGINT ended, and of one that SIGTERM ended.
+INTERRUPTED, TERMINATED = 130, 143
 
 
 @contextmanager
@@ -32,13 +33,17 @@ def errors_in_one_line(command: str) -> Iterator[None]:
         yield
     except (ConfigurationError, OSError, ValueError) as error:
         raise SystemExit(f"{command}: {' '.join(str(error).split())}") from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SigTermReceived) as error:
         print(f"{command}: interrupted", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
+        is_sigint = isinstance(error, KeyboardInterrupt)
+        raise SystemExit(INTERRUPTED if is_sigint else TERMINATED) from None
 
 
 def check_output(
-    output: Path, inputs: Sequence[Union[str, Path]], overwrite: Optional[bool] = None
+    output: Path,
+    inputs: Sequence[Union[str, Path]],
+    overwrite: Optional[bool] = None,
+    option: str = "--output",
 ) -> None:
     """Refuses an output that cannot be written, before any work is done.
 
@@ -46,15 +51,18 @@ def check_output(
         output: The file to write.
         inputs: Files that the command reads, which it must not overwrite.
         overwrite: Whether the output may exist; `None` if the command has no option `--force`.
+        option: The option that names the output, for the message.
 
     Raises:
-        ConfigurationError: If the output is an input, a folder, in a folder that does not exist or that
-            does not let us write, or exists and must not be overwritten.
+        ConfigurationError: If the output is an input, a folder or a device, in a folder that does not
+            exist or that does not let us write, or exists and must not be overwritten.
     """
     folder = output.resolve().parent
     force = "" if overwrite is None else ", or add --force"
     if output.is_dir():
         problem = "is a folder; name a file"
+    elif output.exists() and not output.is_file():
+        problem = "is a device or a pipe; name a file"
     elif not folder.is_dir():
         problem = f"cannot be written, because the folder {folder} does not exist; make it first"
     elif not os.access(folder, os.W_OK):
@@ -65,7 +73,7 @@ def check_output(
         problem = f"already exists; give another name{force}"
     else:
         return
-    raise ConfigurationError(f"`--output` {output} {problem}")
+    raise ConfigurationError(f"`{option}` {output} {problem}")
 
 
 def _is_same_file(output: Path, other: Union[str, Path]) -> bool:
@@ -86,7 +94,7 @@ def load_model(archive_file: Union[str, Path], **options: Any) -> Archive:
     cached_path(archive_file)
     try:
         return load_archive(archive_file, **options)
-    except ConfigurationError:
+    except (ConfigurationError, SigTermReceived):
         raise
     except Exception as error:  # A damaged archive can fail in any library that reads a part of it.
         raise ConfigurationError(
@@ -116,26 +124,39 @@ def parse_object(option: str, text: str) -> Dict[str, Any]:
     return parsed
 
 
-def make_predictor(archive: Archive, arguments: Mapping[str, Any]) -> Predictor:
-    """Makes the default predictor of an archive's model.
+def make_predictor(
+    archive: Archive,
+    arguments: Mapping[str, Any],
+    name: Optional[str] = None,
+    reader: str = "validation",
+) -> Predictor:
+    """Makes a predictor of an archive's model.
 
     Args:
         archive: The archive.
         arguments: The predictor's arguments by name.
+        name: The predictor's registered name; None for the default of the model.
+        reader: Which of the archive's dataset readers it uses: `"train"` or `"validation"`.
 
     Raises:
         ConfigurationError: If the predictor has no such argument, or it refuses a value.
     """
-    _check_arguments(_predictor_class(archive), arguments)
+    _check_arguments(_predictor_class(archive, name), arguments)
     try:
-        return Predictor.from_archive(archive, extra_args=dict(arguments))
+        return Predictor.from_archive(
+            archive,
+            name,  # type: ignore[arg-type]  # AllenNLP's default is None
+            reader,
+            extra_args=dict(arguments),
+        )
     except TypeError as error:
         raise ConfigurationError(f"`--predictor-args`: {error}") from error
 
 
-def _predictor_class(archive: Archive) -> Type[Predictor]:
-    model_class, _ = Model.resolve_class_name(archive.config["model"]["type"])
-    name = cast(Type[Model], model_class).default_predictor
+def _predictor_class(archive: Archive, name: Optional[str]) -> Type[Predictor]:
+    if name is None:
+        model_class, _ = Model.resolve_class_name(archive.config["model"]["type"])
+        name = cast(Type[Model], model_class).default_predictor
     return cast(Type[Predictor], Predictor.by_name(name)) if name else Predictor
 
 

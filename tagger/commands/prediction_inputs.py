@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path, open_compressed
-from allennlp.common.util import JsonDict
+from allennlp.common.util import JsonDict, SigTermReceived
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
@@ -69,10 +69,14 @@ class LineInputs:
                 # Surrogates make this fail as the bytes that they stand for would.
                 text = line.text.encode(errors="surrogateescape").decode()
                 inputs[line] = self._predictor.load_line(text)
+            except SigTermReceived:
+                raise
             except Exception as error:
                 outputs[line] = self._error_object(line, error)
         try:
             predictions = self._predict(inputs)
+        except SigTermReceived:
+            raise
         except Exception:
             # Leave out the lines at fault. If none is, the error comes again.
             for line, reason in self._find_errors(inputs).items():
@@ -96,6 +100,8 @@ class LineInputs:
         for line, each in inputs.items():
             try:
                 self._predictor._json_to_instance(each)
+            except SigTermReceived:
+                raise
             except Exception as error:
                 errors[line] = error
         return errors

@@ -5,7 +5,12 @@ from os import PathLike
 from typing import Iterable, Iterator, Tuple, Union
 
 _MARK = "\ufeff"
-_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+#: What to do with files that begin like this.
+_REMEDIES = {
+    codecs.BOM_UTF16_LE: "it looks like UTF-16: convert it with `iconv -f utf-16 -t utf-8`",
+    codecs.BOM_UTF16_BE: "it looks like UTF-16: convert it with `iconv -f utf-16 -t utf-8`",
+    b"\x1f\x8b": "it is compressed: unpack it with `gunzip`",
+}
 
 
 def decoded_lines(lines: Iterable[bytes], name: Union[str, PathLike]) -> Iterator[Tuple[int, str]]:
@@ -30,12 +35,10 @@ def decoded_lines(lines: Iterable[bytes], name: Union[str, PathLike]) -> Iterato
         try:
             yield number, line.decode("utf-8").removeprefix(_MARK)
         except UnicodeDecodeError as error:
-            is_utf_16 = number == 1 and line.startswith(_UTF_16_MARKS)
-            remedy = (
-                "it looks like UTF-16: convert it with `iconv -f utf-16 -t utf-8`"
-                if is_utf_16
-                else "convert the file, if it is Latin-1 with `iconv -f latin1 -t utf-8`"
-            )
+            remedies = [text for start, text in _REMEDIES.items() if line.startswith(start)]
+            remedy = "convert the file, if it is Latin-1 with `iconv -f latin1 -t utf-8`"
+            if number == 1 and remedies:
+                remedy = remedies[0]
             raise ValueError(
                 f"{name}:{number}: expected UTF-8, got byte 0x{line[error.start]:02x} in {line[:80]!r}; "
                 f"{remedy}"

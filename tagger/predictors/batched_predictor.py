@@ -38,6 +38,9 @@ class BatchedPredictor(Predictor):
         batch_tokens: The largest number of tokens in a batch, padding included.
         plain: Whether every input line is text, even if it looks like JSON.
 
+    Attributes:
+        throughput: Measures the speed and logs it.
+
     Raises:
         ConfigurationError: If `batch_tokens` is not positive.
     """
@@ -62,11 +65,11 @@ class BatchedPredictor(Predictor):
             raise ConfigurationError(f"`batch_tokens` must be at least 1; got {batch_tokens}")
         self._batch_tokens = batch_tokens
         self._plain = plain
-        self._throughput = Throughput()
+        self.throughput = Throughput()
         # The model and its libraries stay loaded, so Python need not search them for garbage.
         gc.freeze()
         # The command `predict` gives no sign when it is done.
-        weakref.finalize(self, self._throughput.log)
+        weakref.finalize(self, self.throughput.log)
 
     def load_line(self, line: str) -> JsonDict:
         """Reads an input line: a JSON object or plain text.
@@ -115,7 +118,7 @@ class BatchedPredictor(Predictor):
         Returns:
             One prediction per instance, in their order.
         """
-        self._throughput.start()
+        self.throughput.start()
         num_tokens = np.array([len(instance["tokens"]) for instance in instances])
         parts = [part.tolist() for part in batches_within(num_tokens, self._batch_tokens)]
         calls = [
@@ -128,7 +131,7 @@ class BatchedPredictor(Predictor):
         for part, of_part in zip(parts, predicted):
             for index, prediction in zip(part, of_part):
                 predictions[index] = prediction
-        self._throughput.add(len(instances), int(num_tokens.sum()))
+        self.throughput.add(len(instances), int(num_tokens.sum()))
         return predictions
 
     def _predict_part(self, instances: List[Instance]) -> List[JsonDict]:

@@ -12,10 +12,13 @@ class Throughput:
 
     Args:
         interval: Seconds between two log lines.
+        least: How many seconds the work must have taken at least to be logged; a speed over less says
+            little.
     """
 
-    def __init__(self, interval: float = 30.0) -> None:
+    def __init__(self, interval: float = 30.0, least: float = 1.0) -> None:
         self._interval = interval
+        self.least = least
         self._num_sentences = 0
         self._num_tokens = 0
         self._started: Optional[float] = None
@@ -40,9 +43,15 @@ class Throughput:
         if self._ended - self._logged >= self._interval:
             self.log()
 
+    def stop(self) -> None:
+        """Forgets all predictions, so that nothing is logged at the end."""
+        self._started, self._num_sentences, self._num_tokens = None, 0, 0
+
     def log(self) -> None:
-        """Logs counts and rates, if at least two sentences were predicted."""
+        """Logs counts and rates, if they say something."""
         if self._started is None or self._num_sentences < 2:
+            return
+        if self._ended - self._started < self.least:
             return
         self._logged = self._ended
         seconds = max(self._ended - self._started, 1e-9)

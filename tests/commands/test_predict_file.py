@@ -1,4 +1,5 @@
 import errno
+import gc
 import json
 import os
 import sys
@@ -8,6 +9,7 @@ import pytest
 import torch
 from allennlp.commands import main
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 from allennlp.predictors import Predictor
 
 from tagger.commands.predict_file import predict_file
@@ -355,3 +357,30 @@ def test_what_cannot_be_predicted_is_refused_in_one_line(run, arguments, message
     with pytest.raises(SystemExit, match=f"^predict-file: .*{message}") as error:
         run(*arguments)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("method", ["load_line", "predict_batch_json", "_json_to_instance"])
+def test_a_termination_is_no_error_of_a_line(method, predictor, texts, tmp_path, monkeypatch):
+    def terminated(*args):
+        raise SigTermReceived
+
+    monkeypatch.setattr(predictor, method, terminated)
+    if method == "_json_to_instance":
+
+        def fails(inputs):
+            raise ValueError
+
+        monkeypatch.setattr(predictor, "predict_batch_json", fails)
+    with pytest.raises(SigTermReceived):
+        predict_file(predictor, texts, tmp_path / "out.jsonl", on_error="skip")
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_the_speed_is_said_once(trained, texts, tmp_path, caplog, capsys):
+    arguments = [str(trained / "model.tar.gz"), texts, "-o", str(tmp_path / "out.jsonl")]
+    with caplog.at_level("INFO"), pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(sys, "argv", ["allennlp", "predict-file", *arguments])
+        main("allennlp")
+        gc.collect()
+    assert "made 30 in" in capsys.readouterr().out
+    assert not any("sentences/s" in message for message in caplog.messages)

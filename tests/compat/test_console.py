@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+from types import SimpleNamespace
 
 import pytest
 from allennlp.common import Params
@@ -41,7 +42,7 @@ def command(monkeypatch, capsys):
         (["no/such.tar.gz", "x"], "allennlp: file no/such.tar.gz not found"),
         (["{archive}", "no/such.txt"], "allennlp: no/such.txt: expected a file"),
         (["{archive}", "{folder}/bad.txt"], "allennlp: {folder}/bad.txt:2: "),
-        (["{archive}", "{toy}", "-o", "{{"], "allennlp: the config cannot be read: "),
+        (["{archive}", "{toy}", "-o", "{{"], "allennlp: `--overrides` cannot be read: "),
         (
             ["{archive}", "{toy}", "-o", '{{"model.head.decoding": "x"}}'],
             "allennlp: `decoding` must",
@@ -166,3 +167,37 @@ def test_unknown_keys_of_the_trainer_are_refused(trained):
     params = Params({"type": "gradient_descent", "num_epoch": 3})
     with pytest.raises(ConfigurationError, match="no key `num_epoch`; did you mean `num_epochs`"):
         Trainer.from_params(params, model=None, data_loader=None, serialization_dir="")
+
+
+def test_what_users_have_asked_for_is_no_warning(archive, monkeypatch, capsys, caplog, tmp_path):
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    handler = logging.StreamHandler(sys.stderr)
+    console._quieten([handler])
+    logger = logging.getLogger("allennlp.training.gradient_descent_trainer")
+    logger.addHandler(handler)
+    try:
+        params = Params({"type": "gradient_descent", "num_epochs": 1})
+        loader = SimpleNamespace(set_target_device=lambda device: None)
+        Trainer.from_params(
+            params,
+            model=archive.model,
+            data_loader=loader,
+            validation_data_loader=loader,
+            serialization_dir=str(tmp_path),
+        )
+    finally:
+        logger.removeHandler(handler)
+    assert "patience was set to None" in caplog.text
+    assert "patience" not in capsys.readouterr().err
+
+
+def test_a_loss_without_a_part_for_each_instance_is_no_warning(archive, caplog):
+    reader = archive.validation_dataset_reader
+    instances = list(reader.read(ROOT / "data/toy/test.txt"))[:2]
+    for instance in instances:
+        reader.apply_token_indexers(instance)
+    warned = type(archive.model)._warn_for_unseparable_batches
+    warned.discard("loss")
+    assert len(archive.model.forward_on_instances(instances)) == 2
+    assert "loss key" not in caplog.text
+    assert "loss" in warned

@@ -1,13 +1,15 @@
 """A run that is broken off and recovered ends as the unbroken one."""
 
 import json
+import os
 import random
+import shutil
 import tarfile
 
 import numpy
 import pytest
 import torch
-from allennlp.commands.train import train_model
+from allennlp.commands.train import TrainModel, train_model
 from allennlp.common import Params
 from allennlp.models.archival import archive_model
 from allennlp.training import Checkpointer, GradientDescentTrainer
@@ -85,6 +87,8 @@ def unbroken(tmp_path_factory):
         # Between the two files of a checkpoint, and before its older ones are removed.
         (Checkpointer, "_training_state_path", 9),
         (Checkpointer, "_remove_checkpoint", 1),
+        # After the last epoch.
+        (TrainModel, "finish", 0),
     ],
     ids=str,
 )
@@ -109,11 +113,51 @@ def test_a_finished_run_stays_as_it_is(tmp_path, at_root):
     train(tmp_path / "run", **{"trainer.num_epochs": 1})
     metrics = (tmp_path / "run/metrics.json").read_bytes()
     (tmp_path / "run/model.tar.gz").unlink()
+    # What a kill in the middle of it would leave.
+    (tmp_path / "run/model.tar.gz.7.unfinished").write_bytes(b"half")
     model = train(tmp_path / "run", recover=True, **{"trainer.num_epochs": 1})
     assert (tmp_path / "run/metrics.json").read_bytes() == metrics
     assert (tmp_path / "run/model.tar.gz").exists()
+    assert not list((tmp_path / "run").glob("*.unfinished"))
     weights = torch.load(tmp_path / "run/best.th")
     assert all(torch.equal(tensor, weights[name]) for name, tensor in model.state_dict().items())
+
+
+def test_a_run_that_ran_out_of_patience_trains_no_more(tmp_path, monkeypatch, at_root):
+    # It learns nothing, so that no epoch after the first is better.
+    overrides = {"trainer.patience": 2, "trainer.optimizer.lr": 0}
+    train(tmp_path / "unbroken", **overrides)
+    with monkeypatch.context() as broken:
+        break_at(broken, TrainModel, "finish", 0)
+        with pytest.raises(BrokenOffError):
+            train(tmp_path / "run", **overrides)
+    train(tmp_path / "run", recover=True, **overrides)
+    assert results(tmp_path / "run") == results(tmp_path / "unbroken")
+    assert results(tmp_path / "run")[0]["epoch"] == 2
+
+
+def test_the_archive_of_an_interrupt_is_made_again_when_the_run_is_finished(trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    archive, metrics = tmp_path / "run/model.tar.gz", tmp_path / "run/metrics.json"
+    archive.write_text("of an interrupt")
+    written = metrics.stat().st_mtime_ns
+    os.utime(archive, ns=(written - 1, written - 1))
+    params = Params.from_file(tmp_path / "run/config.json")
+    train_model(params.duplicate(), str(tmp_path / "run"), recover=True)
+    assert tarfile.is_tarfile(archive)
+    made = archive.stat().st_mtime_ns
+    train_model(params, str(tmp_path / "run"), recover=True)
+    assert archive.stat().st_mtime_ns == made
+
+
+def test_without_its_best_weights_a_finished_run_keeps_its_archive(trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    archive = tmp_path / "run/model.tar.gz"
+    os.utime(archive, ns=(0, 0))
+    (tmp_path / "run/best.th").unlink()
+    params = Params.from_file(tmp_path / "run/config.json")
+    assert train_model(params, str(tmp_path / "run"), recover=True) is not None
+    assert archive.stat().st_mtime_ns == 0
 
 
 def test_random_states_come_back():

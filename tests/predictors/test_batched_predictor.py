@@ -110,17 +110,25 @@ def test_the_command_writes_predictions_in_the_order_of_the_file(
     assert [json.loads(line)["text"] for line in output.read_text().splitlines()] == texts
 
 
+def test_a_speed_that_says_little_is_not_logged(archive, instances, caplog):
+    caplog.set_level(logging.INFO)
+    Predictor.from_archive(archive).predict_batch_instance(instances[:2])
+    gc.collect()
+    assert "sentences/s" not in caplog.text
+
+
 def test_speed_is_logged_now_and_then_and_in_the_end(archive, instances, caplog):
     caplog.set_level(logging.INFO)
     predictor = Predictor.from_archive(archive)
     predictor.predict_batch_instance(instances)
+    predictor.throughput.least = 0.0
     assert "sentences/s" not in caplog.text
     del predictor
     gc.collect()
     num_tokens = sum(len(instance["tokens"]) for instance in instances)
     assert f"predicted {len(instances)} sentences, {num_tokens} tokens in" in caplog.text
 
-    throughput = Throughput(interval=0)
+    throughput = Throughput(interval=0, least=0)
     throughput.start()
     caplog.clear()
     throughput.add(3, 20)

@@ -224,7 +224,12 @@ class ColumnDatasetReader(DatasetReader):
 
 def _find(file_path: Union[str, PathLike]) -> str:
     try:
-        return cached_path(file_path)
+        found = cached_path(file_path)
+        if Path(found).is_dir():
+            raise IsADirectoryError(
+                f"{file_path}: expected a file, got a folder; name a file in it"
+            )
+        return found
     except FileNotFoundError:
         command = _PREPARED_BY.get(Path(file_path).parent.name)
         remedy = f"`{command}` puts it there" if command else "correct the path"

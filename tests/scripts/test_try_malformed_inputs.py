@@ -1,0 +1,60 @@
+"""What the commands say of malformed inputs is what the page says that they do."""
+
+import pytest
+
+from scripts.try_malformed_inputs import CASES, MARKS, PAGE, prepare, table_row, try_case
+
+#: The command and the title of cases that end before much is computed.
+CHEAP = [
+    ("train", "config that is a folder"),
+    ("train", "typo in a setting"),
+    ("train", "unknown key of the model"),
+    ("train", "number given as text"),
+    ("train", "`num_epochs` below 1"),
+    ("train", "override that is no JSON"),
+    ("train", "`--force` on a folder that is no run"),
+    ("train", "`--recover` with another config"),
+    ("train", "training file that is a folder"),
+    ("train", "compressed file"),
+    ("train", "vectors of another dimension"),
+    ("train", "vectors that are empty"),
+    ("train", "vectors that are no numbers"),
+    ("evaluate", "archive that is an empty folder"),
+    ("evaluate", "output that is the data"),
+    ("evaluate", "predictions over the archive"),
+    ("predict", "JSON that is no object"),
+    ("predict", "bad line of a file"),
+    ("predict", "input in Latin-1"),
+    ("predict", "Latin-1 on standard input"),
+    ("predict", "unknown `--predictor-args`"),
+    ("predict", "`--predictor-args` that are no JSON"),
+    ("predict", "output that is the input"),
+    ("predict", "`--batch-size` below 1"),
+    ("predict-file", "bad lines, skipped"),
+    ("predict-file", "output that is a pipe"),
+    ("tune-decoding", "target of an unknown label"),
+]
+BY_NAME = {(case.command.split()[0], case.title): case for case in CASES}
+
+
+@pytest.fixture(scope="module")
+def prepared(trained, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prepared")
+    prepare(folder, trained / "model.tar.gz")
+    return folder
+
+
+@pytest.mark.parametrize("name", CHEAP, ids=" ".join)
+def test_a_mistake_ends_as_the_page_says(name, prepared, tmp_path, monkeypatch):
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    case = BY_NAME[name]
+    outcome, problems = try_case(case, prepared, tmp_path / "case")
+    assert problems == [], outcome
+    assert table_row(case, outcome, tmp_path / "case") in PAGE.read_text().splitlines()
+
+
+def test_the_page_has_a_row_for_each_case():
+    assert len(BY_NAME) == len(CASES) >= 40
+    table = PAGE.read_text().split(MARKS[0])[1].split(MARKS[1])[0].splitlines()[1:]
+    titles = [(row.split(" | ")[1].strip("`").split()[0], row[2:].split(" | ")[0]) for row in table]
+    assert titles == list(BY_NAME)
