@@ -38,7 +38,6 @@ KNOWN: Dict[str, str] = {
     "viterbi_tags, *: number or length of paths (T = 0)": "the empty path is given k times",
     "weighting *: IndexError: tensors used as indices must be*": "tags in another type than int64",
     "weighting softmax_margin, *: RuntimeError: Expected tensor*": "tags in another type than int64",
-    "*, cpu: *: computed in float32*": "the reference takes over, in the scores' type",
 }
 
 

@@ -228,7 +228,9 @@ def test_padding_changes_nothing_for_labels(function, kind, garbage):
         emissions=dirty_emissions, transitions=scores.transitions.clone().requires_grad_()
     )
     values = function(dirty, dirty_labels, mask)
-    assert torch.equal(values, function(scores, labels, mask))
+    # With derivatives, another kernel may sum the steps.
+    clean = scores._replace(emissions=scores.emissions.clone().requires_grad_())
+    assert torch.equal(values, function(clean, labels, mask))
     values.sum().backward()
     assert dirty.transitions.grad.isfinite().all()
     assert dirty_emissions.grad[1, 2:].eq(0).all()

@@ -25,5 +25,5 @@ class ChainWeighting(TagWeighting):
     def objective(
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        steps = step_log_conditionals(scores, gold_tags, mask)
-        return (self.token_weights(gold_tags, mask) * steps).sum(1)
+        weights = self.token_weights(gold_tags, mask)
+        return step_log_conditionals(scores, gold_tags, mask, weights)

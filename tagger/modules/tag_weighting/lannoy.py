@@ -32,8 +32,8 @@ class LannoyWeighting(TagWeighting):
     def objective(
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        steps = step_log_likelihoods(scores, gold_tags, mask)
-        return (self.token_weights(gold_tags, mask) * steps).sum(1)
+        weights = self.token_weights(gold_tags, mask)
+        return step_log_likelihoods(scores, gold_tags, mask, weights)
 
     def _set_weights(self, weights: Sequence[float]) -> None:
         super()._set_weights(weights)

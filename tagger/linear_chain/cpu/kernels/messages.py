@@ -134,7 +134,7 @@ def solve_row(chain: Chain, emissions: np.ndarray, row: Row) -> Tuple[int, bool]
     reached = forward_row(chain, emissions, row)
     if reached >= 0:
         return reached, False
-    return _forward_row_in_log_space(chain, emissions, row), True
+    return forward_row_in_log_space(chain, emissions, row), True
 
 
 @kernel
@@ -222,14 +222,17 @@ def _stop(row: Row, t: int, num_tokens: int) -> int:
 
 
 @kernel
-def _forward_row_in_log_space(chain: Chain, emissions: np.ndarray, row: Row) -> int:
+def forward_row_in_log_space(chain: Chain, emissions: np.ndarray, row: Row) -> int:
     """As `forward_row`, for any scores, in log space."""
     num_tokens, num_tags = emissions.shape
+    terms = np.empty(num_tags)
     for t in range(num_tokens):
         for k in range(num_tags):
             row.arriving[t, k] = chain.start[k]
             if t > 0:
-                row.arriving[t, k] = log_sum(row.messages[t - 1] + chain.transitions[:, k])
+                for i in range(num_tags):
+                    terms[i] = row.messages[t - 1, i] + chain.transitions[i, k]
+                row.arriving[t, k] = log_sum(terms)
             row.messages[t, k] = row.arriving[t, k] + emissions[t, k]
         log_total = log_sum(row.messages[t])
         if log_total == -np.inf:

@@ -9,7 +9,12 @@ import numpy as np
 
 from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.adjoints import differentiate_row
-from tagger.linear_chain.cpu.kernels.batch import Batch, SharedGradients, new_shared_gradients
+from tagger.linear_chain.cpu.kernels.batch import (
+    Batch,
+    SharedGradients,
+    new_shared_gradients,
+    weigh_steps,
+)
 from tagger.linear_chain.cpu.kernels.messages import Chain, Row, chain_of, new_row, solve_row
 
 
@@ -38,7 +43,11 @@ def forward_rows(
         n = batch.lengths[b]
         if n > 0:
             solve_row(chain, batch.emissions[b, :n], row)
-            _write_values(chain, batch, b, gold_tags, row, is_total, values[b])
+            steps = _steps_of(chain, batch, b, gold_tags, row)
+            if is_total:
+                values[b, 0] = steps.sum()
+            else:
+                values[b, :n] = steps
 
 
 @kernel
@@ -52,15 +61,15 @@ def gradient_rows(
     values: np.ndarray,
     by_emissions: np.ndarray,
 ) -> np.ndarray:
-    """As `forward_rows`, and differentiates the sum of `weights` times `values`.
+    """As `forward_rows`, and differentiates the sum of each token's value times its weight.
 
     Args:
         first: The first row.
         last: The row after the last.
         batch: A `Batch`.
         gold_tags: As for `forward_rows`.
-        weights: Shaped as `values`.
-        is_total: As for `forward_rows`.
+        weights: (B, T), or (B, 1) where a row's tokens weigh the same.
+        is_total: Whether to write the weighted sum for each row instead of one value for each token.
         values: As for `forward_rows`.
         by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
 
@@ -80,8 +89,10 @@ def gradient_rows(
         if n == 0:
             continue
         reached, in_log_space = solve_row(chain, batch.emissions[b, :n], row)
-        _write_values(chain, batch, b, gold_tags, row, is_total, values[b])
-        _weigh(values[b], weights[b], n, is_total, sign, upstream)
+        steps = _steps_of(chain, batch, b, gold_tags, row)
+        weigh_steps(steps, weights[b], is_total, values[b], upstream)
+        for t in range(n):
+            upstream[t] *= sign
         if reached > 0:
             differentiate_row(
                 chain, reached, in_log_space, upstream, row, pairs, shared.transitions
@@ -102,45 +113,24 @@ def gradient_rows(
 
 
 @kernel
-def _write_values(
-    chain: Chain,
-    batch: Batch,
-    b: int,
-    gold_tags: Optional[np.ndarray],
-    row: Row,
-    is_total: bool,
-    values: np.ndarray,
-) -> None:
-    """Writes one row's log normalisers, or by how much the scores of its gold path exceed them."""
-    last = batch.lengths[b] - 1
-    total = 0.0
-    for t in range(last + 1):
-        value = row.log_normalizers[t]
-        if gold_tags is not None and value > -np.inf:
+def _steps_of(
+    chain: Chain, batch: Batch, b: int, gold_tags: Optional[np.ndarray], row: Row
+) -> np.ndarray:
+    """One row's log normalisers, or by how much the scores of its gold path exceed them, (n,).
+
+    They take the place of the log normalisers.
+    """
+    n = batch.lengths[b]
+    steps = row.log_normalizers[:n]
+    if gold_tags is None:
+        return steps
+    for t in range(n):
+        if steps[t] > -np.inf:
             k = gold_tags[b, t]
             arrival = chain.transitions[gold_tags[b, t - 1], k] if t else chain.start[k]
-            ending = chain.end[k] if t == last else 0.0
-            value = batch.emissions[b, t, k] + arrival + ending - value
-        total += value
-        if not is_total:
-            values[t] = value
-    if is_total:
-        values[0] = total
-
-
-@kernel
-def _weigh(
-    values: np.ndarray,
-    weights: np.ndarray,
-    num_tokens: int,
-    is_total: bool,
-    sign: float,
-    upstream: np.ndarray,
-) -> None:
-    """Writes the weight of each token's log normaliser, 0 where the value is -inf."""
-    for t in range(num_tokens):
-        place = 0 if is_total else t
-        upstream[t] = 0.0 if values[place] == -np.inf else sign * weights[place]
+            ending = chain.end[k] if t == n - 1 else 0.0
+            steps[t] = batch.emissions[b, t, k] + arrival + ending - steps[t]
+    return steps
 
 
 @kernel
