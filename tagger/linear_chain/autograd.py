@@ -70,8 +70,10 @@ class BackendFunctions:
     ) -> torch.Tensor:
         """As `reference.step_log_likelihoods`."""
         if gold_tags.dim() == 3:
-            allowed = self.step_log_normalizers(restricted(scores, gold_tags), lengths)
-            return log_ratio(allowed, self.step_log_normalizers(scores, lengths))
+            exact = _in_float64_on_cpu(scores)
+            allowed = self.step_log_normalizers(restricted(exact, gold_tags), lengths)
+            steps = log_ratio(allowed, self.step_log_normalizers(exact, lengths))
+            return steps.to(scores.emissions.dtype)
         specification = partial(
             reference.step_log_likelihoods, gold_tags=gold_tags, lengths=lengths
         )
@@ -281,6 +283,11 @@ class _Attached(torch.autograd.Function):
         return (None, None, *ctx.gradients(scores, kept, weights))
 
 
+def _in_float64_on_cpu(scores: ChainScores) -> ChainScores:
+    """`scores` in the type in which kernels on a CPU compute; on a GPU float64 is slow."""
+    return scores if scores.emissions.is_cuda else ChainScores(*(x.double() for x in scores))
+
+
 def _reference_gradients(
     specification: ScoreFunction, scores: ChainScores, weights: torch.Tensor
 ) -> Gradients:
@@ -292,7 +299,7 @@ def _reference_gradients(
     with torch.enable_grad():
         # Views tell two arguments apart that are one tensor.
         inputs = ChainScores(*(tensor.view_as(tensor) for tensor in scores))
-        values = specification(inputs)
+        values = specification(_in_float64_on_cpu(inputs)).to(weights.dtype)
     differentiated = [tensor for tensor in inputs if tensor.requires_grad]
     gradients = iter(
         torch.autograd.grad(

@@ -5,11 +5,17 @@ Letters: `B` rows (sequences), `T` tokens, `K` tags.
 
 from typing import Any, Optional, Tuple
 
+import numpy as np
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
 from tagger.linear_chain.padding import real_tokens
 from tagger.linear_chain.tracing import not_traced
+
+try:
+    from tagger.linear_chain.cpu.kernels.checks import count_real_tokens, lie_below
+except ImportError:  # no Numba
+    count_real_tokens = lie_below = None
 
 _COMPUTED_TYPES = (torch.float32, torch.float64)
 
@@ -90,6 +96,10 @@ def _lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> torch.Ten
             f"`mask` must be ({batch_size}, {num_tokens}) as the emissions' first two dimensions, "
             f"or {batch_size} int64 lengths; got {mask.dtype} of shape {tuple(mask.shape)}"
         )
+    if count_real_tokens is not None and mask.dtype == torch.bool and _is_plain_array(mask):
+        counts = np.empty(batch_size, np.int64)
+        if count_real_tokens(mask.numpy(), counts):
+            return torch.from_numpy(counts)
     is_real = _array_on_cpu(mask.bool())
     # (B, T - 1): a real token after a masked one
     rises = is_real[:, 1:] > is_real[:, :-1]
@@ -140,6 +150,9 @@ def checked_gold_tags(
             f"dimensions, or be bool of shape {tuple(emissions.shape)}; got {gold_tags.dtype} of shape "
             f"{tuple(gold_tags.shape)}"
         )
+    if lie_below is not None and gold_tags.dtype == torch.int64 and _is_plain_array(gold_tags):
+        if lie_below(gold_tags.numpy(), num_tags):
+            return gold_tags
     array = _array_on_cpu(gold_tags)
     if not bool(((array < 0) | (array >= num_tags)).any()):
         return gold_tags.long()
@@ -170,6 +183,11 @@ def checked_path(
             "`log_likelihood` takes them"
         )
     return path
+
+
+def _is_plain_array(tensor: torch.Tensor) -> bool:
+    """Whether kernels can take the tensor's memory as it is."""
+    return tensor.device.type == "cpu" and tensor.is_contiguous()
 
 
 def _array_on_cpu(tensor: torch.Tensor) -> Any:

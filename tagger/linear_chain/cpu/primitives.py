@@ -244,7 +244,8 @@ def _total_gradients(
 ) -> Gradients:
     """The gradients of totals; `kept` are those for an upstream gradient of 1."""
     of_rows = upstream.numpy()
-    if len(of_rows) == 0 or (of_rows == of_rows[0]).all():
+    # The gradient of a sum over rows is one number at all of them.
+    if len(of_rows) < 2 or of_rows.strides == (0,) or (of_rows == of_rows[0]).all():
         factor = of_rows[0] if len(of_rows) else 1.0
         by_emissions, shared = (gradient.numpy() * factor for gradient in kept)
         return gradients_of(by_emissions, shared)
