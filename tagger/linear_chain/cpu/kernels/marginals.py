@@ -236,50 +236,48 @@ def _sweep_changed_suffixes(
     """
     num_tags = len(chain.start)
     _open_suffixes(chain, n, row, changes.suffixes[n - 1])
+    m, f, s = row.messages, row.arriving, changes.suffixes
+    returning, changed, prefixes = changes.returning, changes.returning_changed, changes.prefixes
     ds = np.zeros(num_tags)
     for t in range(n - 1, -1, -1):
-        m, f, s = row.messages[t], row.arriving[t], changes.suffixes[t]
-        returning, changed = changes.returning[t], changes.returning_changed[t]
-        weighted, adjoint = changes.prefixes[t], row.adjoint[t]
         for k in range(num_tags):
-            f[k] = 0.0 if f[k] == 0.0 else m[k] / f[k]
-            returning[k] = f[k] * s[k]
-            changed[k] = f[k] * ds[k]
-            adjoint[k] = m[k] * ds[k]
-            weighted[k] = 0.0
+            f[t, k] = 0.0 if f[t, k] == 0.0 else m[t, k] / f[t, k]
+            returning[t, k] = f[t, k] * s[t, k]
+            changed[t, k] = f[t, k] * ds[k]
+            row.adjoint[t, k] = m[t, k] * ds[k]
+            prefixes[t, k] = 0.0
         # The log of a marginal p = m s has the weight v = w / p, which may overflow. `m v` and `f s v`
         # do not.
         if weights.ndim == 3:
             for k in range(num_tags):
-                weighted[k] = m[k] * weights[b, t, k]
-                changed[k] += returning[k] * weights[b, t, k]
+                prefixes[t, k] = m[t, k] * weights[b, t, k]
+                changed[t, k] += returning[t, k] * weights[b, t, k]
         elif gold_tags.ndim == 2:
             gold = gold_tags[b, t]
-            if m[gold] < TINY or s[gold] < TINY:
+            if m[t, gold] < TINY or s[t, gold] < TINY:
                 return False
-            steps[t] = np.log(m[gold]) + np.log(s[gold])
-            weighted[gold] = weights[b, t] / s[gold]
-            changed[gold] += weights[b, t] * f[gold] / m[gold]
+            steps[t] = np.log(m[t, gold]) + np.log(s[t, gold])
+            prefixes[t, gold] = weights[b, t] / s[t, gold]
+            changed[t, gold] += weights[b, t] * f[t, gold] / m[t, gold]
         else:
             total = 0.0
             for k in range(num_tags):
-                total += m[k] * s[k] if gold_tags[b, t, k] else 0.0
+                total += m[t, k] * s[t, k] if gold_tags[b, t, k] else 0.0
             if total < TINY:
                 return False
             steps[t] = np.log(total)
             for k in range(num_tags):
                 if gold_tags[b, t, k]:
-                    weighted[k] = weights[b, t] * m[k] / total
-                    changed[k] += weights[b, t] * returning[k] / total
+                    prefixes[t, k] = weights[b, t] * m[t, k] / total
+                    changed[t, k] += weights[b, t] * returning[t, k] / total
         if t == 0:
             break
-        before = changes.suffixes[t - 1]
         for i in range(num_tags):
             total, change = 0.0, 0.0
             for k in range(num_tags):
-                total += chain.leaving[i, k] * returning[k]
-                change += chain.leaving[i, k] * changed[k]
-            before[i] = total
+                total += chain.leaving[i, k] * returning[t, k]
+                change += chain.leaving[i, k] * changed[t, k]
+            s[t - 1, i] = total
             ds[i] = change
     return True
 
@@ -300,15 +298,14 @@ def _sweep_changed_prefixes(
             expected += changes.prefixes[t, k] * changes.suffixes[t, k]
     for k in range(num_tags):
         changes.prefixes[0, k] -= expected * row.messages[0, k]
+    prefixes, s = changes.prefixes, changes.suffixes
     for t in range(n):
-        prefixes, s, adjoint = changes.prefixes[t], changes.suffixes[t], row.adjoint[t]
         if t > 0:
-            f, before = row.arriving[t], changes.prefixes[t - 1]
             for k in range(num_tags):
                 total = 0.0
                 for i in range(num_tags):
-                    total += before[i] * chain.entering[k, i]
-                prefixes[k] += f[k] * total
+                    total += prefixes[t - 1, i] * chain.entering[k, i]
+                prefixes[t, k] += row.arriving[t, k] * total
         for k in range(num_tags):
-            adjoint[k] += prefixes[k] * s[k]
-            by_emissions[t, k] = adjoint[k]
+            row.adjoint[t, k] += prefixes[t, k] * s[t, k]
+            by_emissions[t, k] = row.adjoint[t, k]
