@@ -197,17 +197,20 @@ def _differentiated_steps_of_sets(
     """Totals of the log normalisers of the chain of `allowed` tags less those of the whole chain."""
     impossible = batch.emissions.dtype.type(-np.inf)
     restricted = batch._replace(emissions=np.where(allowed, batch.emissions, impossible))
-    part = _differentiated("steps", restricted, None, weights, is_total=True)
-    whole = _differentiated("steps", batch, None, -weights, is_total=True)
-    values = part.values + whole.values
+    totals = np.zeros((2, len(batch.lengths), 1))
+    by_emissions = np.zeros(batch.emissions.shape, batch.emissions.dtype)
+    work = 3 * by_emissions.shape[2] ** 2
+    shared = []
+    for chain, sign, values in zip((restricted, batch), (1, -1), totals):
+        arguments = (chain, None, sign * weights, True, values, by_emissions)
+        shared += for_row_ranges(gradient_rows, batch.lengths, work, *arguments)
+    values = totals.sum(0)
     is_impossible = values == -np.inf
-    if is_impossible.any() and weights.any(1, where=is_impossible).any():
+    if (is_impossible & (weights != 0.0)).any():
         # What is impossible has no gradient, in either chain.
         weights = np.where(is_impossible, 0.0, weights)
         return _differentiated_steps_of_sets(batch, allowed, weights)._replace(values=values)
-    return _Differentiated(
-        values, part.by_emissions + whole.by_emissions, part.shared + whole.shared
-    )
+    return _Differentiated(values, by_emissions, sum_of(shared, by_emissions.dtype))
 
 
 def _total(

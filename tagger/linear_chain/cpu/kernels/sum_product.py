@@ -71,7 +71,7 @@ def gradient_rows(
         weights: (B, T), or (B, 1) where a row's tokens weigh the same.
         is_total: Whether to write the weighted sum for each row instead of one value for each token.
         values: As for `forward_rows`.
-        by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
+        by_emissions: (B, T, K), to which the gradients by the emissions are added.
 
     Returns:
         The `flat` of `SharedGradients`.
@@ -99,7 +99,7 @@ def gradient_rows(
             )
             for t in range(reached):
                 for k in range(num_tags):
-                    by_emissions[b, t, k] = row.adjoint[t, k]
+                    by_emissions[b, t, k] += row.adjoint[t, k]
             for k in range(num_tags):
                 shared.start[k] += row.adjoint[0, k]
                 if reached == n:
