@@ -3,8 +3,8 @@
 Run: python scripts/benchmark_crf.py [--tables crf weightings growth] [--sizes 32x128x9 ...]
     [--device cuda] [--threads 2] [--repeats 9]
 
-The table `crf` compares the libraries, `weightings` compares our class weightings with the plain
-likelihood, and `growth` shows how our time grows with sequences and tokens.
+The table `crf` compares the libraries, `weightings` compares our class weightings, and the likelihood
+of labels of which a third is unknown, with the plain likelihood, and `growth` shows how our time grows with sequences and tokens.
 
 All candidates get the same float32 scores and right-padded masks, with lengths uniform in [T/2, T], and
 take turns. A candidate is not timed if its numbers differ from the reference in float64. `decoding` ends
@@ -208,7 +208,21 @@ def weighted_candidates(num_tags: int, device: str) -> Dict[str, Candidate]:
         crf = ConditionalRandomField(num_tags, weighting=weighting).to(device)
         crf.load_state_dict(found["plain"].module.state_dict(), strict=False)
         found[name] = _of_module(crf)
+    found["partial labels"] = with_unknown_tags(found["plain"])
     return found
+
+
+def with_unknown_tags(candidate: Candidate) -> Candidate:
+    """The same, with a third of the gold tags unknown."""
+
+    def log_likelihood(batch: Batch) -> torch.Tensor:
+        numbers = torch.arange(batch.tags.numel(), device=batch.tags.device).view_as(batch.tags)
+        unknown = torch.full_like(batch.tags, -1)
+        return candidate.log_likelihood(
+            batch._replace(tags=torch.where(numbers % 3 == 0, unknown, batch.tags))
+        )
+
+    return Candidate(candidate.module, log_likelihood, candidate.decode)
 
 
 def times(found: Dict[str, Candidate], task: str, batch: Batch, repeats: int) -> Dict[str, list]:

@@ -92,6 +92,7 @@ class BackendFunctions:
         """As `reference.weighted_sum`."""
         weighted = self._backend.weighted
         if weighted is None or not _require_gradients(scores):
+            weights = without_padding(weights, real_tokens(lengths, weights.size(1)))
             return total_of(getattr(self, name)(scores, gold_tags, lengths), weights)
         specification = partial(
             reference.weighted_sum, name, gold_tags=gold_tags, lengths=lengths, weights=weights

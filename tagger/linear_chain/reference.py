@@ -98,6 +98,7 @@ def weighted_sum(
     """The sum of each row's terms times `weights`, (B, T); `name` is a function above: (B,)."""
     functions = (step_log_likelihoods, step_log_conditionals, step_log_marginals)
     (function,) = (each for each in functions if each.__name__ == name)
+    weights = without_padding(weights, real_tokens(lengths, weights.size(1)))
     return total_of(function(scores, gold_tags, lengths), weights)
 
 

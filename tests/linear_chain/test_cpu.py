@@ -13,7 +13,18 @@ from tagger.linear_chain import (
     use_implementation,
     viterbi_decode,
 )
-from tests.linear_chain.cases import CPU, FUNCTIONS, Case, converted, outcome
+from tests.linear_chain.cases import (
+    CPU,
+    FUNCTIONS,
+    KINDS,
+    WEIGHTED,
+    Case,
+    assert_equals_reference,
+    assert_error_at_most_twice_plain_pytorch,
+    converted,
+    outcome,
+)
+from tests.linear_chain.cases import IMPLEMENTATIONS as TESTED
 from tests.linear_chain.chains import random_chains
 
 # enough work for two threads
@@ -50,7 +61,9 @@ def test_ten_thousand_tokens_agree_with_float64(scale):
 
 
 #: Functions that the kernels differentiate too.
-OF_KERNELS = sorted({*FUNCTIONS} - {"transition_marginals", "forward_scores", "backward_scores"})
+OF_KERNELS = sorted(
+    {*FUNCTIONS, *WEIGHTED} - {"transition_marginals", "forward_scores", "backward_scores"}
+)
 
 
 @pytest.fixture
@@ -84,6 +97,20 @@ def test_an_extreme_row_is_computed_in_float64_and_alone(name, dtype, extreme, r
     others = [0, 2]
     for ours, before in zip(actual[:2], ordinary[:2]):
         assert torch.equal(ours[others], before[others])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [((1,), 1), ((3, 0, 5), 4), ((9, 2), 17)], ids=str)
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weighted_sums_equal_the_reference(name, size, kind):
+    assert_equals_reference(name, TESTED["cpu"], Case(*size, kind))
+
+
+@pytest.mark.parametrize("kind", ["plain", "wide"])
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weighted_sums_are_computed_in_float64(name, kind):
+    case = Case((33, 9, 0), 9, kind, torch.float32)
+    assert_error_at_most_twice_plain_pytorch(name, TESTED["cpu"], case.batch(CPU))
 
 
 def test_number_of_threads_changes_nothing(two_threads):

@@ -27,6 +27,7 @@ from tagger.linear_chain.cpu.kernels.sampling import sample_rows
 from tagger.linear_chain.cpu.kernels.sum_product import (
     forward_rows,
     gradient_rows,
+    set_gradient_rows,
     transition_marginal_rows,
 )
 
@@ -150,7 +151,7 @@ class _Differentiated(NamedTuple):
     Args:
         values: Float64; as the kernel's docstring says.
         by_emissions: (B, T, K), the gradient in the type of the emissions.
-        shared: The gradients by the other scores, flat, in the same type.
+        shared: The gradients by the other scores, flat, float64.
     """
 
     values: np.ndarray
@@ -170,17 +171,14 @@ def _differentiated(
         weights: Float64, as the kernels take them.
         is_total: Whether to sum over tokens.
     """
-    if name == "steps" and gold_tags is not None and gold_tags.ndim == 3:
-        return _differentiated_steps_of_sets(batch, gold_tags, weights)
-    rows, work = _GRADIENT_KERNELS[name]
-    if name == "conditionals" and gold_tags is not None and gold_tags.ndim == 3:
-        rows, work = set_conditional_gradient_rows, 20
+    are_sets = gold_tags is not None and gold_tags.ndim == 3
+    rows, work = (_SET_GRADIENT_KERNELS if are_sets else _GRADIENT_KERNELS)[name]
     batch_size, num_tokens, num_tags = batch.emissions.shape
     values = np.zeros((batch_size, 1 if is_total else num_tokens))
     by_emissions = np.zeros(batch.emissions.shape, batch.emissions.dtype)
     arguments = (batch, gold_tags, weights, is_total, values, by_emissions)
     shared = for_row_ranges(rows, batch.lengths, work * num_tags**2, *arguments)
-    return _Differentiated(values, by_emissions, sum_of(shared, by_emissions.dtype))
+    return _Differentiated(values, by_emissions, sum_of(shared))
 
 
 #: The kernel that differentiates each primitive, and its multiply-adds for each pair of tags.
@@ -189,28 +187,12 @@ _GRADIENT_KERNELS: Dict[str, Tuple[Callable, int]] = {
     "conditionals": (conditional_gradient_rows, 3),
     "marginals": (marginal_gradient_rows, 6),
 }
-
-
-def _differentiated_steps_of_sets(
-    batch: Batch, allowed: np.ndarray, weights: np.ndarray
-) -> _Differentiated:
-    """Totals of the log normalisers of the chain of `allowed` tags less those of the whole chain."""
-    impossible = batch.emissions.dtype.type(-np.inf)
-    restricted = batch._replace(emissions=np.where(allowed, batch.emissions, impossible))
-    totals = np.zeros((2, len(batch.lengths), 1))
-    by_emissions = np.zeros(batch.emissions.shape, batch.emissions.dtype)
-    work = 3 * by_emissions.shape[2] ** 2
-    shared = []
-    for chain, sign, values in zip((restricted, batch), (1, -1), totals):
-        arguments = (chain, None, sign * weights, True, values, by_emissions)
-        shared += for_row_ranges(gradient_rows, batch.lengths, work, *arguments)
-    values = totals.sum(0)
-    is_impossible = values == -np.inf
-    if (is_impossible & (weights != 0.0)).any():
-        # What is impossible has no gradient, in either chain.
-        weights = np.where(is_impossible, 0.0, weights)
-        return _differentiated_steps_of_sets(batch, allowed, weights)._replace(values=values)
-    return _Differentiated(values, by_emissions, sum_of(shared, by_emissions.dtype))
+#: The same for sets of gold tags; logarithms take longer than multiply-adds.
+_SET_GRADIENT_KERNELS: Dict[str, Tuple[Callable, int]] = {
+    "steps": (set_gradient_rows, 6),
+    "conditionals": (set_conditional_gradient_rows, 60),
+    "marginals": (marginal_gradient_rows, 6),
+}
 
 
 def _total(

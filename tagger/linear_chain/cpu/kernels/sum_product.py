@@ -71,7 +71,7 @@ def gradient_rows(
         weights: (B, T), or (B, 1) where a row's tokens weigh the same.
         is_total: Whether to write the weighted sum for each row instead of one value for each token.
         values: As for `forward_rows`.
-        by_emissions: (B, T, K), to which the gradients by the emissions are added.
+        by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
 
     Returns:
         The `flat` of `SharedGradients`.
@@ -93,23 +93,93 @@ def gradient_rows(
         weigh_steps(steps, weights[b], is_total, values[b], upstream)
         for t in range(n):
             upstream[t] *= sign
-        if reached > 0:
-            differentiate_row(
-                chain, reached, in_log_space, upstream, row, pairs, shared.transitions
-            )
-            for t in range(reached):
-                for k in range(num_tags):
-                    by_emissions[b, t, k] += row.adjoint[t, k]
-            for k in range(num_tags):
-                shared.start[k] += row.adjoint[0, k]
-                if reached == n:
-                    shared.end[k] += row.adjoint[n - 1, k]
+        _add_derivatives(
+            chain, n, reached, in_log_space, upstream, row, pairs, shared, by_emissions[b]
+        )
         if gold_tags is not None:
             _subtract_path(gold_tags[b, :n], upstream, by_emissions[b], shared)
     for i in range(num_tags):
         for k in range(num_tags):
             shared.transitions[i, k] += pairs[i, k] * chain.leaving[i, k]
     return shared.flat
+
+
+@kernel
+def set_gradient_rows(
+    first: int,
+    last: int,
+    batch: Batch,
+    gold_tags: np.ndarray,
+    weights: np.ndarray,
+    is_total: bool,
+    values: np.ndarray,
+    by_emissions: np.ndarray,
+) -> np.ndarray:
+    """As `gradient_rows`, for sets of gold tags, (B, T, K) bool.
+
+    The values are the log normalisers of the chain that the sets allow, less those of the whole chain.
+    """
+    num_tokens, num_tags = batch.emissions.shape[1:]
+    chain = chain_of(batch, False)
+    whole, part = new_row(num_tokens, num_tags), new_row(num_tokens, num_tags)
+    allowed, gradient = np.empty((2, num_tokens, num_tags))
+    steps, upstream = np.empty(num_tokens), np.empty(num_tokens)
+    pairs, shared = np.zeros((num_tags, num_tags)), new_shared_gradients(num_tags)
+    for b in range(first, last):
+        n = batch.lengths[b]
+        if n == 0:
+            continue
+        for t in range(n):
+            for k in range(num_tags):
+                allowed[t, k] = batch.emissions[b, t, k] if gold_tags[b, t, k] else -np.inf
+                gradient[t, k] = 0.0
+        of_whole, whole_in_log_space = solve_row(chain, batch.emissions[b, :n], whole)
+        of_part, part_in_log_space = solve_row(chain, allowed[:n], part)
+        for t in range(n):
+            steps[t] = part.log_normalizers[t]
+            if steps[t] > -np.inf:
+                steps[t] -= whole.log_normalizers[t]
+        weigh_steps(steps[:n], weights[b], is_total, values[b], upstream)
+        _add_derivatives(
+            chain, n, of_part, part_in_log_space, upstream, part, pairs, shared, gradient
+        )
+        for t in range(n):
+            upstream[t] = -upstream[t]
+        _add_derivatives(
+            chain, n, of_whole, whole_in_log_space, upstream, whole, pairs, shared, gradient
+        )
+        for t in range(n):
+            for k in range(num_tags):
+                by_emissions[b, t, k] = gradient[t, k]
+    for i in range(num_tags):
+        for k in range(num_tags):
+            shared.transitions[i, k] += pairs[i, k] * chain.leaving[i, k]
+    return shared.flat
+
+
+@kernel
+def _add_derivatives(
+    chain: Chain,
+    n: int,
+    reached: int,
+    in_log_space: bool,
+    upstream: np.ndarray,
+    row: Row,
+    pairs: np.ndarray,
+    shared: SharedGradients,
+    by_emissions: np.ndarray,
+) -> None:
+    """Adds the derivatives of `sum_t upstream[t] log_normalizers[t]` of a row that `solve_row` filled."""
+    if reached == 0:
+        return
+    differentiate_row(chain, reached, in_log_space, upstream, row, pairs, shared.transitions)
+    for t in range(reached):
+        for k in range(len(chain.start)):
+            by_emissions[t, k] += row.adjoint[t, k]
+    for k in range(len(chain.start)):
+        shared.start[k] += row.adjoint[0, k]
+        if reached == n:
+            shared.end[k] += row.adjoint[n - 1, k]
 
 
 @kernel
