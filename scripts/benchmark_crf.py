@@ -208,19 +208,16 @@ def weighted_candidates(num_tags: int, device: str) -> Dict[str, Candidate]:
         crf = ConditionalRandomField(num_tags, weighting=weighting).to(device)
         crf.load_state_dict(found["plain"].module.state_dict(), strict=False)
         found[name] = _of_module(crf)
-    found["partial labels"] = with_unknown_tags(found["plain"])
     return found
 
 
-def with_unknown_tags(candidate: Candidate) -> Candidate:
-    """The same, with a third of the gold tags unknown."""
+def with_unknown_tags(candidate: Candidate, batch: Batch) -> Candidate:
+    """The same for this batch, with a third of its gold tags unknown."""
+    numbers = torch.arange(batch.tags.numel(), device=batch.tags.device).view_as(batch.tags)
+    partial = batch._replace(tags=batch.tags.masked_fill(numbers % 3 == 0, -1))
 
-    def log_likelihood(batch: Batch) -> torch.Tensor:
-        numbers = torch.arange(batch.tags.numel(), device=batch.tags.device).view_as(batch.tags)
-        unknown = torch.full_like(batch.tags, -1)
-        return candidate.log_likelihood(
-            batch._replace(tags=torch.where(numbers % 3 == 0, unknown, batch.tags))
-        )
+    def log_likelihood(full: Batch) -> torch.Tensor:
+        return candidate.log_likelihood(partial._replace(emissions=full.emissions))
 
     return Candidate(candidate.module, log_likelihood, candidate.decode)
 
@@ -257,8 +254,9 @@ def print_crf_rows(size: Size, device: str, repeats: int, with_memory: bool) -> 
 
 def print_weighting_rows(size: Size, device: str, repeats: int) -> None:
     """Compares the weightings with the plain likelihood at one size."""
-    found = weighted_candidates(size[2], device)
-    milliseconds = times(found, "loss+gradient", random_batch(size, device), repeats)
+    found, batch = weighted_candidates(size[2], device), random_batch(size, device)
+    found["partial labels"] = with_unknown_tags(found["plain"], batch)
+    milliseconds = times(found, "loss+gradient", batch, repeats)
     plain = statistics.median(milliseconds["plain"])
     for name, own in milliseconds.items():
         ratio = statistics.median(own) / plain

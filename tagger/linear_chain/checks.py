@@ -13,9 +13,9 @@ from tagger.linear_chain.padding import real_tokens
 from tagger.linear_chain.tracing import not_traced
 
 try:
-    from tagger.linear_chain.cpu.kernels.checks import count_real_tokens, lie_below
+    from tagger.linear_chain.cpu.kernels.checks import count_real_tokens, count_unknown, lie_below
 except ImportError:  # no Numba
-    count_real_tokens = lie_below = None
+    count_real_tokens = count_unknown = lie_below = None
 
 _COMPUTED_TYPES = (torch.float32, torch.float64)
 
@@ -156,6 +156,10 @@ def checked_gold_tags(
     if lie_below is not None and gold_tags.dtype == torch.int64 and _is_plain_array(gold_tags):
         if lie_below(gold_tags.numpy(), num_tags):
             return gold_tags
+        allowed = np.zeros(emissions.shape, np.bool_)
+        num_unknown = count_unknown(gold_tags.numpy(), lengths.contiguous().numpy(), allowed)
+        if num_unknown >= 0:
+            return torch.from_numpy(allowed) if num_unknown else gold_tags
     array = _array_on_cpu(gold_tags)
     if not bool(((array < 0) | (array >= num_tags)).any()):
         return gold_tags.long()

@@ -2,8 +2,8 @@
 
 `functions` checks the arguments, and its docstrings say what each function returns. Instead of a mask,
 the functions here take `lengths`, (B,) int64. `tags` are a path, (B, T) int64. `gold_tags` are a path,
-or the tags that each token may have, (B, T, K) bool. Messages are normalised at every token (Rabiner 1989, section V.A), so that no chain is too long
-for float32.
+or the tags that each token may have, (B, T, K) bool. Messages are normalised at every token (Rabiner
+1989, section V.A), so that no chain is too long for float32.
 """
 
 from typing import List, Tuple

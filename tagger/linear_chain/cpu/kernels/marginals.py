@@ -112,7 +112,9 @@ def marginal_gradient_rows(
             continue
         is_ordinary = forward_row(chain, batch.emissions[b, :n], row) == n
         if is_ordinary:
-            is_ordinary = _sweep_changed_suffixes(chain, gold_tags, weights, b, n, row, changes, steps)
+            is_ordinary = _sweep_changed_suffixes(
+                chain, gold_tags, weights, b, n, row, changes, steps
+            )
         if weights.ndim == 3:
             if not is_ordinary:
                 differentiate_share_row(batch, b, weights[b], by_emissions[b], shared)
