@@ -3,8 +3,9 @@
 Run: python scripts/benchmark_crf.py [--tables crf weightings growth] [--sizes 32x128x9 ...]
     [--device cuda] [--threads 2] [--repeats 9]
 
-The table `crf` compares the libraries, `weightings` compares our class weightings, and the likelihood
-of labels of which a third is unknown, with the plain likelihood, and `growth` shows how our time grows with sequences and tokens.
+The table `crf` compares the libraries, and `growth` shows how our time grows with sequences and tokens.
+The table `weightings` compares our class weightings with the plain likelihood, and also the likelihood
+of labels of which a third is unknown.
 
 All candidates get the same float32 scores and right-padded masks, with lengths uniform in [T/2, T], and
 take turns. A candidate is not timed if its numbers differ from the reference in float64. `decoding` ends

@@ -15,7 +15,7 @@ from tagger.linear_chain.tracing import not_traced
 try:
     from tagger.linear_chain.cpu.kernels.checks import count_real_tokens, count_unknown, lie_below
 except ImportError:  # no Numba
-    count_real_tokens = count_unknown = lie_below = None
+    count_real_tokens = count_unknown = lie_below = None  # type: ignore[assignment]
 
 _COMPUTED_TYPES = (torch.float32, torch.float64)
 
@@ -87,9 +87,12 @@ def _lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> torch.Ten
     if mask is None:
         return torch.full((batch_size,), num_tokens, device=emissions.device)
     if mask.dim() == 1 and mask.dtype == torch.int64 and len(mask) == batch_size:
-        if lie_below is not None and _is_plain_array(mask):
-            if lie_below(mask.numpy().reshape(1, -1), num_tokens + 1):
-                return mask
+        if (
+            lie_below is not None
+            and _is_plain_array(mask)
+            and lie_below(mask.numpy().reshape(1, -1), num_tokens + 1)
+        ):
+            return mask
         lengths = _array_on_cpu(mask)
         if bool(((lengths < 0) | (lengths > num_tokens)).any()):
             raise ValueError(f"`mask` holds lengths outside 0 to {num_tokens}: {mask.tolist()}")

@@ -13,7 +13,7 @@ The README derives the changes `dm` and `ds` that weights v of the marginals cau
 marginals").
 """
 
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
@@ -213,7 +213,7 @@ def _log_marginals(
 @kernel
 def _sweep_changed_suffixes(
     chain: Chain,
-    gold_tags: Optional[np.ndarray],
+    gold_tags: Any,
     weights: np.ndarray,
     b: int,
     n: int,

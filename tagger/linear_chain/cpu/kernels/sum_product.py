@@ -169,7 +169,7 @@ def _add_derivatives(
     shared: SharedGradients,
     by_emissions: np.ndarray,
 ) -> None:
-    """Adds the derivatives of `sum_t upstream[t] log_normalizers[t]` of a row that `solve_row` filled."""
+    """Adds the derivatives of `sum_t upstream[t] log_normalizers[t]` of a row filled by `solve_row`."""
     if reached == 0:
         return
     differentiate_row(chain, reached, in_log_space, upstream, row, pairs, shared.transitions)
