@@ -66,3 +66,22 @@ def log_sum(scores: np.ndarray) -> float:
     for k in range(len(scores)):
         total += np.exp(scores[k] - peak)
     return peak + np.log(total)
+
+
+@kernel
+def normalize(scores: np.ndarray) -> float:
+    """Subtracts the log-sum of a vector from it, and returns the log-sum; does nothing if all are -inf.
+
+    The largest score goes first: a large log-sum lacks the digits that make probabilities sum to 1.
+    """
+    peak = scores.max()
+    if peak == -np.inf:
+        return peak
+    total = 0.0
+    for k in range(len(scores)):
+        scores[k] -= peak
+        total += np.exp(scores[k])
+    rest = np.log(total)
+    for k in range(len(scores)):
+        scores[k] -= rest
+    return peak + rest

@@ -11,11 +11,18 @@ import torch
 from tagger.linear_chain import reference
 from tagger.linear_chain.backend import Backend, CannotComputeError, Computed, Gradients
 from tagger.linear_chain.chain_scores import ChainScores, restricted
-from tagger.linear_chain.log_space import log_ratio, logsumexp, normalized_exp
+from tagger.linear_chain.log_space import log_ratio, logsumexp, normalized_exp, total_of
 from tagger.linear_chain.padding import last_tokens, real_tokens, without_padding
 
 #: A function of the scores alone, in plain PyTorch.
 ScoreFunction = Callable[[ChainScores], torch.Tensor]
+
+#: The primitive that computes each function which `weighted_sum` can weigh.
+_PRIMITIVES = {
+    "step_log_likelihoods": "steps",
+    "step_log_conditionals": "conditionals",
+    "step_log_marginals": "marginals",
+}
 
 
 class BackendFunctions:
@@ -47,18 +54,51 @@ class BackendFunctions:
     ) -> torch.Tensor:
         """As `reference.log_likelihood`."""
         specification = partial(reference.log_likelihood, gold_tags=gold_tags, lengths=lengths)
-        return _differentiable(specification, self._backend.steps, scores, lengths, gold_tags, True)
+        if gold_tags.dim() == 2:
+            return _differentiable(
+                specification, self._backend.steps, scores, lengths, gold_tags, True
+            )
+        weighted = self._backend.weighted
+        if weighted is None or not _require_gradients(scores):
+            return total_of(self.step_log_likelihoods(scores, gold_tags, lengths))
+        return _differentiable(
+            specification, partial(weighted, "steps"), scores, lengths, gold_tags, None
+        )
 
     def step_log_likelihoods(
         self, scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
     ) -> torch.Tensor:
         """As `reference.step_log_likelihoods`."""
+        if gold_tags.dim() == 3:
+            exact = _in_float64_on_cpu(scores)
+            allowed = self.step_log_normalizers(restricted(exact, gold_tags), lengths)
+            steps = log_ratio(allowed, self.step_log_normalizers(exact, lengths))
+            return steps.to(scores.emissions.dtype)
         specification = partial(
             reference.step_log_likelihoods, gold_tags=gold_tags, lengths=lengths
         )
         return _differentiable(
             specification, self._backend.steps, scores, lengths, gold_tags, False
         )
+
+    def weighted_sum(
+        self,
+        name: str,
+        scores: ChainScores,
+        gold_tags: torch.Tensor,
+        lengths: torch.Tensor,
+        weights: torch.Tensor,
+    ) -> torch.Tensor:
+        """As `reference.weighted_sum`."""
+        weighted = self._backend.weighted
+        if weighted is None or not _require_gradients(scores):
+            weights = without_padding(weights, real_tokens(lengths, weights.size(1)))
+            return total_of(getattr(self, name)(scores, gold_tags, lengths), weights)
+        specification = partial(
+            reference.weighted_sum, name, gold_tags=gold_tags, lengths=lengths, weights=weights
+        )
+        primitive = partial(weighted, _PRIMITIVES[name])
+        return _differentiable(specification, primitive, scores, lengths, gold_tags, weights)
 
     def forward_scores(self, scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
         """As `reference.forward_scores`."""
@@ -208,6 +248,16 @@ def _log_shares(joint: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
     return log_ratio(share, logsumexp(joint, dim=2))
 
 
+def _require_gradients(scores: ChainScores) -> bool:
+    emissions, transitions, start, end = scores
+    return torch.is_grad_enabled() and (
+        emissions.requires_grad
+        or transitions.requires_grad
+        or start.requires_grad
+        or end.requires_grad
+    )
+
+
 def _differentiable(
     specification: ScoreFunction,
     primitive: Callable[..., Computed],
@@ -223,7 +273,7 @@ def _differentiable(
         scores: The scores of B rows.
         *arguments: Further arguments of the primitive.
     """
-    with_gradients = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in scores)
+    with_gradients = _require_gradients(scores)
     try:
         computed = primitive(scores, *arguments, with_gradients)
     except CannotComputeError:
@@ -253,6 +303,11 @@ class _Attached(torch.autograd.Function):
         return (None, None, *ctx.gradients(scores, kept, weights))
 
 
+def _in_float64_on_cpu(scores: ChainScores) -> ChainScores:
+    """`scores` in the type in which kernels on a CPU compute; on a GPU float64 is slow."""
+    return scores if scores.emissions.is_cuda else ChainScores(*(x.double() for x in scores))
+
+
 def _reference_gradients(
     specification: ScoreFunction, scores: ChainScores, weights: torch.Tensor
 ) -> Gradients:
@@ -264,7 +319,7 @@ def _reference_gradients(
     with torch.enable_grad():
         # Views tell two arguments apart that are one tensor.
         inputs = ChainScores(*(tensor.view_as(tensor) for tensor in scores))
-        values = specification(inputs)
+        values = specification(_in_float64_on_cpu(inputs)).to(weights.dtype)
     differentiated = [tensor for tensor in inputs if tensor.requires_grad]
     gradients = iter(
         torch.autograd.grad(

@@ -61,6 +61,12 @@ class Backend(NamedTuple):
             their scores, (B, k).
         samples: `samples(scores, lengths, uniforms)` returns the paths that the numbers `uniforms`,
             (B, S, T) float64, draw by backward sampling: (B, S, T) int64.
+        weighted: `weighted(name, scores, lengths, gold_tags, weights, with_gradients)` returns the sum
+            over each row's tokens of `weights`, (B, T), times what the primitive `name` returns for the
+            gold tags, (B,): "steps", "conditionals" or "marginals". Without `weights`, each token weighs
+            1. For "steps", `gold_tags` may also be sets of tags, whose log normalisers are those of the
+            chain that the sets allow. A sum that is -inf has no gradient. Only called with gradients. If
+            it is `None`, `autograd` sums the weighted results of the primitives.
         marginals: `marginals(scores, lengths, gold_tags, with_gradients)` returns the tag marginals,
             (B, T, K); or with `gold_tags`, a path or sets of tags, the log-probability of each token's
             gold tag, (B, T). This primitive and the next two may be `None`: `autograd` then composes
@@ -75,6 +81,7 @@ class Backend(NamedTuple):
     arrivals: Callable[..., Computed]
     best_paths: Callable[..., Tuple[torch.Tensor, torch.Tensor]]
     samples: Callable[..., torch.Tensor]
+    weighted: Optional[Callable[..., Computed]] = None
     marginals: Optional[Callable[..., Computed]] = None
     conditionals: Optional[Callable[..., Computed]] = None
     transition_marginals: Optional[Callable[..., Computed]] = None

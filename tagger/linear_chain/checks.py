@@ -5,10 +5,16 @@ Letters: `B` rows (sequences), `T` tokens, `K` tags.
 
 from typing import Any, Optional, Tuple
 
+import numpy as np
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
 from tagger.linear_chain.padding import real_tokens
+
+try:
+    from tagger.linear_chain.cpu.kernels.checks import count_real_tokens, count_unknown, lie_below
+except ImportError:  # no Numba
+    count_real_tokens = count_unknown = lie_below = None  # type: ignore[assignment]
 
 _COMPUTED_TYPES = (torch.float32, torch.float64)
 
@@ -88,6 +94,12 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
     if mask is None:
         return torch.full((batch_size,), num_tokens, device=emissions.device)
     if mask.dim() == 1 and mask.dtype == torch.int64 and len(mask) == batch_size:
+        if (
+            lie_below is not None
+            and _is_plain_array(mask)
+            and lie_below(mask.numpy().reshape(1, -1), num_tokens + 1)
+        ):
+            return mask
         lengths = _array_on_cpu(mask)
         if bool(((lengths < 0) | (lengths > num_tokens)).any()):
             raise ValueError(f"`mask` holds lengths outside 0 to {num_tokens}: {mask.tolist()}")
@@ -97,6 +109,10 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
             f"`mask` must be ({batch_size}, {num_tokens}) as the emissions' first two dimensions, "
             f"or {batch_size} int64 lengths; got {mask.dtype} of shape {tuple(mask.shape)}"
         )
+    if count_real_tokens is not None and mask.dtype == torch.bool and _is_plain_array(mask):
+        counts = np.empty(batch_size, np.int64)
+        if count_real_tokens(mask.numpy(), counts):
+            return torch.from_numpy(counts)
     is_real = _array_on_cpu(mask.bool())
     # (B, T - 1): a real token after a masked one
     rises = is_real[:, 1:] > is_real[:, :-1]
@@ -159,6 +175,14 @@ def checked_gold_tags(
             f"dimensions, or be bool of shape {tuple(emissions.shape)}; got {gold_tags.dtype} of shape "
             f"{tuple(gold_tags.shape)}"
         )
+    if lie_below is not None and gold_tags.dtype == torch.int64 and _is_plain_array(gold_tags):
+        if lie_below(gold_tags.numpy(), num_tags):
+            return gold_tags
+        if lengths.dim() == 1:
+            allowed = np.zeros(emissions.shape, np.bool_)
+            num_unknown = count_unknown(gold_tags.numpy(), lengths.contiguous().numpy(), allowed)
+            if num_unknown >= 0:
+                return torch.from_numpy(allowed) if num_unknown else gold_tags
     array = _array_on_cpu(gold_tags)
     if not bool(((array < 0) | (array >= num_tags)).any()):
         return gold_tags
@@ -272,6 +296,11 @@ def _is_no_number(tensor: torch.Tensor) -> torch.Tensor:
 
 def _real(lengths: torch.Tensor, num_tokens: int) -> torch.Tensor:
     return lengths if lengths.dim() == 2 else real_tokens(lengths, num_tokens)
+
+
+def _is_plain_array(tensor: torch.Tensor) -> bool:
+    """Whether kernels can take the tensor's memory as it is."""
+    return tensor.device.type == "cpu" and tensor.is_contiguous()
 
 
 def _array_on_cpu(tensor: torch.Tensor) -> Any:

@@ -3,7 +3,9 @@
 Every function takes the chain's `scores` and a `mask`: (B, T), true at real tokens, or (B,) int64
 lengths, or `None` where every token is real. `tags` are a path, (B, T) integers, in [0, K) at real
 tokens. `gold_tags` are a path in which -1 stands for an unknown tag, or the set of tags that each token
-may have, (B, T, K) bool.
+may have, (B, T, K) bool. With `weights`, (B, T), a function of each token's gold tag returns the sum of
+its values times their weights for each row, (B,), in which a value of -inf makes the sum -inf. It is
+faster than weighing the values afterwards, and not differentiable with respect to the weights.
 
 A masked token is absent, wherever it stands: the real tokens before and after it are neighbours. It
 changes nothing, even if it holds NaN, and gets no gradient. Right-padded masks are the fastest.
@@ -25,7 +27,7 @@ from typing import Optional, Tuple
 
 import torch
 
-from tagger.linear_chain.chain_scores import ChainScores, restricted
+from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.checks import checked, checked_gold_tags, checked_path, has_no_number
 from tagger.linear_chain.holes import (
     at_tokens,
@@ -34,7 +36,7 @@ from tagger.linear_chain.holes import (
     takes_holes,
 )
 from tagger.linear_chain.implementations import implementation_for
-from tagger.linear_chain.log_space import log_ratio, total_of
+from tagger.linear_chain.log_space import total_of
 from tagger.linear_chain.tracing import not_traced
 
 
@@ -116,15 +118,16 @@ def log_likelihood(
     """
     scores, lengths = checked(scores, mask)
     gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
-    if gold_tags.dim() == 3:
-        return total_of(_partial_step_log_likelihoods(scores, gold_tags, lengths))
     return implementation_for(scores).log_likelihood(scores, gold_tags, lengths)
 
 
 @not_traced
 @takes_holes(at_tokens)
 def step_log_likelihoods(
-    scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+    scores: ChainScores,
+    gold_tags: torch.Tensor,
+    mask: Optional[torch.Tensor] = None,
+    weights: Optional[torch.Tensor] = None,
 ) -> torch.Tensor:
     """Each token's step score less its log z_t; their sum is the log-likelihood.
 
@@ -137,20 +140,21 @@ def step_log_likelihoods(
     """
     scores, lengths = checked(scores, mask)
     gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
-    if gold_tags.dim() == 3:
-        return _partial_step_log_likelihoods(scores, gold_tags, lengths)
-    return implementation_for(scores).step_log_likelihoods(scores, gold_tags, lengths)
+    return _steps("step_log_likelihoods", scores, gold_tags, lengths, weights)
 
 
 @not_traced
 @takes_holes(at_tokens)
 def step_log_conditionals(
-    scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+    scores: ChainScores,
+    gold_tags: torch.Tensor,
+    mask: Optional[torch.Tensor] = None,
+    weights: Optional[torch.Tensor] = None,
 ) -> torch.Tensor:
     """log p(y_t | y_{t-1}, x), by the chain rule; their sum is the log-likelihood.
 
     For partial gold tags it is the log-probability of a token's set given the sets of all tokens
-    before; on a CPU these are computed in plain PyTorch.
+    before; on a CPU these are computed in log space, which is slower.
 
     Returns:
         (B, T), 0 at masked tokens, each entry differentiable; -inf from the first token on whose gold
@@ -158,13 +162,16 @@ def step_log_conditionals(
     """
     scores, lengths = checked(scores, mask)
     gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
-    return implementation_for(scores).step_log_conditionals(scores, gold_tags, lengths)
+    return _steps("step_log_conditionals", scores, gold_tags, lengths, weights)
 
 
 @not_traced
 @takes_holes(at_tokens)
 def step_log_marginals(
-    scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
+    scores: ChainScores,
+    gold_tags: torch.Tensor,
+    mask: Optional[torch.Tensor] = None,
+    weights: Optional[torch.Tensor] = None,
 ) -> torch.Tensor:
     """log p(y_t | x), the log of the gold tag's marginal; for a set of tags, of their marginals' sum.
 
@@ -175,7 +182,7 @@ def step_log_marginals(
     """
     scores, lengths = checked(scores, mask)
     gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
-    return implementation_for(scores).step_log_marginals(scores, gold_tags, lengths)
+    return _steps("step_log_marginals", scores, gold_tags, lengths, weights)
 
 
 @not_traced
@@ -310,11 +317,20 @@ def sample_paths(
         return implementation_for(scores).sample_paths(scores, lengths, uniforms)
 
 
-def _partial_step_log_likelihoods(
-    scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
+def _steps(
+    name: str,
+    scores: ChainScores,
+    gold_tags: torch.Tensor,
+    lengths: torch.Tensor,
+    weights: Optional[torch.Tensor],
 ) -> torch.Tensor:
+    """The function `name` of the gold tags, (B, T), or its weighted sum, (B,)."""
     implementation = implementation_for(scores)
-    return log_ratio(
-        implementation.step_log_normalizers(restricted(scores, gold_tags), lengths),
-        implementation.step_log_normalizers(scores, lengths),
-    )
+    if weights is None:
+        return getattr(implementation, name)(scores, gold_tags, lengths)
+    if weights.shape != gold_tags.shape[:2]:
+        raise ValueError(
+            f"`weights` must have shape {tuple(gold_tags.shape[:2])}, one for each token; "
+            f"got {tuple(weights.shape)}"
+        )
+    return implementation.weighted_sum(name, scores, gold_tags, lengths, weights.detach())

@@ -52,7 +52,8 @@ def takes_holes(*move_back: MoveBack) -> Callable[[Function], Function]:
             # (B, T): how many real tokens come before each
             place = (mask.cumsum(1) - 1).clamp(min=0)
             if isinstance(results, torch.Tensor):
-                return move_back[0](results, mask, place) if move_back else results
+                # One number for each row, or span, stays where it is.
+                return move_back[0](results, mask, place) if results.dim() > 1 else results
             return tuple(
                 result if move is None else move(result, mask, place)
                 for result, move in zip_longest(results, move_back)
@@ -114,6 +115,8 @@ def _without_holes(arguments: Dict[str, Any], mask: torch.Tensor) -> Dict[str, A
     for name, check in (("tags", checked_path), ("gold_tags", checked_gold_tags)):
         if name in arguments:
             compact[name] = _at(check(arguments[name], mask, scores.emissions), order)
+    if arguments.get("weights") is not None:
+        compact["weights"] = _at(arguments["weights"], order)
     if "spans" in arguments:
         compact.update(_spans_without_holes(arguments["spans"], arguments["allowed"], mask, scores))
     return compact

@@ -3,7 +3,7 @@
 Letters: `B` rows, `T` tokens.
 """
 
-from typing import Tuple
+from typing import Optional, Tuple
 
 import torch
 
@@ -45,9 +45,14 @@ def log_ratio(log_part: torch.Tensor, log_whole: torch.Tensor) -> torch.Tensor:
     return torch.where(is_possible, log_part - log_whole, torch.full_like(log_part, -torch.inf))
 
 
-def total_of(steps: torch.Tensor) -> torch.Tensor:
-    """The sum over tokens of (B, T), without a gradient where it is -inf."""
-    return constant_if_impossible(steps.sum(1))
+def total_of(steps: torch.Tensor, weights: Optional[torch.Tensor] = None) -> torch.Tensor:
+    """The sum over tokens of (B, T), times `weights` (B, T) if given; without a gradient where -inf."""
+    is_possible = (steps != -torch.inf).all(1)
+    steps = torch.where(is_possible.unsqueeze(1), steps, torch.zeros_like(steps))
+    if weights is not None:
+        steps = steps * weights.to(steps.dtype)
+    total = steps.sum(1)
+    return torch.where(is_possible, total, torch.full_like(total, -torch.inf))
 
 
 def constant_if_impossible(values: torch.Tensor) -> torch.Tensor:

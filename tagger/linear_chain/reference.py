@@ -2,9 +2,8 @@
 
 `functions` checks the arguments, and its docstrings say what each function returns. Instead of a mask,
 the functions here take `lengths`, (B,) int64. `tags` are a path, (B, T) int64. `gold_tags` are a path,
-or in `step_log_conditionals` and `step_log_marginals` also the tags that each token may have, (B, T, K)
-bool. Messages are normalised at every token (Rabiner 1989, section V.A), so that no chain is too long
-for float32.
+or the tags that each token may have, (B, T, K) bool. Messages are normalised at every token (Rabiner
+1989, section V.A), so that no chain is too long for float32.
 """
 
 import functools
@@ -77,14 +76,17 @@ def log_partition(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
 def step_log_likelihoods(
     scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
-    """What each token adds to the log-probability of a gold path, (B, T)."""
+    """What each token adds to the log-probability of the gold tags, (B, T)."""
+    if gold_tags.dim() == 3:
+        allowed = step_log_normalizers(restricted(scores, gold_tags), lengths)
+        return log_ratio(allowed, step_log_normalizers(scores, lengths))
     return log_ratio(step_scores(scores, gold_tags, lengths), step_log_normalizers(scores, lengths))
 
 
 def log_likelihood(
     scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
 ) -> torch.Tensor:
-    """The log-probability of a gold path, (B,)."""
+    """The log-probability of the gold tags, (B,)."""
     return total_of(step_log_likelihoods(scores, gold_tags, lengths))
 
 
@@ -109,6 +111,20 @@ def step_log_marginals(
     mask = real_tokens(lengths, scores.emissions.size(1))
     joint = _forward_messages(scores, mask)[0] + _backward_messages(scores, mask)[0]
     return _log_shares(joint, allowed_tags(gold_tags, len(scores.start)), mask)
+
+
+def weighted_sum(
+    name: str,
+    scores: ChainScores,
+    gold_tags: torch.Tensor,
+    lengths: torch.Tensor,
+    weights: torch.Tensor,
+) -> torch.Tensor:
+    """The sum of each row's terms times `weights`, (B, T); `name` is a function above: (B,)."""
+    functions = (step_log_likelihoods, step_log_conditionals, step_log_marginals)
+    (function,) = (each for each in functions if each.__name__ == name)
+    weights = without_padding(weights, real_tokens(lengths, weights.size(1)))
+    return total_of(function(scores, gold_tags, lengths), weights)
 
 
 @_of_all_scores

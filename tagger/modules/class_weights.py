@@ -4,6 +4,7 @@ import logging
 import math
 from typing import Dict, List, Optional, Sequence
 
+import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -127,6 +128,11 @@ class ClassWeights(torch.nn.Module):
             return torch.ones(mask.shape, device=mask.device)
         if gold_tags.dim() == 3:
             return (gold_tags * self.tag_weights).sum(2) / gold_tags.sum(2).clamp(min=1)
+        if gold_tags.device.type == "cpu" and gold_tags.dtype == torch.int64:
+            # Faster than PyTorch's indexing. -1 is the last number of the table.
+            numbers = self.tag_weights.numpy()
+            table = np.append(numbers, numbers.mean(dtype=numbers.dtype))
+            return torch.from_numpy(table.take(gold_tags.numpy(), mode="wrap"))
         is_known = mask & (gold_tags >= 0)
         weights = self.tag_weights[torch.where(is_known, gold_tags, torch.zeros_like(gold_tags))]
         return torch.where(is_known, weights, self.tag_weights.mean())

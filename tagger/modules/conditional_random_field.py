@@ -165,14 +165,14 @@ class ConditionalRandomField(torch.nn.Module):
         """
         logits, lengths = compacted(logits, self._mask(logits, mask))
         paths, path_scores = k_best_decode(self.decoding_scores(logits), lengths, k=top_k or 1)
+        # NumPy makes lists several times as fast as PyTorch.
+        rows = zip(*(each.cpu().numpy().tolist() for each in (lengths, paths, path_scores)))
+        if top_k is None:
+            return [(best[:length], score) for length, (best,), (score,) in rows]
         k_best = [
             [(path[:length], score) for path, score in zip(row_paths, row_scores)]
-            for length, row_paths, row_scores in zip(
-                lengths.tolist(), paths.tolist(), path_scores.tolist()
-            )
+            for length, row_paths, row_scores in rows
         ]
-        if top_k is None:
-            return [row[0] for row in k_best]
         return [row[:1] + [best for best in row[1:] if best[1] > -torch.inf] for row in k_best]
 
     def decoding_scores(self, logits: torch.Tensor) -> ChainScores:
@@ -200,6 +200,8 @@ class ConditionalRandomField(torch.nn.Module):
 
     def _constrained(self, scores: ChainScores) -> ChainScores:
         """`scores` with -inf for the transitions that the constraints forbid."""
+        if not self._constrains():
+            return scores
         start_tag, end_tag = self.num_tags, self.num_tags + 1
         is_forbidden = self._constraint_mask == 0
         return scores._replace(
@@ -209,6 +211,12 @@ class ConditionalRandomField(torch.nn.Module):
             start=scores.start.masked_fill(is_forbidden[start_tag, : self.num_tags], -torch.inf),
             end=scores.end.masked_fill(is_forbidden[: self.num_tags, end_tag], -torch.inf),
         )
+
+    def _constrains(self) -> bool:
+        """Whether the constraints may forbid something."""
+        mask = self._constraint_mask
+        # On a GPU the answer would take longer than what follows from it.
+        return mask.is_cuda or not mask.detach().numpy().all()
 
     def _check_gold_is_allowed(self, log_likelihoods: torch.Tensor) -> None:
         forbidden = (log_likelihoods == -torch.inf).nonzero()
@@ -222,7 +230,7 @@ class ConditionalRandomField(torch.nn.Module):
     def _mask(emissions: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         if mask is None:
             return torch.ones(emissions.shape[:2], dtype=torch.bool, device=emissions.device)
-        return mask.bool()
+        return mask if mask.dtype == torch.bool else mask.bool()
 
 
 def _constraint_mask(num_tags: int, constraints: Optional[List[Tuple[int, int]]]) -> torch.Tensor:

@@ -52,6 +52,21 @@ FUNCTIONS: Dict[str, Callable[[ChainScores, torch.Tensor, torch.Tensor], torch.T
     "forward_scores": lambda scores, tags, mask: or_zero(forward_scores(scores, mask), mask),
     "backward_scores": lambda scores, tags, mask: or_zero(backward_scores(scores, mask), mask),
 }
+#: Weighted sums, called like `FUNCTIONS`; the weights are distinct, and NaN in the padding.
+WEIGHTED: Dict[str, Callable[[ChainScores, torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    f"weighted {function.__name__}{suffix}": functools.partial(
+        lambda function, gold_tags, scores, tags, mask: function(
+            scores, gold_tags(scores, tags), mask, distinct_weights(mask)
+        ),
+        function,
+        gold_tags,
+    )
+    for function in (step_log_likelihoods, step_log_conditionals, step_log_marginals)
+    for suffix, gold_tags in (
+        ("", lambda scores, tags: tags),
+        (" of sets", lambda scores, tags: pairs_of_tags(scores, tags)),
+    )
+}
 
 
 class Implementation(NamedTuple):
@@ -139,7 +154,7 @@ def outcome(name: str, batch: Batch) -> List[torch.Tensor]:
     """
     scores, tags, mask = batch
     inputs = ChainScores(*(tensor.clone().requires_grad_() for tensor in scores))
-    value = FUNCTIONS[name](inputs, tags, mask)
+    value = {**FUNCTIONS, **WEIGHTED}[name](inputs, tags, mask)
     generator = torch.Generator().manual_seed(1)
     weights = torch.rand(value.shape, generator=generator, dtype=torch.float64)
     results = [value, *_gradients(value, inputs, weights)]
@@ -170,7 +185,7 @@ def assert_error_at_most_twice_plain_pytorch(
     """Compares the errors that value and gradients have in float32 with those of the reference.
 
     Args:
-        name: a key of `FUNCTIONS`.
+        name: a key of `FUNCTIONS` or `WEIGHTED`.
         implementation: what is compared with the reference.
         batch: scores in float32, tags and a mask, on the CPU.
     """
@@ -195,6 +210,13 @@ def pairs_of_tags(scores: ChainScores, tags: torch.Tensor) -> torch.Tensor:
     """(B, T, K) bool, true at each token's tag and at the one before it."""
     every_tag = torch.arange(len(scores.start), device=tags.device)
     return ((tags.unsqueeze(2) - every_tag) % len(every_tag)) < 2
+
+
+def distinct_weights(mask: torch.Tensor) -> torch.Tensor:
+    """(B, T), NaN in the padding."""
+    numbers = torch.arange(mask.numel(), device=mask.device).view_as(mask)
+    weights = 0.25 + (7 * numbers % 13) / 4
+    return torch.where(mask, weights, torch.full_like(weights, torch.nan))
 
 
 def or_zero(rows: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -28,9 +28,7 @@ CHECKS_PER_PROBLEM = 4
 PROBLEMS_PER_TRITON = 40
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 #: Kinds of mismatches that are known, as patterns, each with its reason. They do not fail the test.
-KNOWN: Dict[str, str] = {
-    "*, cpu: *: computed in float32*": "the reference takes over, in the scores' type",
-}
+KNOWN: Dict[str, str] = {}
 
 
 class Mismatch(NamedTuple):

@@ -85,7 +85,11 @@ def _of_path(name: str, problem: Problem, rng: random.Random) -> Question:
 
     shape, answer = ((), total) if name == "sequence_score" else ((problem.size[1],), steps)
     function = getattr(linear_chain, name)
-    return Question(lambda scores: function(scores, tags, mask), of_rows(problem, shape, answer))
+    return Question(
+        lambda scores: function(scores, tags, mask),
+        of_rows(problem, shape, answer),
+        is_exact=False,
+    )
 
 
 def _of_chain(name: str, problem: Problem, rng: random.Random) -> Question:

@@ -6,13 +6,25 @@ import pytest
 import torch
 
 from tagger.linear_chain import (
+    IMPLEMENTATIONS,
     log_likelihood,
     log_partition,
     sequence_score,
     use_implementation,
     viterbi_decode,
 )
-from tests.linear_chain.cases import CPU, Case, converted, outcome
+from tests.linear_chain.cases import (
+    CPU,
+    FUNCTIONS,
+    KINDS,
+    WEIGHTED,
+    Case,
+    assert_equals_reference,
+    assert_error_at_most_twice_plain_pytorch,
+    converted,
+    outcome,
+)
+from tests.linear_chain.cases import IMPLEMENTATIONS as TESTED
 from tests.linear_chain.chains import random_chains
 
 # enough work for two threads
@@ -46,6 +58,59 @@ def test_ten_thousand_tokens_agree_with_float64(scale):
     path, path_score = viterbi_decode(scores)
     torch.testing.assert_close(path_score.double(), best, rtol=1e-6, atol=0)
     torch.testing.assert_close(sequence_score(exact, path), best, rtol=1e-6, atol=0)
+
+
+#: Functions that the kernels differentiate too.
+OF_KERNELS = sorted(
+    {*FUNCTIONS, *WEIGHTED} - {"transition_marginals", "forward_scores", "backward_scores"}
+)
+
+
+@pytest.fixture
+def _no_reference(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("the reference was called")
+
+    for name in ("_forward_messages", "_backward_messages"):
+        monkeypatch.setattr(IMPLEMENTATIONS["reference"], name, refuse)
+
+
+# A tag too improbable for probability space, one that no path may take, and a row without a path.
+@pytest.mark.parametrize("extreme", [-700.0, -1e4, -torch.inf])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", OF_KERNELS)
+def test_an_extreme_row_is_computed_in_float64_and_alone(name, dtype, extreme, request):
+    scores, tags, mask = Case((6, 4, 5), 4, dtype=dtype).batch(CPU)
+    ordinary = outcome(name, (scores, tags, mask))
+    emissions = scores.emissions.clone()
+    emissions[1, 2, tags[1, 2] - 1] = extreme
+    emissions[1, 3, tags[1, 3]] = extreme
+    scores = scores._replace(emissions=emissions)
+    with use_implementation("reference"):
+        expected = outcome(name, (converted(scores, torch.float64), tags, mask))
+    request.getfixturevalue("_no_reference")
+    actual = outcome(name, (scores, tags, mask))
+    tolerance = 2e-7 if dtype == torch.float32 else 1e-12
+    for ours, exact in zip(actual, expected):
+        scale = float(exact[exact.isfinite()].abs().max().clamp(min=1))
+        torch.testing.assert_close(ours, exact, rtol=0, atol=tolerance * scale)
+    others = [0, 2]
+    for ours, before in zip(actual[:2], ordinary[:2]):
+        assert torch.equal(ours[others], before[others])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [((1,), 1), ((3, 0, 5), 4), ((9, 2), 17)], ids=str)
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weighted_sums_equal_the_reference(name, size, kind):
+    assert_equals_reference(name, TESTED["cpu"], Case(*size, kind))
+
+
+@pytest.mark.parametrize("kind", ["plain", "wide"])
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weighted_sums_are_computed_in_float64(name, kind):
+    case = Case((33, 9, 0), 9, kind, torch.float32)
+    assert_error_at_most_twice_plain_pytorch(name, TESTED["cpu"], case.batch(CPU))
 
 
 def test_number_of_threads_changes_nothing(two_threads):

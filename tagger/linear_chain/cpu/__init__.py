@@ -1,7 +1,6 @@
 """The backend for CPUs: Numba kernels, compiled at the first call and cached on disk.
 
-Derivatives of transition marginals, of forward and of backward scores come from the reference, as do
-conditionals of sets of tags and, for now, rows that underflow in conditionals and marginals.
+Derivatives of transition marginals, of forward and of backward scores come from the reference.
 """
 
 from tagger.linear_chain.backend import Backend
@@ -12,6 +11,7 @@ BACKEND = Backend(
     arrivals=primitives.arrivals,
     best_paths=primitives.best_paths,
     samples=primitives.samples,
+    weighted=primitives.weighted,
     marginals=primitives.marginals,
     conditionals=primitives.conditionals,
     transition_marginals=primitives.transition_marginals,

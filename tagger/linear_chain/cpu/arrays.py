@@ -26,8 +26,9 @@ def gradients_of(by_emissions: np.ndarray, shared: np.ndarray) -> Gradients:
 
     Args:
         by_emissions: (B, T, K).
-        shared: The gradients by transitions, start and end, flat, from `sum_of`.
+        shared: The gradients by transitions, start and end, flat and float64, from `sum_of`.
     """
+    shared = shared.astype(by_emissions.dtype)
     num_tags = by_emissions.shape[2]
     num_pairs = num_tags * num_tags
     parts = (
@@ -39,7 +40,6 @@ def gradients_of(by_emissions: np.ndarray, shared: np.ndarray) -> Gradients:
     return tuple(map(torch.from_numpy, parts))
 
 
-def sum_of(shared: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
-    """The `flat` of the `SharedGradients` of all ranges of rows, summed in float64."""
-    total = shared[0] if len(shared) == 1 else np.sum(shared, axis=0)
-    return total.astype(dtype)
+def sum_of(shared: Sequence[np.ndarray]) -> np.ndarray:
+    """The `flat` of the `SharedGradients` of all ranges of rows, summed."""
+    return shared[0] if len(shared) == 1 else np.sum(shared, axis=0)

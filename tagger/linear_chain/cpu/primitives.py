@@ -4,7 +4,7 @@ Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
 
 from functools import partial
-from typing import Optional, Tuple
+from typing import Callable, Dict, NamedTuple, Optional, Tuple
 
 import numpy as np
 import torch
@@ -18,23 +18,18 @@ from tagger.linear_chain.cpu.kernels.conditionals import (
     arrival_rows,
     conditional_gradient_rows,
     conditional_rows,
+    set_conditional_gradient_rows,
+    set_conditional_rows,
 )
-from tagger.linear_chain.cpu.kernels.marginals import (
-    MarginalFactors,
-    log_marginal_gradient_rows,
-    log_marginal_rows,
-    marginal_gradient_rows,
-    marginal_rows,
-)
+from tagger.linear_chain.cpu.kernels.marginals import marginal_gradient_rows, marginal_rows
 from tagger.linear_chain.cpu.kernels.max_sum import best_rows, k_best_rows
-from tagger.linear_chain.cpu.kernels.messages import TINY
 from tagger.linear_chain.cpu.kernels.sampling import sample_rows
 from tagger.linear_chain.cpu.kernels.sum_product import (
     forward_rows,
     gradient_rows,
+    set_gradient_rows,
     transition_marginal_rows,
 )
-from tagger.linear_chain.padding import real_tokens
 
 
 def steps(
@@ -44,28 +39,29 @@ def steps(
     is_total: bool,
     with_gradients: bool,
 ) -> Computed:
-    """Log normalisers or log-likelihoods, of each token or summed.
-
-    A sum mostly gets the same weight for all rows. So its gradients for weight 1 are computed along
-    with it, and computed again only if the weights turn out to differ.
-    """
+    """Log normalisers or log-likelihoods, of each token or summed."""
+    if is_total and with_gradients:
+        return _total("steps", scores, lengths, gold_tags, None)
     batch = batch_of(scores, lengths)
     path = None if gold_tags is None else array(gold_tags)
     batch_size, num_tokens, num_tags = batch.emissions.shape
-    dtype = batch.emissions.dtype
-    if is_total and with_gradients:
-        weights = np.ones((batch_size, 1), dtype)
-        totals, *gradients = _values_and_gradients(batch, path, weights, is_total)
-        return Computed(
-            torch.from_numpy(totals.reshape(-1)),
-            partial(_total_gradients, lengths, gold_tags),
-            tuple(map(torch.from_numpy, gradients)),
-        )
-    values = np.zeros((batch_size, 1 if is_total else num_tokens), dtype)
+    values = np.zeros((batch_size, 1 if is_total else num_tokens), batch.emissions.dtype)
     for_row_ranges(forward_rows, batch.lengths, num_tags**2, batch, path, is_total, values)
     if is_total:
         return Computed(torch.from_numpy(values.reshape(-1)))
-    return Computed(torch.from_numpy(values), partial(_step_gradients, lengths, gold_tags))
+    return Computed(torch.from_numpy(values), partial(_gradients, "steps", lengths, gold_tags))
+
+
+def weighted(
+    name: str,
+    scores: ChainScores,
+    lengths: torch.Tensor,
+    gold_tags: torch.Tensor,
+    weights: Optional[torch.Tensor],
+    with_gradients: bool,
+) -> Computed:
+    """The weighted sums of steps, conditionals or log-marginals, with their gradients."""
+    return _total(name, scores, lengths, gold_tags, weights)
 
 
 def arrivals(
@@ -93,43 +89,25 @@ def marginals(
 ) -> Computed:
     """Tag marginals, or the log-marginals of a path or of sets of tags."""
     batch = batch_of(scores, lengths)
-    shape, dtype = batch.emissions.shape, batch.emissions.dtype
-    factors = MarginalFactors(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-    work = 2 * shape[2] ** 2
-    is_complete = all(for_row_ranges(marginal_rows, batch.lengths, work, batch, factors))
-    if gold_tags is not None and gold_tags.dim() == 2:
-        values = np.zeros(shape[:2], dtype)
-        path = array(gold_tags)
-        if not is_complete or not all(
-            for_row_ranges(log_marginal_rows, batch.lengths, 1, batch, path, factors, values)
-        ):
-            raise CannotComputeError
-    else:
-        values = _probabilities(batch, factors, is_complete)
-        if gold_tags is not None:
-            values = np.log(_shares(gold_tags, lengths, values))
-        values = values.astype(dtype)
-    if not is_complete:
-        return Computed(torch.from_numpy(values))
-    return Computed(
-        torch.from_numpy(values),
-        partial(_marginal_gradients, lengths, gold_tags),
-        tuple(map(torch.from_numpy, factors)),
-    )
+    tags = None if gold_tags is None else array(gold_tags)
+    shape = batch.emissions.shape
+    values = np.zeros(shape if tags is None else shape[:2], batch.emissions.dtype)
+    for_row_ranges(marginal_rows, batch.lengths, 2 * shape[2] ** 2, batch, tags, values)
+    return Computed(torch.from_numpy(values), partial(_gradients, "marginals", lengths, gold_tags))
 
 
 def conditionals(
     scores: ChainScores, lengths: torch.Tensor, gold_tags: torch.Tensor, with_gradients: bool
 ) -> Computed:
-    """log p(y_t | y_{t-1}, x) of a path; not of sets of tags."""
-    if gold_tags.dim() == 3:
-        raise CannotComputeError
-    batch, path = batch_of(scores, lengths), array(gold_tags)
-    values = np.zeros(path.shape, batch.emissions.dtype)
-    work = batch.emissions.shape[2] ** 2
-    if not all(for_row_ranges(conditional_rows, batch.lengths, work, batch, path, values)):
-        raise CannotComputeError
-    return Computed(torch.from_numpy(values), partial(_conditional_gradients, lengths, gold_tags))
+    """log p(y_t | y_{t-1}, x) of a path or of sets of tags."""
+    batch, tags = batch_of(scores, lengths), array(gold_tags)
+    shape = batch.emissions.shape
+    values = np.zeros(shape[:2], batch.emissions.dtype)
+    rows = conditional_rows if tags.ndim == 2 else set_conditional_rows
+    for_row_ranges(rows, batch.lengths, shape[2] ** 2, batch, tags, values)
+    return Computed(
+        torch.from_numpy(values), partial(_gradients, "conditionals", lengths, gold_tags)
+    )
 
 
 def transition_marginals(
@@ -167,110 +145,115 @@ def samples(scores: ChainScores, lengths: torch.Tensor, uniforms: torch.Tensor) 
     return torch.from_numpy(paths)
 
 
-def _values_and_gradients(
-    batch: Batch, path: Optional[np.ndarray], weights: np.ndarray, is_total: bool
-) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What `steps` computes, and the gradients of its sum weighted by `weights`.
+class _Differentiated(NamedTuple):
+    """What a kernel computes together with derivatives.
 
     Args:
-        batch: A batch of B rows.
-        path: (B, T), or `None` for log normalisers.
-        weights: (B, T), or with `is_total` (B, 1).
-        is_total: Whether to sum over tokens.
-
-    Returns:
-        The values, shaped as `weights`; the gradients by the emissions, (B, T, K), and by the shared
-        scores, flat. All have the type of `weights`.
+        values: Float64; as the kernel's docstring says.
+        by_emissions: (B, T, K), the gradient in the type of the emissions.
+        shared: The gradients by the other scores, flat, float64.
     """
-    values = np.zeros(weights.shape, weights.dtype)
-    by_emissions = np.zeros(batch.emissions.shape, weights.dtype)
-    work = 3 * by_emissions.shape[2] ** 2
-    args = (batch, path, weights, is_total, values, by_emissions)
-    shared = for_row_ranges(gradient_rows, batch.lengths, work, *args)
-    return values, by_emissions, sum_of(shared, by_emissions.dtype)
+
+    values: np.ndarray
+    by_emissions: np.ndarray
+    shared: np.ndarray
+
+
+def _differentiated(
+    name: str, batch: Batch, gold_tags: Optional[np.ndarray], weights: np.ndarray, is_total: bool
+) -> _Differentiated:
+    """Differentiates the sum of `weights` times the values of a primitive.
+
+    Args:
+        name: Of the primitive.
+        batch: A batch of B rows.
+        gold_tags: As the primitive takes them; for totals of steps also sets.
+        weights: Float64, as the kernels take them.
+        is_total: Whether to sum over tokens.
+    """
+    are_sets = gold_tags is not None and gold_tags.ndim == 3
+    rows, work = (_SET_GRADIENT_KERNELS if are_sets else _GRADIENT_KERNELS)[name]
+    batch_size, num_tokens, num_tags = batch.emissions.shape
+    values = np.zeros((batch_size, 1 if is_total else num_tokens))
+    by_emissions = np.zeros(batch.emissions.shape, batch.emissions.dtype)
+    arguments = (batch, gold_tags, weights, is_total, values, by_emissions)
+    shared = for_row_ranges(rows, batch.lengths, work * num_tags**2, *arguments)
+    return _Differentiated(values, by_emissions, sum_of(shared))
+
+
+#: The kernel that differentiates each primitive, and its multiply-adds for each pair of tags.
+_GRADIENT_KERNELS: Dict[str, Tuple[Callable, int]] = {
+    "steps": (gradient_rows, 3),
+    "conditionals": (conditional_gradient_rows, 3),
+    "marginals": (marginal_gradient_rows, 6),
+}
+#: The same for sets of gold tags; logarithms take longer than multiply-adds.
+_SET_GRADIENT_KERNELS: Dict[str, Tuple[Callable, int]] = {
+    "steps": (set_gradient_rows, 6),
+    "conditionals": (set_conditional_gradient_rows, 60),
+    "marginals": (marginal_gradient_rows, 6),
+}
+
+
+def _total(
+    name: str,
+    scores: ChainScores,
+    lengths: torch.Tensor,
+    gold_tags: Optional[torch.Tensor],
+    weights: Optional[torch.Tensor],
+) -> Computed:
+    """The sum of a primitive over each row's tokens, weighted by `weights`, (B, T), or not.
+
+    A sum mostly gets the same weight for all rows. So its gradients for weight 1 are computed along
+    with it, and computed again only if the weights turn out to differ.
+    """
+    batch = batch_of(scores, lengths)
+    tags = None if gold_tags is None else array(gold_tags)
+    of_tokens = np.ones((len(batch.lengths), 1)) if weights is None else _float64(weights)
+    values, by_emissions, shared = _differentiated(name, batch, tags, of_tokens, is_total=True)
+    return Computed(
+        torch.from_numpy(values.reshape(-1).astype(by_emissions.dtype)),
+        partial(_total_gradients, name, lengths, gold_tags, of_tokens),
+        (torch.from_numpy(by_emissions), torch.from_numpy(shared)),
+    )
 
 
 def _total_gradients(
+    name: str,
     lengths: torch.Tensor,
     gold_tags: Optional[torch.Tensor],
+    weights: np.ndarray,
     scores: ChainScores,
     kept: Tensors,
-    weights: torch.Tensor,
+    upstream: torch.Tensor,
 ) -> Gradients:
-    """The gradients of sums; `kept` are those for weight 1."""
-    weights_of_rows = weights.numpy()
-    if (weights_of_rows == weights_of_rows[0]).all():
-        by_emissions, shared = (gradient.numpy() * weights_of_rows[0] for gradient in kept)
+    """The gradients of totals; `kept` are those for an upstream gradient of 1."""
+    of_rows = upstream.numpy()
+    # The gradient of a sum over rows is one number at all of them.
+    if len(of_rows) < 2 or of_rows.strides == (0,) or (of_rows == of_rows[0]).all():
+        factor = of_rows[0] if len(of_rows) else 1.0
+        by_emissions, shared = (gradient.numpy() * factor for gradient in kept)
         return gradients_of(by_emissions, shared)
-    return _step_gradients(lengths, gold_tags, scores, (), weights.unsqueeze(1), is_total=True)
+    tags = None if gold_tags is None else array(gold_tags)
+    weights = weights * of_rows[:, np.newaxis].astype(np.float64)
+    found = _differentiated(name, batch_of(scores, lengths), tags, weights, is_total=True)
+    return gradients_of(found.by_emissions, found.shared)
 
 
-def _step_gradients(
-    lengths: torch.Tensor,
-    gold_tags: Optional[torch.Tensor],
-    scores: ChainScores,
-    kept: Tensors,
-    weights: torch.Tensor,
-    is_total: bool = False,
-) -> Gradients:
-    batch, path = batch_of(scores, lengths), None if gold_tags is None else array(gold_tags)
-    _, *gradients = _values_and_gradients(batch, path, array(weights), is_total)
-    return gradients_of(*gradients)
-
-
-def _probabilities(batch: Batch, factors: MarginalFactors, is_complete: bool) -> np.ndarray:
-    """Tag marginals, (B, T, K) float64: products of their factors, or else the gradient of log Z."""
-    if is_complete:
-        return factors.messages * factors.suffixes
-    weights = np.ones((len(batch.emissions), 1))
-    return _values_and_gradients(batch, None, weights, is_total=True)[1]
-
-
-def _shares(
-    gold_tags: torch.Tensor, lengths: torch.Tensor, probabilities: np.ndarray
-) -> np.ndarray:
-    """The probability of each token's set of tags, (B, T), 1 in the padding."""
-    shares = np.where(array(gold_tags), probabilities, 0.0).sum(2)
-    shares[~array(real_tokens(lengths, shares.shape[1]))] = 1.0
-    if (shares < TINY).any():
-        raise CannotComputeError
-    return shares
-
-
-def _marginal_gradients(
+def _gradients(
+    name: str,
     lengths: torch.Tensor,
     gold_tags: Optional[torch.Tensor],
     scores: ChainScores,
     kept: Tensors,
     weights: torch.Tensor,
 ) -> Gradients:
-    batch, factors = batch_of(scores, lengths), MarginalFactors(*map(array, kept))
-    upstream, by_emissions = array(weights), np.zeros_like(batch.emissions)
-    work = 4 * by_emissions.shape[2] ** 2
-    args: Tuple[np.ndarray, ...]
-    if gold_tags is not None and gold_tags.dim() == 2:
-        rows, args = log_marginal_gradient_rows, (array(gold_tags), upstream, by_emissions)
-    else:
-        if gold_tags is not None:
-            # The log of a set's probability is differentiated through the marginals in the set.
-            shares = _shares(gold_tags, lengths, _probabilities(batch, factors, is_complete=True))
-            upstream = np.where(array(gold_tags), (upstream / shares)[:, :, np.newaxis], 0.0)
-        rows, args = marginal_gradient_rows, (upstream, by_emissions)
-    shared = for_row_ranges(rows, batch.lengths, work, batch, factors, *args)
-    return gradients_of(by_emissions, sum_of(shared, by_emissions.dtype))
+    """The gradients of a primitive's values for each token."""
+    tags = None if gold_tags is None else array(gold_tags)
+    batch = batch_of(scores, lengths)
+    found = _differentiated(name, batch, tags, _float64(weights), is_total=False)
+    return gradients_of(found.by_emissions, found.shared)
 
 
-def _conditional_gradients(
-    lengths: torch.Tensor,
-    gold_tags: torch.Tensor,
-    scores: ChainScores,
-    kept: Tensors,
-    weights: torch.Tensor,
-) -> Gradients:
-    batch, upstream = batch_of(scores, lengths), array(weights)
-    values, by_emissions = np.zeros_like(upstream), np.zeros_like(batch.emissions)
-    work = 3 * by_emissions.shape[2] ** 2
-    args = (batch, array(gold_tags), upstream, values, by_emissions)
-    outcomes = for_row_ranges(conditional_gradient_rows, batch.lengths, work, *args)
-    shared = sum_of([flat for _, flat in outcomes], by_emissions.dtype)
-    return gradients_of(by_emissions, shared)
+def _float64(weights: torch.Tensor) -> np.ndarray:
+    return array(weights).astype(np.float64)

@@ -3,7 +3,6 @@
 import torch
 
 from tagger.linear_chain import ChainScores, step_log_conditionals
-from tagger.linear_chain.log_space import total_of
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 
 
@@ -26,5 +25,5 @@ class ChainWeighting(TagWeighting):
     def objective(
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        steps = step_log_conditionals(scores, gold_tags, mask)
-        return total_of(self.token_weights(gold_tags, mask) * steps)
+        weights = self.token_weights(gold_tags, mask)
+        return step_log_conditionals(scores, gold_tags, mask, weights)

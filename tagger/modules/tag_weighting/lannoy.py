@@ -6,7 +6,6 @@ from typing import Sequence
 import torch
 
 from tagger.linear_chain import ChainScores, step_log_likelihoods
-from tagger.linear_chain.log_space import total_of
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 
 logger = logging.getLogger(__name__)
@@ -33,8 +32,8 @@ class LannoyWeighting(TagWeighting):
     def objective(
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        steps = step_log_likelihoods(scores, gold_tags, mask)
-        return total_of(self.token_weights(gold_tags, mask) * steps)
+        weights = self.token_weights(gold_tags, mask)
+        return step_log_likelihoods(scores, gold_tags, mask, weights)
 
     def _set_weights(self, weights: Sequence[float]) -> None:
         super()._set_weights(weights)

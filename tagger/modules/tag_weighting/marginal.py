@@ -46,5 +46,8 @@ class MarginalWeighting(TagWeighting):
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         # (B, T)
+        weights = self.token_weights(gold_tags, mask)
+        if not self.gamma:
+            return step_log_marginals(scores, gold_tags, mask, weights)
         steps = focal_log_probabilities(step_log_marginals(scores, gold_tags, mask), self.gamma)
-        return total_of(self.token_weights(gold_tags, mask) * steps)
+        return total_of(weights * steps)

@@ -8,7 +8,7 @@ Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K
 import numpy as np
 
 from tagger.kernels.compilation import kernel
-from tagger.linear_chain.cpu.kernels.messages import Chain, Row
+from tagger.linear_chain.cpu.kernels.messages import Chain, Row, shares_before
 
 
 @kernel
@@ -126,6 +126,7 @@ def _adjoint_row_in_log_space(
 ) -> None:
     """As `differentiate_row`, for a row in log space."""
     num_tags = len(chain.start)
+    shares = np.empty(num_tags)
     for k in range(num_tags):
         row.adjoint[reached - 1, k] *= upstream[reached - 1]
     for t in range(reached - 1, 0, -1):
@@ -135,8 +136,8 @@ def _adjoint_row_in_log_space(
         for k in range(num_tags):
             if row.adjoint[t, k] == 0.0:
                 continue
+            shares_before(chain, row, t, k, shares)
             for i in range(num_tags):
-                step = chain.transitions[i, k] - row.arriving[t, k]
-                share = row.adjoint[t, k] * np.exp(row.messages[t - 1, i] + step)
+                share = row.adjoint[t, k] * shares[i]
                 row.adjoint[t - 1, i] += share
                 by_transitions[i, k] += share

@@ -44,3 +44,31 @@ def new_shared_gradients(num_tags: int) -> SharedGradients:
         flat[num_pairs : num_pairs + num_tags],
         flat[num_pairs + num_tags :],
     )
+
+
+@kernel
+def weigh_steps(
+    steps: np.ndarray, weights: np.ndarray, is_total: bool, values: np.ndarray, upstream: np.ndarray
+) -> None:
+    """Writes the values of a row, and the derivative of their weighted sum by each step.
+
+    Args:
+        steps: (n,) float64, a number for each token; what is -inf has no derivative.
+        weights: The weight of each token, (n,) or longer; or one for all, (1,).
+        is_total: Whether the row has one value, the weighted sum, -inf if one of the steps is -inf;
+            else the steps are its values.
+        values: (1,) with `is_total`, else (n,) or longer.
+        upstream: (n,) or longer.
+    """
+    total, is_possible = 0.0, True
+    for t in range(len(steps)):
+        step, weight = steps[t], weights[t if len(weights) > 1 else 0]
+        is_possible &= step != -np.inf
+        upstream[t] = 0.0 if step == -np.inf else weight
+        total += weight * step
+        if not is_total:
+            values[t] = step
+    if is_total:
+        values[0] = total if is_possible else -np.inf
+        if not is_possible:
+            upstream[: len(steps)].fill(0.0)

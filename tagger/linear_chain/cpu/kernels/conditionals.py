@@ -1,18 +1,20 @@
 """Kernels over the probability of each tag given the one before, and over prefixes or suffixes.
 
-The conditional kernels leave two kinds of rows to the caller: rows that `forward_row` cannot compute
-in probability space, and rows without a possible path. They stop at the first such row, and report it.
+Rows that `forward_row` cannot compute in probability space, rows without a possible path and sets of
+gold tags are computed in log space.
 
 Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
 """
-
-from typing import Tuple
 
 import numpy as np
 
 from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.adjoints import conditional_adjoint_row
-from tagger.linear_chain.cpu.kernels.batch import Batch, new_shared_gradients
+from tagger.linear_chain.cpu.kernels.batch import Batch, new_shared_gradients, weigh_steps
+from tagger.linear_chain.cpu.kernels.log_shares import (
+    differentiate_log_share_row,
+    log_share_steps,
+)
 from tagger.linear_chain.cpu.kernels.messages import (
     Chain,
     Row,
@@ -27,8 +29,8 @@ from tagger.linear_chain.cpu.kernels.messages import (
 @kernel
 def conditional_rows(
     first: int, last: int, batch: Batch, gold_tags: np.ndarray, values: np.ndarray
-) -> bool:
-    """Writes log p(y_t | y_{t-1}, x).
+) -> None:
+    """Writes log p(y_t | y_{t-1}, x) of rows `first` to `last`.
 
     Rows are read from the end, so that backward messages become forward messages.
 
@@ -38,9 +40,6 @@ def conditional_rows(
         batch: A `Batch`.
         gold_tags: (B, T) int64.
         values: (B, T); holds zeros.
-
-    Returns:
-        Whether all rows could be computed.
     """
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, True)
@@ -52,11 +51,11 @@ def conditional_rows(
             continue
         _direct(batch.emissions[b, :n], True, directed)
         if forward_row(chain, directed[:n], row) < n:
-            return False
+            values[b, :n] = log_share_steps(batch, b, gold_tags, True)[0]
+            continue
         for t in range(n):
             path[t] = gold_tags[b, n - 1 - t]
         _write_conditionals(chain, path[:n], row, values[b, :n])
-    return True
 
 
 @kernel
@@ -66,10 +65,11 @@ def conditional_gradient_rows(
     batch: Batch,
     gold_tags: np.ndarray,
     weights: np.ndarray,
+    is_total: bool,
     values: np.ndarray,
     by_emissions: np.ndarray,
-) -> Tuple[bool, np.ndarray]:
-    """As `conditional_rows`, and differentiates the sum of `weights` times `values`.
+) -> np.ndarray:
+    """As `conditional_rows`, and differentiates the sum of each token's value times its weight.
 
     Args:
         first: The first row.
@@ -77,17 +77,18 @@ def conditional_gradient_rows(
         batch: A `Batch`.
         gold_tags: (B, T) int64.
         weights: (B, T).
-        values: (B, T); holds zeros.
+        is_total: Whether to write the weighted sum for each row instead of one value for each token.
+        values: (B, T), or with `is_total` (B, 1); holds zeros.
         by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
 
     Returns:
-        Whether all rows could be computed; the `flat` of `SharedGradients`.
+        The `flat` of `SharedGradients`.
     """
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, True)
     row = new_row(num_tokens, num_tags)
-    directed = np.empty((num_tokens, num_tags))
-    path, upstream = np.empty(num_tokens, np.int64), np.empty(num_tokens)
+    directed, path = np.empty((num_tokens, num_tags)), np.empty(num_tokens, np.int64)
+    steps, upstream, directed_upstream = np.empty((3, num_tokens))
     pairs = np.zeros((num_tags, num_tags))
     shared = new_shared_gradients(num_tags)
     for b in range(first, last):
@@ -96,26 +97,61 @@ def conditional_gradient_rows(
             continue
         _direct(batch.emissions[b, :n], True, directed)
         if forward_row(chain, directed[:n], row) < n:
-            return False, shared.flat
+            differentiate_log_share_row(
+                batch, b, gold_tags, True, weights[b], is_total, values[b], by_emissions[b], shared
+            )
+            continue
         for t in range(n):
             path[t] = gold_tags[b, n - 1 - t]
-        _write_conditionals(chain, path[:n], row, values[b, :n])
+        _write_conditionals(chain, path[:n], row, steps[:n])
+        weigh_steps(steps[:n], weights[b], is_total, values[b], upstream)
         for t in range(n):
-            is_possible = values[b, n - 1 - t] > -np.inf
-            upstream[t] = weights[b, n - 1 - t] if is_possible else 0.0
-        conditional_adjoint_row(chain, upstream[:n], path[:n], row, pairs)
+            directed_upstream[t] = upstream[n - 1 - t]
+        conditional_adjoint_row(chain, directed_upstream[:n], path[:n], row, pairs)
         for t in range(n):
             for k in range(num_tags):
                 by_emissions[b, n - 1 - t, k] = row.adjoint[t, k]
             if t < n - 1:
-                shared.transitions[path[t + 1], path[t]] += upstream[t]
+                shared.transitions[path[t + 1], path[t]] += directed_upstream[t]
         for k in range(num_tags):
             shared.start[k] += row.adjoint[n - 1, k]
             shared.end[k] += row.adjoint[0, k]
     for i in range(num_tags):
         for k in range(num_tags):
             shared.transitions[i, k] += pairs[k, i] * chain.entering[i, k]
-    return True, shared.flat
+    return shared.flat
+
+
+@kernel
+def set_conditional_rows(
+    first: int, last: int, batch: Batch, gold_tags: np.ndarray, values: np.ndarray
+) -> None:
+    """As `conditional_rows`, for sets of gold tags, (B, T, K) bool."""
+    for b in range(first, last):
+        n = batch.lengths[b]
+        if n > 0:
+            values[b, :n] = log_share_steps(batch, b, gold_tags, True)[0]
+
+
+@kernel
+def set_conditional_gradient_rows(
+    first: int,
+    last: int,
+    batch: Batch,
+    gold_tags: np.ndarray,
+    weights: np.ndarray,
+    is_total: bool,
+    values: np.ndarray,
+    by_emissions: np.ndarray,
+) -> np.ndarray:
+    """As `conditional_gradient_rows`, for sets of gold tags, (B, T, K) bool."""
+    shared = new_shared_gradients(batch.emissions.shape[2])
+    for b in range(first, last):
+        if batch.lengths[b] > 0:
+            differentiate_log_share_row(
+                batch, b, gold_tags, True, weights[b], is_total, values[b], by_emissions[b], shared
+            )
+    return shared.flat
 
 
 @kernel

@@ -1,120 +1,78 @@
 """Kernels over tag marginals, their logarithms, and the derivatives of both.
 
-They leave two kinds of rows to the caller: rows that `forward_row` cannot compute in probability
-space, and rows without a possible path. They stop at the first such row, and report it.
+Rows that `forward_row` cannot compute in probability space, and rows without a possible path, are
+computed in log space, and so are those in which a gold tag's marginal underflows.
 
-Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
+Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`. With `m` the
+messages, `f` the exponentials of the emissions and `s` the suffixes of a token's tags, and `W` the
+exponentials of the transitions, all up to constants,
+
+    m[t] = f[t] * (m[t-1] @ W),    s[t] = W @ (f[t+1] * s[t+1]),    p(y_t = k | x) = m[t, k] s[t, k].
+
+The README derives the changes `dm` and `ds` that weights v of the marginals cause ("Gradients of
+marginals").
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
 from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.adjoints import add_outer_products
-from tagger.linear_chain.cpu.kernels.batch import (
-    Batch,
-    SharedGradients,
-    new_shared_gradients,
+from tagger.linear_chain.cpu.kernels.batch import Batch, new_shared_gradients, weigh_steps
+from tagger.linear_chain.cpu.kernels.log_shares import (
+    differentiate_log_share_row,
+    differentiate_share_row,
+    log_share_steps,
+    log_shares_of,
 )
 from tagger.linear_chain.cpu.kernels.messages import (
     TINY,
     Chain,
+    Row,
     chain_of,
     forward_row,
     new_row,
 )
 
 
-class MarginalFactors(NamedTuple):
-    """The factors of marginals and of their derivatives, each (B, T, K) float64.
-
-    With `m` the messages, `f` the factors and `s` the suffixes of a token's tags, and `W` the
-    exponentials of the transitions, all up to constants,
-
-        m[t] = f[t] * (m[t-1] @ W),    s[t] = W @ (f[t+1] * s[t+1]),    p(y_t = k | x) = m[t, k] s[t, k].
-    """
-
-    messages: np.ndarray
-    # the exponentials of the emissions
-    emissions: np.ndarray
-    suffixes: np.ndarray
-
-
 @kernel
-def marginal_rows(first: int, last: int, batch: Batch, factors: MarginalFactors) -> bool:
-    """Writes the factors of the marginals of rows `first` to `last`.
+def marginal_rows(
+    first: int, last: int, batch: Batch, gold_tags: Optional[np.ndarray], values: np.ndarray
+) -> None:
+    """Writes the tag marginals, or the log-marginals of `gold_tags`, of rows `first` to `last`.
 
     Args:
         first: The first row.
         last: The row after the last.
         batch: A `Batch`.
-        factors: `MarginalFactors`; hold zeros.
-
-    Returns:
-        Whether all rows could be computed.
+        gold_tags: (B, T) int64, or (B, T, K) bool for the log-probabilities of sets; `None` for the
+            marginals of all tags.
+        values: (B, T), or (B, T, K) for the marginals of all tags; holds zeros.
     """
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, False)
-    row = new_row(num_tokens, num_tags)
-    returning = np.empty(num_tags)
+    row, changes = new_row(num_tokens, num_tags), _new_changes(num_tokens, num_tags)
+    steps = np.empty(num_tokens)
     for b in range(first, last):
         n = batch.lengths[b]
         if n == 0:
             continue
-        if forward_row(chain, batch.emissions[b, :n], row) < n:
-            return False
-        m, f, s = factors.messages[b], factors.emissions[b], factors.suffixes[b]
-        total = 0.0
-        for k in range(num_tags):
-            total += row.messages[n - 1, k] * chain.closing[k]
-        for k in range(num_tags):
-            s[n - 1, k] = chain.closing[k] / total
-        for t in range(n - 1, -1, -1):
-            for k in range(num_tags):
-                arriving = row.arriving[t, k]
-                m[t, k] = row.messages[t, k]
-                f[t, k] = 0.0 if arriving == 0.0 else row.messages[t, k] / arriving
-                returning[k] = f[t, k] * s[t, k]
-            if t == 0:
-                break
-            for i in range(num_tags):
-                total = 0.0
+        is_ordinary = forward_row(chain, batch.emissions[b, :n], row) == n
+        if is_ordinary:
+            _sweep_suffixes(chain, n, row, changes)
+        if values.ndim == 3:
+            if not is_ordinary:
+                every_tag = np.ones((n, num_tags), np.bool_)
+                values[b, :n] = np.exp(log_shares_of(batch, b, every_tag).logarithms)
+                continue
+            for t in range(n):
                 for k in range(num_tags):
-                    total += chain.leaving[i, k] * returning[k]
-                s[t - 1, i] = total
-    return True
-
-
-@kernel
-def log_marginal_rows(
-    first: int,
-    last: int,
-    batch: Batch,
-    gold_tags: np.ndarray,
-    factors: MarginalFactors,
-    values: np.ndarray,
-) -> bool:
-    """Writes the log-marginals of `gold_tags`, (B, T); returns whether no factor underflows."""
-    for b in range(first, last):
-        for t in range(batch.lengths[b]):
-            message = factors.messages[b, t, gold_tags[b, t]]
-            suffix = factors.suffixes[b, t, gold_tags[b, t]]
-            if not (message >= TINY and suffix >= TINY):
-                return False
-            values[b, t] = np.log(message) + np.log(suffix)
-    return True
-
-
-class _Changes(NamedTuple):
-    """Scratch for one row, each (T, K). The README derives it ("Gradients of marginals")."""
-
-    # m v, then dm - E m
-    prefixes: np.ndarray
-    # f s v, then f (s v + ds)
-    suffixes: np.ndarray
-    # f s
-    returning: np.ndarray
+                    values[b, t, k] = row.messages[t, k] * changes.suffixes[t, k]
+        elif is_ordinary and _log_marginals(gold_tags, b, n, row, changes, steps):
+            values[b, :n] = steps[:n]
+        else:
+            values[b, :n] = log_share_steps(batch, b, gold_tags, False)[0]
 
 
 @kernel
@@ -122,18 +80,22 @@ def marginal_gradient_rows(
     first: int,
     last: int,
     batch: Batch,
-    factors: MarginalFactors,
+    gold_tags: Optional[np.ndarray],
     weights: np.ndarray,
+    is_total: bool,
+    values: np.ndarray,
     by_emissions: np.ndarray,
 ) -> np.ndarray:
-    """Differentiates the sum of `weights` times the tag marginals.
+    """Differentiates the sum of `weights` times what `marginal_rows` computes.
 
     Args:
         first: The first row.
         last: The row after the last.
         batch: A `Batch`.
-        factors: Written by `marginal_rows`.
-        weights: (B, T, K).
+        gold_tags: As for `marginal_rows`.
+        weights: (B, T), or (B, T, K) for the marginals of all tags.
+        is_total: Whether to write the weighted sum for each row instead of one value for each token.
+        values: (B, T), or with `is_total` (B, 1); holds zeros. Not written if `gold_tags` is `None`.
         by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
 
     Returns:
@@ -141,61 +103,52 @@ def marginal_gradient_rows(
     """
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, False)
-    changes = _new_changes(num_tokens, num_tags)
+    row, changes = new_row(num_tokens, num_tags), _new_changes(num_tokens, num_tags)
+    steps, upstream = np.empty(num_tokens), np.empty(num_tokens)
     pairs, shared = np.zeros((num_tags, num_tags)), new_shared_gradients(num_tags)
     for b in range(first, last):
         n = batch.lengths[b]
         if n == 0:
             continue
-        m, f, s = factors.messages[b, :n], factors.emissions[b, :n], factors.suffixes[b, :n]
-        expected = 0.0
-        for t in range(n):
-            for k in range(num_tags):
-                weight = weights[b, t, k]
-                changes.returning[t, k] = f[t, k] * s[t, k]
-                changes.prefixes[t, k] = m[t, k] * weight
-                changes.suffixes[t, k] = changes.returning[t, k] * weight
-                expected += changes.prefixes[t, k] * s[t, k]
-        _differentiate_row(chain, m, f, s, expected, changes, by_emissions[b], pairs, shared)
-    _add_pairs(pairs, chain, shared)
-    return shared.flat
-
-
-@kernel
-def log_marginal_gradient_rows(
-    first: int,
-    last: int,
-    batch: Batch,
-    factors: MarginalFactors,
-    gold_tags: np.ndarray,
-    weights: np.ndarray,
-    by_emissions: np.ndarray,
-) -> np.ndarray:
-    """As `marginal_gradient_rows`, for the log-marginals of `gold_tags`; `weights` are (B, T)."""
-    num_tokens, num_tags = batch.emissions.shape[1:]
-    chain = chain_of(batch, False)
-    changes = _new_changes(num_tokens, num_tags)
-    pairs, shared = np.zeros((num_tags, num_tags)), new_shared_gradients(num_tags)
-    for b in range(first, last):
-        n = batch.lengths[b]
-        if n == 0:
+        is_ordinary = forward_row(chain, batch.emissions[b, :n], row) == n
+        if is_ordinary:
+            is_ordinary = _sweep_changed_suffixes(
+                chain, gold_tags, weights, b, n, row, changes, steps
+            )
+        if weights.ndim == 3:
+            if not is_ordinary:
+                differentiate_share_row(batch, b, weights[b], by_emissions[b], shared)
+                continue
+        elif not is_ordinary:
+            differentiate_log_share_row(
+                batch, b, gold_tags, False, weights[b], is_total, values[b], by_emissions[b], shared
+            )
             continue
-        m, f, s = factors.messages[b, :n], factors.emissions[b, :n], factors.suffixes[b, :n]
-        changes.prefixes[:n].fill(0.0)
-        changes.suffixes[:n].fill(0.0)
-        expected = 0.0
-        for t in range(n):
-            for k in range(num_tags):
-                changes.returning[t, k] = f[t, k] * s[t, k]
-            # The log of a marginal m s has the weight v = w / (m s), which may overflow. `m v` and
-            # `f s v` do not.
-            k, weight = gold_tags[b, t], weights[b, t]
-            changes.prefixes[t, k] = weight / s[t, k]
-            changes.suffixes[t, k] = weight * f[t, k] / m[t, k]
-            expected += weight
-        _differentiate_row(chain, m, f, s, expected, changes, by_emissions[b], pairs, shared)
-    _add_pairs(pairs, chain, shared)
+        else:
+            weigh_steps(steps[:n], weights[b], is_total, values[b], upstream)
+        _sweep_changed_prefixes(chain, n, row, changes, by_emissions[b])
+        for k in range(num_tags):
+            shared.start[k] += row.adjoint[0, k]
+            shared.end[k] += row.adjoint[n - 1, k]
+        add_outer_products(changes.prefixes, changes.returning, n, pairs)
+        add_outer_products(row.messages, changes.returning_changed, n, pairs)
+    for i in range(num_tags):
+        for k in range(num_tags):
+            shared.transitions[i, k] += pairs[i, k] * chain.leaving[i, k]
     return shared.flat
+
+
+class _Changes(NamedTuple):
+    """Scratch for one row, each (T, K)."""
+
+    # s
+    suffixes: np.ndarray
+    # f s
+    returning: np.ndarray
+    # f (s v + ds)
+    returning_changed: np.ndarray
+    # m v, then dm - E m
+    prefixes: np.ndarray
 
 
 @kernel
@@ -204,55 +157,157 @@ def _new_changes(num_tokens: int, num_tags: int) -> _Changes:
         np.empty((num_tokens, num_tags)),
         np.empty((num_tokens, num_tags)),
         np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
     )
 
 
 @kernel
-def _differentiate_row(
-    chain: Chain,
-    m: np.ndarray,
-    f: np.ndarray,
-    s: np.ndarray,
-    expected: float,
-    changes: _Changes,
-    by_emissions: np.ndarray,
-    pairs: np.ndarray,
-    shared: SharedGradients,
-) -> None:
-    """Differentiates a weighted sum of a row's marginals; `expected` is E, its expectation.
-
-    Writes the derivatives by the emissions, adds those by start and end scores to `shared`, and adds to
-    `pairs` what, times the exponentials of the transitions, are those by the transitions.
-    """
-    n, num_tags = m.shape
-    prefixes, suffixes = changes.prefixes, changes.suffixes
-    for t in range(1, n):
-        before = prefixes[t - 1]
-        for k in range(num_tags):
-            total = 0.0
-            for i in range(num_tags):
-                total += before[i] * chain.entering[k, i]
-            prefixes[t, k] += f[t, k] * total
-    for t in range(n - 1, -1, -1):
-        for i in range(num_tags):
-            total = 0.0
-            if t < n - 1:
-                for k in range(num_tags):
-                    total += chain.leaving[i, k] * suffixes[t + 1, k]
-            suffixes[t, i] += f[t, i] * total
-            prefixes[t, i] -= expected * m[t, i]
-            gradient = prefixes[t, i] * s[t, i] + m[t, i] * total
-            by_emissions[t, i] = gradient
-            if t == 0:
-                shared.start[i] += gradient
-            if t == n - 1:
-                shared.end[i] += gradient
-    add_outer_products(prefixes, changes.returning, n, pairs)
-    add_outer_products(m, suffixes, n, pairs)
+def _open_suffixes(chain: Chain, n: int, row: Row, suffixes: np.ndarray) -> None:
+    """Writes the suffixes of the last token, (K,), so that times its messages they are probabilities."""
+    total = 0.0
+    for k in range(len(suffixes)):
+        total += row.messages[n - 1, k] * chain.closing[k]
+    for k in range(len(suffixes)):
+        suffixes[k] = chain.closing[k] / total
 
 
 @kernel
-def _add_pairs(pairs: np.ndarray, chain: Chain, shared: SharedGradients) -> None:
-    for i in range(len(pairs)):
-        for k in range(len(pairs)):
-            shared.transitions[i, k] += pairs[i, k] * chain.leaving[i, k]
+def _sweep_suffixes(chain: Chain, n: int, row: Row, changes: _Changes) -> None:
+    """Fills `changes.suffixes` of a row that `forward_row` has filled."""
+    num_tags = len(chain.start)
+    _open_suffixes(chain, n, row, changes.suffixes[n - 1])
+    for t in range(n - 1, 0, -1):
+        m, arriving, s = row.messages[t], row.arriving[t], changes.suffixes[t]
+        returning, before = changes.returning[t], changes.suffixes[t - 1]
+        for k in range(num_tags):
+            returning[k] = 0.0 if arriving[k] == 0.0 else m[k] / arriving[k] * s[k]
+        for i in range(num_tags):
+            total = 0.0
+            for k in range(num_tags):
+                total += chain.leaving[i, k] * returning[k]
+            before[i] = total
+
+
+@kernel
+def _log_marginals(
+    gold_tags: np.ndarray, b: int, n: int, row: Row, changes: _Changes, steps: np.ndarray
+) -> bool:
+    """Writes a row's log-marginals to `steps`; returns whether none underflows."""
+    for t in range(n):
+        m, s = row.messages[t], changes.suffixes[t]
+        if gold_tags.ndim == 2:
+            gold = gold_tags[b, t]
+            if m[gold] < TINY or s[gold] < TINY:
+                return False
+            steps[t] = np.log(m[gold]) + np.log(s[gold])
+        else:
+            total = 0.0
+            for k in range(len(m)):
+                total += m[k] * s[k] if gold_tags[b, t, k] else 0.0
+            if total < TINY:
+                return False
+            steps[t] = np.log(total)
+    return True
+
+
+@kernel
+def _sweep_changed_suffixes(
+    chain: Chain,
+    gold_tags: Any,
+    weights: np.ndarray,
+    b: int,
+    n: int,
+    row: Row,
+    changes: _Changes,
+    steps: np.ndarray,
+) -> bool:
+    """Goes through row `b` from its end, with suffixes and changed suffixes at once.
+
+    Args:
+        chain: A `Chain`.
+        gold_tags: As for `marginal_rows`.
+        weights: As for `marginal_gradient_rows`.
+        b: The row.
+        n: Its length.
+        row: Filled by `forward_row`. Afterwards `arriving` holds `f`, and `adjoint` holds `m ds`.
+        changes: Filled; `prefixes` with `m v`.
+        steps: The log-marginals of `gold_tags` are written to it.
+
+    Returns:
+        Whether no gold tag's marginal underflows; else it stops at the first.
+    """
+    num_tags = len(chain.start)
+    _open_suffixes(chain, n, row, changes.suffixes[n - 1])
+    m, f, s = row.messages, row.arriving, changes.suffixes
+    returning, changed, prefixes = changes.returning, changes.returning_changed, changes.prefixes
+    ds = np.zeros(num_tags)
+    for t in range(n - 1, -1, -1):
+        for k in range(num_tags):
+            f[t, k] = 0.0 if f[t, k] == 0.0 else m[t, k] / f[t, k]
+            returning[t, k] = f[t, k] * s[t, k]
+            changed[t, k] = f[t, k] * ds[k]
+            row.adjoint[t, k] = m[t, k] * ds[k]
+            prefixes[t, k] = 0.0
+        # The log of a marginal p = m s has the weight v = w / p, which may overflow. `m v` and `f s v`
+        # do not.
+        if weights.ndim == 3:
+            for k in range(num_tags):
+                prefixes[t, k] = m[t, k] * weights[b, t, k]
+                changed[t, k] += returning[t, k] * weights[b, t, k]
+        elif gold_tags.ndim == 2:
+            gold = gold_tags[b, t]
+            if m[t, gold] < TINY or s[t, gold] < TINY:
+                return False
+            steps[t] = np.log(m[t, gold]) + np.log(s[t, gold])
+            prefixes[t, gold] = weights[b, t] / s[t, gold]
+            changed[t, gold] += weights[b, t] * f[t, gold] / m[t, gold]
+        else:
+            total = 0.0
+            for k in range(num_tags):
+                total += m[t, k] * s[t, k] if gold_tags[b, t, k] else 0.0
+            if total < TINY:
+                return False
+            steps[t] = np.log(total)
+            for k in range(num_tags):
+                if gold_tags[b, t, k]:
+                    prefixes[t, k] = weights[b, t] * m[t, k] / total
+                    changed[t, k] += weights[b, t] * returning[t, k] / total
+        if t == 0:
+            break
+        for i in range(num_tags):
+            total, change = 0.0, 0.0
+            for k in range(num_tags):
+                total += chain.leaving[i, k] * returning[t, k]
+                change += chain.leaving[i, k] * changed[t, k]
+            s[t - 1, i] = total
+            ds[i] = change
+    return True
+
+
+@kernel
+def _sweep_changed_prefixes(
+    chain: Chain, n: int, row: Row, changes: _Changes, by_emissions: np.ndarray
+) -> None:
+    """Goes on from `_sweep_changed_suffixes` through the row from its start.
+
+    `changes.prefixes` becomes `dm - E m`, which obeys the recursion of `dm`. `row.adjoint` becomes the
+    derivatives by the emissions, which are also written to `by_emissions`, (n, K) or longer.
+    """
+    num_tags = len(chain.start)
+    expected = 0.0
+    for t in range(n):
+        for k in range(num_tags):
+            expected += changes.prefixes[t, k] * changes.suffixes[t, k]
+    for k in range(num_tags):
+        changes.prefixes[0, k] -= expected * row.messages[0, k]
+    prefixes, s = changes.prefixes, changes.suffixes
+    for t in range(n):
+        if t > 0:
+            for k in range(num_tags):
+                total = 0.0
+                for i in range(num_tags):
+                    total += prefixes[t - 1, i] * chain.entering[k, i]
+                prefixes[t, k] += row.arriving[t, k] * total
+        for k in range(num_tags):
+            row.adjoint[t, k] += prefixes[t, k] * s[t, k]
+            by_emissions[t, k] = row.adjoint[t, k]

@@ -13,7 +13,7 @@ from typing import NamedTuple, Tuple
 import numpy as np
 
 from tagger.kernels.compilation import kernel
-from tagger.kernels.exponentials import exp, log_sum
+from tagger.kernels.exponentials import exp, log_sum, normalize
 from tagger.linear_chain.cpu.kernels.batch import Batch
 
 # Smaller messages count as underflow. The product of such a message and a transition that underflows
@@ -134,7 +134,7 @@ def solve_row(chain: Chain, emissions: np.ndarray, row: Row) -> Tuple[int, bool]
     reached = forward_row(chain, emissions, row)
     if reached >= 0:
         return reached, False
-    return _forward_row_in_log_space(chain, emissions, row), True
+    return forward_row_in_log_space(chain, emissions, row), True
 
 
 @kernel
@@ -222,29 +222,42 @@ def _stop(row: Row, t: int, num_tokens: int) -> int:
 
 
 @kernel
-def _forward_row_in_log_space(chain: Chain, emissions: np.ndarray, row: Row) -> int:
+def forward_row_in_log_space(chain: Chain, emissions: np.ndarray, row: Row) -> int:
     """As `forward_row`, for any scores, in log space."""
     num_tokens, num_tags = emissions.shape
+    terms = np.empty(num_tags)
     for t in range(num_tokens):
         for k in range(num_tags):
             row.arriving[t, k] = chain.start[k]
             if t > 0:
-                row.arriving[t, k] = log_sum(row.messages[t - 1] + chain.transitions[:, k])
+                for i in range(num_tags):
+                    terms[i] = row.messages[t - 1, i] + chain.transitions[i, k]
+                row.arriving[t, k] = log_sum(terms)
             row.messages[t, k] = row.arriving[t, k] + emissions[t, k]
-        log_total = log_sum(row.messages[t])
+        log_total = normalize(row.messages[t])
         if log_total == -np.inf:
             break
         row.log_normalizers[t] = log_total
         for k in range(num_tags):
-            row.messages[t, k] -= log_total
             row.adjoint[t, k] = np.exp(row.messages[t, k])
     else:
-        closing = log_sum(row.messages[t] + chain.end)
-        if closing > -np.inf:
+        closed = row.messages[t] + chain.end
+        closing = normalize(closed)
+        if closing != -np.inf:
             row.log_normalizers[t] += closing
             for k in range(num_tags):
-                row.adjoint[t, k] = np.exp(row.messages[t, k] + chain.end[k] - closing)
+                row.adjoint[t, k] = np.exp(closed[k])
             return num_tokens
     for later in range(t, num_tokens):
         row.log_normalizers[later] = -np.inf
     return t
+
+
+@kernel
+def shares_before(chain: Chain, row: Row, t: int, k: int, shares: np.ndarray) -> None:
+    """Writes p(tag at t - 1 | prefix, tag k at t), (K,), of a row in log space that reaches tag k."""
+    for i in range(len(shares)):
+        shares[i] = row.messages[t - 1, i] + chain.transitions[i, k]
+    normalize(shares)
+    for i in range(len(shares)):
+        shares[i] = np.exp(shares[i])

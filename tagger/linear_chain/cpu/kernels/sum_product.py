@@ -9,8 +9,20 @@ import numpy as np
 
 from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.adjoints import differentiate_row
-from tagger.linear_chain.cpu.kernels.batch import Batch, SharedGradients, new_shared_gradients
-from tagger.linear_chain.cpu.kernels.messages import Chain, Row, chain_of, new_row, solve_row
+from tagger.linear_chain.cpu.kernels.batch import (
+    Batch,
+    SharedGradients,
+    new_shared_gradients,
+    weigh_steps,
+)
+from tagger.linear_chain.cpu.kernels.messages import (
+    Chain,
+    Row,
+    chain_of,
+    new_row,
+    shares_before,
+    solve_row,
+)
 
 
 @kernel
@@ -38,7 +50,11 @@ def forward_rows(
         n = batch.lengths[b]
         if n > 0:
             solve_row(chain, batch.emissions[b, :n], row)
-            _write_values(chain, batch, b, gold_tags, row, is_total, values[b])
+            steps = _steps_of(chain, batch, b, gold_tags, row)
+            if is_total:
+                values[b, 0] = steps.sum()
+            else:
+                values[b, :n] = steps
 
 
 @kernel
@@ -52,15 +68,15 @@ def gradient_rows(
     values: np.ndarray,
     by_emissions: np.ndarray,
 ) -> np.ndarray:
-    """As `forward_rows`, and differentiates the sum of `weights` times `values`.
+    """As `forward_rows`, and differentiates the sum of each token's value times its weight.
 
     Args:
         first: The first row.
         last: The row after the last.
         batch: A `Batch`.
         gold_tags: As for `forward_rows`.
-        weights: Shaped as `values`.
-        is_total: As for `forward_rows`.
+        weights: (B, T), or (B, 1) where a row's tokens weigh the same.
+        is_total: Whether to write the weighted sum for each row instead of one value for each token.
         values: As for `forward_rows`.
         by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
 
@@ -80,19 +96,13 @@ def gradient_rows(
         if n == 0:
             continue
         reached, in_log_space = solve_row(chain, batch.emissions[b, :n], row)
-        _write_values(chain, batch, b, gold_tags, row, is_total, values[b])
-        _weigh(values[b], weights[b], n, is_total, sign, upstream)
-        if reached > 0:
-            differentiate_row(
-                chain, reached, in_log_space, upstream, row, pairs, shared.transitions
-            )
-            for t in range(reached):
-                for k in range(num_tags):
-                    by_emissions[b, t, k] = row.adjoint[t, k]
-            for k in range(num_tags):
-                shared.start[k] += row.adjoint[0, k]
-                if reached == n:
-                    shared.end[k] += row.adjoint[n - 1, k]
+        steps = _steps_of(chain, batch, b, gold_tags, row)
+        weigh_steps(steps, weights[b], is_total, values[b], upstream)
+        for t in range(n):
+            upstream[t] *= sign
+        _add_derivatives(
+            chain, n, reached, in_log_space, upstream, row, pairs, shared, by_emissions[b]
+        )
         if gold_tags is not None:
             _subtract_path(gold_tags[b, :n], upstream, by_emissions[b], shared)
     for i in range(num_tags):
@@ -102,45 +112,102 @@ def gradient_rows(
 
 
 @kernel
-def _write_values(
-    chain: Chain,
+def set_gradient_rows(
+    first: int,
+    last: int,
     batch: Batch,
-    b: int,
-    gold_tags: Optional[np.ndarray],
-    row: Row,
+    gold_tags: np.ndarray,
+    weights: np.ndarray,
     is_total: bool,
     values: np.ndarray,
-) -> None:
-    """Writes one row's log normalisers, or by how much the scores of its gold path exceed them."""
-    last = batch.lengths[b] - 1
-    total = 0.0
-    for t in range(last + 1):
-        value = row.log_normalizers[t]
-        if gold_tags is not None and value > -np.inf:
-            k = gold_tags[b, t]
-            arrival = chain.transitions[gold_tags[b, t - 1], k] if t else chain.start[k]
-            ending = chain.end[k] if t == last else 0.0
-            value = batch.emissions[b, t, k] + arrival + ending - value
-        total += value
-        if not is_total:
-            values[t] = value
-    if is_total:
-        values[0] = total
+    by_emissions: np.ndarray,
+) -> np.ndarray:
+    """As `gradient_rows`, for sets of gold tags, (B, T, K) bool.
+
+    The values are the log normalisers of the chain that the sets allow, less those of the whole chain.
+    """
+    num_tokens, num_tags = batch.emissions.shape[1:]
+    chain = chain_of(batch, False)
+    whole, part = new_row(num_tokens, num_tags), new_row(num_tokens, num_tags)
+    allowed, gradient = np.empty((2, num_tokens, num_tags))
+    steps, upstream = np.empty(num_tokens), np.empty(num_tokens)
+    pairs, shared = np.zeros((num_tags, num_tags)), new_shared_gradients(num_tags)
+    for b in range(first, last):
+        n = batch.lengths[b]
+        if n == 0:
+            continue
+        for t in range(n):
+            for k in range(num_tags):
+                allowed[t, k] = batch.emissions[b, t, k] if gold_tags[b, t, k] else -np.inf
+                gradient[t, k] = 0.0
+        of_whole, whole_in_log_space = solve_row(chain, batch.emissions[b, :n], whole)
+        of_part, part_in_log_space = solve_row(chain, allowed[:n], part)
+        for t in range(n):
+            steps[t] = part.log_normalizers[t]
+            if steps[t] > -np.inf:
+                steps[t] -= whole.log_normalizers[t]
+        weigh_steps(steps[:n], weights[b], is_total, values[b], upstream)
+        _add_derivatives(
+            chain, n, of_part, part_in_log_space, upstream, part, pairs, shared, gradient
+        )
+        for t in range(n):
+            upstream[t] = -upstream[t]
+        _add_derivatives(
+            chain, n, of_whole, whole_in_log_space, upstream, whole, pairs, shared, gradient
+        )
+        for t in range(n):
+            for k in range(num_tags):
+                by_emissions[b, t, k] = gradient[t, k]
+    for i in range(num_tags):
+        for k in range(num_tags):
+            shared.transitions[i, k] += pairs[i, k] * chain.leaving[i, k]
+    return shared.flat
 
 
 @kernel
-def _weigh(
-    values: np.ndarray,
-    weights: np.ndarray,
-    num_tokens: int,
-    is_total: bool,
-    sign: float,
+def _add_derivatives(
+    chain: Chain,
+    n: int,
+    reached: int,
+    in_log_space: bool,
     upstream: np.ndarray,
+    row: Row,
+    pairs: np.ndarray,
+    shared: SharedGradients,
+    by_emissions: np.ndarray,
 ) -> None:
-    """Writes the weight of each token's log normaliser, 0 where the value is -inf."""
-    for t in range(num_tokens):
-        place = 0 if is_total else t
-        upstream[t] = 0.0 if values[place] == -np.inf else sign * weights[place]
+    """Adds the derivatives of `sum_t upstream[t] log_normalizers[t]` of a row filled by `solve_row`."""
+    if reached == 0:
+        return
+    differentiate_row(chain, reached, in_log_space, upstream, row, pairs, shared.transitions)
+    for t in range(reached):
+        for k in range(len(chain.start)):
+            by_emissions[t, k] += row.adjoint[t, k]
+    for k in range(len(chain.start)):
+        shared.start[k] += row.adjoint[0, k]
+        if reached == n:
+            shared.end[k] += row.adjoint[n - 1, k]
+
+
+@kernel
+def _steps_of(
+    chain: Chain, batch: Batch, b: int, gold_tags: Optional[np.ndarray], row: Row
+) -> np.ndarray:
+    """One row's log normalisers, or by how much the scores of its gold path exceed them, (n,).
+
+    They take the place of the log normalisers.
+    """
+    n = batch.lengths[b]
+    steps = row.log_normalizers[:n]
+    if gold_tags is None:
+        return steps
+    for t in range(n):
+        if steps[t] > -np.inf:
+            k = gold_tags[b, t]
+            arrival = chain.transitions[gold_tags[b, t - 1], k] if t else chain.start[k]
+            ending = chain.end[k] if t == n - 1 else 0.0
+            steps[t] = batch.emissions[b, t, k] + arrival + ending - steps[t]
+    return steps
 
 
 @kernel
@@ -171,6 +238,7 @@ def transition_marginal_rows(first: int, last: int, batch: Batch, marginals: np.
     chain = chain_of(batch, False)
     row = new_row(num_tokens, num_tags)
     upstream, unused = np.ones(num_tokens), np.zeros((num_tags, num_tags))
+    shares = np.empty(num_tags)
     for b in range(first, last):
         n = batch.lengths[b]
         if n < 2:
@@ -180,12 +248,14 @@ def transition_marginal_rows(first: int, last: int, batch: Batch, marginals: np.
             continue
         differentiate_row(chain, n, in_log_space, upstream, row, unused, unused)
         for t in range(1, n):
+            for k in range(num_tags):
+                if in_log_space and row.adjoint[t, k] > 0.0:
+                    shares_before(chain, row, t, k, shares)
+                    for i in range(num_tags):
+                        marginals[b, t - 1, i, k] = row.adjoint[t, k] * shares[i]
+            if in_log_space:
+                continue
             for i in range(num_tags):
                 for k in range(num_tags):
-                    if not in_log_space:
-                        share = chain.leaving[i, k] * row.arriving[t, k]
-                        marginals[b, t - 1, i, k] = row.messages[t - 1, i] * share
-                    elif row.adjoint[t, k] > 0.0:
-                        step = chain.transitions[i, k] - row.arriving[t, k]
-                        share = np.exp(row.messages[t - 1, i] + step)
-                        marginals[b, t - 1, i, k] = row.adjoint[t, k] * share
+                    share = chain.leaving[i, k] * row.arriving[t, k]
+                    marginals[b, t - 1, i, k] = row.messages[t - 1, i] * share
