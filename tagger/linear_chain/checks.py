@@ -281,7 +281,9 @@ def has_no_number(scores: ChainScores, lengths: torch.Tensor) -> Optional[torch.
         (B,) bool; or `None` if there is no such row, which one sum mostly shows.
     """
     emissions, transitions, start, end = scores
-    if float(emissions.sum() + transitions.sum() + (start + end).sum()) < torch.inf:
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = float(sum(_array_on_cpu(tensor.detach()).sum() for tensor in scores))
+    if total < torch.inf:
         return None
     is_real = real_tokens(lengths, emissions.size(1)).unsqueeze(2)
     is_spoilt = (_is_no_number(emissions) & is_real).flatten(1).any(1)

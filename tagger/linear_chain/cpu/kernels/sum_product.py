@@ -98,8 +98,11 @@ def gradient_rows(
         reached, in_log_space = solve_row(chain, batch.emissions[b, :n], row)
         steps = _steps_of(chain, batch, b, gold_tags, row)
         weigh_steps(steps, weights[b], is_total, values[b], upstream)
+        # Fresh memory is written before it is read, since it would be mapped twice otherwise.
         for t in range(n):
             upstream[t] *= sign
+            for k in range(num_tags):
+                by_emissions[b, t, k] = 0.0
         _add_derivatives(
             chain, n, reached, in_log_space, upstream, row, pairs, shared, by_emissions[b]
         )
