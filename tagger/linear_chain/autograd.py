@@ -196,13 +196,13 @@ class BackendFunctions:
         self, scores: ChainScores, lengths: torch.Tensor, with_gradients: bool
     ) -> Computed:
         arrivals = self._backend.arrivals(scores, lengths, True, False, False).values
-        exact = ChainScores(*(tensor.detach().double() for tensor in scores))
         mask = real_tokens(lengths, arrivals.size(1))
-        emissions = without_padding(exact.emissions, mask)
+        emissions = without_padding(scores.emissions.detach(), mask)
         # Backends may let underflow what arrives at a tag whose emission is -inf: no path needs it.
         is_lost = (arrivals == -torch.inf) & (emissions == -torch.inf)
         if bool(is_lost.any()):
-            following = (arrivals + emissions)[:, 1:].unsqueeze(2)
+            exact = ChainScores(*(tensor.detach().double() for tensor in scores))
+            following = (arrivals + emissions.double())[:, 1:].unsqueeze(2)
             # (B, T, K): by the recursion, from the tags of the token after, whose emissions count
             leaving = torch.cat(
                 [logsumexp(exact.transitions + following, dim=3), exact.emissions[:, :1]], dim=1

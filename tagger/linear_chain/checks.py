@@ -122,18 +122,24 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
     return lengths if isinstance(lengths, torch.Tensor) else torch.from_numpy(lengths)
 
 
-def check_is_right_padded(mask: torch.Tensor) -> None:
-    """For functions outside the chain that read rows as sequences; `mask` is (B, T) bool.
+def check_is_right_padded(mask: torch.Tensor, emissions: torch.Tensor) -> None:
+    """For functions outside the chain that read rows as sequences.
+
+    Args:
+        mask: As for `checked_lengths`.
+        emissions: (B, T, K).
 
     Raises:
-        ValueError: If a row has a real token after a masked one.
+        ValueError: As `checked_lengths` does, and if a row has a real token after a masked one.
     """
-    rises = (mask[:, 1:] & ~mask[:, :-1]).any(1)
-    if bool(rises.any()):
+    try:
+        checked_lengths(mask, emissions)
+    except HoleError as error:
+        rises = (error.mask[:, 1:] & ~error.mask[:, :-1]).any(1)
         raise ValueError(
             f"`mask` must be right-padded here: row {rises.tolist().index(True)} has a real token after "
             f"a masked one; take masked tokens out with `tagger.linear_chain.compacted`"
-        )
+        ) from None
 
 
 def checked_gold_tags(

@@ -98,7 +98,7 @@ class ChainHead(TaggingHead):
             ValueError: If `mask` has a hole: what reads entities and sentences from the output needs
                 neighbours side by side. Losses, marginals and `decode` without thresholds take holes.
         """
-        check_is_right_padded(mask)
+        check_is_right_padded(mask, emissions)
         tags = self.best_tags(emissions, mask)
         predictions = {"predicted_tags": tags}
         if self._find_entities is not None:
