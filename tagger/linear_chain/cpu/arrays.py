@@ -18,7 +18,14 @@ def array(tensor: torch.Tensor) -> np.ndarray:
 def batch_of(scores: ChainScores, lengths: torch.Tensor) -> Batch:
     """The arrays of a batch of chains."""
     emissions, transitions, start, end = scores
-    return Batch(array(lengths), array(emissions), array(transitions), array(start), array(end))
+    shared = (array(tensor).astype(np.float64, copy=False) for tensor in (transitions, start, end))
+    return Batch(array(lengths), array(emissions), *shared)
+
+
+def exact_batch_of(scores: ChainScores, lengths: torch.Tensor) -> Batch:
+    """The same in float64, for what is not called often: its kernels are compiled for one type alone."""
+    batch = batch_of(scores, lengths)
+    return batch._replace(emissions=batch.emissions.astype(np.float64, copy=False))
 
 
 def gradients_of(by_emissions: np.ndarray, shared: np.ndarray) -> Gradients:

@@ -4,7 +4,7 @@ Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
 
 from functools import partial
-from typing import Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Optional, Tuple
 
 import numpy as np
 import torch
@@ -12,24 +12,14 @@ import torch
 from tagger.kernels.compilation import for_row_ranges
 from tagger.linear_chain.backend import CannotComputeError, Computed, Gradients, Tensors
 from tagger.linear_chain.chain_scores import ChainScores
-from tagger.linear_chain.cpu.arrays import array, batch_of, gradients_of, sum_of
+from tagger.linear_chain.cpu.arrays import array, batch_of, exact_batch_of, gradients_of
+from tagger.linear_chain.cpu.derivatives import differentiated, differentiated_in_log_space
 from tagger.linear_chain.cpu.kernels.batch import Batch
-from tagger.linear_chain.cpu.kernels.conditionals import (
-    arrival_rows,
-    conditional_gradient_rows,
-    conditional_rows,
-    set_conditional_gradient_rows,
-    set_conditional_rows,
-)
-from tagger.linear_chain.cpu.kernels.marginals import marginal_gradient_rows, marginal_rows
+from tagger.linear_chain.cpu.kernels.conditionals import arrival_rows
+from tagger.linear_chain.cpu.kernels.marginals import marginal_rows
 from tagger.linear_chain.cpu.kernels.max_sum import best_rows, k_best_rows
 from tagger.linear_chain.cpu.kernels.sampling import sample_rows
-from tagger.linear_chain.cpu.kernels.sum_product import (
-    forward_rows,
-    gradient_rows,
-    set_gradient_rows,
-    transition_marginal_rows,
-)
+from tagger.linear_chain.cpu.kernels.sum_product import forward_rows, transition_marginal_rows
 
 
 def steps(
@@ -46,7 +36,12 @@ def steps(
     path = None if gold_tags is None else array(gold_tags)
     batch_size, num_tokens, num_tags = batch.emissions.shape
     values = np.zeros((batch_size, 1 if is_total else num_tokens), batch.emissions.dtype)
-    for_row_ranges(forward_rows, batch.lengths, num_tags**2, batch, path, is_total, values)
+    left = np.zeros(batch_size, np.bool_)
+    for_row_ranges(forward_rows, batch.lengths, num_tags**2, batch, path, is_total, values, left)
+    if left.any():
+        weights = np.ones((batch_size, 1))
+        exact = differentiated_in_log_space("steps", batch, path, weights, is_total, left)
+        values[left] = exact.values
     if is_total:
         return Computed(torch.from_numpy(values.reshape(-1)))
     return Computed(torch.from_numpy(values), partial(_gradients, "steps", lengths, gold_tags))
@@ -74,11 +69,11 @@ def arrivals(
     """Log-sums of prefixes or suffixes, -inf in the padding; the reference differentiates them."""
     if is_relative:
         raise CannotComputeError
-    batch = batch_of(scores, lengths)
+    batch = exact_batch_of(scores, lengths)
     values = np.full_like(batch.emissions, -np.inf)
     work = 2 * values.shape[2] ** 2
     for_row_ranges(arrival_rows, batch.lengths, work, batch, from_the_end, values)
-    return Computed(torch.from_numpy(values))
+    return Computed(torch.from_numpy(values).to(scores.emissions.dtype))
 
 
 def marginals(
@@ -89,110 +84,58 @@ def marginals(
 ) -> Computed:
     """Tag marginals, or the log-marginals of a path or of sets of tags."""
     batch = batch_of(scores, lengths)
-    tags = None if gold_tags is None else array(gold_tags)
+    gradients = partial(_gradients, "marginals", lengths, gold_tags)
+    if gold_tags is not None:
+        return Computed(_values("marginals", batch, array(gold_tags)), gradients)
     shape = batch.emissions.shape
-    values = np.zeros(shape if tags is None else shape[:2], batch.emissions.dtype)
-    for_row_ranges(marginal_rows, batch.lengths, 2 * shape[2] ** 2, batch, tags, values)
-    return Computed(torch.from_numpy(values), partial(_gradients, "marginals", lengths, gold_tags))
+    values, left = np.zeros(shape, batch.emissions.dtype), np.zeros(shape[0], np.bool_)
+    for_row_ranges(marginal_rows, batch.lengths, 2 * shape[2] ** 2, batch, values, left)
+    if left.any():
+        exact = differentiated_in_log_space("marginals", batch, None, np.zeros(shape), False, left)
+        values[left] = exact.values
+    return Computed(torch.from_numpy(values), gradients)
 
 
 def conditionals(
     scores: ChainScores, lengths: torch.Tensor, gold_tags: torch.Tensor, with_gradients: bool
 ) -> Computed:
     """log p(y_t | y_{t-1}, x) of a path or of sets of tags."""
-    batch, tags = batch_of(scores, lengths), array(gold_tags)
-    shape = batch.emissions.shape
-    values = np.zeros(shape[:2], batch.emissions.dtype)
-    rows = conditional_rows if tags.ndim == 2 else set_conditional_rows
-    for_row_ranges(rows, batch.lengths, shape[2] ** 2, batch, tags, values)
-    return Computed(
-        torch.from_numpy(values), partial(_gradients, "conditionals", lengths, gold_tags)
-    )
+    values = _values("conditionals", batch_of(scores, lengths), array(gold_tags))
+    return Computed(values, partial(_gradients, "conditionals", lengths, gold_tags))
 
 
 def transition_marginals(
     scores: ChainScores, lengths: torch.Tensor, with_gradients: bool
 ) -> Computed:
     """Transition marginals; the reference differentiates them."""
-    batch = batch_of(scores, lengths)
+    batch = exact_batch_of(scores, lengths)
     batch_size, num_tokens, num_tags = batch.emissions.shape
-    shape = (batch_size, max(num_tokens - 1, 0), num_tags, num_tags)
-    values = np.zeros(shape, batch.emissions.dtype)
+    values = np.zeros((batch_size, max(num_tokens - 1, 0), num_tags, num_tags))
     for_row_ranges(transition_marginal_rows, batch.lengths, 4 * num_tags**2, batch, values)
-    return Computed(torch.from_numpy(values))
+    return Computed(torch.from_numpy(values).to(scores.emissions.dtype))
 
 
 def best_paths(
     scores: ChainScores, lengths: torch.Tensor, k: int
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """The k best paths, and their scores."""
-    batch = batch_of(scores, lengths)
+    rows, to_batch = (best_rows, batch_of) if k == 1 else (k_best_rows, exact_batch_of)
+    batch = to_batch(scores, lengths)
     batch_size, num_tokens, num_tags = batch.emissions.shape
     paths = np.zeros((batch_size, k, num_tokens), np.int64)
-    path_scores = np.zeros((batch_size, k), batch.emissions.dtype)
-    rows = best_rows if k == 1 else k_best_rows
+    path_scores = np.zeros((batch_size, k))
     for_row_ranges(rows, batch.lengths, k * num_tags**2, batch, paths, path_scores)
-    return torch.from_numpy(paths), torch.from_numpy(path_scores)
+    return torch.from_numpy(paths), torch.from_numpy(path_scores).to(scores.emissions.dtype)
 
 
 def samples(scores: ChainScores, lengths: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
     """Sampled paths."""
-    batch = batch_of(scores, lengths)
+    batch = exact_batch_of(scores, lengths)
     num_tags = batch.emissions.shape[2]
     paths = np.zeros(uniforms.shape, np.int64)
     work = num_tags * (num_tags + 10 * uniforms.size(1))
     for_row_ranges(sample_rows, batch.lengths, work, batch, array(uniforms), paths)
     return torch.from_numpy(paths)
-
-
-class _Differentiated(NamedTuple):
-    """What a kernel computes together with derivatives.
-
-    Args:
-        values: Float64; as the kernel's docstring says.
-        by_emissions: (B, T, K), the gradient in the type of the emissions.
-        shared: The gradients by the other scores, flat, float64.
-    """
-
-    values: np.ndarray
-    by_emissions: np.ndarray
-    shared: np.ndarray
-
-
-def _differentiated(
-    name: str, batch: Batch, gold_tags: Optional[np.ndarray], weights: np.ndarray, is_total: bool
-) -> _Differentiated:
-    """Differentiates the sum of `weights` times the values of a primitive.
-
-    Args:
-        name: Of the primitive.
-        batch: A batch of B rows.
-        gold_tags: As the primitive takes them; for totals of steps also sets.
-        weights: Float64, as the kernels take them.
-        is_total: Whether to sum over tokens.
-    """
-    are_sets = gold_tags is not None and gold_tags.ndim == 3
-    rows, work = (_SET_GRADIENT_KERNELS if are_sets else _GRADIENT_KERNELS)[name]
-    batch_size, num_tokens, num_tags = batch.emissions.shape
-    values = np.zeros((batch_size, 1 if is_total else num_tokens))
-    by_emissions = np.zeros(batch.emissions.shape, batch.emissions.dtype)
-    arguments = (batch, gold_tags, weights, is_total, values, by_emissions)
-    shared = for_row_ranges(rows, batch.lengths, work * num_tags**2, *arguments)
-    return _Differentiated(values, by_emissions, sum_of(shared))
-
-
-#: The kernel that differentiates each primitive, and its multiply-adds for each pair of tags.
-_GRADIENT_KERNELS: Dict[str, Tuple[Callable, int]] = {
-    "steps": (gradient_rows, 3),
-    "conditionals": (conditional_gradient_rows, 3),
-    "marginals": (marginal_gradient_rows, 6),
-}
-#: The same for sets of gold tags; logarithms take longer than multiply-adds.
-_SET_GRADIENT_KERNELS: Dict[str, Tuple[Callable, int]] = {
-    "steps": (set_gradient_rows, 6),
-    "conditionals": (set_conditional_gradient_rows, 60),
-    "marginals": (marginal_gradient_rows, 6),
-}
 
 
 def _total(
@@ -210,7 +153,7 @@ def _total(
     batch = batch_of(scores, lengths)
     tags = None if gold_tags is None else array(gold_tags)
     of_tokens = np.ones((len(batch.lengths), 1)) if weights is None else _float64(weights)
-    values, by_emissions, shared = _differentiated(name, batch, tags, of_tokens, is_total=True)
+    values, by_emissions, shared = differentiated(name, batch, tags, of_tokens, is_total=True)
     return Computed(
         torch.from_numpy(values.reshape(-1).astype(by_emissions.dtype)),
         partial(_total_gradients, name, lengths, gold_tags, of_tokens),
@@ -236,8 +179,15 @@ def _total_gradients(
         return gradients_of(by_emissions, shared)
     tags = None if gold_tags is None else array(gold_tags)
     weights = weights * of_rows[:, np.newaxis].astype(np.float64)
-    found = _differentiated(name, batch_of(scores, lengths), tags, weights, is_total=True)
+    found = differentiated(name, batch_of(scores, lengths), tags, weights, is_total=True)
     return gradients_of(found.by_emissions, found.shared)
+
+
+def _values(name: str, batch: Batch, gold_tags: np.ndarray) -> torch.Tensor:
+    """A primitive's values for each token, (B, T), without weights to differentiate them by."""
+    weights = np.zeros(batch.emissions.shape[:2])
+    found = differentiated(name, batch, gold_tags, weights, is_total=False)
+    return torch.from_numpy(found.values.astype(batch.emissions.dtype))
 
 
 def _gradients(
@@ -251,7 +201,7 @@ def _gradients(
     """The gradients of a primitive's values for each token."""
     tags = None if gold_tags is None else array(gold_tags)
     batch = batch_of(scores, lengths)
-    found = _differentiated(name, batch, tags, _float64(weights), is_total=False)
+    found = differentiated(name, batch, tags, _float64(weights), is_total=False)
     return gradients_of(found.by_emissions, found.shared)
 
 

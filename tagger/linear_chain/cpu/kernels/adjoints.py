@@ -12,39 +12,19 @@ from tagger.linear_chain.cpu.kernels.messages import Chain, Row, shares_before
 
 
 @kernel
-def differentiate_row(
-    chain: Chain,
-    reached: int,
-    in_log_space: bool,
-    upstream: np.ndarray,
-    row: Row,
-    pairs: np.ndarray,
-    by_transitions: np.ndarray,
+def adjoint_row(
+    chain: Chain, reached: int, upstream: np.ndarray, row: Row, pairs: np.ndarray
 ) -> None:
-    """Differentiates `sum_t upstream[t] log_normalizers[t]`.
+    """Differentiates `sum_t upstream[t] log_normalizers[t]` of a row in probability space.
 
     Args:
         chain: A `Chain`.
-        reached: How many tokens a path reaches, from `solve_row`; at least 1.
-        in_log_space: Whether the row is in log space, from `solve_row`.
+        reached: How many tokens a path reaches, from `forward_row`; at least 1.
         upstream: (n,).
-        row: A `Row` filled by `solve_row`. Afterwards `adjoint` holds the derivatives by the emissions.
-            In probability space, `arriving` holds the adjoint divided by what it held before.
-        pairs: (K, K); times `leaving` they are a part of the derivatives by the transitions. Sums of
-            rows in probability space are added here.
-        by_transitions: (K, K), the other part. Sums of rows in log space are added here.
+        row: A `Row` filled by `forward_row`. Afterwards `adjoint` holds the derivatives by the
+            emissions, and `arriving` holds the adjoint divided by what it held before.
+        pairs: (K, K); times `leaving` they are the derivatives by the transitions. Sums are added here.
     """
-    if in_log_space:
-        _adjoint_row_in_log_space(chain, reached, upstream, row, by_transitions)
-    else:
-        _adjoint_row(chain, reached, upstream, row, pairs)
-
-
-@kernel
-def _adjoint_row(
-    chain: Chain, reached: int, upstream: np.ndarray, row: Row, pairs: np.ndarray
-) -> None:
-    """As `differentiate_row`, for a row in probability space."""
     num_tags = len(chain.start)
     for k in range(num_tags):
         row.adjoint[reached - 1, k] *= upstream[reached - 1]
@@ -77,7 +57,7 @@ def conditional_adjoint_row(
         path: (n,) int64.
         row: A `Row` filled by `forward_row`, all of whose tokens a path reaches. Afterwards `adjoint`
             holds the derivatives by the emissions.
-        pairs: As for `differentiate_row`.
+        pairs: As for `adjoint_row`.
     """
     num_tags, last = len(chain.start), len(path) - 1
     for k in range(num_tags):
@@ -121,10 +101,13 @@ def add_outer_products(
 
 
 @kernel
-def _adjoint_row_in_log_space(
+def adjoint_row_in_log_space(
     chain: Chain, reached: int, upstream: np.ndarray, row: Row, by_transitions: np.ndarray
 ) -> None:
-    """As `differentiate_row`, for a row in log space."""
+    """As `adjoint_row`, for a row filled by `forward_row_in_log_space`.
+
+    The derivatives by the transitions are added to `by_transitions`, (K, K).
+    """
     num_tags = len(chain.start)
     shares = np.empty(num_tags)
     for k in range(num_tags):

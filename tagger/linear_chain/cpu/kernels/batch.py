@@ -11,12 +11,13 @@ from tagger.kernels.compilation import kernel
 
 
 class Batch(NamedTuple):
-    """A batch of chains as C-contiguous arrays; the scores are float32 or float64."""
+    """A batch of chains as C-contiguous arrays."""
 
     # (B,) int64, the number of real tokens of each row
     lengths: np.ndarray
-    # (B, T, K), (K, K), (K,), (K,)
+    # (B, T, K), float32 or float64
     emissions: np.ndarray
+    # (K, K), (K,), (K,), float64
     transitions: np.ndarray
     start: np.ndarray
     end: np.ndarray

@@ -1,7 +1,6 @@
 """Kernels over the probability of each tag given the one before, and over prefixes or suffixes.
 
-Rows that `forward_row` cannot compute in probability space, rows without a possible path and sets of
-gold tags are computed in log space.
+`log_rows` computes sets of gold tags, and the rows that `conditional_gradient_rows` leaves.
 
 Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
 """
@@ -11,10 +10,6 @@ import numpy as np
 from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.adjoints import conditional_adjoint_row
 from tagger.linear_chain.cpu.kernels.batch import Batch, new_shared_gradients, weigh_steps
-from tagger.linear_chain.cpu.kernels.log_shares import (
-    differentiate_log_share_row,
-    log_share_steps,
-)
 from tagger.linear_chain.cpu.kernels.messages import (
     Chain,
     Row,
@@ -27,38 +22,6 @@ from tagger.linear_chain.cpu.kernels.messages import (
 
 
 @kernel
-def conditional_rows(
-    first: int, last: int, batch: Batch, gold_tags: np.ndarray, values: np.ndarray
-) -> None:
-    """Writes log p(y_t | y_{t-1}, x) of rows `first` to `last`.
-
-    Rows are read from the end, so that backward messages become forward messages.
-
-    Args:
-        first: The first row.
-        last: The row after the last.
-        batch: A `Batch`.
-        gold_tags: (B, T) int64.
-        values: (B, T); holds zeros.
-    """
-    num_tokens, num_tags = batch.emissions.shape[1:]
-    chain = chain_of(batch, True)
-    row = new_row(num_tokens, num_tags)
-    directed, path = np.empty((num_tokens, num_tags)), np.empty(num_tokens, np.int64)
-    for b in range(first, last):
-        n = batch.lengths[b]
-        if n == 0:
-            continue
-        _direct(batch.emissions[b, :n], True, directed)
-        if forward_row(chain, directed[:n], row) < n:
-            values[b, :n] = log_share_steps(batch, b, gold_tags, True)[0]
-            continue
-        for t in range(n):
-            path[t] = gold_tags[b, n - 1 - t]
-        _write_conditionals(chain, path[:n], row, values[b, :n])
-
-
-@kernel
 def conditional_gradient_rows(
     first: int,
     last: int,
@@ -68,8 +31,11 @@ def conditional_gradient_rows(
     is_total: bool,
     values: np.ndarray,
     by_emissions: np.ndarray,
+    left: np.ndarray,
 ) -> np.ndarray:
-    """As `conditional_rows`, and differentiates the sum of each token's value times its weight.
+    """Differentiates the sum over tokens of a weight times log p(y_t | y_{t-1}, x).
+
+    Rows are read from the end, so that backward messages become forward messages.
 
     Args:
         first: The first row.
@@ -80,6 +46,8 @@ def conditional_gradient_rows(
         is_total: Whether to write the weighted sum for each row instead of one value for each token.
         values: (B, T), or with `is_total` (B, 1); holds zeros.
         by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
+        left: (B,) bool, where rows are marked that probability space cannot hold, and rows without a
+            possible path; holds false.
 
     Returns:
         The `flat` of `SharedGradients`.
@@ -96,10 +64,8 @@ def conditional_gradient_rows(
         if n == 0:
             continue
         _direct(batch.emissions[b, :n], True, directed)
-        if forward_row(chain, directed[:n], row) < n:
-            differentiate_log_share_row(
-                batch, b, gold_tags, True, weights[b], is_total, values[b], by_emissions[b], shared
-            )
+        left[b] = forward_row(chain, directed[:n], row) < n
+        if left[b]:
             continue
         for t in range(n):
             path[t] = gold_tags[b, n - 1 - t]
@@ -119,38 +85,6 @@ def conditional_gradient_rows(
     for i in range(num_tags):
         for k in range(num_tags):
             shared.transitions[i, k] += pairs[k, i] * chain.entering[i, k]
-    return shared.flat
-
-
-@kernel
-def set_conditional_rows(
-    first: int, last: int, batch: Batch, gold_tags: np.ndarray, values: np.ndarray
-) -> None:
-    """As `conditional_rows`, for sets of gold tags, (B, T, K) bool."""
-    for b in range(first, last):
-        n = batch.lengths[b]
-        if n > 0:
-            values[b, :n] = log_share_steps(batch, b, gold_tags, True)[0]
-
-
-@kernel
-def set_conditional_gradient_rows(
-    first: int,
-    last: int,
-    batch: Batch,
-    gold_tags: np.ndarray,
-    weights: np.ndarray,
-    is_total: bool,
-    values: np.ndarray,
-    by_emissions: np.ndarray,
-) -> np.ndarray:
-    """As `conditional_gradient_rows`, for sets of gold tags, (B, T, K) bool."""
-    shared = new_shared_gradients(batch.emissions.shape[2])
-    for b in range(first, last):
-        if batch.lengths[b] > 0:
-            differentiate_log_share_row(
-                batch, b, gold_tags, True, weights[b], is_total, values[b], by_emissions[b], shared
-            )
     return shared.flat
 
 

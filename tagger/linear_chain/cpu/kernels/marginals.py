@@ -1,7 +1,7 @@
 """Kernels over tag marginals, their logarithms, and the derivatives of both.
 
-Rows that `forward_row` cannot compute in probability space, and rows without a possible path, are
-computed in log space, and so are those in which a gold tag's marginal underflows.
+The kernels mark in `left`, (B,) bool, the rows that probability space cannot hold, those without a
+possible path and those in which a gold tag's marginal underflows, and leave them to `log_rows`.
 
 Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`. With `m` the
 messages, `f` the exponentials of the emissions and `s` the suffixes of a token's tags, and `W` the
@@ -20,12 +20,6 @@ import numpy as np
 from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.adjoints import add_outer_products
 from tagger.linear_chain.cpu.kernels.batch import Batch, new_shared_gradients, weigh_steps
-from tagger.linear_chain.cpu.kernels.log_shares import (
-    differentiate_log_share_row,
-    differentiate_share_row,
-    log_share_steps,
-    log_shares_of,
-)
 from tagger.linear_chain.cpu.kernels.messages import (
     TINY,
     Chain,
@@ -38,41 +32,31 @@ from tagger.linear_chain.cpu.kernels.messages import (
 
 @kernel
 def marginal_rows(
-    first: int, last: int, batch: Batch, gold_tags: Optional[np.ndarray], values: np.ndarray
+    first: int, last: int, batch: Batch, values: np.ndarray, left: np.ndarray
 ) -> None:
-    """Writes the tag marginals, or the log-marginals of `gold_tags`, of rows `first` to `last`.
+    """Writes the tag marginals of rows `first` to `last`.
 
     Args:
         first: The first row.
         last: The row after the last.
         batch: A `Batch`.
-        gold_tags: (B, T) int64, or (B, T, K) bool for the log-probabilities of sets; `None` for the
-            marginals of all tags.
-        values: (B, T), or (B, T, K) for the marginals of all tags; holds zeros.
+        values: (B, T, K); holds zeros.
+        left: (B,) bool, as above; holds false.
     """
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, False)
     row, changes = new_row(num_tokens, num_tags), _new_changes(num_tokens, num_tags)
-    steps = np.empty(num_tokens)
     for b in range(first, last):
         n = batch.lengths[b]
         if n == 0:
             continue
-        is_ordinary = forward_row(chain, batch.emissions[b, :n], row) == n
-        if is_ordinary:
-            _sweep_suffixes(chain, n, row, changes)
-        if values.ndim == 3:
-            if not is_ordinary:
-                every_tag = np.ones((n, num_tags), np.bool_)
-                values[b, :n] = np.exp(log_shares_of(batch, b, every_tag).logarithms)
-                continue
-            for t in range(n):
-                for k in range(num_tags):
-                    values[b, t, k] = row.messages[t, k] * changes.suffixes[t, k]
-        elif is_ordinary and _log_marginals(gold_tags, b, n, row, changes, steps):
-            values[b, :n] = steps[:n]
-        else:
-            values[b, :n] = log_share_steps(batch, b, gold_tags, False)[0]
+        left[b] = forward_row(chain, batch.emissions[b, :n], row) < n
+        if left[b]:
+            continue
+        _sweep_suffixes(chain, n, row, changes)
+        for t in range(n):
+            for k in range(num_tags):
+                values[b, t, k] = row.messages[t, k] * changes.suffixes[t, k]
 
 
 @kernel
@@ -85,18 +69,22 @@ def marginal_gradient_rows(
     is_total: bool,
     values: np.ndarray,
     by_emissions: np.ndarray,
+    left: np.ndarray,
 ) -> np.ndarray:
-    """Differentiates the sum of `weights` times what `marginal_rows` computes.
+    """Differentiates the sum of `weights` times the tag marginals, or the log-marginals of gold tags.
 
     Args:
         first: The first row.
         last: The row after the last.
         batch: A `Batch`.
-        gold_tags: As for `marginal_rows`.
+        gold_tags: (B, T) int64, or (B, T, K) bool for the log-probabilities of sets; `None` for the
+            marginals of all tags.
         weights: (B, T), or (B, T, K) for the marginals of all tags.
         is_total: Whether to write the weighted sum for each row instead of one value for each token.
-        values: (B, T), or with `is_total` (B, 1); holds zeros. Not written if `gold_tags` is `None`.
+        values: (B, T), or with `is_total` (B, 1), or (B, T, K) for the marginals of all tags; holds
+            zeros.
         by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
+        left: (B,) bool, as above; holds false.
 
     Returns:
         The `flat` of `SharedGradients`.
@@ -110,22 +98,19 @@ def marginal_gradient_rows(
         n = batch.lengths[b]
         if n == 0:
             continue
-        is_ordinary = forward_row(chain, batch.emissions[b, :n], row) == n
-        if is_ordinary:
-            is_ordinary = _sweep_changed_suffixes(
+        left[b] = forward_row(chain, batch.emissions[b, :n], row) < n
+        if not left[b]:
+            left[b] = not _sweep_changed_suffixes(
                 chain, gold_tags, weights, b, n, row, changes, steps
             )
-        if weights.ndim == 3:
-            if not is_ordinary:
-                differentiate_share_row(batch, b, weights[b], by_emissions[b], shared)
-                continue
-        elif not is_ordinary:
-            differentiate_log_share_row(
-                batch, b, gold_tags, False, weights[b], is_total, values[b], by_emissions[b], shared
-            )
+        if left[b]:
             continue
-        else:
+        if weights.ndim == 2:
             weigh_steps(steps[:n], weights[b], is_total, values[b], upstream)
+        else:
+            for t in range(n):
+                for k in range(num_tags):
+                    values[b, t, k] = row.messages[t, k] * changes.suffixes[t, k]
         _sweep_changed_prefixes(chain, n, row, changes, by_emissions[b])
         for k in range(num_tags):
             shared.start[k] += row.adjoint[0, k]
@@ -189,28 +174,6 @@ def _sweep_suffixes(chain: Chain, n: int, row: Row, changes: _Changes) -> None:
 
 
 @kernel
-def _log_marginals(
-    gold_tags: np.ndarray, b: int, n: int, row: Row, changes: _Changes, steps: np.ndarray
-) -> bool:
-    """Writes a row's log-marginals to `steps`; returns whether none underflows."""
-    for t in range(n):
-        m, s = row.messages[t], changes.suffixes[t]
-        if gold_tags.ndim == 2:
-            gold = gold_tags[b, t]
-            if m[gold] < TINY or s[gold] < TINY:
-                return False
-            steps[t] = np.log(m[gold]) + np.log(s[gold])
-        else:
-            total = 0.0
-            for k in range(len(m)):
-                total += m[k] * s[k] if gold_tags[b, t, k] else 0.0
-            if total < TINY:
-                return False
-            steps[t] = np.log(total)
-    return True
-
-
-@kernel
 def _sweep_changed_suffixes(
     chain: Chain,
     gold_tags: Any,
@@ -225,7 +188,7 @@ def _sweep_changed_suffixes(
 
     Args:
         chain: A `Chain`.
-        gold_tags: As for `marginal_rows`.
+        gold_tags: As for `marginal_gradient_rows`.
         weights: As for `marginal_gradient_rows`.
         b: The row.
         n: Its length.

@@ -55,7 +55,9 @@ def best_rows(
     # Whole vectors of 4 tags; the tags beyond K are impossible.
     width = (num_tags + 3) // 4 * 4
     leaving = np.full((width, width), -np.inf)
-    leaving[:num_tags, :num_tags] = transitions
+    for i in range(num_tags):
+        for k in range(num_tags):
+            leaving[i, k] = transitions[i, k]
     entering = leaving.T.copy()
     # The score of the best prefix that ends in each tag, without the tag's emission (two rows, the
     # second is scratch) and with it.

@@ -94,9 +94,9 @@ def _new_chain(transitions: np.ndarray, start: np.ndarray, end: np.ndarray) -> C
     for k in range(len(end)):
         closing[k] = exp(end[k] - end_peak)
     return Chain(
-        transitions.astype(np.float64),
-        start.astype(np.float64),
-        end.astype(np.float64),
+        transitions,
+        start,
+        end,
         leaving,
         leaving.T.copy(),
         transition_peak,

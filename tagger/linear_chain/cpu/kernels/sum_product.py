@@ -1,5 +1,8 @@
 """Kernels over the sum of all paths: log normalisers, likelihoods, their gradients, marginals.
 
+Kernels with an argument `left` mark there, (B,) bool, the rows that probability space cannot hold, and
+leave them to `log_rows`.
+
 Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
 """
 
@@ -8,7 +11,7 @@ from typing import Optional
 import numpy as np
 
 from tagger.kernels.compilation import kernel
-from tagger.linear_chain.cpu.kernels.adjoints import differentiate_row
+from tagger.linear_chain.cpu.kernels.adjoints import adjoint_row, adjoint_row_in_log_space
 from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
     SharedGradients,
@@ -19,6 +22,7 @@ from tagger.linear_chain.cpu.kernels.messages import (
     Chain,
     Row,
     chain_of,
+    forward_row,
     new_row,
     shares_before,
     solve_row,
@@ -33,6 +37,7 @@ def forward_rows(
     gold_tags: Optional[np.ndarray],
     is_total: bool,
     values: np.ndarray,
+    left: np.ndarray,
 ) -> None:
     """Writes the log normalisers, or the log-likelihoods of `gold_tags`, of rows `first` to `last`.
 
@@ -43,18 +48,23 @@ def forward_rows(
         gold_tags: (B, T) int64 for log-likelihoods, `None` for log normalisers.
         is_total: Whether to write one sum for each row instead of one value for each token.
         values: (B, T), or with `is_total` (B, 1); holds zeros.
+        left: (B,) bool, as above; holds false.
     """
     chain = chain_of(batch, False)
     row = new_row(batch.emissions.shape[1], batch.emissions.shape[2])
     for b in range(first, last):
         n = batch.lengths[b]
-        if n > 0:
-            solve_row(chain, batch.emissions[b, :n], row)
-            steps = _steps_of(chain, batch, b, gold_tags, row)
-            if is_total:
-                values[b, 0] = steps.sum()
-            else:
-                values[b, :n] = steps
+        if n == 0:
+            continue
+        left[b] = forward_row(chain, batch.emissions[b, :n], row) < 0
+        if left[b]:
+            continue
+        steps = steps_of(chain, batch, b, gold_tags, row)
+        if is_total:
+            values[b, 0] = steps.sum()
+        else:
+            for t in range(n):
+                values[b, t] = steps[t]
 
 
 @kernel
@@ -67,6 +77,7 @@ def gradient_rows(
     is_total: bool,
     values: np.ndarray,
     by_emissions: np.ndarray,
+    left: np.ndarray,
 ) -> np.ndarray:
     """As `forward_rows`, and differentiates the sum of each token's value times its weight.
 
@@ -79,6 +90,7 @@ def gradient_rows(
         is_total: Whether to write the weighted sum for each row instead of one value for each token.
         values: As for `forward_rows`.
         by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
+        left: As for `forward_rows`.
 
     Returns:
         The `flat` of `SharedGradients`.
@@ -95,19 +107,20 @@ def gradient_rows(
         n = batch.lengths[b]
         if n == 0:
             continue
-        reached, in_log_space = solve_row(chain, batch.emissions[b, :n], row)
-        steps = _steps_of(chain, batch, b, gold_tags, row)
+        reached = forward_row(chain, batch.emissions[b, :n], row)
+        left[b] = reached < 0
+        if left[b]:
+            continue
+        steps = steps_of(chain, batch, b, gold_tags, row)
         weigh_steps(steps, weights[b], is_total, values[b], upstream)
         # Fresh memory is written before it is read, since it would be mapped twice otherwise.
         for t in range(n):
             upstream[t] *= sign
             for k in range(num_tags):
                 by_emissions[b, t, k] = 0.0
-        _add_derivatives(
-            chain, n, reached, in_log_space, upstream, row, pairs, shared, by_emissions[b]
-        )
+        _add_derivatives(chain, n, reached, upstream, row, pairs, shared, by_emissions[b])
         if gold_tags is not None:
-            _subtract_path(gold_tags[b, :n], upstream, by_emissions[b], shared)
+            subtract_path(gold_tags[b, :n], upstream, by_emissions[b], shared)
     for i in range(num_tags):
         for k in range(num_tags):
             shared.transitions[i, k] += pairs[i, k] * chain.leaving[i, k]
@@ -124,6 +137,7 @@ def set_gradient_rows(
     is_total: bool,
     values: np.ndarray,
     by_emissions: np.ndarray,
+    left: np.ndarray,
 ) -> np.ndarray:
     """As `gradient_rows`, for sets of gold tags, (B, T, K) bool.
 
@@ -143,21 +157,20 @@ def set_gradient_rows(
             for k in range(num_tags):
                 allowed[t, k] = batch.emissions[b, t, k] if gold_tags[b, t, k] else -np.inf
                 gradient[t, k] = 0.0
-        of_whole, whole_in_log_space = solve_row(chain, batch.emissions[b, :n], whole)
-        of_part, part_in_log_space = solve_row(chain, allowed[:n], part)
+        of_whole = forward_row(chain, batch.emissions[b, :n], whole)
+        of_part = forward_row(chain, allowed[:n], part)
+        left[b] = of_whole < 0 or of_part < 0
+        if left[b]:
+            continue
         for t in range(n):
             steps[t] = part.log_normalizers[t]
             if steps[t] > -np.inf:
                 steps[t] -= whole.log_normalizers[t]
         weigh_steps(steps[:n], weights[b], is_total, values[b], upstream)
-        _add_derivatives(
-            chain, n, of_part, part_in_log_space, upstream, part, pairs, shared, gradient
-        )
+        _add_derivatives(chain, n, of_part, upstream, part, pairs, shared, gradient)
         for t in range(n):
             upstream[t] = -upstream[t]
-        _add_derivatives(
-            chain, n, of_whole, whole_in_log_space, upstream, whole, pairs, shared, gradient
-        )
+        _add_derivatives(chain, n, of_whole, upstream, whole, pairs, shared, gradient)
         for t in range(n):
             for k in range(num_tags):
                 by_emissions[b, t, k] = gradient[t, k]
@@ -172,17 +185,16 @@ def _add_derivatives(
     chain: Chain,
     n: int,
     reached: int,
-    in_log_space: bool,
     upstream: np.ndarray,
     row: Row,
     pairs: np.ndarray,
     shared: SharedGradients,
     by_emissions: np.ndarray,
 ) -> None:
-    """Adds the derivatives of `sum_t upstream[t] log_normalizers[t]` of a row filled by `solve_row`."""
+    """Adds the derivatives of `sum_t upstream[t] log_normalizers[t]`, from `forward_row`."""
     if reached == 0:
         return
-    differentiate_row(chain, reached, in_log_space, upstream, row, pairs, shared.transitions)
+    adjoint_row(chain, reached, upstream, row, pairs)
     for t in range(reached):
         for k in range(len(chain.start)):
             by_emissions[t, k] += row.adjoint[t, k]
@@ -193,7 +205,7 @@ def _add_derivatives(
 
 
 @kernel
-def _steps_of(
+def steps_of(
     chain: Chain, batch: Batch, b: int, gold_tags: Optional[np.ndarray], row: Row
 ) -> np.ndarray:
     """One row's log normalisers, or by how much the scores of its gold path exceed them, (n,).
@@ -214,7 +226,7 @@ def _steps_of(
 
 
 @kernel
-def _subtract_path(
+def subtract_path(
     path: np.ndarray, upstream: np.ndarray, by_emissions: np.ndarray, shared: SharedGradients
 ) -> None:
     """Subtracts the derivatives of `sum_t upstream[t] step_score[t]` of a path, (n,)."""
@@ -249,7 +261,10 @@ def transition_marginal_rows(first: int, last: int, batch: Batch, marginals: np.
         reached, in_log_space = solve_row(chain, batch.emissions[b, :n], row)
         if reached < n:
             continue
-        differentiate_row(chain, n, in_log_space, upstream, row, unused, unused)
+        if in_log_space:
+            adjoint_row_in_log_space(chain, n, upstream, row, unused)
+        else:
+            adjoint_row(chain, n, upstream, row, unused)
         for t in range(1, n):
             for k in range(num_tags):
                 if in_log_space and row.adjoint[t, k] > 0.0:
