@@ -26,6 +26,8 @@ def kernel(function: Callable, may_reorder: bool = True) -> Callable:
     """
     fastmath = {"contract", "nsz", "reassoc"} if may_reorder else {"contract"}
     options: Dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    # Nobody calls them from C.
+    options["no_cfunc_wrapper"] = True
     dispatcher = numba.njit(**options)(function)
     try:
         dispatcher._cache = KernelCache(function)
