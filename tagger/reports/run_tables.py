@@ -1,0 +1,408 @@
+"""The numbers of the report on a training run, as rows to show: pure functions.
+
+Letters: `S` sentences or documents, `C` labels, `R` resamples.
+"""
+
+import math
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tagger.metrics.intervals import bootstrap_intervals
+from tagger.metrics.label_metrics import MEASURES, precision_recall_f1
+from tagger.metrics.token_confusions import NO_LABEL
+from tagger.reports.colours import label_colours
+from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED
+
+#: A label with fewer gold items has no interval: so few say too little even about their own spread.
+LEAST_GOLD = 10
+#: A table of confusions has at most this many labels; a list of errors replaces a larger one.
+MAX_LABELS = 40
+#: The number of errors in such a list, the most frequent ones.
+MAX_ERRORS = 30
+
+#: The averages that models report, and what each is.
+AVERAGES = {
+    "overall": "all labels together",
+    "macro": "mean over labels",
+    "head": "mean over frequent labels",
+    "medium": "mean over labels between",
+    "tail": "mean over rare labels",
+}
+
+
+class Measure(NamedTuple):
+    """A measure from 0 to 1 with its 95 % interval.
+
+    Attributes:
+        value: None if it is undefined.
+        interval: None if there is none.
+    """
+
+    value: Optional[float]
+    interval: Optional[Tuple[float, float]] = None
+
+
+class LabelRow(NamedTuple):
+    """What is known of a label.
+
+    Attributes:
+        name: The label.
+        colour: The index of its colour.
+        precision: Of the label.
+        recall: Of the label.
+        f1: Of the label.
+        num_gold: How often it is gold.
+        num_predicted: How often it is predicted.
+        threshold: Its threshold, if it has one.
+        epochs: Its F1 on the validation data by epoch; empty if unknown.
+    """
+
+    name: str
+    colour: int
+    precision: Measure
+    recall: Measure
+    f1: Measure
+    num_gold: int
+    num_predicted: int
+    threshold: Optional[float]
+    epochs: List[float]
+
+
+class Cell(NamedTuple):
+    """A cell of a table of confusions.
+
+    Attributes:
+        number: How often the row's gold label was predicted as the column's.
+        tint: From 0 to 100, the square root of the share in percent; of gold items in the rows of
+            labels, of predicted ones in the rows below.
+        is_right: Whether row and column agree.
+    """
+
+    number: int
+    tint: int
+    is_right: bool
+
+
+class Confusions(NamedTuple):
+    """Confusions as a table, or, with many labels, as a list of the most frequent ones.
+
+    Attributes:
+        title: What is counted.
+        columns: The names of the columns; empty if there is a list.
+        rows: A name and the cells of each row.
+        errors: Gold, predicted and number, most frequent first.
+    """
+
+    title: str
+    columns: List[str]
+    rows: List[Tuple[str, List[Cell]]]
+    errors: List[Tuple[str, str, int]]
+
+
+class Kind(NamedTuple):
+    """A kind of error.
+
+    Attributes:
+        name: The words that examples use.
+        short: The name in tables of confusions.
+        meaning: What is wrong.
+        gold: How many gold items are concerned; None if it concerns none.
+        predicted: How many predicted items are concerned; None if it concerns none.
+    """
+
+    name: str
+    short: str
+    meaning: str
+    gold: Optional[int]
+    predicted: Optional[int]
+
+
+def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> Dict[str, Measure]:
+    """Returns F1, precision and recall of all labels together, and the mean F1, with intervals.
+
+    Args:
+        counts: (S, 3, C) true positives, predicted and gold of each sentence.
+        metrics: The model's metrics.
+        prefix: The prefix of their names, such as `token-`.
+    """
+    low, high = bootstrap_intervals(counts, _averages) if len(counts) else np.full((2, 4), np.nan)
+    total = counts.sum(axis=(0, 2))
+    is_defined = [total[1] > 0, total[2] > 0, total[1:].any(), total[1:].any()]
+    names = {
+        "precision": f"{prefix}precision-overall",
+        "recall": f"{prefix}recall-overall",
+        "F1": f"{prefix}f1-measure-overall",
+        "macro F1": f"{prefix}f1-measure-macro",
+    }
+    measures = {
+        name: _measure(metrics[metric], is_defined[i], (low[i], high[i]), int(total[2]))
+        for i, (name, metric) in enumerate(names.items())
+    }
+    return {name: measures[name] for name in ("F1", "precision", "recall", "macro F1")}
+
+
+def _averages(sums: np.ndarray) -> np.ndarray:
+    """Returns precision, recall, F1 and macro F1, (R, 4), from sums, (R, 3, C)."""
+    micro = precision_recall_f1(np.moveaxis(sums.sum(axis=2), 1, 0))
+    by_label = precision_recall_f1(np.moveaxis(sums, 1, 0))[2]
+    occurs = sums[:, 1:].any(axis=1)
+    macro = by_label.sum(axis=1) / np.maximum(occurs.sum(axis=1), 1)
+    return np.stack([*micro, macro], axis=1)
+
+
+def _of_labels(sums: np.ndarray) -> np.ndarray:
+    """Returns precision, recall and F1 of labels, (R, 3, C), NaN where undefined."""
+    _, predicted, gold = np.moveaxis(sums, 1, 0)
+    is_defined = np.stack([predicted > 0, gold > 0, predicted + gold > 0])
+    measures = np.where(is_defined, precision_recall_f1(np.moveaxis(sums, 1, 0)), np.nan)
+    return np.moveaxis(measures, 0, 1)
+
+
+def _measure(
+    value: float, is_defined: bool, interval: Tuple[float, float], num_gold: int
+) -> Measure:
+    low, high = (float(bound) for bound in interval)
+    if not is_defined:
+        return Measure(None)
+    if num_gold < LEAST_GOLD or math.isnan(low) or low == high:
+        return Measure(float(value))
+    return Measure(float(value), (low, high))
+
+
+def label_rows(
+    labels: Sequence[str],
+    counts: np.ndarray,
+    thresholds: Mapping[str, float],
+    epochs: Mapping[str, Sequence[float]],
+) -> List[LabelRow]:
+    """Returns a row for each label, the most frequent first.
+
+    Args:
+        labels: The C labels.
+        counts: (S, 3, C) true positives, predicted and gold of each sentence.
+        thresholds: The thresholds of labels.
+        epochs: The F1 of labels by epoch.
+    """
+    total = counts.sum(axis=0)
+    values = precision_recall_f1(total)
+    lows, highs = bootstrap_intervals(counts, _of_labels)
+    colours = label_colours(labels_by_frequency(labels, counts))
+    rows = []
+    for label, colour in colours.items():
+        c = labels.index(label)
+        _, predicted, gold = total[:, c].tolist()
+        is_defined = (predicted > 0, gold > 0, predicted + gold > 0)
+        precision, recall, f1 = (
+            _measure(values[i, c], is_defined[i], (lows[i, c], highs[i, c]), gold)
+            for i in range(len(MEASURES))
+        )
+        rows.append(
+            LabelRow(
+                *(label, colour, precision, recall, f1, gold, predicted),
+                thresholds.get(label),
+                list(epochs.get(label, [])),
+            )
+        )
+    return rows
+
+
+def labels_by_frequency(labels: Sequence[str], counts: np.ndarray) -> List[str]:
+    """Returns labels by falling number of gold items, equals in their order; counts are (S, 3, C)."""
+    order = np.argsort(-counts[:, 2].sum(axis=0), kind="stable")
+    return [labels[c] for c in order]
+
+
+def average_rows(metrics: Mapping[str, float]) -> List[Tuple[str, List[str]]]:
+    """Returns the averages: what it is, then cells with precision, recall, F1 and number of gold."""
+    rows = []
+    for prefix, what in (("", ""), ("token-", "tokens, ")):
+        for name, meaning in AVERAGES.items():
+            if f"{prefix}precision-{name}" in metrics:
+                rows.append((what + meaning, _average_cells(metrics, prefix, name)))
+    return rows
+
+
+def _average_cells(metrics: Mapping[str, float], prefix: str, name: str) -> List[str]:
+    counted = "overall" if name == "macro" else name
+    predicted, gold = (
+        metrics.get(f"{prefix}{count}-{counted}") for count in ("num-predicted", "num-gold")
+    )
+    is_undefined = (predicted == 0, gold == 0, predicted == gold == 0)
+    cells = [
+        "–" if undefined else percent(metrics[f"{prefix}{measure}-{name}"])
+        for measure, undefined in zip(MEASURES, is_undefined)
+    ]
+    return [*cells, "" if gold is None or name == "macro" else f"{gold:,}"]
+
+
+def percent(share: float) -> str:
+    """Returns a share in percent, with one decimal.
+
+    Example:
+        >>> percent(0.8049)
+        '80.5'
+    """
+    return f"{100 * share:.1f}"
+
+
+def confusion_tables(confusions: Mapping[str, int], labels: Sequence[str]) -> List[Confusions]:
+    """Returns the confusions of spans, and those of tokens, as far as there are any.
+
+    Args:
+        confusions: As from `TagMetrics.get_confusions`.
+        labels: The labels in the order of rows and columns; those that never occur are left out.
+    """
+    tables = [
+        _confusions("entities", "", confusions, labels, ERRORS_OF_PREDICTED, ERRORS_OF_GOLD),
+        _confusions("tokens", "token-", confusions, labels, [NO_LABEL], [NO_LABEL]),
+    ]
+    return [table for table in tables if table is not None]
+
+
+def _confusions(
+    title: str,
+    prefix: str,
+    confusions: Mapping[str, int],
+    labels: Sequence[str],
+    other_rows: Sequence[str],
+    other_columns: Sequence[str],
+) -> Optional[Confusions]:
+    def number(row: str, column: str) -> int:
+        return confusions.get(f"{prefix}confusion-{row}>{column}", 0)
+
+    rows, columns = [*labels, *other_rows], [*labels, *other_columns]
+    numbers = np.array([[number(row, column) for column in columns] for row in rows])
+    if not numbers.any():
+        return None
+    if len(labels) > MAX_LABELS:
+        errors = [
+            (rows[i], columns[j], int(numbers[i, j]))
+            for i, j in np.argwhere(numbers)
+            if rows[i] != columns[j]
+        ]
+        errors.sort(key=lambda error: -error[2])
+        return Confusions(title, [], [], errors[:MAX_ERRORS])
+    # What never occurs is left out, but never the kinds of errors.
+    occurs = np.arange(len(rows)) >= len(labels)
+    occurs[: len(labels)] = (numbers.any(axis=0) | numbers.any(axis=1))[: len(labels)]
+    of_rows, of_columns = numbers.sum(axis=1), numbers.sum(axis=0)
+    kept = np.flatnonzero(occurs).tolist()
+    shown = []
+    for i in kept:
+        # The kinds of errors are no gold items, of which a number could be a share.
+        is_error = i >= len(labels) and rows[i] != NO_LABEL
+        cells = []
+        for j in kept:
+            share = numbers[i, j] / max(of_columns[j] if is_error else of_rows[i], 1)
+            is_right = i == j and (i < len(labels) or rows[i] == columns[j] == NO_LABEL)
+            cells.append(Cell(int(numbers[i, j]), round(100 * math.sqrt(share)), is_right))
+        shown.append((rows[i], cells))
+    return Confusions(title, [columns[j] for j in kept], shown, [])
+
+
+def kinds_of_errors(
+    kind: str, labels: Sequence[str], confusions: Mapping[str, int], counts: np.ndarray
+) -> List[Kind]:
+    """Returns the kinds of errors that a model of some kind can make, and how often it does.
+
+    Args:
+        kind: As `Evaluation.kind`.
+        labels: The C labels.
+        confusions: As from `TagMetrics.get_confusions`.
+        counts: (S, 3, C) true positives, predicted and gold of each sentence.
+    """
+    right, predicted, gold = counts.sum(axis=(0, 2)).tolist()
+    if kind in ("token labels", "documents"):
+        item = "token" if kind == "token labels" else "document"
+        return [
+            Kind(
+                "missed",
+                "missed",
+                f"The {item} has the label, but it is not predicted.",
+                gold - right,
+                None,
+            ),
+            Kind(
+                "spurious",
+                "spurious",
+                f"The label is predicted, but the {item} does not have it.",
+                None,
+                predicted - right,
+            ),
+        ]
+    prefix = "token-confusion-" if kind == "tokens" else "confusion-"
+
+    def of_gold(short: str) -> int:
+        return sum(confusions.get(f"{prefix}{label}>{short}", 0) for label in labels)
+
+    def of_predicted(short: str) -> int:
+        return sum(confusions.get(f"{prefix}{short}>{label}", 0) for label in labels)
+
+    missed, spurious = (NO_LABEL, NO_LABEL) if kind == "tokens" else ("missed", "spurious")
+    num_missed, num_spurious = of_gold(missed), of_predicted(spurious)
+    item = "token" if kind == "tokens" else "entity"
+    kinds = [
+        Kind("missed", missed, f"A gold {item} where nothing is predicted.", num_missed, None),
+        Kind(
+            "spurious",
+            spurious,
+            f"A predicted {item} where there is no gold one.",
+            None,
+            num_spurious,
+        ),
+    ]
+    if kind == "tokens":
+        num_label = gold - right - num_missed
+        meaning = "The token has a label, but another one."
+        return [Kind("wrong label", "", meaning, num_label, num_label), *kinds]
+    boundary, both = ((of_gold(short), of_predicted(short)) for short in ("boundary", "both"))
+    num_label = gold - right - num_missed - boundary[0] - both[0]
+    return [
+        Kind(
+            "wrong label",
+            "",
+            "First and last word are right, the label is not.",
+            num_label,
+            num_label,
+        ),
+        Kind(
+            "wrong boundary",
+            "boundary",
+            "It overlaps an entity of its own label on the other side, but begins or ends elsewhere.",
+            *boundary,
+        ),
+        Kind(
+            "wrong label and boundary",
+            "both",
+            "It overlaps entities of other labels only, and begins or ends elsewhere.",
+            *both,
+        ),
+        *kinds,
+    ]
+
+
+def sparkline(values: Sequence[float]) -> Dict[str, Any]:
+    """Returns a small curve of values from 0 to 1: its points in a box of 60 by 18, and its gist.
+
+    Args:
+        values: At least one value; NaN ones are left out.
+
+    Example:
+        >>> sparkline([0.5, 1.0])
+        {'points': '2,9 58,2', 'end': ('58', '2'), 'gist': '50.0 to 100.0 in 2 epochs'}
+    """
+    step = 56 / max(len(values) - 1, 1)
+    places = [
+        (f"{2 + i * step:.4g}", f"{16 - 14 * value:.3g}")
+        for i, value in enumerate(values)
+        if not math.isnan(value)
+    ]
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
+        return {}
+    return {
+        "points": " ".join(f"{x},{y}" for x, y in places),
+        "end": places[-1],
+        "gist": f"{percent(known[0])} to {percent(known[-1])} in {len(values)} epochs",
+    }
