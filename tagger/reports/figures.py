@@ -205,14 +205,19 @@ def draw_precision_recall(
     for line, (label, (precision, recall, of_model)) in zip(
         _lines(curves, colours), curves.items()
     ):
-        # So many points are enough for a curve of this size.
-        kept = np.unique(np.linspace(0, len(recall) - 1, 150).astype(int))
+        kept = _visible(recall)
         shape = line.pop("marker")
         axes.plot(recall[kept], precision[kept], label=_short(label), **line)
         axes.plot(*of_model[::-1], shape, color=line["color"], markersize=6)
     axes.set(xlabel="recall", ylabel="precision", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     _add_legend(figure, curves)
     return figure
+
+
+def _visible(recall: np.ndarray) -> np.ndarray:
+    """Returns the indices of points that a curve of a panel's size shows; recall rises."""
+    borders = np.flatnonzero(np.diff((150 * recall).astype(int)))
+    return np.unique(np.concatenate(([0], borders, borders + 1, [len(recall) - 1])))
 
 
 def _lines(

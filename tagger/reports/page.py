@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tagger.reports.colours import as_variable, style_variables
-from tagger.reports.run_tables import percent
+from tagger.reports.run_tables import percent, spell_probability
 
 
 def write_page(
@@ -35,7 +35,7 @@ def write_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(inline=inline_svg, percent=percent)
+    environment.filters.update(inline=inline_svg, percent=percent, probability=spell_probability)
     light, dark = (Markup(";".join(variables)) for variables in style_variables())
     page = environment.get_template(template).render(
         figures=figures, light=light, dark=dark, **values

@@ -18,6 +18,7 @@ from tagger.reports.run_tables import (
     LEAST_GOLD,
     average_rows,
     confusion_tables,
+    fates,
     headline,
     kinds_of_errors,
     label_rows,
@@ -161,7 +162,9 @@ def _contents(
     """Returns what the page shows of an evaluation, besides its figures."""
     counts, metrics = evaluation.counts, evaluation.metrics
     curves = _label_curves(epochs, labels)
+    headings = headline(counts, metrics, _level(metrics))
     rows = label_rows(evaluation.labels, counts, evaluation.thresholds, curves)
+    kinds = kinds_of_errors(evaluation.kind, evaluation.labels, evaluation.confusions, counts)
     errors = [example.errors() for example in evaluation.examples]
     options = {
         "labels": [
@@ -170,17 +173,18 @@ def _contents(
         "kinds": sorted({kind for each in errors for _, kind in each}),
     }
     return {
-        "headline": headline(counts, metrics, _level(metrics)),
+        "headline": headings,
         "rows": rows,
         "sparklines": [sparkline(row.epochs) if row.epochs else {} for row in rows],
-        "averages": average_rows(metrics),
+        "averages": average_rows(metrics, headings, _level(metrics)),
         "others": {
             name: metrics[metric]
             for name, metric in (("accuracy", "accuracy"), ("Hamming loss", "hamming-loss"))
             if metric in metrics
         },
         "confusions": confusion_tables(evaluation.confusions, labels),
-        "kinds": kinds_of_errors(evaluation.kind, evaluation.labels, evaluation.confusions, counts),
+        "kinds": kinds,
+        "fates": fates(counts, kinds),
         "calibration_error": None
         if evaluation.calibration is None
         else f"{expected_calibration_error(evaluation.calibration):.3f}",

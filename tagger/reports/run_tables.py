@@ -26,7 +26,7 @@ AVERAGES = {
     "overall": "all labels together",
     "macro": "mean over labels",
     "head": "mean over frequent labels",
-    "medium": "mean over labels between",
+    "medium": "mean over medium labels",
     "tail": "mean over rare labels",
 }
 
@@ -69,6 +69,40 @@ class LabelRow(NamedTuple):
     epochs: List[float]
 
 
+class Fate(NamedTuple):
+    """What becomes of some of the gold items.
+
+    Attributes:
+        name: Whether they are right, or the kind of error.
+        share: Their share.
+        total: The number of all gold items.
+    """
+
+    name: str
+    share: float
+    total: int
+
+
+class AverageRow(NamedTuple):
+    """An average over labels.
+
+    Attributes:
+        name: What is averaged.
+        precision: The average precision.
+        recall: The average recall.
+        f1: The average F1.
+        num_gold: The number of gold items; None if it is unknown or says nothing.
+        num_predicted: The number of predicted ones, likewise.
+    """
+
+    name: str
+    precision: Measure
+    recall: Measure
+    f1: Measure
+    num_gold: Optional[int]
+    num_predicted: Optional[int]
+
+
 class Cell(NamedTuple):
     """A cell of a table of confusions.
 
@@ -109,6 +143,7 @@ class Kind(NamedTuple):
         meaning: What is wrong.
         gold: How many gold items are concerned; None if it concerns none.
         predicted: How many predicted items are concerned; None if it concerns none.
+        example: A gold and a predicted entity that differ so.
     """
 
     name: str
@@ -116,6 +151,7 @@ class Kind(NamedTuple):
     meaning: str
     gold: Optional[int]
     predicted: Optional[int]
+    example: str = ""
 
 
 def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> Dict[str, Measure]:
@@ -213,27 +249,44 @@ def labels_by_frequency(labels: Sequence[str], counts: np.ndarray) -> List[str]:
     return [labels[c] for c in order]
 
 
-def average_rows(metrics: Mapping[str, float]) -> List[Tuple[str, List[str]]]:
-    """Returns the averages: what it is, then cells with precision, recall, F1 and number of gold."""
-    rows = []
-    for prefix, what in (("", ""), ("token-", "tokens, ")):
-        for name, meaning in AVERAGES.items():
-            if f"{prefix}precision-{name}" in metrics:
-                rows.append((what + meaning, _average_cells(metrics, prefix, name)))
-    return rows
+def average_rows(
+    metrics: Mapping[str, float], headline: Mapping[str, Measure], prefix: str
+) -> List[AverageRow]:
+    """Returns the averages over labels that the metrics hold.
+
+    Args:
+        metrics: The model's metrics.
+        headline: As from the function of this name; its intervals are those of the first rows.
+        prefix: The prefix of the metrics of the headline.
+    """
+    return [
+        _average_row(metrics, headline if level == prefix else {}, level, name)
+        for level in ("", "token-")
+        for name in AVERAGES
+        if f"{level}precision-{name}" in metrics
+    ]
 
 
-def _average_cells(metrics: Mapping[str, float], prefix: str, name: str) -> List[str]:
+def _average_row(
+    metrics: Mapping[str, float], headline: Mapping[str, Measure], level: str, name: str
+) -> AverageRow:
     counted = "overall" if name == "macro" else name
     predicted, gold = (
-        metrics.get(f"{prefix}{count}-{counted}") for count in ("num-predicted", "num-gold")
+        metrics.get(f"{level}{count}-{counted}") for count in ("num-predicted", "num-gold")
     )
     is_undefined = (predicted == 0, gold == 0, predicted == gold == 0)
-    cells = [
-        "–" if undefined else percent(metrics[f"{prefix}{measure}-{name}"])
+    precision, recall, f1 = (
+        Measure(None if undefined else metrics[f"{level}{measure}-{name}"])
         for measure, undefined in zip(MEASURES, is_undefined)
-    ]
-    return [*cells, "" if gold is None or name == "macro" else f"{gold:,}"]
+    )
+    if name == "overall":
+        f1 = headline.get("F1", f1)
+    elif name == "macro":
+        f1 = headline.get("macro F1", f1)
+        predicted = gold = None
+    title = f"tokens, {AVERAGES[name]}" if level else AVERAGES[name]
+    numbers = (None if number is None else int(number) for number in (gold, predicted))
+    return AverageRow(title, precision, recall, f1, *numbers)
 
 
 def percent(share: float) -> str:
@@ -244,6 +297,21 @@ def percent(share: float) -> str:
         '80.5'
     """
     return f"{100 * share:.1f}"
+
+
+def spell_probability(probability: float) -> str:
+    """Returns a probability in percent, which is never 0 or 100 unless it is.
+
+    Example:
+        >>> [spell_probability(p) for p in (0.0, 0.001, 0.42, 0.9999, 1.0)]
+        ['0 %', '<1 %', '42 %', '>99 %', '100 %']
+    """
+    rounded = round(100 * probability)
+    if rounded == 0 and probability > 0:
+        return "<1 %"
+    if rounded == 100 and probability < 1:
+        return ">99 %"
+    return f"{rounded} %"
 
 
 def confusion_tables(confusions: Mapping[str, int], labels: Sequence[str]) -> List[Confusions]:
@@ -283,22 +351,23 @@ def _confusions(
         ]
         errors.sort(key=lambda error: -error[2])
         return Confusions(title, [], [], errors[:MAX_ERRORS])
-    # What never occurs is left out, but never the kinds of errors.
-    occurs = np.arange(len(rows)) >= len(labels)
-    occurs[: len(labels)] = (numbers.any(axis=0) | numbers.any(axis=1))[: len(labels)]
     of_rows, of_columns = numbers.sum(axis=1), numbers.sum(axis=0)
-    kept = np.flatnonzero(occurs).tolist()
+    # Labels that never occur are left out, but never the kinds of errors.
+    kept_rows, kept_columns = (
+        [i for i in range(len(rows)) if i >= len(labels) or of_side[i]]
+        for of_side in (of_rows, of_columns)
+    )
     shown = []
-    for i in kept:
+    for i in kept_rows:
         # The kinds of errors are no gold items, of which a number could be a share.
         is_error = i >= len(labels) and rows[i] != NO_LABEL
         cells = []
-        for j in kept:
+        for j in kept_columns:
             share = numbers[i, j] / max(of_columns[j] if is_error else of_rows[i], 1)
             is_right = i == j and (i < len(labels) or rows[i] == columns[j] == NO_LABEL)
             cells.append(Cell(int(numbers[i, j]), round(100 * math.sqrt(share)), is_right))
         shown.append((rows[i], cells))
-    return Confusions(title, [columns[j] for j in kept], shown, [])
+    return Confusions(title, [columns[j] for j in kept_columns], shown, [])
 
 
 def kinds_of_errors(
@@ -358,6 +427,7 @@ def kinds_of_errors(
         return [Kind("wrong label", "", meaning, num_label, num_label), *kinds]
     boundary, both = ((of_gold(short), of_predicted(short)) for short in ("boundary", "both"))
     num_label = gold - right - num_missed - boundary[0] - both[0]
+    example = "LOC: New York → "
     return [
         Kind(
             "wrong label",
@@ -365,21 +435,39 @@ def kinds_of_errors(
             "First and last word are right, the label is not.",
             num_label,
             num_label,
+            f"{example}ORG: New York",
         ),
         Kind(
             "wrong boundary",
             "boundary",
-            "It overlaps an entity of its own label on the other side, but begins or ends elsewhere.",
+            "It overlaps an entity of its label on the other side, but begins or ends elsewhere.",
             *boundary,
+            f"{example}LOC: York",
         ),
         Kind(
             "wrong label and boundary",
             "both",
             "It overlaps entities of other labels only, and begins or ends elsewhere.",
             *both,
+            f"{example}ORG: York",
         ),
-        *kinds,
+        kinds[0]._replace(example=f"{example}nothing"),
+        kinds[1]._replace(example="nothing → LOC: New York"),
     ]
+
+
+def fates(counts: np.ndarray, kinds: Sequence[Kind]) -> List[Fate]:
+    """Returns what becomes of the gold items, which add up to all of them; empty without any.
+
+    Args:
+        counts: (S, 3, C) true positives, predicted and gold of each sentence.
+        kinds: As from `kinds_of_errors`.
+    """
+    right, _, total = counts.sum(axis=(0, 2)).tolist()
+    if not total:
+        return []
+    wrong = [(kind.name, kind.gold) for kind in kinds if kind.gold is not None]
+    return [Fate(name, number / total, total) for name, number in [("right", right), *wrong]]
 
 
 def sparkline(values: Sequence[float]) -> Dict[str, Any]:
