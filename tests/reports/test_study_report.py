@@ -60,7 +60,8 @@ def test_the_page_is_whole_and_says_what_weights_do(results, tmp_path, level):
         *("55.0 (+5.0 [+5.0, +5.0])", "50.3 (+0.0 [+0.0, +0.0])"),
         *("57.0 (+5.0 [+5.0, +5.0])", "50.3 (+0.0 [+0.0, +0.0])"),
     ]
-    assert "6" in cells[cells.index(f"{level}: gold > predicted") :]
+    title = {"tokens": "tokens", "spans": "entities"}[level]
+    assert cells[-5:].count("6") == 1 or "6" in cells[cells.index(title) :]
 
 
 def test_noise_around_zero_is_called_nothing_learnt(results, tmp_path):
