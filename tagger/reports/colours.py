@@ -23,7 +23,7 @@ PAGE: Dict[str, Colour] = {
     "line": Colour("#dddddd", "#3a414b"),
     "track": Colour("#e9ecef", "#2b313a"),
     "right": Colour("#0a6cb8", "#4f9fe0"),
-    "wrong": Colour("#b3400a", "#ff8f4d"),
+    "wrong": Colour("#a63a07", "#ff9a5e"),
     "first": Colour("#0072b2", "#63b3ed"),
     "second": Colour("#d55e00", "#ff9852"),
     "third": Colour("#000000", "#ffffff"),
@@ -46,7 +46,7 @@ LABELS: Sequence[Colour] = (
     Colour("#c5547c", "#fea6c1"),
 )
 #: How much of a label's colour the background of a text has, in percent.
-MARK_TINT = 22
+MARK_TINT = 18
 #: How much of a colour the background of a number has at most, in percent.
 CELL_TINT = 45
 
