@@ -176,6 +176,8 @@ def draw_epochs(
         best_epoch: The epoch that a vertical line marks, if any.
         colours: For curves of labels, the index of each label's colour.
     """
+    from matplotlib.ticker import MaxNLocator
+
     figure = _new_figure(*_PANEL)
     axes = figure.subplots()
     for line, (title, values) in zip(_lines(curves, colours), curves.items()):
@@ -183,7 +185,9 @@ def draw_epochs(
     if best_epoch is not None:
         axes.axvline(best_epoch, color="#767676", linewidth=0.6)
     axes.set(xlabel="epoch", ylabel=name)
-    axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    axes.xaxis.set_major_locator(
+        MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True, min_n_ticks=1)
+    )
     _add_legend(figure, curves)
     return figure
 

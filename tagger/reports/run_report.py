@@ -5,13 +5,16 @@ import math
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from allennlp.data import DatasetReader
 from allennlp.models import load_archive
 
 from tagger.metrics.calibration import expected_calibration_error
 from tagger.models import DocumentClassifier, SequenceTagger
+from tagger.modules.heads import SigmoidHead
 from tagger.reports.colours import label_colours
-from tagger.reports.evaluation import Evaluation, evaluate
+from tagger.reports.evaluation import Evaluation, Reportable
 from tagger.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
+from tagger.reports.label_evaluation import evaluate_label_sets
 from tagger.reports.page import write_page
 from tagger.reports.run_facts import config_text, run_facts
 from tagger.reports.run_tables import (
@@ -25,6 +28,7 @@ from tagger.reports.run_tables import (
     labels_by_frequency,
     sparkline,
 )
+from tagger.reports.tag_evaluation import evaluate_tags
 from tagger.reports.tagged_sentences import Example
 
 #: How many labels share a figure, and how many figures show labels.
@@ -65,7 +69,7 @@ def write_run_report(
     data = data or config.get("validation_data_path")
     evaluation = None
     if data is not None:
-        evaluation = evaluate(model, archive.validation_dataset_reader, data, num_errors, seed)
+        evaluation = _evaluate(model, archive.validation_dataset_reader, data, num_errors, seed)
     epochs = read_epochs(run)
     labels = [] if evaluation is None else labels_by_frequency(evaluation.labels, evaluation.counts)
     figures = _epoch_figures(epochs, labels)
@@ -86,6 +90,15 @@ def write_run_report(
         least_gold=LEAST_GOLD,
         **({} if evaluation is None else _contents(evaluation, epochs, labels)),
     )
+
+
+def _evaluate(
+    model: Reportable, reader: DatasetReader, data: str, num_errors: int, seed: int
+) -> Evaluation:
+    model.eval()
+    if isinstance(model, DocumentClassifier) or isinstance(model.head, SigmoidHead):
+        return evaluate_label_sets(model, reader, data, num_errors, seed)
+    return evaluate_tags(model, reader, data, num_errors, seed)
 
 
 def read_epochs(run: Path) -> List[Dict[str, Any]]:

@@ -133,7 +133,7 @@ def _verdict(span: Span, others: Sequence[Span], alone: str) -> str:
 
 def example_of_spans(
     sentence: TaggedSentence,
-    gold_probabilities: Sequence[float] = (),
+    gold_probabilities: Sequence[Optional[float]] = (),
     only_errors: bool = False,
 ) -> Example:
     """Returns a sentence as two lines, gold and predicted, with a verdict on each span.
@@ -144,7 +144,7 @@ def example_of_spans(
         only_errors: Whether to mark only the spans that are wrong, as for a tag on every token.
     """
     words, gold, predicted, probabilities = sentence
-    sides = {
+    sides: Dict[str, Tuple[Sequence[Span], Sequence[str], Sequence[Optional[float]]]] = {
         "gold": (gold, judge(gold, predicted, "missed"), gold_probabilities),
         "predicted": (predicted, judge(predicted, gold, "spurious"), probabilities),
     }
@@ -201,13 +201,14 @@ def notes_on_labels(
         >>> notes_on_labels(["A", "B"], np.array([1, 0]), np.array([False, False]), np.array([0.2, 0.1]))
         [Note(label='A', verdict='missed', probability=0.2)]
     """
+    is_noted = (gold > 0) | is_predicted & (gold == 0)
     return [
         Note(
             labels[c],
             RIGHT if gold[c] == is_predicted[c] else "missed" if gold[c] else "spurious",
             float(probabilities[c]),
         )
-        for c in np.flatnonzero((gold > 0) | is_predicted & (gold == 0))
+        for c in np.flatnonzero(is_noted).tolist()
     ]
 
 
@@ -226,7 +227,8 @@ def sample_errors(
     """
     order = random.Random(seed).sample(range(len(errors)), len(errors))
     seen: FrozenSet[Tuple[str, str]] = frozenset()
-    first, others = [], []
+    first: List[int] = []
+    others: List[int] = []
     for i in order:
         (first if errors[i] - seen else others).append(i)
         seen |= errors[i]
