@@ -12,6 +12,7 @@ from tagger.metrics.calibration import expected_calibration_error
 from tagger.models import DocumentClassifier, SequenceTagger
 from tagger.modules.heads import SigmoidHead
 from tagger.reports.colours import label_colours
+from tagger.reports.error_tables import confusion_tables, fates, kinds_of_errors
 from tagger.reports.evaluation import Evaluation, Reportable
 from tagger.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
 from tagger.reports.label_evaluation import evaluate_label_sets
@@ -20,10 +21,7 @@ from tagger.reports.run_facts import config_text, run_facts
 from tagger.reports.run_tables import (
     LEAST_GOLD,
     average_rows,
-    confusion_tables,
-    fates,
     headline,
-    kinds_of_errors,
     label_rows,
     labels_by_frequency,
     sparkline,

@@ -7,9 +7,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tagger.metrics import metrics_tables
 from tagger.metrics.metrics_table import AVERAGES, BEST_PREFIX
+from tagger.reports.error_tables import confusion_tables
 from tagger.reports.figures import draw_weight_panels
 from tagger.reports.page import write_page
-from tagger.reports.run_tables import confusion_tables
 from tagger.reports.study_tables import (
     NOTHING_LEARNT,
     TEST_PREFIX,
