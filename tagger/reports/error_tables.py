@@ -14,7 +14,7 @@ from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED
 #: A table of confusions has at most this many labels; a list of errors replaces a larger one.
 MAX_LABELS = 40
 #: The number of errors in such a list, the most frequent ones.
-MAX_ERRORS = 30
+MAX_ERRORS = 20
 
 
 class Cell(NamedTuple):
@@ -53,7 +53,7 @@ class Kind(NamedTuple):
 
     Attributes:
         name: The words that examples use.
-        short: The name in tables of confusions.
+        short: The name in tables of confusions of entities.
         meaning: What is wrong.
         gold: How many gold items are concerned; None if it concerns none.
         predicted: How many predicted items are concerned; None if it concerns none.
@@ -75,11 +75,13 @@ class Fate(NamedTuple):
         name: Whether they are right, or the kind of error.
         share: Their share.
         total: The number of all gold items.
+        style: The class of the style sheet.
     """
 
     name: str
     share: float
     total: int
+    style: str
 
 
 def confusion_tables(confusions: Mapping[str, int], labels: Sequence[str]) -> List[Confusions]:
@@ -176,14 +178,14 @@ def kinds_of_errors(
     def of_predicted(short: str) -> int:
         return sum(confusions.get(f"{prefix}{short}>{label}", 0) for label in labels)
 
-    missed, spurious = (NO_LABEL, NO_LABEL) if kind == "tokens" else ("missed", "spurious")
-    num_missed, num_spurious = of_gold(missed), of_predicted(spurious)
+    names = (NO_LABEL, NO_LABEL) if kind == "tokens" else ("missed", "spurious")
+    num_missed, num_spurious = of_gold(names[0]), of_predicted(names[1])
     item = "token" if kind == "tokens" else "entity"
     kinds = [
-        Kind("missed", missed, f"A gold {item} where nothing is predicted.", num_missed, None),
+        Kind("missed", "missed", f"A gold {item} where nothing is predicted.", num_missed, None),
         Kind(
             "spurious",
-            spurious,
+            "spurious",
             f"A predicted {item} where there is no gold one.",
             None,
             num_spurious,
@@ -235,4 +237,7 @@ def fates(counts: np.ndarray, kinds: Sequence[Kind]) -> List[Fate]:
     if not total:
         return []
     wrong = [(kind.name, kind.gold) for kind in kinds if kind.gold is not None]
-    return [Fate(name, number / total, total) for name, number in [("right", right), *wrong]]
+    return [
+        Fate(name, number / total, total, name.replace(" ", "-"))
+        for name, number in [("right", right), *wrong]
+    ]

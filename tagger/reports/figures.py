@@ -185,6 +185,9 @@ def draw_epochs(
     if best_epoch is not None:
         axes.axvline(best_epoch, color="#767676", linewidth=0.6)
     axes.set(xlabel="epoch", ylabel=name)
+    if name.startswith("F1"):
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(low, -0.03), min(high, 1.03))
     axes.xaxis.set_major_locator(
         MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True, min_n_ticks=1)
     )

@@ -4,6 +4,7 @@ Letters: `S` sentences or documents, `C` labels, `R` resamples.
 """
 
 import math
+from functools import partial
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -90,8 +91,9 @@ def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> D
         metrics: The model's metrics.
         prefix: The prefix of their names, such as `token-`.
     """
-    low, high = bootstrap_intervals(counts, _averages) if len(counts) else np.full((2, 4), np.nan)
-    total = counts.sum(axis=(0, 2))
+    of_labels = counts.sum(axis=0)
+    low, high = bootstrap_intervals(counts, partial(_averages, all_counts=of_labels))
+    total = of_labels.sum(axis=1)
     is_defined = [total[1] > 0, total[2] > 0, total[1:].any(), total[1:].any()]
     names = {
         "precision": f"{prefix}precision-overall",
@@ -106,12 +108,16 @@ def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> D
     return {name: measures[name] for name in ("F1", "precision", "recall", "macro F1")}
 
 
-def _averages(sums: np.ndarray) -> np.ndarray:
-    """Returns precision, recall, F1 and macro F1, (R, 4), from sums, (R, 3, C)."""
+def _averages(sums: np.ndarray, all_counts: np.ndarray) -> np.ndarray:
+    """Returns precision, recall, F1 and macro F1, (R, 4), from sums, (R, 3, C).
+
+    The macro average is over the labels that occur in `all_counts`, (3, C). A label that a draw lacks
+    keeps the F1 that it has there: without it, the mean would be that of frequent labels.
+    """
     micro = precision_recall_f1(np.moveaxis(sums.sum(axis=2), 1, 0))
-    by_label = precision_recall_f1(np.moveaxis(sums, 1, 0))[2]
-    occurs = sums[:, 1:].any(axis=1)
-    macro = by_label.sum(axis=1) / np.maximum(occurs.sum(axis=1), 1)
+    of_draws = precision_recall_f1(np.moveaxis(sums, 1, 0))[2]
+    by_label = np.where(sums[:, 1:].any(axis=1), of_draws, precision_recall_f1(all_counts)[2])
+    macro = by_label.sum(axis=1) / max(all_counts.any(axis=0).sum(), 1)
     return np.stack([*micro, macro], axis=1)
 
 
