@@ -1,5 +1,6 @@
 """Reads pages of HTML as strictly as a browser does not."""
 
+import re
 from html.parser import HTMLParser
 
 VOID = {"meta", "br", "hr"}
@@ -53,10 +54,13 @@ def read_page(path):
             assert attributes.get(name, "#")[0] == "#"
             assert tag != "a" or attributes["href"][1:] in reader.ids
         assert tag != "svg" or attributes["aria-label"]
-        # What scrolls can be scrolled by the keyboard.
-        if set(attributes.get("class", "").split()) & {"wide", "tall"} and tag != "svg":
-            assert "tabindex" in attributes or "table" not in attributes.get("role", "")
+        # What scrolls can be scrolled by the keyboard, and has a name.
+        if attributes.get("role") == "region":
+            assert attributes["tabindex"] == "0"
+            assert attributes["aria-label"]
     assert "url(" not in source.replace("url(#", "")
+    # Every colour of a figure follows the reader's choice of light or dark.
+    assert not re.search(r'style="[^"]*(fill|stroke): #', source)
     return reader
 
 
