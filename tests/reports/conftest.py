@@ -12,14 +12,20 @@ def train_on(at_root, tmp_path):
     from allennlp.common import Params
 
     def train_on(
-        lines, name="run", encoding="BIO", validate=True, metric="+f1-measure-overall", **reader
+        lines,
+        name="run",
+        encoding="BIO",
+        tag_encoding="BIOUL",
+        validate=True,
+        metric="+f1-measure-overall",
+        **reader,
     ):
         config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
         data = tmp_path / "data.txt"
         data.write_text(lines, encoding="utf-8")
         config.update(train_data_path=str(data), validation_data_path=str(data))
         config["dataset_reader"].update(
-            source_encoding=encoding, tag_encoding=encoding and "BIOUL", **reader
+            source_encoding=encoding, tag_encoding=encoding and tag_encoding, **reader
         )
         if "label_separator" in reader:
             config["model"]["head"] = {"type": "sigmoid"}

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from allennlp.models import load_archive
 
 from tagger.reports.tag_evaluation import evaluate_tags, span_probabilities
 from tagger.spans import tags_to_spans
@@ -34,6 +35,17 @@ def test_counts_of_sentences_add_up_to_the_models_metrics(spoilt, tmp_path, tag)
         assert predicted == evaluation.metrics[f"num-predicted-{label}"]
         assert right == evaluation.confusions.get(f"confusion-{label}>{label}", 0)
     assert evaluation.num_wrong > 0
+
+
+def test_spans_beside_an_unknown_tag_do_not_count(train_on):
+    lines = "Paris B-LOC\nleft ?\n\nBank B-ORG\nmet O\n\n" * 8
+    run = train_on(lines, tag_encoding="BIO", unknown_tag="?")
+    archive = load_archive(run / "model.tar.gz")
+    archive.model.eval()
+    reader, data = archive.validation_dataset_reader, str(run.parent / "data.txt")
+    evaluation = evaluate_tags(archive.model, reader, data, 10, 0)
+    assert evaluation.counts[:, 2].sum(0).tolist() == [0, 8]
+    assert evaluation.metrics["num-gold-overall"] == 8
 
 
 def test_probabilities_of_predicted_spans_are_those_of_the_prediction(spoilt, tmp_path):
