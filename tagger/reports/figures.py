@@ -24,6 +24,7 @@ from typing import (
 
 import numpy as np
 
+from tagger.reports.colours import LABELS, PAGE
 from tagger.reports.weight_effects import Curve
 
 if TYPE_CHECKING:
@@ -42,6 +43,13 @@ _STYLE: Dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.linewidth": 0.6,
+    "text.color": "#1a1a1a",
+    "axes.edgecolor": "#1a1a1a",
+    "axes.labelcolor": "#1a1a1a",
+    "xtick.color": "#1a1a1a",
+    "ytick.color": "#1a1a1a",
+    "figure.facecolor": "#ffffff",
+    "axes.facecolor": "#ffffff",
     "grid.color": "#dddddd",
     "grid.linewidth": 0.5,
     "lines.linewidth": 1.4,
@@ -53,11 +61,17 @@ _NO_METADATA = dict.fromkeys(["Creator", "Date", "Format", "Type"])
 
 #: Lines also differ in shape. The colours, of Okabe & Ito (2008), are safe for the colour-blind.
 _LINES: Sequence[Dict[str, Any]] = (
-    {"color": "#0072B2", "marker": "o", "linestyle": "-"},
-    {"color": "#D55E00", "marker": "s", "linestyle": "-"},
-    {"color": "#000000", "marker": "^", "linestyle": "-"},
-    {"color": "#767676", "marker": "", "linestyle": "--"},
+    {"color": PAGE["first"].light, "marker": "o", "linestyle": "-"},
+    {"color": PAGE["second"].light, "marker": "s", "linestyle": "-"},
+    {"color": PAGE["third"].light, "marker": "^", "linestyle": "-"},
+    {"color": PAGE["fourth"].light, "marker": "", "linestyle": "--"},
 )
+#: The shapes that the lines of labels have in turn.
+_SHAPES = ("o", "s", "^", "D", "v", "P")
+#: The size of a panel, in inches. A wide page has three or four side by side, a phone one.
+_PANEL = (4.1, 3.0)
+#: Longer names are cut in figures.
+_MAX_NAME = 24
 
 
 def _as_svg(draw: Callable[..., Figure]) -> Callable[..., str]:
@@ -105,7 +119,11 @@ def draw_weight_panels(
             if (label, strategy) in panels:
                 _draw_curves(axes, panels[label, strategy])
                 if (label, strategy) in notes:
-                    at_the_top = {"transform": axes.transAxes, "ha": "center", "color": "#b3400a"}
+                    at_the_top = {
+                        "transform": axes.transAxes,
+                        "ha": "center",
+                        "color": PAGE["wrong"].light,
+                    }
                     axes.text(0.5, 0.9, notes[label, strategy], **at_the_top)
         row[0].set_ylabel(f"{label}\nin %")
     for strategy, first, last in zip(strategies, grid[0], grid[-1]):
@@ -125,7 +143,7 @@ def _draw_curves(axes: Axes, curves: Mapping[str, Curve]) -> None:
         axes.plot(weights, [100 * mean(curve[weight]) for weight in weights], **line)
         low, high = ([100 * of(curve[weight]) for weight in weights] for of in (min, max))
         axes.fill_between(weights, low, high, color=line["color"], alpha=0.15, linewidth=0)
-    axes.axvline(1, color="#999999", linewidth=0.6)
+    axes.axvline(1, color="#767676", linewidth=0.6)
 
 
 def _scale_weights(axes: Axes, weights: Collection[float]) -> None:
@@ -144,65 +162,112 @@ def _scale_weights(axes: Axes, weights: Collection[float]) -> None:
 
 @_as_svg
 def draw_epochs(
-    panels: Mapping[str, Mapping[str, Sequence[float]]], best_epoch: Optional[int]
+    curves: Mapping[str, Sequence[float]],
+    name: str,
+    best_epoch: Optional[int],
+    colours: Optional[Mapping[str, int]] = None,
 ) -> Figure:
-    """Draws curves over epochs, which are counted from 0, in panels side by side.
+    """Draws curves over epochs, which are counted from 0.
 
     Args:
-        panels: For each title, at most four curves by name, with one number per epoch.
+        curves: By name, one number per epoch, NaN where there is none; at most four curves, or those of
+            labels.
+        name: What the numbers are.
         best_epoch: The epoch that a vertical line marks, if any.
+        colours: For curves of labels, the index of each label's colour.
     """
-    figure = _new_figure(3.75 * len(panels), 2.8)
-    grid = figure.subplots(1, len(panels), squeeze=False)
-    for axes, (title, curves) in zip(grid.flat, panels.items()):
-        for (name, values), line in zip(curves.items(), _LINES):
-            axes.plot(values, label=name, **line)
-        if best_epoch is not None:
-            axes.axvline(best_epoch, color="#999999", linewidth=0.6)
-        axes.set_title(title)
-        axes.set_xlabel("epoch")
-        axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-        axes.legend()
+    from matplotlib.ticker import MaxNLocator
+
+    figure = _new_figure(*_PANEL)
+    axes = figure.subplots()
+    for line, (title, values) in zip(_lines(curves, colours), curves.items()):
+        axes.plot(values, label=_short(title), **line)
+    if best_epoch is not None:
+        axes.axvline(best_epoch, color="#767676", linewidth=0.6)
+    axes.set(xlabel="epoch", ylabel=name)
+    if name.startswith("F1"):
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(low, -0.03), min(high, 1.03))
+    axes.xaxis.set_major_locator(
+        MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True, min_n_ticks=1)
+    )
+    _add_legend(figure, curves)
     return figure
 
 
 @_as_svg
-def draw_precision_recall(curves: Mapping[str, Tuple[np.ndarray, np.ndarray]]) -> Figure:
-    """Draws precision against recall, with a panel per label.
+def draw_precision_recall(
+    curves: Mapping[str, Tuple[np.ndarray, np.ndarray, Tuple[float, float]]],
+    colours: Mapping[str, int],
+) -> Figure:
+    """Draws precision against recall, with a curve for each label and a dot for the model itself.
 
     Args:
-        curves: Precision and recall by label, as `precision_recall_points` returns them.
+        curves: Precision and recall by label, as `precision_recall_points` returns them, and precision
+            and recall of the model.
+        colours: The index of each label's colour.
     """
-    num_columns = min(4, len(curves))
-    num_rows = math.ceil(len(curves) / num_columns)
-    figure = _new_figure(0.5 + 1.9 * num_columns, 0.4 + 1.9 * num_rows)
-    grid = figure.subplots(num_rows, num_columns, sharex=True, sharey=True, squeeze=False)
-    for axes, (label, (precision, recall)) in zip(grid.flat, curves.items()):
-        axes.plot(recall, precision, color="#0072B2")
-        axes.plot(recall[-1:], precision[-1:], "o", color="#0072B2")
-        axes.set(title=label, xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-    for axes in grid.flat[len(curves) :]:
-        axes.set_visible(False)
-    figure.supxlabel("recall", fontsize=9)
-    figure.supylabel("precision", fontsize=9)
+    figure = _new_figure(*_PANEL)
+    axes = figure.subplots()
+    for line, (label, (precision, recall, of_model)) in zip(
+        _lines(curves, colours), curves.items()
+    ):
+        kept = _visible(recall)
+        shape = line.pop("marker")
+        axes.plot(recall[kept], precision[kept], label=_short(label), **line)
+        axes.plot(*of_model[::-1], shape, color=line["color"], markersize=6)
+    axes.set(xlabel="recall", ylabel="precision", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    _add_legend(figure, curves)
     return figure
 
 
+def _visible(recall: np.ndarray) -> np.ndarray:
+    """Returns the indices of points that a curve of a panel's size shows; recall rises."""
+    borders = np.flatnonzero(np.diff((150 * recall).astype(int)))
+    return np.unique(np.concatenate(([0], borders, borders + 1, [len(recall) - 1])))
+
+
+def _lines(
+    curves: Collection[str], colours: Optional[Mapping[str, int]]
+) -> Sequence[Dict[str, Any]]:
+    """Returns how each curve is drawn."""
+    if colours is None:
+        return [dict(line) for line in _LINES]
+    return [
+        {"color": LABELS[colours[label]].light, "marker": _SHAPES[i % len(_SHAPES)]}
+        for i, label in enumerate(curves)
+    ]
+
+
+def _add_legend(figure: Figure, names: Collection[str]) -> None:
+    """Adds a legend below the figure, where it hides no curve."""
+    longest = max((len(_short(name)) for name in names), default=0)
+    figure.legend(loc="outside lower center", ncols=max(1, min(4, 48 // (longest + 5))))
+
+
+def _short(name: str) -> str:
+    """Returns a name that fits into a figure, and that matplotlib does not hide."""
+    short = name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…"
+    # A legend leaves out names that start with an underscore.
+    return f"\u200b{short}" if short.startswith("_") else short
+
+
 @_as_svg
-def draw_reliability(counts: np.ndarray) -> Figure:
+def draw_reliability(counts: np.ndarray, what: str) -> Figure:
     """Draws the share of right predictions, and the number of predictions, against their probability.
 
     Args:
         counts: (3, R), as `tagger.metrics.calibration.count_calibration` returns them.
+        what: What is predicted.
     """
     borders = np.linspace(0, 1, counts.shape[1] + 1)
     some = counts[0] > 0
     number, total, right = counts[:, some]
-    figure = _new_figure(3.6, 4.0)
+    figure = _new_figure(_PANEL[0], 3.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    upper.plot([0, 1], [0, 1], color="#999999", linewidth=0.8, linestyle="--")
+    upper.plot([0, 1], [0, 1], color="#767676", linewidth=0.8, linestyle="--")
     upper.plot(total / number, right / number, color="#0072B2", marker="o")
     upper.set(ylabel="share right", xlim=(0, 1), ylim=(0, 1.03))
     lower.bar(borders[:-1], counts[0], np.diff(borders), align="edge", color="#9fc5df", ec="white")
-    lower.set(xlabel="probability", ylabel="entities")
+    lower.set(xlabel="probability", ylabel=what)
     return figure

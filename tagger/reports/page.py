@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: figures are inline SVG, and there are no scripts, fonts or links."""
+"""Self-contained HTML pages: figures are inline SVG, styles and scripts are part of the page."""
 
 import re
 from html import escape
@@ -7,6 +7,9 @@ from typing import Any, Mapping, Optional
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+
+from tagger.reports.colours import as_variable, style_variables
+from tagger.reports.run_tables import percent, spell_probability
 
 
 def write_page(
@@ -32,8 +35,11 @@ def write_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["inline"] = inline_svg
-    page = environment.get_template(template).render(figures=figures, **values)
+    environment.filters.update(inline=inline_svg, percent=percent, probability=spell_probability)
+    light, dark = (Markup(";".join(variables)) for variables in style_variables())
+    page = environment.get_template(template).render(
+        figures=figures, light=light, dark=dark, **values
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
     if figure_folder is not None:
@@ -43,7 +49,7 @@ def write_page(
 
 
 def inline_svg(svg: str, name: str, description: str) -> Markup:
-    """Returns an SVG document as an element of a page.
+    """Returns an SVG document as an element of a page, in the colours of its style sheet.
 
     Args:
         svg: The document.
@@ -52,4 +58,9 @@ def inline_svg(svg: str, name: str, description: str) -> Markup:
     """
     element = svg[svg.index("<svg") :]
     element = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", element)
+    element = re.sub(
+        r"(fill|stroke): (#[0-9a-f]{6})",
+        lambda found: f"{found[1]}: {as_variable(found[2])}",
+        element,
+    )
     return Markup(element.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1))

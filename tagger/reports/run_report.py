@@ -1,39 +1,36 @@
 """The report on a training run: how training went, and what the model gets right and wrong."""
 
 import json
-from collections import Counter
+import math
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-import numpy as np
-from allennlp.common.util import lazy_groups_of
-from allennlp.data import Instance
+from allennlp.data import DatasetReader
 from allennlp.models import load_archive
 
-from tagger.metrics import metrics_tables
-from tagger.metrics.calibration import count_calibration, expected_calibration_error
-from tagger.models import SequenceTagger
+from tagger.metrics.calibration import expected_calibration_error
+from tagger.models import DocumentClassifier, SequenceTagger
+from tagger.modules.heads import SigmoidHead
+from tagger.reports.colours import label_colours
+from tagger.reports.error_tables import confusion_tables, fates, kinds_of_errors
+from tagger.reports.evaluation import Evaluation, Reportable
 from tagger.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
+from tagger.reports.label_evaluation import evaluate_label_sets
 from tagger.reports.page import write_page
-from tagger.reports.tagged_sentences import (
-    Segment,
-    TaggedSentence,
-    cut_into_segments,
-    judge,
-    precision_recall_points,
-    sample_errors,
+from tagger.reports.run_facts import config_text, run_facts
+from tagger.reports.run_tables import (
+    LEAST_GOLD,
+    average_rows,
+    headline,
+    label_rows,
+    labels_by_frequency,
+    sparkline,
 )
-from tagger.spans import tags_to_spans
+from tagger.reports.tag_evaluation import evaluate_tags
+from tagger.reports.tagged_sentences import Example
 
-BATCH_SIZE = 64
-
-
-class Judged(NamedTuple):
-    """A predicted span's label and probability, and whether the span is right."""
-
-    label: str
-    probability: float
-    is_right: bool
+#: How many labels share a figure, and how many figures show labels.
+LABELS_PER_FIGURE, MAX_FIGURES = 6, 4
 
 
 def write_run_report(
@@ -41,51 +38,42 @@ def write_run_report(
     path: Path,
     data: Optional[str] = None,
     figure_folder: Optional[Path] = None,
-    num_errors: int = 20,
+    num_errors: int = 100,
     seed: int = 0,
 ) -> None:
     """Writes the report. It leaves out what does not apply to the model or to the run.
 
     Args:
-        run: The training run's folder, with a `sequence_tagger` in `model.tar.gz`.
+        run: The training run's folder, with a `sequence_tagger` or a `document_classifier` in
+            `model.tar.gz`.
         path: The page's file.
-        data: The file to evaluate the model on; the run's validation data by default.
+        data: The file to evaluate the model on; the run's validation data by default. Without either,
+            the page shows the training alone.
         figure_folder: If given, the folder that gets the figures as files.
         num_errors: How many sentences with errors to show.
-        seed: The seed for drawing these sentences.
+        seed: The seed for drawing these sentences, and those of the intervals.
 
     Raises:
-        ValueError: If the model is no `sequence_tagger`, or there is no data to evaluate it on.
+        ValueError: If it is another model, or the data cannot be evaluated.
     """
     archive = load_archive(run / "model.tar.gz")
-    model, reader = archive.model, archive.validation_dataset_reader
-    if not isinstance(model, SequenceTagger):
+    model = archive.model
+    if not isinstance(model, (SequenceTagger, DocumentClassifier)):
         raise ValueError(
-            f"`run` must hold a `sequence_tagger`; {run} holds a `{type(model).__name__}`"
+            f"`run` must hold a `sequence_tagger` or a `document_classifier`; {run} holds a "
+            f"`{type(model).__name__}`"
         )
-    data = data or archive.config.get("validation_data_path")
-    if data is None:
-        raise ValueError(f"`data` must name a file, because {run} has no validation data")
-    model.eval()
-    sentences: List[TaggedSentence] = []
-    num_sentences = 0
-    for instances in lazy_groups_of(reader.read(data), BATCH_SIZE):
-        num_sentences += len(instances)
-        outputs = model.forward_on_instances(instances)
-        if model.tag_encoding is not None:
-            sentences += _tagged_sentences(instances, outputs, set(model.tags), model.tag_encoding)
-    # The model has counted its predictions. Get the confusions first: the metrics reset the counts.
-    confusions = model.get_confusions()
-    metrics = model.get_all_metrics(reset=True)
+    config = archive.config.as_dict(quiet=True)
+    data = data or config.get("validation_data_path")
+    evaluation = None
+    if data is not None:
+        evaluation = _evaluate(model, archive.validation_dataset_reader, data, num_errors, seed)
     epochs = read_epochs(run)
-    figures = {}
-    if epochs:
-        figures["epochs"] = draw_epochs(_epoch_panels(epochs), epochs[-1].get("best_epoch"))
-    judged = _judge_all(sentences)
-    counts = count_calibration(*_columns(judged))
-    if judged:
-        figures["precision_recall"] = draw_precision_recall(_precision_recall(sentences, judged))
-        figures["reliability"] = draw_reliability(counts)
+    labels = [] if evaluation is None else labels_by_frequency(evaluation.labels, evaluation.counts)
+    figures = _epoch_figures(epochs, labels)
+    if evaluation is not None:
+        figures.update(_probability_figures(evaluation, labels))
+    num_parameters = sum(parameter.numel() for parameter in model.parameters())
     write_page(
         "run.html",
         path,
@@ -93,14 +81,22 @@ def write_run_report(
         figure_folder,
         run=run.resolve().name,
         data=data,
-        num_sentences=num_sentences,
-        num_tagged=len(sentences),
-        has_spans=model.tag_encoding is not None,
-        tables=metrics_tables({**metrics, **confusions}),
-        calibration_error=f"{expected_calibration_error(counts):.3f}",
-        num_wrong=sum(sentence.gold != sentence.predicted for sentence in sentences),
-        errors=[_segments(each) for each in sample_errors(sentences, num_errors, seed)],
+        facts=run_facts(run, config, epochs, num_parameters),
+        config=config_text(config),
+        evaluation=evaluation,
+        colours=label_colours(labels),
+        least_gold=LEAST_GOLD,
+        **({} if evaluation is None else _contents(evaluation, epochs, labels)),
     )
+
+
+def _evaluate(
+    model: Reportable, reader: DatasetReader, data: str, num_errors: int, seed: int
+) -> Evaluation:
+    model.eval()
+    if isinstance(model, DocumentClassifier) or isinstance(model.head, SigmoidHead):
+        return evaluate_label_sets(model, reader, data, num_errors, seed)
+    return evaluate_tags(model, reader, data, num_errors, seed)
 
 
 def read_epochs(run: Path) -> List[Dict[str, Any]]:
@@ -109,9 +105,30 @@ def read_epochs(run: Path) -> List[Dict[str, Any]]:
     return sorted(epochs, key=lambda metrics: metrics["epoch"])
 
 
-def _epoch_panels(epochs: Sequence[Mapping[str, Any]]) -> Dict[str, Dict[str, List[float]]]:
-    """Returns the curves of loss and F1 that the run has, by title and name."""
-    level = "" if "validation_f1-measure-overall" in epochs[0] else "token-"
+def _curve(epochs: Sequence[Mapping[str, Any]], metric: str) -> List[float]:
+    """Returns a metric by epoch, NaN where an epoch lacks it; empty if all do."""
+    values = [float(epoch.get(metric, math.nan)) for epoch in epochs]
+    return [] if all(map(math.isnan, values)) else values
+
+
+def _label_curves(
+    epochs: Sequence[Mapping[str, Any]], labels: Sequence[str]
+) -> Dict[str, List[float]]:
+    """Returns F1 on the validation data by label and epoch, of those labels that have it."""
+    level = _level(epochs[-1], "validation_") if epochs else ""
+    curves = {label: _curve(epochs, f"validation_{level}f1-measure-{label}") for label in labels}
+    return {label: values for label, values in curves.items() if values}
+
+
+def _level(metrics: Mapping[str, Any], prefix: str = "") -> str:
+    """Returns the prefix of the measures of labels: spans come before tokens."""
+    return "" if f"{prefix}f1-measure-overall" in metrics else "token-"
+
+
+def _epoch_figures(epochs: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Dict[str, str]:
+    if not epochs:
+        return {}
+    level = _level(epochs[-1], "validation_")
     panels = {
         "loss": {"training": "training_loss", "validation": "validation_loss"},
         "F1": {
@@ -119,68 +136,83 @@ def _epoch_panels(epochs: Sequence[Mapping[str, Any]]) -> Dict[str, Dict[str, Li
             "macro": f"validation_{level}f1-measure-macro",
         },
     }
-    curves = {
-        title: {
-            name: [epoch[metric] for epoch in epochs]
-            for name, metric in metrics.items()
-            if metric in epochs[0]
-        }
-        for title, metrics in panels.items()
-    }
-    return {title: of_title for title, of_title in curves.items() if of_title}
-
-
-def _tagged_sentences(
-    instances: Sequence[Instance],
-    outputs: Sequence[Mapping[str, Any]],
-    known_tags: Set[str],
-    tag_encoding: str,
-) -> Iterator[TaggedSentence]:
-    """Yields the sentences whose gold tags are all known."""
-    for instance, output in zip(instances, outputs):
-        tags = instance["tags"].labels  # type: ignore[attr-defined]
-        if not known_tags.issuperset(tags):
-            continue
-        yield TaggedSentence(
-            output["words"],
-            tags_to_spans(tags, tag_encoding),
-            tags_to_spans(output["tags"], tag_encoding),
-            output.get("entity_probabilities", []),
+    best_epoch = epochs[-1].get("best_epoch")
+    figures = {}
+    for title, metrics in panels.items():
+        curves = {name: _curve(epochs, metric) for name, metric in metrics.items()}
+        curves = {name: values for name, values in curves.items() if values}
+        if curves:
+            figures[f"epochs_{title}"] = draw_epochs(curves, title, best_epoch)
+    of_labels = _label_curves(epochs, labels)
+    if of_labels:
+        frequent = dict(list(of_labels.items())[:LABELS_PER_FIGURE])
+        figures["epochs_labels"] = draw_epochs(
+            frequent, "F1 of labels", best_epoch, label_colours(labels)
         )
+    return figures
 
 
-def _judge_all(sentences: Sequence[TaggedSentence]) -> List[Judged]:
-    """Returns all predicted spans that have a probability."""
-    return [
-        Judged(span[0], probability, span in sentence.gold)
-        for sentence in sentences
-        for span, probability in zip(sentence.predicted, sentence.probabilities)
-    ]
+def _probability_figures(evaluation: Evaluation, labels: Sequence[str]) -> Dict[str, str]:
+    figures = {}
+    shown = [label for label in labels if label in evaluation.points]
+    for i in range(MAX_FIGURES):
+        of_figure = shown[i * LABELS_PER_FIGURE : (i + 1) * LABELS_PER_FIGURE]
+        if of_figure:
+            figures[f"precision_recall_{i + 1}"] = draw_precision_recall(
+                {label: evaluation.points[label] for label in of_figure}, label_colours(labels)
+            )
+    if evaluation.calibration is not None:
+        what = "entities" if evaluation.kind == "entities" else "labels"
+        figures["reliability"] = draw_reliability(evaluation.calibration, what)
+    return figures
 
 
-def _precision_recall(
-    sentences: Sequence[TaggedSentence], judged: Sequence[Judged]
-) -> Dict[str, Tuple[np.ndarray, np.ndarray]]:
-    """Returns points by label, for labels that are both in the gold and in the predicted spans."""
-    num_gold = Counter(label for sentence in sentences for label, _ in sentence.gold)
+def _contents(
+    evaluation: Evaluation, epochs: Sequence[Mapping[str, Any]], labels: Sequence[str]
+) -> Dict[str, Any]:
+    """Returns what the page shows of an evaluation, besides its figures."""
+    counts, metrics = evaluation.counts, evaluation.metrics
+    curves = _label_curves(epochs, labels)
+    headings = headline(counts, metrics, _level(metrics))
+    rows = label_rows(evaluation.labels, counts, evaluation.thresholds, curves)
+    kinds = kinds_of_errors(evaluation.kind, evaluation.labels, evaluation.confusions, counts)
+    errors = [example.errors() for example in evaluation.examples]
+    options = {
+        "labels": [
+            label for label in labels if any(label == each for e in errors for each, _ in e)
+        ],
+        "kinds": sorted({kind for each in errors for _, kind in each}),
+    }
     return {
-        label: precision_recall_points(
-            *_columns([each for each in judged if each.label == label]), num_gold[label]
-        )
-        for label in sorted({each.label for each in judged} & set(num_gold))
+        "headline": headings,
+        "rows": rows,
+        "sparklines": [sparkline(row.epochs) if row.epochs else {} for row in rows],
+        "averages": average_rows(metrics, headings, _level(metrics)),
+        "others": {
+            name: metrics[metric]
+            for name, metric in (("accuracy", "accuracy"), ("Hamming loss", "hamming-loss"))
+            if metric in metrics
+        },
+        "confusions": confusion_tables(evaluation.confusions, labels),
+        "kinds": kinds,
+        "fates": fates(counts, kinds),
+        "calibration_error": None
+        if evaluation.calibration is None
+        else f"{expected_calibration_error(evaluation.calibration):.3f}",
+        "num_curves": min(len(evaluation.points), LABELS_PER_FIGURE * MAX_FIGURES),
+        "options": options,
+        "examples": [
+            {
+                "lines": example.lines,
+                "codes": _codes(example, options["labels"], options["kinds"]),
+                "surprise": round(example.surprise(), 3),
+            }
+            for example in evaluation.examples
+        ],
     }
 
 
-def _columns(judged: Sequence[Judged]) -> Tuple[np.ndarray, np.ndarray]:
-    """Returns all probabilities, and whether each span is right, as arrays."""
-    return np.array([each.probability for each in judged]), np.array(
-        [each.is_right for each in judged]
-    )
-
-
-def _segments(sentence: TaggedSentence) -> Dict[str, List[Segment]]:
-    words, gold, predicted, _ = sentence
-    return {
-        "gold": cut_into_segments(words, gold, judge(gold, predicted, "missed")),
-        "predicted": cut_into_segments(words, predicted, judge(predicted, gold, "spurious")),
-    }
+def _codes(example: Example, labels: Sequence[str], kinds: Sequence[str]) -> str:
+    """Returns an example's errors for the filter: pairs of indices of a label and a kind."""
+    pairs = sorted((labels.index(label), kinds.index(kind)) for label, kind in example.errors())
+    return " ".join(f"{label}:{kind}" for label, kind in pairs)

@@ -6,7 +6,8 @@ from statistics import mean
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tagger.metrics import metrics_tables
-from tagger.metrics.metrics_table import BEST_PREFIX
+from tagger.metrics.metrics_table import AVERAGES, BEST_PREFIX
+from tagger.reports.error_tables import confusion_tables
 from tagger.reports.figures import draw_weight_panels
 from tagger.reports.page import write_page
 from tagger.reports.study_tables import (
@@ -63,6 +64,7 @@ def write_study_report(
     )
     # All labels and strategies share the plain model's runs.
     plain = [r.metrics for r in next(iter(groups.values())) if r.factors["weight"] == 1]
+    metrics = _over_seeds(plain, level)
     write_page(
         "study.html",
         path,
@@ -84,7 +86,13 @@ def write_study_report(
             measure: best_table(groups, measure, max_loss, scale)
             for measure in ("recall", "precision")
         },
-        plain_tables=metrics_tables(_over_seeds(plain, level)),
+        plain_tables=metrics_tables(
+            {name: value for name, value in metrics.items() if "confusion-" not in name}
+        ),
+        confusions=confusion_tables(
+            {name: int(value) for name, value in metrics.items() if "confusion-" in name},
+            _labels(metrics, LEVELS[level]),
+        ),
     )
 
 
@@ -133,6 +141,13 @@ def _by_label_and_strategy(results: Sequence[Result]) -> Groups:
             if result.factors["label"] == label:
                 groups.setdefault((label, result.factors["strategy"]), []).append(result)
     return groups
+
+
+def _labels(metrics: Mapping[str, float], prefix: str) -> List[str]:
+    """Returns the labels whose metrics these are."""
+    stem = f"{prefix}f1-measure-"
+    names = [name[len(stem) :] for name in metrics if name.startswith(stem)]
+    return [name for name in names if name not in AVERAGES]
 
 
 def _over_seeds(runs: Sequence[Mapping[str, Any]], level: str) -> Dict[str, float]:

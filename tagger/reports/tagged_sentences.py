@@ -1,11 +1,22 @@
-"""Compares gold and predicted spans of sentences: pure functions."""
+"""Compares gold and predicted spans and labels, sentence by sentence: pure functions."""
 
 import random
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import numpy as np
 
 from tagger.spans import Span
+
+RIGHT = "right"
 
 
 class TaggedSentence(NamedTuple):
@@ -24,18 +35,68 @@ class TaggedSentence(NamedTuple):
     probabilities: List[float]
 
 
+class Note(NamedTuple):
+    """What there is to say about a label at some place.
+
+    Attributes:
+        label: The label.
+        verdict: `right`, or what is wrong: see `judge`.
+        probability: The model's probability of this label at exactly this place; None if unavailable.
+    """
+
+    label: str
+    verdict: str
+    probability: Optional[float]
+
+
 class Segment(NamedTuple):
-    """A part of a sentence: a span, or the words between two spans.
+    """A part of a sentence.
 
     Attributes:
         text: The words, joined by single blanks.
-        label: The span's label; None between spans.
-        verdict: The verdict of `judge` on the span; None between spans.
+        notes: One for a span, none for the words between two spans, and any number for a token that may
+            have several labels.
     """
 
     text: str
-    label: Optional[str]
-    verdict: Optional[str]
+    notes: List[Note]
+
+
+class Example(NamedTuple):
+    """A sentence or document with errors, as the page shows it.
+
+    Attributes:
+        lines: What to show, by the name of the line, such as `gold` and `predicted`.
+    """
+
+    lines: Dict[str, List[Segment]]
+
+    def errors(self) -> FrozenSet[Tuple[str, str]]:
+        """Returns the labels that are concerned, each with what is wrong."""
+        return frozenset((note.label, note.verdict) for _, note in self._wrong())
+
+    def surprise(self) -> float:
+        """Returns how sure the model is of its surest error, from 0 to 1.
+
+        This is the largest probability of a wrong prediction, or of the absence of a missed label.
+        """
+        return max(
+            (
+                1 - note.probability
+                if side == "gold" or note.verdict == "missed"
+                else note.probability
+                for side, note in self._wrong()
+                if note.probability is not None
+            ),
+            default=0.0,
+        )
+
+    def _wrong(self) -> Iterable[Tuple[str, Note]]:
+        for side, segments in self.lines.items():
+            for segment in segments:
+                for note in segment.notes:
+                    if note.verdict != RIGHT:
+                        yield side, note
 
 
 def judge(spans: Sequence[Span], others: Sequence[Span], alone: str) -> List[str]:
@@ -62,7 +123,7 @@ def _verdict(span: Span, others: Sequence[Span], alone: str) -> str:
     label, (start, end) = span
     overlapping = [other for other in others if other[1][0] <= end and start <= other[1][1]]
     if span in overlapping:
-        return "right"
+        return RIGHT
     if any(place == (start, end) for _, place in overlapping):
         return "wrong label"
     if any(other_label == label for other_label, _ in overlapping):
@@ -70,42 +131,108 @@ def _verdict(span: Span, others: Sequence[Span], alone: str) -> str:
     return "wrong label and boundary" if overlapping else alone
 
 
+def example_of_spans(
+    sentence: TaggedSentence,
+    gold_probabilities: Sequence[Optional[float]] = (),
+    only_errors: bool = False,
+) -> Example:
+    """Returns a sentence as two lines, gold and predicted, with a verdict on each span.
+
+    Args:
+        sentence: The sentence.
+        gold_probabilities: The model's probabilities of the gold spans; empty if unavailable.
+        only_errors: Whether to mark only the spans that are wrong, as for a tag on every token.
+    """
+    words, gold, predicted, probabilities = sentence
+    sides: Dict[str, Tuple[Sequence[Span], Sequence[str], Sequence[Optional[float]]]] = {
+        "gold": (gold, judge(gold, predicted, "missed"), gold_probabilities),
+        "predicted": (predicted, judge(predicted, gold, "spurious"), probabilities),
+    }
+    lines = {}
+    for side, (spans, verdicts, numbers) in sides.items():
+        marked = [
+            (place, Note(label, verdict, probability))
+            for (label, place), verdict, probability in zip(
+                spans, verdicts, numbers or [None] * len(spans)
+            )
+            if not only_errors or verdict != RIGHT
+        ]
+        lines[side] = cut_into_segments(
+            words, [place for place, _ in marked], [[note] for _, note in marked]
+        )
+    return Example(lines)
+
+
 def cut_into_segments(
-    words: Sequence[str], spans: Sequence[Span], verdicts: Sequence[str]
+    words: Sequence[str], places: Sequence[Tuple[int, int]], notes: Sequence[List[Note]]
 ) -> List[Segment]:
-    """Cuts a sentence into spans and the words between them.
+    """Cuts a sentence into marked places and the words between them.
 
     Args:
         words: The sentence's tokens.
-        spans: Its spans, in order.
-        verdicts: A verdict per span.
+        places: The first and the last token of each marked place, in order.
+        notes: The notes on each place.
 
     Example:
-        >>> cut_into_segments(["in", "New", "York"], [("LOC", (1, 2))], ["right"])[1]
-        Segment(text='New York', label='LOC', verdict='right')
+        >>> cut_into_segments(["in", "New", "York"], [(1, 2)], [[Note("LOC", "right", 0.9)]])[1]
+        Segment(text='New York', notes=[Note(label='LOC', verdict='right', probability=0.9)])
     """
     segments, position = [], 0
-    for (label, (start, end)), verdict in zip(spans, verdicts):
-        segments.append(Segment(" ".join(words[position:start]), None, None))
-        segments.append(Segment(" ".join(words[start : end + 1]), label, verdict))
+    for (start, end), of_place in zip(places, notes):
+        segments.append(Segment(" ".join(words[position:start]), []))
+        segments.append(Segment(" ".join(words[start : end + 1]), of_place))
         position = end + 1
-    segments.append(Segment(" ".join(words[position:]), None, None))
+    segments.append(Segment(" ".join(words[position:]), []))
     return [segment for segment in segments if segment.text]
 
 
-def sample_errors(
-    sentences: Sequence[TaggedSentence], number: int, seed: int
-) -> List[TaggedSentence]:
-    """Draws sentences with errors at random and keeps their order.
+def notes_on_labels(
+    labels: Sequence[str], gold: np.ndarray, is_predicted: np.ndarray, probabilities: np.ndarray
+) -> List[Note]:
+    """Returns a note on each label of an item that is gold or predicted.
 
     Args:
-        sentences: The sentences to draw from.
+        labels: The C labels.
+        gold: (C,), 1 if the item has the label, 0 if not, -1 if that is unknown; then there is no note.
+        is_predicted: (C,) bool.
+        probabilities: (C,).
+
+    Example:
+        >>> notes_on_labels(["A", "B"], np.array([1, 0]), np.array([False, False]), np.array([0.2, 0.1]))
+        [Note(label='A', verdict='missed', probability=0.2)]
+    """
+    is_noted = (gold > 0) | is_predicted & (gold == 0)
+    return [
+        Note(
+            labels[c],
+            RIGHT if gold[c] == is_predicted[c] else "missed" if gold[c] else "spurious",
+            float(probabilities[c]),
+        )
+        for c in np.flatnonzero(is_noted).tolist()
+    ]
+
+
+def sample_errors(
+    errors: Sequence[FrozenSet[Tuple[str, str]]], number: int, seed: int
+) -> List[int]:
+    """Draws sentences at random, so that each label and kind of error is there if there is room.
+
+    Args:
+        errors: The errors of each sentence.
         number: The largest number of sentences to draw.
         seed: The seed of the draw.
+
+    Returns:
+        The indices of those drawn, in order.
     """
-    wrong = [i for i, sentence in enumerate(sentences) if sentence.gold != sentence.predicted]
-    drawn = random.Random(seed).sample(wrong, min(number, len(wrong)))
-    return [sentences[i] for i in sorted(drawn)]
+    order = random.Random(seed).sample(range(len(errors)), len(errors))
+    seen: FrozenSet[Tuple[str, str]] = frozenset()
+    first: List[int] = []
+    others: List[int] = []
+    for i in order:
+        (first if errors[i] - seen else others).append(i)
+        seen |= errors[i]
+    return sorted([*first, *others][:number])
 
 
 def precision_recall_points(

@@ -1,7 +1,10 @@
+import itertools
+
+import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from tagger.metrics.intervals import wilson_interval
+from tagger.metrics.intervals import bootstrap_intervals, wilson_interval
 
 
 @pytest.mark.parametrize("num_total", [1, 5, 33, 4_000])
@@ -13,3 +16,51 @@ def test_the_interval_is_scipys(num_total):
 
 def test_without_cases_nothing_is_known():
     assert wilson_interval(0, 0) == (0, 1)
+
+
+def share(sums):
+    """Right of all, NaN where there are none."""
+    right, total = np.moveaxis(sums, 1, 0)
+    return np.divide(right, total, out=np.full(len(sums), np.nan), where=total > 0)
+
+
+def test_a_bootstrap_interval_is_that_of_all_possible_draws():
+    counts = np.array([[0, 1], [1, 1], [2, 3], [3, 3], [1, 4]])
+    draws = [counts[list(draw)].sum(0) for draw in itertools.product(range(5), repeat=5)]
+    exact = np.quantile(share(np.array(draws)), [0.025, 0.975])
+    interval = bootstrap_intervals(counts, share, num_resamples=20_000)
+    assert [float(bound) for bound in interval] == pytest.approx(exact.tolist(), abs=0.02)
+
+
+def test_bootstrap_intervals_hold_the_truth_in_about_nineteen_of_twenty_cases():
+    rng = np.random.default_rng(0)
+    # Sentences are easy or hard, so the spans of one are alike.
+    ease = rng.choice([0.6, 0.95], size=(300, 150))
+    total = rng.poisson(2, size=ease.shape)
+    right = rng.binomial(total, ease)
+    # By the law of large numbers, the share over all sentences.
+    truth = 0.775
+    hits = [
+        low <= truth <= high
+        for counts in np.stack([right, total], axis=2)
+        for low, high in [bootstrap_intervals(counts, share, num_resamples=200)]
+    ]
+    assert np.mean(hits) == pytest.approx(0.95, abs=0.035)
+
+
+def test_draws_in_which_a_measure_is_undefined_are_left_out():
+    counts = np.array([[1, 2], [0, 0], [0, 0]])
+    low, high = bootstrap_intervals(counts, share)
+    assert (low, high) == (0.5, 0.5)
+    assert np.isnan(bootstrap_intervals(np.zeros((3, 2), dtype=int), share)).all()
+
+
+def test_the_seed_alone_decides_the_draws():
+    counts = np.random.default_rng(0).integers(0, 5, (40, 3, 2)).cumsum(1)
+    first, again, other = (
+        bootstrap_intervals(counts, lambda sums: sums[:, 0] / sums[:, 2], seed=seed)
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert first[0].shape == (2,)

@@ -3,8 +3,9 @@ import pytest
 
 from tagger.reports.tagged_sentences import (
     TaggedSentence,
-    cut_into_segments,
+    example_of_spans,
     judge,
+    notes_on_labels,
     precision_recall_points,
     sample_errors,
 )
@@ -31,25 +32,53 @@ def test_gold_spans_are_judged_likewise():
     assert judge(GOLD, [("PER", (0, 0))], alone="missed") == ["wrong boundary", "missed"]
 
 
-def test_segments_make_up_the_sentence():
-    words = ["Ada", "Lovelace", "in", "New", "York"]
-    segments = cut_into_segments(words, GOLD, ["right", "missed"])
-    assert [tuple(segment) for segment in segments] == [
-        ("Ada Lovelace", "PER", "right"),
-        ("in", None, None),
-        ("New York", "LOC", "missed"),
+def test_an_example_has_a_line_of_each_side_with_verdicts_and_probabilities():
+    sentence = TaggedSentence(
+        ["Ada", "Lovelace", "in", "New", "York"], GOLD, [("PER", (0, 1))], [0.8]
+    )
+    example = example_of_spans(sentence, [0.8, 0.1])
+    assert [tuple(segment) for segment in example.lines["gold"]] == [
+        ("Ada Lovelace", [("PER", "right", 0.8)]),
+        ("in", []),
+        ("New York", [("LOC", "missed", 0.1)]),
     ]
+    assert [segment.text for segment in example.lines["predicted"]] == [
+        "Ada Lovelace",
+        "in New York",
+    ]
+    assert example.errors() == {("LOC", "missed")}
+    assert example.surprise() == 0.9
+    only_errors = example_of_spans(sentence, only_errors=True)
+    assert [tuple(segment) for segment in only_errors.lines["gold"]] == [
+        ("Ada Lovelace in", []),
+        ("New York", [("LOC", "missed", None)]),
+    ]
+    assert only_errors.surprise() == 0
 
 
-def test_errors_are_drawn_among_wrong_sentences_by_the_seed_and_keep_their_order():
-    right = TaggedSentence(["right"], GOLD, GOLD, [])
-    wrong = [TaggedSentence([str(i)], GOLD, [], []) for i in range(50)]
-    sentences = [right, *wrong, right]
-    draws = [sample_errors(sentences, 10, seed) for seed in (1, 1, 2)]
+def test_labels_of_an_item_are_noted_if_they_are_known():
+    notes = notes_on_labels(
+        ["A", "B", "C", "D", "E"],
+        np.array([1, 1, 0, -1, 0]),
+        np.array([True, False, True, True, False]),
+        np.array([0.9, 0.4, 0.6, 0.7, 0.1]),
+    )
+    assert notes == [("A", "right", 0.9), ("B", "missed", 0.4), ("C", "spurious", 0.6)]
+
+
+def test_errors_are_drawn_by_the_seed_and_keep_their_order():
+    errors = [frozenset({("PER", "missed")})] * 50
+    draws = [sample_errors(errors, 10, seed) for seed in (1, 1, 2)]
     assert draws[0] == draws[1] != draws[2]
-    assert right not in draws[0]
-    assert draws[0] == sorted(draws[0], key=lambda sentence: int(sentence.words[0]))
-    assert sample_errors(sentences, 100, seed=1) == wrong
+    assert draws[0] == sorted(set(draws[0]))
+    assert sample_errors(errors, 100, seed=1) == list(range(50))
+
+
+def test_rare_errors_are_drawn_first():
+    errors = [frozenset({("PER", "missed")})] * 500
+    errors[77] = frozenset({("PER", "missed"), ("PER", "spurious")})
+    errors[99] = frozenset({("LOC", "missed")})
+    assert {77, 99} <= set(sample_errors(errors, 10, seed=1))
 
 
 def test_precision_and_recall_are_those_of_what_each_threshold_keeps():

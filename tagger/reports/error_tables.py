@@ -1,0 +1,243 @@
+"""What goes wrong, as rows of the report on a training run: pure functions.
+
+Letters: `S` sentences or documents, `C` labels.
+"""
+
+import math
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tagger.metrics.token_confusions import NO_LABEL
+from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED
+
+#: A table of confusions has at most this many labels; a list of errors replaces a larger one.
+MAX_LABELS = 40
+#: The number of errors in such a list, the most frequent ones.
+MAX_ERRORS = 20
+
+
+class Cell(NamedTuple):
+    """A cell of a table of confusions.
+
+    Attributes:
+        number: How often the row's gold label was predicted as the column's.
+        tint: From 0 to 100, the square root of the share in percent; of gold items in the rows of
+            labels, of predicted ones in the rows below.
+        is_right: Whether row and column agree.
+    """
+
+    number: int
+    tint: int
+    is_right: bool
+
+
+class Confusions(NamedTuple):
+    """Confusions as a table, or, with many labels, as a list of the most frequent ones.
+
+    Attributes:
+        title: What is counted.
+        columns: The names of the columns; empty if there is a list.
+        rows: A name and the cells of each row.
+        errors: Gold, predicted and number, most frequent first.
+    """
+
+    title: str
+    columns: List[str]
+    rows: List[Tuple[str, List[Cell]]]
+    errors: List[Tuple[str, str, int]]
+
+
+class Kind(NamedTuple):
+    """A kind of error.
+
+    Attributes:
+        name: The words that examples use.
+        short: The name in tables of confusions of entities.
+        meaning: What is wrong.
+        gold: How many gold items are concerned; None if it concerns none.
+        predicted: How many predicted items are concerned; None if it concerns none.
+        example: A gold and a predicted entity that differ so.
+    """
+
+    name: str
+    short: str
+    meaning: str
+    gold: Optional[int]
+    predicted: Optional[int]
+    example: str = ""
+
+
+class Fate(NamedTuple):
+    """What becomes of some of the gold items.
+
+    Attributes:
+        name: Whether they are right, or the kind of error.
+        share: Their share.
+        total: The number of all gold items.
+        style: The class of the style sheet.
+    """
+
+    name: str
+    share: float
+    total: int
+    style: str
+
+
+def confusion_tables(confusions: Mapping[str, int], labels: Sequence[str]) -> List[Confusions]:
+    """Returns the confusions of spans, and those of tokens, as far as there are any.
+
+    Args:
+        confusions: As from `TagMetrics.get_confusions`.
+        labels: The labels in the order of rows and columns; those that never occur are left out.
+    """
+    tables = [
+        _confusions("entities", "", confusions, labels, ERRORS_OF_PREDICTED, ERRORS_OF_GOLD),
+        _confusions("tokens", "token-", confusions, labels, [NO_LABEL], [NO_LABEL]),
+    ]
+    return [table for table in tables if table is not None]
+
+
+def _confusions(
+    title: str,
+    prefix: str,
+    confusions: Mapping[str, int],
+    labels: Sequence[str],
+    other_rows: Sequence[str],
+    other_columns: Sequence[str],
+) -> Optional[Confusions]:
+    def number(row: str, column: str) -> int:
+        return confusions.get(f"{prefix}confusion-{row}>{column}", 0)
+
+    rows, columns = [*labels, *other_rows], [*labels, *other_columns]
+    numbers = np.array([[number(row, column) for column in columns] for row in rows])
+    if not numbers.any():
+        return None
+    if len(labels) > MAX_LABELS:
+        errors = [
+            (rows[i], columns[j], int(numbers[i, j]))
+            for i, j in np.argwhere(numbers)
+            if rows[i] != columns[j]
+        ]
+        errors.sort(key=lambda error: -error[2])
+        return Confusions(title, [], [], errors[:MAX_ERRORS])
+    of_rows, of_columns = numbers.sum(axis=1), numbers.sum(axis=0)
+    # Labels that never occur are left out, but never the kinds of errors.
+    kept_rows, kept_columns = (
+        [i for i in range(len(rows)) if i >= len(labels) or of_side[i]]
+        for of_side in (of_rows, of_columns)
+    )
+    shown = []
+    for i in kept_rows:
+        # The kinds of errors are no gold items, of which a number could be a share.
+        is_error = i >= len(labels) and rows[i] != NO_LABEL
+        cells = []
+        for j in kept_columns:
+            share = numbers[i, j] / max(of_columns[j] if is_error else of_rows[i], 1)
+            is_right = i == j and (i < len(labels) or rows[i] == columns[j] == NO_LABEL)
+            cells.append(Cell(int(numbers[i, j]), round(100 * math.sqrt(share)), is_right))
+        shown.append((rows[i], cells))
+    return Confusions(title, [columns[j] for j in kept_columns], shown, [])
+
+
+def kinds_of_errors(
+    kind: str, labels: Sequence[str], confusions: Mapping[str, int], counts: np.ndarray
+) -> List[Kind]:
+    """Returns the kinds of errors that a model of some kind can make, and how often it does.
+
+    Args:
+        kind: As `Evaluation.kind`.
+        labels: The C labels.
+        confusions: As from `TagMetrics.get_confusions`.
+        counts: (S, 3, C) true positives, predicted and gold of each sentence.
+    """
+    right, predicted, gold = counts.sum(axis=(0, 2)).tolist()
+    if kind in ("token labels", "documents"):
+        item = "token" if kind == "token labels" else "document"
+        return [
+            Kind(
+                "missed",
+                "missed",
+                f"The {item} has the label, but it is not predicted.",
+                gold - right,
+                None,
+            ),
+            Kind(
+                "spurious",
+                "spurious",
+                f"The label is predicted, but the {item} does not have it.",
+                None,
+                predicted - right,
+            ),
+        ]
+    prefix = "token-confusion-" if kind == "tokens" else "confusion-"
+
+    def of_gold(short: str) -> int:
+        return sum(confusions.get(f"{prefix}{label}>{short}", 0) for label in labels)
+
+    def of_predicted(short: str) -> int:
+        return sum(confusions.get(f"{prefix}{short}>{label}", 0) for label in labels)
+
+    names = (NO_LABEL, NO_LABEL) if kind == "tokens" else ("missed", "spurious")
+    num_missed, num_spurious = of_gold(names[0]), of_predicted(names[1])
+    item = "token" if kind == "tokens" else "entity"
+    kinds = [
+        Kind("missed", "missed", f"A gold {item} where nothing is predicted.", num_missed, None),
+        Kind(
+            "spurious",
+            "spurious",
+            f"A predicted {item} where there is no gold one.",
+            None,
+            num_spurious,
+        ),
+    ]
+    if kind == "tokens":
+        num_label = gold - right - num_missed
+        meaning = "The token has a label, but another one."
+        return [Kind("wrong label", "", meaning, num_label, num_label), *kinds]
+    boundary, both = ((of_gold(short), of_predicted(short)) for short in ("boundary", "both"))
+    num_label = gold - right - num_missed - boundary[0] - both[0]
+    example = "LOC: New York → "
+    return [
+        Kind(
+            "wrong label",
+            "",
+            "First and last word are right, the label is not.",
+            num_label,
+            num_label,
+            f"{example}ORG: New York",
+        ),
+        Kind(
+            "wrong boundary",
+            "boundary",
+            "It overlaps an entity of its label on the other side, but begins or ends elsewhere.",
+            *boundary,
+            f"{example}LOC: York",
+        ),
+        Kind(
+            "wrong label and boundary",
+            "both",
+            "It overlaps entities of other labels only, and begins or ends elsewhere.",
+            *both,
+            f"{example}ORG: York",
+        ),
+        kinds[0]._replace(example=f"{example}nothing"),
+        kinds[1]._replace(example="nothing → LOC: New York"),
+    ]
+
+
+def fates(counts: np.ndarray, kinds: Sequence[Kind]) -> List[Fate]:
+    """Returns what becomes of the gold items, which add up to all of them; empty without any.
+
+    Args:
+        counts: (S, 3, C) true positives, predicted and gold of each sentence.
+        kinds: As from `kinds_of_errors`.
+    """
+    right, _, total = counts.sum(axis=(0, 2)).tolist()
+    if not total:
+        return []
+    wrong = [(kind.name, kind.gold) for kind in kinds if kind.gold is not None]
+    return [
+        Fate(name, number / total, total, name.replace(" ", "-"))
+        for name, number in [("right", right), *wrong]
+    ]

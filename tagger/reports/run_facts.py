@@ -1,0 +1,122 @@
+"""What is known of how a training run was made: its date, duration, versions and config."""
+
+import json
+import platform
+import re
+import tarfile
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+import torch
+
+import tagger
+
+#: How far to look into a log for the versions, which AllenNLP writes at its start.
+_LOG_CHARACTERS = 100_000
+
+
+def run_facts(
+    run: Path, config: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]], num_parameters: int
+) -> Dict[str, str]:
+    """Returns what is known of a run, by name. What its folder does not tell is left out.
+
+    Args:
+        run: The run's folder.
+        config: The run's config.
+        epochs: The metrics of the epochs, in order.
+        num_parameters: The number of the model's parameters.
+    """
+    log = _start_of(run / "out.log")
+    facts = {
+        "trained": _date(run, log),
+        "training time": _duration(run, epochs),
+        "epochs": _epochs(epochs),
+        "parameters": f"{num_parameters:,}",
+        "model": _components(config),
+        "training data": _text(config.get("train_data_path")),
+        "validation data": _text(config.get("validation_data_path")),
+        "trained with": _training_versions(run, log),
+        "report made with": ", ".join(
+            [
+                f"tagger {tagger.__version__}",
+                f"AllenNLP {version('allennlp')}",
+                f"torch {torch.__version__}",
+                f"Python {platform.python_version()}",
+            ]
+        ),
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def config_text(config: Mapping[str, Any]) -> str:
+    """Returns a config as text to read."""
+    return json.dumps(config, indent=2, ensure_ascii=False)
+
+
+def _start_of(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(_LOG_CHARACTERS)
+    except OSError:
+        return ""
+
+
+def _date(run: Path, log: str) -> str:
+    """Returns when training started: by the log, or else by the config's date in the archive."""
+    logged = re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d", log)
+    if logged:
+        return logged[0]
+    try:
+        with tarfile.open(run / "model.tar.gz") as archive:
+            member = archive.next()
+    except (OSError, tarfile.TarError):
+        return ""
+    return f"{datetime.fromtimestamp(member.mtime):%Y-%m-%d %H:%M}" if member else ""
+
+
+def _duration(run: Path, epochs: Sequence[Mapping[str, Any]]) -> str:
+    """Returns hours, minutes and seconds, without their fractions."""
+    metrics = _json_of(run / "metrics.json") or (epochs[-1] if epochs else {})
+    return str(metrics.get("training_duration", "")).split(".")[0]
+
+
+def _epochs(epochs: Sequence[Mapping[str, Any]]) -> str:
+    if not epochs:
+        return ""
+    best = epochs[-1].get("best_epoch")
+    number = f"{len(epochs)}"
+    # Epochs count from 0 in AllenNLP's files.
+    return number if best is None else f"{number}, of which the model of epoch {best} was kept"
+
+
+def _components(config: Mapping[str, Any]) -> str:
+    """Returns the types of the model and of its parts."""
+    model = config.get("model") or {}
+    parts = [model, *(model.get(name) or {} for name in ("encoder", "head", "loss"))]
+    types = [str(part["type"]) for part in parts if isinstance(part, Mapping) and "type" in part]
+    return ", ".join(types)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _training_versions(run: Path, log: str) -> str:
+    versions: List[str] = []
+    allennlp = _json_of(run / "meta.json").get("version")
+    if allennlp is not None:
+        versions.append(f"AllenNLP {allennlp}")
+    pytorch: Optional[re.Match] = re.search(r"Pytorch version: (\S+)", log)
+    if pytorch:
+        versions.append(f"torch {pytorch[1]}")
+    return ", ".join(versions)
+
+
+def _json_of(path: Path) -> Dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

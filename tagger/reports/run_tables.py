@@ -1,0 +1,274 @@
+"""The numbers of the report on a training run, as rows to show: pure functions.
+
+Letters: `S` sentences or documents, `C` labels, `R` resamples.
+"""
+
+import math
+from functools import partial
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tagger.metrics.intervals import bootstrap_intervals
+from tagger.metrics.label_metrics import MEASURES, precision_recall_f1
+from tagger.reports.colours import label_colours
+
+#: A label with fewer gold items has no interval: so few say too little even about their own spread.
+LEAST_GOLD = 10
+#: The averages that models report, and what each is.
+AVERAGES = {
+    "overall": "all labels together",
+    "macro": "mean over labels",
+    "head": "mean over frequent labels",
+    "medium": "mean over medium labels",
+    "tail": "mean over rare labels",
+}
+
+
+class Measure(NamedTuple):
+    """A measure from 0 to 1 with its 95 % interval.
+
+    Attributes:
+        value: None if it is undefined.
+        interval: None if there is none.
+    """
+
+    value: Optional[float]
+    interval: Optional[Tuple[float, float]] = None
+
+
+class LabelRow(NamedTuple):
+    """What is known of a label.
+
+    Attributes:
+        name: The label.
+        colour: The index of its colour.
+        precision: Of the label.
+        recall: Of the label.
+        f1: Of the label.
+        num_gold: How often it is gold.
+        num_predicted: How often it is predicted.
+        threshold: Its threshold, if it has one.
+        epochs: Its F1 on the validation data by epoch; empty if unknown.
+    """
+
+    name: str
+    colour: int
+    precision: Measure
+    recall: Measure
+    f1: Measure
+    num_gold: int
+    num_predicted: int
+    threshold: Optional[float]
+    epochs: List[float]
+
+
+class AverageRow(NamedTuple):
+    """An average over labels.
+
+    Attributes:
+        name: What is averaged.
+        precision: The average precision.
+        recall: The average recall.
+        f1: The average F1.
+        num_gold: The number of gold items; None if it is unknown or says nothing.
+        num_predicted: The number of predicted ones, likewise.
+    """
+
+    name: str
+    precision: Measure
+    recall: Measure
+    f1: Measure
+    num_gold: Optional[int]
+    num_predicted: Optional[int]
+
+
+def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> Dict[str, Measure]:
+    """Returns F1, precision and recall of all labels together, and the mean F1, with intervals.
+
+    Args:
+        counts: (S, 3, C) true positives, predicted and gold of each sentence.
+        metrics: The model's metrics.
+        prefix: The prefix of their names, such as `token-`.
+    """
+    of_labels = counts.sum(axis=0)
+    low, high = bootstrap_intervals(counts, partial(_averages, all_counts=of_labels))
+    total = of_labels.sum(axis=1)
+    is_defined = [total[1] > 0, total[2] > 0, total[1:].any(), total[1:].any()]
+    names = {
+        "precision": f"{prefix}precision-overall",
+        "recall": f"{prefix}recall-overall",
+        "F1": f"{prefix}f1-measure-overall",
+        "macro F1": f"{prefix}f1-measure-macro",
+    }
+    measures = {
+        name: _measure(metrics[metric], is_defined[i], (low[i], high[i]), int(total[2]))
+        for i, (name, metric) in enumerate(names.items())
+    }
+    return {name: measures[name] for name in ("F1", "precision", "recall", "macro F1")}
+
+
+def _averages(sums: np.ndarray, all_counts: np.ndarray) -> np.ndarray:
+    """Returns precision, recall, F1 and macro F1, (R, 4), from sums, (R, 3, C).
+
+    The macro average is over the labels that occur in `all_counts`, (3, C). A label that a draw lacks
+    keeps the F1 that it has there: without it, the mean would be that of frequent labels.
+    """
+    micro = precision_recall_f1(np.moveaxis(sums.sum(axis=2), 1, 0))
+    of_draws = precision_recall_f1(np.moveaxis(sums, 1, 0))[2]
+    by_label = np.where(sums[:, 1:].any(axis=1), of_draws, precision_recall_f1(all_counts)[2])
+    macro = by_label.sum(axis=1) / max(all_counts.any(axis=0).sum(), 1)
+    return np.stack([*micro, macro], axis=1)
+
+
+def _of_labels(sums: np.ndarray) -> np.ndarray:
+    """Returns precision, recall and F1 of labels, (R, 3, C), NaN where undefined."""
+    _, predicted, gold = np.moveaxis(sums, 1, 0)
+    is_defined = np.stack([predicted > 0, gold > 0, predicted + gold > 0])
+    measures = np.where(is_defined, precision_recall_f1(np.moveaxis(sums, 1, 0)), np.nan)
+    return np.moveaxis(measures, 0, 1)
+
+
+def _measure(
+    value: float, is_defined: bool, interval: Tuple[float, float], num_gold: int
+) -> Measure:
+    low, high = (float(bound) for bound in interval)
+    if not is_defined:
+        return Measure(None)
+    if num_gold < LEAST_GOLD or math.isnan(low) or low == high:
+        return Measure(float(value))
+    return Measure(float(value), (low, high))
+
+
+def label_rows(
+    labels: Sequence[str],
+    counts: np.ndarray,
+    thresholds: Mapping[str, float],
+    epochs: Mapping[str, Sequence[float]],
+) -> List[LabelRow]:
+    """Returns a row for each label, the most frequent first.
+
+    Args:
+        labels: The C labels.
+        counts: (S, 3, C) true positives, predicted and gold of each sentence.
+        thresholds: The thresholds of labels.
+        epochs: The F1 of labels by epoch.
+    """
+    total = counts.sum(axis=0)
+    values = precision_recall_f1(total)
+    lows, highs = bootstrap_intervals(counts, _of_labels)
+    colours = label_colours(labels_by_frequency(labels, counts))
+    rows = []
+    for label, colour in colours.items():
+        c = labels.index(label)
+        _, predicted, gold = total[:, c].tolist()
+        is_defined = (predicted > 0, gold > 0, predicted + gold > 0)
+        precision, recall, f1 = (
+            _measure(values[i, c], is_defined[i], (lows[i, c], highs[i, c]), gold)
+            for i in range(len(MEASURES))
+        )
+        rows.append(
+            LabelRow(
+                *(label, colour, precision, recall, f1, gold, predicted),
+                thresholds.get(label),
+                list(epochs.get(label, [])),
+            )
+        )
+    return rows
+
+
+def labels_by_frequency(labels: Sequence[str], counts: np.ndarray) -> List[str]:
+    """Returns labels by falling number of gold items, equals in their order; counts are (S, 3, C)."""
+    order = np.argsort(-counts[:, 2].sum(axis=0), kind="stable")
+    return [labels[c] for c in order]
+
+
+def average_rows(
+    metrics: Mapping[str, float], headline: Mapping[str, Measure], prefix: str
+) -> List[AverageRow]:
+    """Returns the averages over labels that the metrics hold.
+
+    Args:
+        metrics: The model's metrics.
+        headline: As from the function of this name; its intervals are those of the first rows.
+        prefix: The prefix of the metrics of the headline.
+    """
+    return [
+        _average_row(metrics, headline if level == prefix else {}, level, name)
+        for level in ("", "token-")
+        for name in AVERAGES
+        if f"{level}precision-{name}" in metrics
+    ]
+
+
+def _average_row(
+    metrics: Mapping[str, float], headline: Mapping[str, Measure], level: str, name: str
+) -> AverageRow:
+    counted = "overall" if name == "macro" else name
+    predicted, gold = (
+        metrics.get(f"{level}{count}-{counted}") for count in ("num-predicted", "num-gold")
+    )
+    is_undefined = (predicted == 0, gold == 0, predicted == gold == 0)
+    precision, recall, f1 = (
+        Measure(None if undefined else metrics[f"{level}{measure}-{name}"])
+        for measure, undefined in zip(MEASURES, is_undefined)
+    )
+    if name == "overall":
+        f1 = headline.get("F1", f1)
+    elif name == "macro":
+        f1 = headline.get("macro F1", f1)
+        predicted = gold = None
+    title = f"tokens, {AVERAGES[name]}" if level else AVERAGES[name]
+    numbers = (None if number is None else int(number) for number in (gold, predicted))
+    return AverageRow(title, precision, recall, f1, *numbers)
+
+
+def percent(share: float) -> str:
+    """Returns a share in percent, with one decimal.
+
+    Example:
+        >>> percent(0.8049)
+        '80.5'
+    """
+    return f"{100 * share:.1f}"
+
+
+def spell_probability(probability: float) -> str:
+    """Returns a probability in percent, which is never 0 or 100 unless it is.
+
+    Example:
+        >>> [spell_probability(p) for p in (0.0, 0.001, 0.42, 0.9999, 1.0)]
+        ['0 %', '<1 %', '42 %', '>99 %', '100 %']
+    """
+    rounded = round(100 * probability)
+    if rounded == 0 and probability > 0:
+        return "<1 %"
+    if rounded == 100 and probability < 1:
+        return ">99 %"
+    return f"{rounded} %"
+
+
+def sparkline(values: Sequence[float]) -> Dict[str, Any]:
+    """Returns a small curve of values from 0 to 1: its points in a box of 60 by 18, and its gist.
+
+    Args:
+        values: At least one value; NaN ones are left out.
+
+    Example:
+        >>> sparkline([0.5, 1.0])
+        {'points': '2,9 58,2', 'end': ('58', '2'), 'gist': '50.0 to 100.0 in 2 epochs'}
+    """
+    step = 56 / max(len(values) - 1, 1)
+    places = [
+        (f"{2 + i * step:.4g}", f"{16 - 14 * value:.3g}")
+        for i, value in enumerate(values)
+        if not math.isnan(value)
+    ]
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
+        return {}
+    return {
+        "points": " ".join(f"{x},{y}" for x, y in places),
+        "end": places[-1],
+        "gist": f"{percent(known[0])} to {percent(known[-1])} in {len(values)} epochs",
+    }
