@@ -147,6 +147,18 @@ def at_root(monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
+@pytest.fixture
+def allennlp(monkeypatch):
+    """Runs a command of `allennlp` in this process."""
+    from allennlp.commands import main
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
+        main(prog="allennlp")
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def train_once(shared_folder):
     """Gives the folder of a training run, which one process trains for all."""

@@ -4,7 +4,7 @@
 // Files: `python scripts/prepare_conll2003.py SOURCE` puts them into data/conll2003.
 local character_hidden_size = 80;
 
-(import 'template.libsonnet') + {
+(import 'tagger/template.libsonnet') + {
   source_encoding:: 'IOB1',
   tag_encoding:: 'BIO',
   min_word_count:: 1,

@@ -5,7 +5,6 @@ import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
-from scripts import report
 from tagger.reports import run_report, write_run_report
 from tests.conftest import CONFIGS
 from tests.reports.pages import read_page
@@ -27,9 +26,9 @@ def write_data(tmp_path, tag):
 
 
 def test_the_page_of_a_run_is_whole_and_shows_epochs_metrics_and_probabilities(
-    trained, at_root, tmp_path
+    allennlp, trained, at_root, tmp_path
 ):
-    report.main([str(trained), "-o", str(tmp_path / "run.html"), "--figures", str(tmp_path)])
+    allennlp("report", trained, "-o", tmp_path / "run.html", "--figures", tmp_path)
     page = read_page(tmp_path / "run.html")
     assert sum(tag == "svg" for tag, _ in page.tags) == 3
     assert {"PER", "LOC", "overall", "spans: gold > predicted"} <= set(page.cells)
@@ -88,11 +87,11 @@ def test_what_does_not_apply_to_plain_labels_is_left_out(at_root, tmp_path):
     assert text.count("the tags of this model spell no entities") == 2
 
 
-def test_a_broken_archive_is_named_in_one_line(trained, tmp_path):
+def test_a_broken_archive_is_named_in_one_line(allennlp, trained, tmp_path):
     archive = (trained / "model.tar.gz").read_bytes()
     (tmp_path / "model.tar.gz").write_bytes(archive[:5_000])
-    with pytest.raises(SystemExit, match="^report.py: .*model.tar.gz") as error:
-        report.main([str(tmp_path), "-o", str(tmp_path / "run.html")])
+    with pytest.raises(SystemExit, match="^report: .*model.tar.gz") as error:
+        allennlp("report", tmp_path, "-o", tmp_path / "run.html")
     assert "\n" not in str(error.value)
 
 
