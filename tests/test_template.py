@@ -80,7 +80,8 @@ def test_jsonnet_path_may_replace_the_template(tmp_path, monkeypatch, config):
     assert config("")["type"] == "my own"
 
 
-def test_overrides_may_import_the_template():
+def test_overrides_may_import_the_template(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     overrides = "{ size: (import 'tagger/template.libsonnet').hidden_size }"
     assert parse_overrides(overrides) == {"size": 200}
 

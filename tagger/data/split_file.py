@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
-from tagger.data.column_file import Row, read_sentences
+from tagger.data.column_file import read_sentences
 from tagger.data.stratified_split import stratified_split
 from tagger.files import write_atomically
 from tagger.spans import labels_of_tags
@@ -38,16 +38,6 @@ def read_column_file(
             f"{path}:{sentences[0][0].number}: expected tags in column {tag_column}, got "
             f"{sentences[0][0].columns}; correct `--tag-column`"
         )
-    return items_of_sentences(sentences, tag_column, label_separator, unknown_tag)
-
-
-def items_of_sentences(
-    sentences: Sequence[Sequence[Row]],
-    tag_column: int = -1,
-    label_separator: Optional[str] = None,
-    unknown_tag: Optional[str] = None,
-) -> List[Item]:
-    """Returns the sentences of a column file as items. The other arguments are the reader's."""
     tag_sets = [
         {
             tag
