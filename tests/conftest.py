@@ -147,14 +147,24 @@ def at_root(monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
+@pytest.fixture(scope="session")
+def _plugins():
+    from allennlp.common.plugins import import_plugins
+
+    import_plugins()
+
+
 @pytest.fixture
-def allennlp(monkeypatch):
+def allennlp(_plugins, monkeypatch):
     """Runs a command of `allennlp` in this process."""
-    from allennlp.commands import main
+    from allennlp import commands
+
+    # It takes seconds each time.
+    monkeypatch.setattr(commands, "import_plugins", lambda: None)
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
-        main(prog="allennlp")
+        commands.main(prog="allennlp")
 
     return run
 

@@ -44,7 +44,12 @@ def find_delimiter(lines: Sequence[str]) -> Optional[str]:
         most_frequent = max((num for width, num in widths.items() if width > 1), default=0)
         return most_frequent / max(len(tokens), 1)
 
-    return max(DELIMITERS, key=share_of_equal)
+    shares = {}
+    for delimiter in DELIMITERS:
+        shares[delimiter] = share_of_equal(delimiter)
+        if shares[delimiter] == 1:
+            break
+    return max(shares, key=shares.__getitem__)
 
 
 def blank_comments(lines: Sequence[str], delimiter: Optional[str]) -> Tuple[List[str], List[int]]:

@@ -162,7 +162,7 @@ def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
             "  // loss: { type: 'class_balanced_focal', beta: 0.999 },",
         ]
     lines += [
-        "  // Pretrained word vectors help, most of all with few sentences; their dimension is `word_dim`:",
+        "  // Pretrained word vectors help, most of all with few sentences, of `word_dim` numbers:",
         "  // glove_file:: 'glove.6B.50d.txt', word_dim:: 50, lowercase_words:: true,",
         "",
     ]

@@ -104,4 +104,4 @@ def _mistakes(found: Survey, file: ColumnFile) -> str:
         return ""
     where = f", as on line {mistakes[0].number}: {mistakes[0].text!r}" if mistakes else ""
     num_spans = num_begun + len(mistakes)
-    return f": in BIO, {len(mistakes):,} of {num_spans:,} would not begin with B-{where}"
+    return f": in BIO, {len(mistakes):,} of {num_spans:,} spans would not begin with B-{where}"

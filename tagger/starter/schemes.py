@@ -2,14 +2,13 @@
 
 from collections import Counter
 from os import PathLike
-from typing import Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Collection, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from tagger.data.column_file import Row
 from tagger.spans import (
     ENCODINGS,
     IllegalTagError,
     check_tags,
-    infer_encoding,
     split_tag,
     tags_to_spans,
 )
@@ -58,8 +57,8 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
     """Finds out what tags mean.
 
     Spans are in the first encoding in which every sentence is legal. BIO comes before IOB1, in which all
-    sentences of BIO are legal, and so are those with mistakes. If no encoding fits, it is the one that
-    has all tags, or BIO.
+    sentences of BIO are legal, and so are those with mistakes. If no encoding fits all sentences, it is
+    the one that fits most.
 
     Tokens may have several labels if a separator stands in some tags, and joins labels that most often
     occur alone or with others too.
@@ -77,9 +76,7 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
     if are_spans(counts):
         unknown = UNKNOWN if UNKNOWN in counts else None
         distinct = set(map(tuple, sentences))
-        fitting = (each for each in ENCODINGS if _are_legal(distinct, each, unknown))
-        likely = infer_encoding(counts.keys() - {unknown}) or "BIO"
-        return Scheme(next(fitting, likely), unknown_tag=unknown)
+        return Scheme(_likely_encoding(distinct, unknown), unknown_tag=unknown)
     separator = next((each for each in _SEPARATORS if _separates(each, counts)), None)
     if separator is None:
         return Scheme()
@@ -147,12 +144,19 @@ def _is_span_tag(tag: str) -> bool:
     return True
 
 
-def _are_legal(
-    sentences: Iterable[Sequence[str]], encoding: str, unknown_tag: Optional[str]
-) -> bool:
+def _likely_encoding(sentences: Collection[Sequence[str]], unknown_tag: Optional[str]) -> str:
+    for encoding in ENCODINGS:
+        if all(_is_legal(tags, encoding, unknown_tag) for tags in sentences):
+            return encoding
+    return max(
+        ENCODINGS,
+        key=lambda encoding: sum(_is_legal(tags, encoding, unknown_tag) for tags in sentences),
+    )
+
+
+def _is_legal(tags: Sequence[str], encoding: str, unknown_tag: Optional[str]) -> bool:
     try:
-        for tags in sentences:
-            check_tags(tags, encoding, unknown_tag)
+        check_tags(tags, encoding, unknown_tag)
     except IllegalTagError:
         return False
     return True

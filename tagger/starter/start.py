@@ -60,9 +60,10 @@ def start(
         parts = _split(found, seed)
         train, dev = (_beside(output, part, paths[0]) for part in ("train", "dev"))
         files.update({train: _text(parts[0]), dev: _text(parts[1])})
+        how = "" if found.files[0].is_readable else ", in UTF-8, without comments"
         chosen.append(
             f"  {train} and {dev}: {len(parts[0]):,} and {len(parts[1]):,} of these sentences, each "
-            f"label in its proportion"
+            f"label in its proportion{how}"
         )
     else:
         parts = [file.sentences for file in found.files]
@@ -122,15 +123,14 @@ def _choices(found: Survey, num_sentences: int) -> List[str]:
 
 
 def _example(found: Survey, sentences: Sequence[Sequence[Row]]) -> str:
-    """Returns a sentence to predict, with a label if there is a short one."""
-    texts = [
-        (not found.labels(rows), " ".join(found.tokens(rows)))
-        for rows in sentences
-        if len(rows) <= _LONGEST_EXAMPLE
-    ]
+    """Returns a sentence to predict: a short one with a label, if there is one."""
+    by_merit = sorted(
+        sentences, key=lambda rows: (not found.labels(rows), len(rows) > _LONGEST_EXAMPLE)
+    )
+    texts = (" ".join(found.tokens(rows)[:_LONGEST_EXAMPLE]) for rows in by_merit)
     # A line that begins with a brace would be taken for JSON.
-    fitting = [each for each in texts if each[1].isprintable() and each[1][0].isalpha()]
-    return min(fitting, key=lambda each: each[0])[1] if fitting else "A text of your own."
+    fitting = (text for text in texts if text.isprintable() and text[0].isalpha())
+    return next(fitting, "A text of your own.")
 
 
 def _commands(output: Path, dev: Path, example: str) -> List[str]:

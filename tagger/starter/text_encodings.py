@@ -43,19 +43,13 @@ def decode(
         >>> decode(b"Zo\xeb B-PER", "demo.txt")
         ('Zoë B-PER', 'cp1252')
     """
-    if text_encoding is None:
-        text_encoding = _guess(content)
-    if text_encoding == "utf-8" or content.startswith(_GZIP):
+    text_encoding = _guess(content) if text_encoding is None else _known(text_encoding)
+    if text_encoding == "utf-8":
         # Its errors name the line and the remedy.
-        for _ in decoded_lines(content.split(b"\n"), name):
+        for _ in decoded_lines([content], name):
             pass
     try:
         text = content.decode(text_encoding)
-    except LookupError:
-        raise ValueError(
-            f"`--text-encoding` is {text_encoding!r}, which Python does not know; try utf-8, utf-16, "
-            f"cp1252 or another of its standard encodings"
-        ) from None
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise ValueError(
@@ -65,7 +59,22 @@ def decode(
     return text.removeprefix("\ufeff"), text_encoding
 
 
+def _known(text_encoding: str) -> str:
+    """Returns the name by which Python knows an encoding; UTF-8 for what is read as UTF-8."""
+    try:
+        "a".encode(text_encoding)  # some codecs of Python spell no text
+    except LookupError:
+        raise ValueError(
+            f"`--text-encoding` is {text_encoding!r}, which is no encoding that Python knows; try "
+            f"utf-8, utf-16, cp1252 or another of its standard encodings"
+        ) from None
+    name = codecs.lookup(text_encoding).name
+    return "utf-8" if name in ("ascii", "utf-8-sig") else name
+
+
 def _guess(content: bytes) -> str:
+    if content.startswith(_GZIP):
+        return "utf-8"  # which says what to do
     for mark, text_encoding in _MARKS.items():
         if content.startswith(mark):
             return text_encoding
@@ -73,8 +82,6 @@ def _guess(content: bytes) -> str:
         zeros = content[start::2]
         if zeros and zeros.count(0) / len(zeros) > _LEAST_SHARE_OF_ZEROS:
             return text_encoding
-    if content.startswith(_GZIP):
-        return "utf-8"
     lines = [line for line in content.split(b"\n") if not line.isascii()]
     # A text in UTF-8 may have a broken line; one in Latin-1 hardly ever has a line that is UTF-8.
     num_utf8 = sum(_is_utf8(line) for line in lines)
