@@ -84,7 +84,8 @@ def format_metrics_file(path: Path) -> str:
     table = format_metrics(best_metrics(metrics) or metrics)
     if not table:
         raise ValueError(
-            f"{path} holds no metrics by label, such as `precision-overall`, but {', '.join(metrics)}; "
+            f"{path} holds no metrics by label, such as `precision-overall`, but "
+            f"{', '.join(metrics) or 'nothing'}; "
             f"name the file of a tagger"
         )
     return table

@@ -18,8 +18,8 @@ UNKNOWN = "?"
 #: What may stand between two labels of a token, and for no label.
 _SEPARATORS = ("|", "+", ";", ",")
 _NO_LABELS = ("O", "_", "-")
-#: Tags spell spans if at least this share of them do; the others are mistakes.
-_LEAST_SHARE_OF_SPANS = 0.9
+#: Tags spell spans if at least this share of those that are not `O` do; the others are mistakes.
+_LEAST_SHARE_OF_SPANS = 0.5
 
 
 class Scheme(NamedTuple):
@@ -48,9 +48,9 @@ def are_spans(counts: Mapping[str, int]) -> bool:
         >>> are_spans({"O": 30, "B-PER": 2, "I-PER": 1}), are_spans({"NOUN": 7, "VERB": 3})
         (True, False)
     """
-    fitting = [tag for tag in counts if tag == UNKNOWN or _is_span_tag(tag)]
-    share = sum(counts[tag] for tag in fitting) / max(sum(counts.values()), 1)
-    return not {"O", UNKNOWN}.issuperset(fitting) and share >= _LEAST_SHARE_OF_SPANS
+    others = {tag: number for tag, number in counts.items() if tag not in ("O", UNKNOWN)}
+    num_spans = sum(number for tag, number in others.items() if _is_span_tag(tag))
+    return num_spans > 0 and num_spans >= _LEAST_SHARE_OF_SPANS * sum(others.values())
 
 
 def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
