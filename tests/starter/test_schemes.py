@@ -30,6 +30,7 @@ def test_every_encoding_of_spans_is_recognised(encoding):
         (["? I-PER O B-LOC"], Scheme("BIO", unknown_tag="?")),
         (["NOUN VERB NOUN", "X"], Scheme()),
         (["NN , NN", ", |"], Scheme()),  # punctuation is no separator
+        (["A,B A", "B , C"], Scheme()),
         (["PER O O"], Scheme()),
         (["ORG PER|ORG O", "PER"], Scheme(label_separator="|")),
         (["ORG PER+?ORG _", "?"], Scheme(None, "+", "?", "_")),
