@@ -28,7 +28,7 @@ if [ ! $run/test_metrics.json -nt $run/model.tar.gz ]; then
   allennlp evaluate $run/model.tar.gz data/us_addresses/test.txt --output-file $run/unfinished.json >/dev/null
   mv $run/unfinished.json $run/test_metrics.json
 fi
-python scripts/show_metrics.py $run/test_metrics.json
+allennlp show-scores $run/test_metrics.json
 
 echo "== Tagged addresses =="
 [ $# -gt 0 ] || set -- '1600 Pennsylvania Avenue NW, Washington, DC 20500' 'PO Box 77, 4 Old Mill Rd Apt 2B, Salem MA'

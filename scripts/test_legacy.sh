@@ -46,4 +46,4 @@ export ALLENNLP_LOG_LEVEL=${ALLENNLP_LOG_LEVEL:-WARNING}
 echo "== Training the toy config =="
 allennlp train training_config/toy_bilstm_crf.jsonnet -s "$run/toy" >/dev/null
 allennlp evaluate "$run/toy/model.tar.gz" data/toy/test.txt --output-file "$run/scores.json" >/dev/null
-python scripts/show_metrics.py "$run/scores.json"
+allennlp show-scores "$run/scores.json"

@@ -82,7 +82,9 @@ def both(*setups: Setup) -> Setup:
 
 
 def config(
-    changes: str = "", source_encoding: Optional[str] = "BIO", template: str = "template.libsonnet"
+    changes: str = "",
+    source_encoding: Optional[str] = "BIO",
+    template: str = "tagger/template.libsonnet",
 ) -> Setup:
     """Writes a config `mine.jsonnet` that trains on `train.txt` for one epoch.
 
@@ -584,6 +586,67 @@ def of_tune_decoding() -> Iterator[Case]:
     )
 
 
+def of_start() -> Iterator[Case]:
+    """Cases of `allennlp start`."""
+
+    def case(
+        title: str,
+        setup: Setup,
+        says: str,
+        arguments: str = "train.txt",
+        legal: bool = False,
+    ) -> Case:
+        return Case(title, f"start {arguments} -o mine.jsonnet", setup, says, legal)
+
+    yield case("file that does not exist", nothing, "nowhere.txt", "nowhere.txt")
+    yield case("line without a tag", file("train.txt", BIO + "so\n"), "train.txt:8:")
+    yield case("tokens alone", file("train.txt", "Maria\nleft\n"), "train.txt:1:")
+    yield case("no label at all", file("train.txt", "Maria O\nleft O\n"), "--tag-column")
+    yield case("illegal tag", file("train.txt", f"{BIO}\n" * 3 + "so L-PER\n"), "train.txt:25:")
+    yield case("too few sentences to split", file("train.txt", "Maria B-PER\n"), "train.txt")
+    yield case(
+        "development file with another number of columns",
+        file("dev.txt", "Maria NNP B-PER\n"),
+        "dev.txt:1:",
+        "train.txt dev.txt",
+    )
+    yield case("unknown encoding", nothing, "utf9", "train.txt --text-encoding utf9")
+    yield case("file in UTF-16", file("train.txt", (BIO * 9).encode("utf-16")), "", legal=True)
+    yield case("config that exists", file("mine.jsonnet", "precious"), "--force")
+
+
+def of_the_others() -> Iterator[Case]:
+    """Cases of `ensemble`, `report`, `show-scores`, `split`, `study` and `weighting-study`."""
+    yield Case(
+        "archive that is a text", "ensemble model.tar.gz train.txt -o e.tar.gz", nothing, "train"
+    )
+    yield Case(
+        "ensemble over its member", "ensemble model.tar.gz -o model.tar.gz", nothing, "model.tar.gz"
+    )
+    yield Case(
+        "folder that is no run", "report my -o r.html", file("my/a.txt", ""), "my/model.tar.gz"
+    )
+    yield Case(
+        "table of something else",
+        "report results.csv -o r.html",
+        file("results.csv", "a,b"),
+        "a, b",
+    )
+    yield Case(
+        "file without metrics", "show-scores scores.json", file("scores.json", "{}"), "scores.json"
+    )
+    yield Case("file that is no JSON", "show-scores train.txt", nothing, "train.txt")
+    yield Case("part that exists", "split train.txt .", nothing, "train.txt")
+    yield Case("no such column", "split train.txt parts --tag-column 7", nothing, "train.txt:1:")
+    yield Case("study without seeds", "study s.json -s run", file("s.json", "{}"), "`variants`")
+    yield Case(
+        "unknown weighting",
+        "weighting-study mine.jsonnet -s run --labels PER --strategies chian",
+        config(),
+        "chain",
+    )
+
+
 def of_allennlp() -> Iterator[Case]:
     """Cases of `allennlp` itself."""
     yield Case("unknown command", "trian mine.jsonnet", nothing, "trian")
@@ -595,12 +658,14 @@ CASES: List[Case] = [
     *of_predict(),
     *of_predict_file(),
     *of_tune_decoding(),
+    *of_start(),
+    *of_the_others(),
     *of_allennlp(),
 ]
 
 
 def prepare(folder: Path, archive: Optional[Path] = None) -> None:
-    """Writes what all cases start from: toy data, the template, and a trained model.
+    """Writes what all cases start from: toy data and a trained model.
 
     Args:
         folder: An empty folder.
@@ -608,7 +673,6 @@ def prepare(folder: Path, archive: Optional[Path] = None) -> None:
     """
     for name in ("train", "dev"):
         shutil.copy(ROOT / f"data/toy/{name}.txt", folder)
-    shutil.copy(ROOT / "training_config/template.libsonnet", folder)
     if archive is None:
         run = folder / "run"
         outcome = run_command(["train", str(TOY), "-s", str(run)], ROOT)

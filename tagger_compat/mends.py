@@ -72,6 +72,28 @@ def _with_our_plugin(plugins: Any) -> Iterator[None]:
     plugins.discover_file_plugins = discover
 
 
+@contextmanager
+def _with_our_library(params: Any) -> Iterator[None]:
+    """Lets `import 'tagger/template.libsonnet'` work in a config in any folder, as in `jsonnet -J`.
+
+    A file beside the config comes first, then the folders of `JSONNET_PATH`, then this package.
+    """
+    yield
+    for name in ("evaluate_file", "evaluate_snippet"):
+        setattr(params, name, _with_library_path(getattr(params, name)))
+
+
+def _with_library_path(evaluate: Callable[..., str]) -> Callable[..., str]:
+    @wraps(evaluate)
+    def evaluate_with_path(*args: Any, **kwargs: Any) -> str:
+        # Jsonnet takes the last folder that has the file; in `JSONNET_PATH` the first one counts.
+        folders = [each for each in os.environ.get("JSONNET_PATH", "").split(os.pathsep) if each]
+        ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        return evaluate(*args, jpathdir=[ours, *reversed(folders)], **kwargs)
+
+    return evaluate_with_path
+
+
 class Mend(NamedTuple):
     """One row of `MENDS`.
 
@@ -246,6 +268,14 @@ MENDS = (
         mistakes.MODULES,
         lambda: True,
         mistakes.mended,
+    ),
+    Mend(
+        "library of Jsonnet",
+        "no library's fault: a config can import files beside it only, and this package's template lies "
+        "where the package is installed",
+        ("allennlp.common.params",),
+        lambda: True,
+        _with_our_library,
     ),
     Mend(
         "plugin",

@@ -148,6 +148,28 @@ def at_root(monkeypatch):
 
 
 @pytest.fixture(scope="session")
+def _plugins():
+    from allennlp.common.plugins import import_plugins
+
+    import_plugins()
+
+
+@pytest.fixture
+def allennlp(_plugins, monkeypatch):
+    """Runs a command of `allennlp` in this process."""
+    from allennlp import commands
+
+    # It takes seconds each time.
+    monkeypatch.setattr(commands, "import_plugins", lambda: None)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
+        commands.main(prog="allennlp")
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def train_once(shared_folder):
     """Gives the folder of a training run, which one process trains for all."""
     from allennlp.commands.train import train_model

@@ -6,6 +6,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from allennlp.commands import main as allennlp_main
+from allennlp.commands.subcommand import Subcommand
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params, Registrable
 
@@ -116,6 +118,45 @@ def test_commands_that_need_only_this_project_run(tmp_path):
     assert done.returncode == 0, done.stderr[-2_000:]
     assert '"tokens": ["Maria", "Lindqvist", "met"' in done.stdout
     assert (tmp_path / "runs/toy/tuned.tar.gz").exists()
+
+
+@pytest.mark.usefixtures("allennlp")
+def test_every_command_of_ours_is_shown():
+    ours = {
+        name
+        for name in Subcommand.list_available()
+        if Subcommand.by_name(name).__module__.startswith("tagger.")
+    }
+    assert ours >= {"start", "split", "ensemble", "report", "study", "show-scores"}
+    shown = {
+        command.values[0].split()[1] for command in shown_commands() if "allennlp " in command.id
+    }
+    assert ours <= shown
+
+
+def test_the_readmes_own_data_section_starts_from_a_file(allennlp, tmp_path, monkeypatch):
+    section = README.split("## Your own data")[1].split("\n## ")[0]
+    (command,) = re.findall(r"^```bash\nallennlp (.*)\n```", section, re.MULTILINE)
+    (config,) = re.findall(r"^```jsonnet\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    shutil.copy(ROOT / "data/toy/train.txt", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    allennlp(*shlex.split(command))
+    written = Params.from_file("mine.jsonnet").as_dict()
+    (tmp_path / "shown.jsonnet").write_text(config)
+    assert (
+        written["dataset_reader"] == Params.from_file("shown.jsonnet").as_dict()["dataset_reader"]
+    )
+
+
+def test_what_the_starter_prints_is_what_the_page_shows(allennlp, tmp_path, monkeypatch, capsys):
+    (shown,) = re.findall(
+        r"^```\n(train.txt\n.*?)^```", PAGES["docs/data.md"], re.MULTILINE | re.DOTALL
+    )
+    for name in ("train", "dev"):
+        shutil.copy(ROOT / f"data/toy/{name}.txt", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    allennlp("start", "train.txt", "dev.txt", "-o", "mine.jsonnet")
+    assert capsys.readouterr().out.startswith(shown)
 
 
 @pytest.mark.parametrize("command", shown_commands())

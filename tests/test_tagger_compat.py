@@ -245,6 +245,16 @@ except Exception as error:
 """,
         "a bare TypeError",
     ),
+    "library of Jsonnet": (
+        """
+from pathlib import Path
+from allennlp.common import Params
+
+Path("mine.jsonnet").write_text("{ size: (import 'tagger/template.libsonnet').batch_size }")
+assert Params.from_file("mine.jsonnet").as_dict() == {"size": 32}
+""",
+        "couldn't open import",
+    ),
     "plugin": (
         """
 from allennlp.common.plugins import import_plugins

@@ -2,8 +2,11 @@
 
 import pytest
 from allennlp.common import Params
+from allennlp.common.params import parse_overrides
 
 from tests.conftest import CONFIGS
+
+FILES = "source_encoding:: 'BIO', train_data_path: 't', validation_data_path: 'd'"
 
 
 @pytest.fixture
@@ -12,8 +15,7 @@ def config(tmp_path):
 
     def evaluate(fields):
         path = tmp_path / "own.jsonnet"
-        files = "source_encoding:: 'BIO', train_data_path: 't', validation_data_path: 'd'"
-        path.write_text(f"(import '{CONFIGS}/template.libsonnet') + {{ {files}, {fields} }}")
+        path.write_text(f"(import 'tagger/template.libsonnet') + {{ {FILES}, {fields} }}")
         return Params.from_file(path)
 
     return evaluate
@@ -38,3 +40,53 @@ def test_a_field_that_the_template_does_not_read_is_refused(typo, meant, config)
 def test_fields_of_the_template_and_keys_of_allennlp_are_taken(config):
     fields = "hidden_size:: 7, random_seed: 1, model+: { encoder+: { stateful: false } }"
     assert config(fields)["model"]["encoder"]["hidden_size"] == 7
+
+
+@pytest.fixture
+def imported(tmp_path):
+    """Gives what a config in this folder imports from `tagger/words.libsonnet`."""
+    path = tmp_path / "own.jsonnet"
+    path.write_text("import 'tagger/words.libsonnet'")
+    return lambda: Params.from_file(path).as_dict()
+
+
+def write_words(folder, text):
+    (folder / "tagger").mkdir(parents=True)
+    (folder / "tagger/words.libsonnet").write_text(f"{{ of: '{text}' }}")
+
+
+def test_a_file_beside_the_config_comes_before_the_folders_of_jsonnet_path(
+    imported, tmp_path, monkeypatch
+):
+    with pytest.raises(RuntimeError, match="couldn't open import"):
+        imported()
+    for name in ("first", "second"):
+        write_words(tmp_path / name, name)
+    monkeypatch.setenv("JSONNET_PATH", f"{tmp_path}/first:{tmp_path}/second")
+    assert imported() == {"of": "first"}
+    write_words(tmp_path, "mine")
+    assert imported() == {"of": "mine"}
+
+
+def test_a_folder_of_the_same_name_beside_the_config_does_not_hide_the_template(tmp_path, config):
+    write_words(tmp_path, "mine")
+    assert config("")["data_loader"]["batch_size"] == 32
+
+
+def test_jsonnet_path_may_replace_the_template(tmp_path, monkeypatch, config):
+    (tmp_path / "other/tagger").mkdir(parents=True)
+    (tmp_path / "other/tagger/template.libsonnet").write_text("{ type: 'my own' }")
+    monkeypatch.setenv("JSONNET_PATH", str(tmp_path / "other"))
+    assert config("")["type"] == "my own"
+
+
+def test_overrides_may_import_the_template(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    overrides = "{ size: (import 'tagger/template.libsonnet').hidden_size }"
+    assert parse_overrides(overrides) == {"size": 200}
+
+
+def test_the_old_name_in_the_folder_of_configs_still_works(tmp_path, config):
+    old = tmp_path / "old.jsonnet"
+    old.write_text(f"(import '{CONFIGS}/template.libsonnet') + {{ {FILES} }}")
+    assert Params.from_file(old).as_dict() == config("").as_dict()

@@ -1,10 +1,10 @@
-// The model of a published study of class weights on CoNLL-2003, for `scripts/weighting_study.py`: random word
+// The model of a published study of class weights on CoNLL-2003, for `allennlp weighting-study`: random word
 // vectors, a BiGRU over characters, a BiGRU over words, no dropout, and an L2 penalty on the transitions.
 // It names the test file, so the vocabulary holds its words: see docs/studies.md before you quote test scores.
 // Files: `python scripts/prepare_conll2003.py SOURCE` puts them into data/conll2003.
 local character_hidden_size = 80;
 
-(import 'template.libsonnet') + {
+(import 'tagger/template.libsonnet') + {
   source_encoding:: 'IOB1',
   tag_encoding:: 'BIO',
   min_word_count:: 1,

@@ -1,7 +1,7 @@
 // A character-CNN BiLSTM-CRF on CrossNER's music domain: thirteen labels and a hundred training sentences.
 // Files: see data/README.md; `python scripts/prepare_glove.py` writes the vectors.
 // It names the test file, so the vocabulary holds its words: see docs/studies.md before you quote test scores.
-(import 'template.libsonnet') + {
+(import 'tagger/template.libsonnet') + {
   source_encoding:: 'BIO',
   glove_file:: 'data/glove/glove.6B.50d.txt',
   lowercase_words:: true,

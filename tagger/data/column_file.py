@@ -66,7 +66,7 @@ def _read_rows(
 ) -> Iterator[Row]:
     first: Optional[Row] = None
     for number, text in decoded_lines(lines, name):
-        row = Row(number, text, _split_columns(text, delimiter))
+        row = Row(number, text, split_columns(text, delimiter))
         if row.columns:
             first = first or row
             if len(row.columns) != len(first.columns) or not all(row.columns):
@@ -79,7 +79,8 @@ def _read_rows(
         yield row
 
 
-def _split_columns(text: str, delimiter: Optional[str]) -> List[str]:
+def split_columns(text: str, delimiter: Optional[str]) -> List[str]:
+    """Returns the cells of a line; none if it only separates sentences."""
     stripped = text.strip(_BLANKS)
     if not stripped or stripped.startswith("-DOCSTART-"):
         return []

@@ -2,7 +2,12 @@
 
 from tagger.metrics.calibration import format_calibration_table
 from tagger.metrics.calibration_error import CalibrationError
-from tagger.metrics.metrics_table import best_metrics, format_metrics, metrics_tables
+from tagger.metrics.metrics_table import (
+    best_metrics,
+    format_metrics,
+    format_metrics_file,
+    metrics_tables,
+)
 from tagger.metrics.multi_label_metrics import MultiLabelMetrics
 from tagger.metrics.progress_metrics import progress_metrics
 from tagger.metrics.tag_metrics import TagMetrics
@@ -14,6 +19,7 @@ __all__ = [
     "best_metrics",
     "format_calibration_table",
     "format_metrics",
+    "format_metrics_file",
     "metrics_tables",
     "progress_metrics",
 ]

@@ -1,5 +1,7 @@
 """Tables to read, made from the numbers that AllenNLP writes to files of metrics."""
 
+import json
+from pathlib import Path
 from typing import Dict, List, Mapping, Sequence
 
 from tagger.metrics.label_metrics import MEASURES
@@ -62,6 +64,31 @@ def format_metrics(metrics: Mapping[str, float]) -> str:
         spurious                   .         .     .       .
     """
     return "\n\n".join(_align(rows) for rows in metrics_tables(metrics))
+
+
+def format_metrics_file(path: Path) -> str:
+    """Returns the tables of the metrics in a file; of a training run's file, those of its best epoch.
+
+    Args:
+        path: A run's `metrics.json`, or what `allennlp evaluate --output-file` has written.
+
+    Raises:
+        ValueError: If the file is no JSON object, or holds no metrics by label.
+    """
+    try:
+        metrics = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        metrics = None
+    if not isinstance(metrics, dict):
+        raise ValueError(f"{path} is no JSON object; name a `metrics.json`")
+    table = format_metrics(best_metrics(metrics) or metrics)
+    if not table:
+        raise ValueError(
+            f"{path} holds no metrics by label, such as `precision-overall`, but "
+            f"{', '.join(metrics) or 'nothing'}; "
+            f"name the file of a tagger"
+        )
+    return table
 
 
 def metrics_tables(metrics: Mapping[str, float]) -> List[List[List[str]]]:

@@ -20,7 +20,7 @@ AVERAGES = ("emissions", "marginals")
 class SequenceTaggerEnsemble(SequenceTagger):
     """Averages the predictions of taggers, for example of one config trained with several seeds.
 
-    `scripts/make_ensemble.py` makes an ensemble's archive of taggers' archives. There are two averages:
+    `allennlp ensemble` makes an ensemble's archive of taggers' archives. There are two averages:
 
     - `"emissions"` averages the emissions and what the heads have learnt: a CRF's transition, start and
       end scores, or the thresholds of labels. The score of a sequence of tags is linear in these, so

@@ -2,10 +2,12 @@
 
 import math
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from tagger.studies.jobs import Job, seeded_jobs
-from tagger.studies.results import Result
+from tagger.did_you_mean import did_you_mean
+from tagger.studies.jobs import Job, default_num_workers, run_jobs, seeded_jobs
+from tagger.studies.results import Result, read_results, write_results
+from tagger.studies.work import evaluate, train
 
 #: The strategy that applies the weight after training, as a bias in decoding.
 DECODE_BIAS = "decode_bias"
@@ -18,6 +20,58 @@ STRATEGIES = (
     "softmax_margin",
     DECODE_BIAS,
 )
+
+
+def run_weighting_study(
+    config: Mapping[str, Any],
+    folder: Path,
+    labels: Sequence[str],
+    weights: Sequence[float],
+    seeds: Sequence[int],
+    strategies: Optional[Sequence[str]] = None,
+    num_workers: Optional[int] = None,
+) -> Tuple[List[Result], List[Job]]:
+    """Runs the unfinished jobs of a study, and writes `results.csv`.
+
+    Args:
+        config: The config of a tagger with the head `crf`.
+        folder: The folder for the results, with one for each run.
+        labels: The labels to weight, one at a time.
+        weights: The weights of that label; the others weigh 1.
+        seeds: The seeds of the runs.
+        strategies: Some of `STRATEGIES`; None for all.
+        num_workers: How many jobs run at the same time; None for one per core.
+
+    Returns:
+        The results, and the jobs that failed. If plain jobs fail, no others run.
+
+    Raises:
+        ValueError: If a strategy is unknown, or if the folder holds a run of the same name with another
+            config.
+    """
+    strategies = STRATEGIES if strategies is None else strategies
+    for name in strategies:
+        if name not in STRATEGIES:
+            raise ValueError(
+                f"`--strategies` names `{name}`, which is none of {', '.join(STRATEGIES)}"
+                f"{did_you_mean(name, STRATEGIES)}"
+            )
+    num_workers = num_workers or default_num_workers(config)
+    plain = plain_jobs(config, seeds)
+    biased = biased_jobs(plain, folder, labels, weights) if DECODE_BIAS in strategies else []
+    weighted = weighted_jobs(config, strategies, labels, weights, seeds)
+    failed = run_jobs(plain, folder, num_workers, train)
+    if not failed:
+        failed += run_jobs(biased, folder, num_workers, evaluate)
+        failed += run_jobs(weighted, folder, num_workers, train)
+    results = with_plain_results(
+        read_results(plain, folder),
+        read_results([*weighted, *biased], folder),
+        strategies,
+        labels,
+    )
+    write_results(results, folder / "results.csv")
+    return results, failed
 
 
 def plain_jobs(config: Mapping[str, Any], seeds: Sequence[int]) -> List[Job]:

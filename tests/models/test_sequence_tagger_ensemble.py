@@ -1,10 +1,10 @@
+import argparse
 import json
 import shutil
-import sys
 
 import pytest
 import torch
-from allennlp.commands import main
+from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, Vocabulary
@@ -13,10 +13,9 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.models import Model, load_archive
 from allennlp.nn.util import get_text_field_mask
 
-from scripts.make_ensemble import main as make_ensemble
 from tagger.data import LabelSetsField, TagField
 from tagger.models import SequenceTaggerEnsemble
-from tagger.models.sequence_tagger_ensemble import MixtureHead
+from tagger.models.sequence_tagger_ensemble import AVERAGES, MixtureHead
 from tests.conftest import ROOT
 from tests.oracles.linear_chain import EnumeratedChain
 
@@ -192,21 +191,10 @@ def trained_otherwise(train_once):
     return train_once("toy_of_seed_1", "toy_bilstm_crf.jsonnet", seeds)
 
 
-@pytest.fixture
-def run(monkeypatch):
-    """Runs a command of AllenNLP."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
-        main(prog="allennlp")
-
-    return run
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("average", ["emissions", "marginals"])
 def test_an_archive_of_archives_is_evaluated_and_predicts(
-    average, trained, trained_otherwise, run, tmp_path, monkeypatch
+    average, trained, trained_otherwise, allennlp, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     paths = []
@@ -215,14 +203,14 @@ def test_an_archive_of_archives_is_evaluated_and_predicts(
         shutil.copy(folder / "model.tar.gz", paths[-1])
     members = [load_archive(path).model for path in paths]
     output = tmp_path / "both.tar.gz"
-    make_ensemble([*map(str, paths), "-o", str(output), "--average", average])
+    allennlp("ensemble", *paths, "-o", output, "--average", average)
     # It holds all that it needs.
     for path in paths:
         path.unlink()
     test_file = ROOT / "data/toy/test.txt"
-    run("evaluate", output, test_file, "--output-file", "metrics.json")
+    allennlp("evaluate", output, test_file, "--output-file", "metrics.json")
     options = ["--use-dataset-reader", "--silent", "--output-file", "predictions.jsonl"]
-    run("predict", output, test_file, *options)
+    allennlp("predict", output, test_file, *options)
     both = ensemble(members, average)
     reader = load_archive(trained / "model.tar.gz").dataset_reader
     expected = both.forward_on_instances(list(reader.read(test_file)))
@@ -234,7 +222,7 @@ def test_an_archive_of_archives_is_evaluated_and_predicts(
 
 
 @pytest.mark.slow
-def test_another_vocabulary_is_refused_and_nothing_is_overwritten(trained, tmp_path):
+def test_another_vocabulary_is_refused_and_nothing_is_overwritten(trained, allennlp, tmp_path):
     folder = tmp_path / "other"
     shutil.copytree(trained, folder)
     words = folder / "vocabulary/tokens.txt"
@@ -243,20 +231,27 @@ def test_another_vocabulary_is_refused_and_nothing_is_overwritten(trained, tmp_p
     with pytest.raises(
         SystemExit, match="other and .* differ in the vocabulary's namespace `tokens`"
     ):
-        make_ensemble([str(trained / "model.tar.gz"), str(folder), "-o", str(output)])
+        allennlp("ensemble", trained / "model.tar.gz", folder, "-o", output)
     output.write_text("mine")
     with pytest.raises(SystemExit, match="both.tar.gz already exists"):
-        make_ensemble([str(trained / "model.tar.gz"), "-o", str(output)])
+        allennlp("ensemble", trained / "model.tar.gz", "-o", output)
     assert output.read_text() == "mine"
 
 
 @pytest.mark.slow
-def test_files_that_training_started_from_are_not_needed(trained, tmp_path):
+def test_files_that_training_started_from_are_not_needed(trained, allennlp, tmp_path):
     folder = tmp_path / "member"
     shutil.copytree(trained, folder)
     config = json.loads((folder / "config.json").read_text())
     embedders = config["model"]["text_field_embedder"]["token_embedders"]
     embedders["tokens"]["pretrained_file"] = "no such file"
     (folder / "config.json").write_text(json.dumps(config))
-    make_ensemble([str(folder), "-o", str(tmp_path / "alone.tar.gz")])
+    allennlp("ensemble", folder, "-o", tmp_path / "alone.tar.gz")
     assert len(load_archive(tmp_path / "alone.tar.gz").model.members) == 1
+
+
+def test_the_command_offers_every_average():
+    parser = argparse.ArgumentParser().add_subparsers()
+    subparser = Subcommand.by_name("ensemble")().add_subparser(parser)
+    (option,) = (each for each in subparser._actions if each.dest == "average")
+    assert (*option.choices, option.default) == (*AVERAGES, AVERAGES[0])

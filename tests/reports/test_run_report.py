@@ -7,7 +7,6 @@ import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
-from scripts import report
 from tagger.reports import run_report, write_run_report
 from tests.reports.pages import read_page, row
 
@@ -35,9 +34,9 @@ def num_figures(page):
 
 
 def test_the_page_of_a_run_is_whole_and_shows_epochs_metrics_and_probabilities(
-    trained, at_root, tmp_path
+    allennlp, trained, at_root, tmp_path
 ):
-    report.main([str(trained), "-o", str(tmp_path / "run.html"), "--figures", str(tmp_path)])
+    allennlp("report", trained, "-o", tmp_path / "run.html", "--figures", tmp_path)
     page = read_page(tmp_path / "run.html")
     figures = {path.stem for path in tmp_path.glob("*.svg")}
     assert figures == {
@@ -219,11 +218,11 @@ def test_a_metric_that_some_epochs_lack_leaves_a_gap(trained, at_root, tmp_path)
     assert num_figures(read_page(tmp_path / "run.html")) == 5
 
 
-def test_a_broken_archive_is_named_in_one_line(trained, tmp_path):
+def test_a_broken_archive_is_named_in_one_line(allennlp, trained, tmp_path):
     archive = (trained / "model.tar.gz").read_bytes()
     (tmp_path / "model.tar.gz").write_bytes(archive[:5_000])
-    with pytest.raises(SystemExit, match="^report.py: .*model.tar.gz") as error:
-        report.main([str(tmp_path), "-o", str(tmp_path / "run.html")])
+    with pytest.raises(SystemExit, match="^report: .*model.tar.gz") as error:
+        allennlp("report", tmp_path, "-o", tmp_path / "run.html")
     assert "\n" not in str(error.value)
 
 

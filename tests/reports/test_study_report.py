@@ -3,7 +3,6 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from scripts import report
 from tagger.reports import read_weighting_results, write_study_report
 from tagger.studies import write_results
 from tagger.studies.results import Result
@@ -140,12 +139,12 @@ def test_without_metrics_on_test_data_none_are_shown(results, tmp_path):
     assert not any("test" in cell for cell in read_page(tmp_path / "study.html").cells)
 
 
-def test_results_survive_the_file_that_the_script_reads(results, tmp_path):
+def test_results_survive_the_file_that_the_script_reads(allennlp, results, tmp_path):
     write_results(results, tmp_path / "results.csv")
     assert read_weighting_results(tmp_path / "results.csv") == results
     pages = [tmp_path / "a.html", tmp_path / "b.html"]
     write_study_report(results, pages[0], level="spans")
-    report.main([str(tmp_path / "results.csv"), "-o", str(pages[1]), "--level", "spans"])
+    allennlp("report", tmp_path / "results.csv", "-o", pages[1], "--level", "spans")
     assert pages[0].read_text() == pages[1].read_text()
 
 
@@ -164,22 +163,22 @@ def test_a_label_is_no_formula_in_the_file_and_the_same_when_it_is_read(label, t
     assert read_weighting_results(path) == [Result(factors, {"f1": -0.5})]
 
 
-def test_results_of_another_study_are_refused(tmp_path):
+def test_results_of_another_study_are_refused(allennlp, tmp_path):
     write_results([Result({"variant": "plain", "seed": 1}, {"f1": 1})], tmp_path / "results.csv")
     with pytest.raises(
         SystemExit, match="must have the columns strategy, .* got variant, seed, f1"
     ):
-        report.main([str(tmp_path / "results.csv"), "-o", str(tmp_path / "study.html")])
+        allennlp("report", tmp_path / "results.csv", "-o", tmp_path / "study.html")
 
 
-def test_a_cell_that_is_no_number_is_named(results, tmp_path):
+def test_a_cell_that_is_no_number_is_named(allennlp, results, tmp_path):
     path = tmp_path / "results.csv"
     write_results(results[:1], path)
     path.write_text(path.read_text().replace(",0.5,", ",half,", 1))
     with pytest.raises(
         SystemExit, match=r"results.csv:2: .*'half'; weights, seeds and metrics must"
     ):
-        report.main([str(path), "-o", str(tmp_path / "study.html")])
+        allennlp("report", path, "-o", tmp_path / "study.html")
 
 
 def test_no_results_and_unknown_levels_are_refused(results, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import ROOT
 
 ALLENNLP = """#!/usr/bin/env bash
+[ $1 != show-scores ] || exec cat "$2"
 echo "$*" >> calls
 case $1 in
 train)
@@ -42,7 +43,7 @@ def project(tmp_path):
     programs = {
         "scripts/install.sh": "#!/bin/sh\n",
         ".venv/bin/allennlp": ALLENNLP,
-        ".venv/bin/python": '#!/bin/sh\n[ "$1" != scripts/show_metrics.py ] || cat "$2"\n',
+        ".venv/bin/python": "#!/bin/sh\n",
     }
     for name, text in programs.items():
         (tmp_path / name).write_text(text)

@@ -33,6 +33,16 @@ CHEAP = [
     ("predict-file", "bad lines, skipped"),
     ("predict-file", "output that is a pipe"),
     ("tune-decoding", "target of an unknown label"),
+    ("start", "line without a tag"),
+    ("start", "illegal tag"),
+    ("start", "file in UTF-16"),
+    ("start", "config that exists"),
+    ("ensemble", "ensemble over its member"),
+    ("report", "folder that is no run"),
+    ("show-scores", "file without metrics"),
+    ("split", "part that exists"),
+    ("study", "study without seeds"),
+    ("weighting-study", "unknown weighting"),
 ]
 BY_NAME = {(case.command.split()[0], case.title): case for case in CASES}
 

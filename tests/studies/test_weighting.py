@@ -3,9 +3,14 @@ import math
 
 import pytest
 
-from scripts import weighting_study
 from tagger.studies import Result
-from tagger.studies.weighting import biased_jobs, plain_jobs, weighted_jobs, with_plain_results
+from tagger.studies.weighting import (
+    biased_jobs,
+    plain_jobs,
+    run_weighting_study,
+    weighted_jobs,
+    with_plain_results,
+)
 from tests.conftest import CONFIGS
 
 CONFIG = {"model": {"type": "sequence_tagger", "encoder": 1}}
@@ -55,15 +60,15 @@ def test_the_plain_result_stands_for_weight_one_of_every_strategy_and_label():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_python")
-def test_the_study_runs_from_one_command(at_root, tmp_path, capfd):
+def test_the_study_runs_from_one_command(allennlp, at_root, tmp_path, capfd):
     overrides = {
         "trainer.num_epochs": 1,
         "test_data_path": "data/toy/test.txt",
         "evaluate_on_test": True,
     }
-    arguments = [str(CONFIGS / "toy_bilstm_crf.jsonnet"), "-s", str(tmp_path), "--labels", "PER"]
+    arguments = [CONFIGS / "toy_bilstm_crf.jsonnet", "-s", tmp_path, "--labels", "PER"]
     arguments += ["--weights", "1", "3", "--strategies", "chain", "decode_bias", "--seeds", "1"]
-    weighting_study.main([*arguments, "-o", json.dumps(overrides)])
+    allennlp("weighting-study", *arguments, "-o", json.dumps(overrides))
     assert "decode_bias" in (tmp_path / "report.html").read_text()
     header, *lines = (tmp_path / "results.csv").read_text().splitlines()
     assert header.startswith("strategy,label,weight,seed,")
@@ -73,7 +78,15 @@ def test_the_study_runs_from_one_command(at_root, tmp_path, capfd):
     ]
 
 
-def test_a_weight_of_nothing_is_refused(tmp_path, capsys):
+@pytest.mark.parametrize("weight", ["0", "-1", "two"])
+def test_a_weight_of_nothing_is_refused(weight, allennlp, tmp_path, capsys):
+    arguments = ["config", "-s", tmp_path, "--labels", "PER", f"--weights={weight}"]
     with pytest.raises(SystemExit):
-        weighting_study.main(["config", "-s", str(tmp_path), "--labels", "PER", "--weights", "0"])
-    assert "weights must be above 0; got 0" in capsys.readouterr().err
+        allennlp("weighting-study", *arguments)
+    assert f"weights must be above 0; got {weight}" in capsys.readouterr().err
+
+
+def test_an_unknown_strategy_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="`chian`, which is none of emission, .*mean `chain`"):
+        run_weighting_study(CONFIG, tmp_path, ["PER"], [2], [1], ["chian"])
+    assert not any(tmp_path.iterdir())

@@ -1,15 +1,8 @@
-"""Makes an ensemble's archive of the archives of several sequence taggers.
+"""Makes an ensemble's archive of the archives of several sequence taggers."""
 
-    python scripts/make_ensemble.py a.tar.gz b.tar.gz -o ensemble.tar.gz [--average marginals]
-
-The taggers must share their vocabulary and dataset reader, for example by training one config with
-several seeds. The new archive holds all weights and works with `allennlp evaluate` and `predict`.
-"""
-
-import argparse
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Sequence
 
 import torch
 from allennlp.common import Params
@@ -19,10 +12,8 @@ from allennlp.data import Vocabulary
 from allennlp.models.archival import CONFIG_NAME, Archive, archive_model
 from allennlp.models.model import _DEFAULT_WEIGHTS, remove_keys_from_params
 
-from tagger.commands.command_line import check_output, errors_in_one_line, load_model
 from tagger.files import write_atomically
-from tagger.models import SequenceTaggerEnsemble
-from tagger.models.sequence_tagger_ensemble import AVERAGES
+from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
 
 #: The parts of the config that the ensemble takes from the first archive, if it has them.
 SHARED = (
@@ -34,24 +25,14 @@ SHARED = (
 )
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> None:
-    """Runs the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("archives", type=Path, nargs="+", metavar="ARCHIVE")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="ARCHIVE")
-    parser.add_argument("--average", choices=AVERAGES, default=AVERAGES[0])
-    options = parser.parse_args(arguments)
-    with errors_in_one_line("make_ensemble.py"):
-        check_output(options.output, options.archives)
-        make_ensemble(options.archives, options.output, options.average)
-    print(f"Wrote {options.output}: {len(options.archives)} taggers, average of {options.average}")
-
-
-def make_ensemble(paths: Sequence[Path], output: Path, average: str) -> None:
-    """Writes an ensemble's archive.
+def write_ensemble(
+    paths: Sequence[Path], archives: Sequence[Archive], output: Path, average: str
+) -> None:
+    """Writes an ensemble's archive, which holds all weights.
 
     Args:
-        paths: The members' archives.
+        paths: The members' paths, for messages.
+        archives: The members.
         output: The archive to write.
         average: The `average` of `SequenceTaggerEnsemble`.
 
@@ -59,7 +40,6 @@ def make_ensemble(paths: Sequence[Path], output: Path, average: str) -> None:
         ConfigurationError: If the members do not fit together.
         FileExistsError: If the output exists.
     """
-    archives = [load_model(path) for path in paths]
     for path, archive in zip(paths, archives):
         _check_alike(path, archive, paths[0], archives[0])
     vocab = archives[0].model.vocab
@@ -74,7 +54,7 @@ def make_ensemble(paths: Sequence[Path], output: Path, average: str) -> None:
             archive_model(folder, archive_path=path)
 
 
-def _config(archives: List[Archive], average: str) -> Dict[str, Any]:
+def _config(archives: Sequence[Archive], average: str) -> Dict[str, Any]:
     first = archives[0].config.as_dict(quiet=True)
     config = {name: first[name] for name in SHARED if name in first}
     members = []
@@ -107,7 +87,3 @@ def _check_alike(path: Path, archive: Archive, first_path: Path, first: Archive)
 
 def _entries(vocab: Vocabulary) -> Dict[str, Dict[int, str]]:
     return {name: vocab.get_index_to_token_vocabulary(name) for name in vocab.get_namespaces()}
-
-
-if __name__ == "__main__":
-    main()

@@ -3,7 +3,6 @@ import json
 import pytest
 from allennlp.common import Params
 
-from scripts import run_study
 from tests.conftest import CONFIGS
 
 STUDIES = sorted(path.stem for path in (CONFIGS / "studies").glob("*.jsonnet"))
@@ -21,7 +20,7 @@ def test_studies_that_come_along_are_whole(name, at_root):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_python")
-def test_the_script_writes_results_and_a_table(at_root, tmp_path, capfd):
+def test_it_writes_results_and_a_table(allennlp, at_root, tmp_path, capfd):
     config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
     config["trainer"]["num_epochs"] = 1
     study = {
@@ -30,7 +29,7 @@ def test_the_script_writes_results_and_a_table(at_root, tmp_path, capfd):
         "columns": [{"title": "F1", "metrics": ["best_validation_f1-measure-overall"]}],
     }
     (tmp_path / "study.json").write_text(json.dumps(study))
-    run_study.main([str(tmp_path / "study.json"), "-s", str(tmp_path / "out")])
+    allennlp("study", tmp_path / "study.json", "-s", tmp_path / "out")
     table = (tmp_path / "out/summary.md").read_text()
     assert table.startswith("| | F1 | runs |")
     assert table in capfd.readouterr().out
@@ -40,7 +39,23 @@ def test_the_script_writes_results_and_a_table(at_root, tmp_path, capfd):
     assert line.startswith("plain,1,")
 
 
-def test_a_study_without_variants_says_what_is_missing(tmp_path):
-    (tmp_path / "study.json").write_text('{"seeds": [1]}')
-    with pytest.raises(SystemExit, match="lacks the key `variants`"):
-        run_study.main([str(tmp_path / "study.json"), "-s", str(tmp_path)])
+@pytest.mark.parametrize(
+    ("study", "options", "message"),
+    [
+        ({"seeds": [1]}, [], "lacks the key `variants`"),
+        (
+            {
+                "variants": {"plain": {}},
+                "seeds": [1],
+                "columns": [{"title": "F1", "metrics": ["f"]}],
+            },
+            ["--variants", "plane"],
+            r"`plane`, which is no variant of the study \(plain\); did you mean `plain`",
+        ),
+    ],
+)
+def test_a_study_that_cannot_run_says_why(study, options, message, allennlp, tmp_path):
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    with pytest.raises(SystemExit, match=f"^study: .*{message}"):
+        allennlp("study", tmp_path / "study.json", "-s", tmp_path / "out", *options)
+    assert not (tmp_path / "out").exists()

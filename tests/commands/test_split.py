@@ -2,15 +2,16 @@ import json
 
 import pytest
 
-from scripts import split_stratified
 from tagger.data import ColumnDatasetReader
+from tagger.data.split_file import read_column_file
 from tests.conftest import ROOT
 
 TOY = ROOT / "data/toy/train.txt"
 
 
-def split(*arguments):
-    split_stratified.main([str(argument) for argument in arguments])
+@pytest.fixture
+def split(allennlp):
+    return lambda *arguments: allennlp("split", *arguments)
 
 
 def sentences(path):
@@ -20,7 +21,7 @@ def sentences(path):
     ]
 
 
-def test_sentences_of_a_column_file_are_split_by_their_labels(tmp_path, capsys):
+def test_sentences_of_a_column_file_are_split_by_their_labels(split, tmp_path, capsys):
     split(TOY, tmp_path / "out", "--shares", 0.5, 0.25, 0.25)
     read = {name: sentences(tmp_path / "out" / f"{name}.txt") for name in ("train", "dev", "test")}
     assert sorted(sum(read.values(), [])) == sorted(sentences(TOY))
@@ -31,7 +32,7 @@ def test_sentences_of_a_column_file_are_split_by_their_labels(tmp_path, capsys):
     assert [int(word) for word in row.replace("(", " ").split()[1::2]] == with_event
 
 
-def test_documents_are_split_by_the_labels_under_a_key(tmp_path):
+def test_documents_are_split_by_the_labels_under_a_key(split, tmp_path):
     lines = [json.dumps({"text": f"é{i}", "topics": ["A"] if i % 2 else []}) for i in range(20)]
     path = tmp_path / "all.jsonl"
     path.write_text("\n".join(lines), encoding="utf-8")
@@ -50,13 +51,13 @@ def test_documents_are_split_by_the_labels_under_a_key(tmp_path):
 def test_a_token_may_have_several_labels_and_unknown_ones_do_not_count(tmp_path):
     path = tmp_path / "all.txt"
     path.write_text("a A|B\nb ?\n\nc A|?B\n\nd O\n")
-    items = split_stratified.read_column_file(path, label_separator="|", unknown_tag="?")
+    items = read_column_file(path, label_separator="|", unknown_tag="?")
     assert [item.labels for item in items] == [{"A", "B"}, {"A"}, set()]
 
 
-def test_files_that_are_there_stay_untouched(tmp_path):
+def test_files_that_are_there_stay_untouched(split, tmp_path):
     (tmp_path / "dev.txt").write_text("mine")
-    with pytest.raises(SystemExit, match="dev.txt is there already"):
+    with pytest.raises(SystemExit, match="^split: .*dev.txt is there already"):
         split(TOY, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["dev.txt"]
     assert (tmp_path / "dev.txt").read_text() == "mine"
@@ -73,7 +74,7 @@ def test_files_that_are_there_stay_untouched(tmp_path):
         ("\n", ["--label-key", "a"], "all.txt: expected a JSON object on each line, got none"),
     ],
 )
-def test_what_cannot_be_split_is_named(text, options, message, tmp_path):
+def test_what_cannot_be_split_is_named(text, options, message, split, tmp_path):
     path = tmp_path / "all.txt"
     path.write_text(text)
     with pytest.raises(SystemExit, match=message):

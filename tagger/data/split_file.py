@@ -1,22 +1,12 @@
-#!/usr/bin/env python
-"""Splits a data set so that train, dev and test have their share of each label.
+"""Splits a file into train, dev and test so that each part has its share of each label."""
 
-    python scripts/split_stratified.py FILE FOLDER [--shares 0.8 0.1 0.1] [--seed 0]
-    python scripts/split_stratified.py documents.jsonl FOLDER --label-key topics
-
-FILE is a column file, whose sentences are split by the labels of their tags. With `--label-key` it is a
-file of JSON objects, one on each line, with a list of labels under that key. FOLDER gets `train`, `dev`
-and `test` with the suffix of FILE, each in the order of FILE. A share of 0 makes no file. Nothing is
-overwritten. Lines `-DOCSTART-` are left out. Copies of a sentence may go to different parts.
-"""
-
-import argparse
 import json
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from tagger.data.column_file import read_sentences
 from tagger.data.stratified_split import stratified_split
+from tagger.files import write_atomically
 from tagger.spans import labels_of_tags
 
 PARTS = ("train", "dev", "test")
@@ -27,40 +17,6 @@ class Item(NamedTuple):
 
     text: str
     labels: Set[str]
-
-
-def main(arguments: Optional[Sequence[str]] = None) -> None:
-    """Runs the command line."""
-    options = _options(arguments)
-    parts = {name: share for name, share in zip(PARTS, options.shares) if share != 0}
-    paths = {name: options.folder / f"{name}{options.file.suffix}" for name in parts}
-    for path in paths.values():
-        if path.exists():
-            raise SystemExit(f"{path} is there already; move it, or name another folder")
-    try:
-        items = (
-            read_documents(options.file, options.label_key)
-            if options.label_key
-            else read_column_file(
-                options.file, options.tag_column, options.label_separator, options.unknown_tag
-            )
-        )
-        assigned = stratified_split(
-            [item.labels for item in items], list(parts.values()), options.seed
-        )
-    except (OSError, ValueError) as error:
-        raise SystemExit(str(error)) from None
-    split = {
-        name: [item for item, part in zip(items, assigned) if part == index]
-        for index, name in enumerate(parts)
-    }
-    options.folder.mkdir(parents=True, exist_ok=True)
-    separator = "\n" if options.label_key else "\n\n"
-    for name, path in paths.items():
-        text = "".join(item.text + separator for item in split[name])
-        path.write_bytes(text.encode("utf-8"))
-    print(f"Wrote {', '.join(path.name for path in paths.values())} to {options.folder}\n")
-    print(summarize(split))
 
 
 def read_column_file(
@@ -127,7 +83,69 @@ def read_documents(path: Path, label_key: str) -> List[Item]:
     return items
 
 
-def summarize(split: Dict[str, List[Item]]) -> str:
+def paths_of_parts(folder: Path, suffix: str, shares: Sequence[float]) -> Dict[str, Path]:
+    """Returns the files of the parts that have a share.
+
+    Args:
+        folder: The folder of the files.
+        suffix: What follows their names.
+        shares: The shares of `PARTS`; a share of 0 makes no file.
+
+    Raises:
+        FileExistsError: If one of them exists.
+    """
+    paths = {name: folder / f"{name}{suffix}" for name, share in zip(PARTS, shares) if share != 0}
+    for path in paths.values():
+        if path.exists():
+            raise FileExistsError(f"{path} is there already; move it, or name another folder")
+    return paths
+
+
+def split_items(
+    items: Sequence[Item], shares: Sequence[float], seed: int = 0
+) -> Dict[str, List[Item]]:
+    """Returns the items of each part that has a share, in their order.
+
+    Args:
+        items: The items.
+        shares: The shares of `PARTS`; a share of 0 makes no part.
+        seed: The seed of the random choices.
+
+    Raises:
+        ValueError: If a share is below 0, or all are 0.
+    """
+    parts = {name: share for name, share in zip(PARTS, shares) if share != 0}
+    assigned = stratified_split([item.labels for item in items], list(parts.values()), seed)
+    return {
+        name: [item for item, part in zip(items, assigned) if part == index]
+        for index, name in enumerate(parts)
+    }
+
+
+def write_parts(
+    split: Mapping[str, Sequence[Item]],
+    paths: Mapping[str, Path],
+    separator: str,
+    overwrite: bool = False,
+) -> None:
+    """Writes the items of each part to its file, in UTF-8.
+
+    Args:
+        split: The items of each part.
+        paths: The file of each part. Its folder is made if it is missing.
+        separator: What follows each item.
+        overwrite: Whether to replace files that exist.
+
+    Raises:
+        FileExistsError: If a file exists, unless `overwrite` is true.
+    """
+    for name, path in paths.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with write_atomically(path, overwrite) as new:
+            new.write_bytes("".join(item.text + separator for item in split[name]).encode())
+
+
+def summarize(split: Mapping[str, Sequence[Item]]) -> str:
     """Returns a table of the number of items with each label in each part, most frequent first."""
     rows = {
         label: [sum(label in item.labels for item in items) for items in split.values()]
@@ -144,24 +162,3 @@ def summarize(split: Dict[str, List[Item]]) -> str:
         for label, counts in rows.items()
     ]
     return "\n".join(lines)
-
-
-def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", type=Path, metavar="FILE")
-    parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument(
-        "--shares", type=float, nargs=3, default=[0.8, 0.1, 0.1], metavar=("TRAIN", "DEV", "TEST")
-    )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--label-key", metavar="KEY", help="of the labels, in files of JSON lines")
-    parser.add_argument("--tag-column", type=int, default=-1, help="of a column file, from 0")
-    parser.add_argument(
-        "--label-separator", help="between two labels of a token, if it has several"
-    )
-    parser.add_argument("--unknown-tag", help="the string that marks what is unknown")
-    return parser.parse_args(arguments)
-
-
-if __name__ == "__main__":
-    main()

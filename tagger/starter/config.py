@@ -1,0 +1,175 @@
+"""The config for a user's own files."""
+
+import json
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+from tagger.starter.survey import Survey
+
+#: A label with less than this share of the most frequent one is rare.
+_SHARE_OF_RARE = 0.1
+#: How many labels a line names.
+_MOST_LISTED = 8
+
+
+class Sizes(NamedTuple):
+    """Settings that depend on the number of training sentences.
+
+    Attributes:
+        reason: Why they are what they are.
+        settings: The fields of the template that differ from its own.
+    """
+
+    reason: str
+    settings: Dict[str, Any]
+
+
+def sizes_for(num_sentences: int) -> Sizes:
+    """Returns the settings that suit a number of training sentences.
+
+    Small data need many steps an epoch and a small network; large data need few epochs.
+
+    Example:
+        >>> sizes_for(100).settings["batch_size"], sizes_for(10_000).settings
+        (8, {})
+    """
+    if num_sentences < 500:
+        small = {
+            "batch_size": 8,
+            "hidden_size": 100,
+            "learning_rate": 0.003,
+            "num_epochs": 60,
+            "patience": 15,
+        }
+        return Sizes("small batches, a small network, patience", small)
+    if num_sentences < 5_000:
+        medium = {"batch_size": 16, "hidden_size": 100, "patience": 8}
+        return Sizes("smaller batches and a smaller network than the template's", medium)
+    if num_sentences < 50_000:
+        return Sizes("the sizes of the template", {})
+    large = {"batch_size": 64, "num_epochs": 20, "patience": 3}
+    return Sizes("large batches, few epochs", large)
+
+
+def rare_labels(counts: Dict[str, int]) -> List[str]:
+    """Returns the labels that are rare beside the most frequent one, rarest first.
+
+    Example:
+        >>> rare_labels({"PER": 100, "LOC": 50, "EVENT": 3})
+        ['EVENT']
+    """
+    bound = _SHARE_OF_RARE * max(counts.values())
+    return sorted((each for each in counts if counts[each] < bound), key=lambda each: counts[each])
+
+
+def listed(names: Sequence[str]) -> str:
+    """Returns names in one line, the first few of them.
+
+    Example:
+        >>> listed(["PER 7", "LOC 2"]), listed(list("abcdefghij"))
+        ('PER 7, LOC 2', 'a, b, c, d, e, f, g, h and 2 others')
+    """
+    shown = ", ".join(names[:_MOST_LISTED])
+    num_others = len(names) - _MOST_LISTED
+    return f"{shown} and {num_others} others" if num_others > 0 else shown
+
+
+def listed_counts(counts: Dict[str, int]) -> str:
+    """Returns labels with their counts, as `listed`."""
+    return listed([f"{label} {number:,}" for label, number in counts.items()])
+
+
+def make_config(found: Survey, train: str, dev: str, num_sentences: int) -> str:
+    """Returns a config in Jsonnet, with comments.
+
+    Args:
+        found: What the files hold.
+        train: The path of the training file.
+        dev: The path of the development file.
+        num_sentences: How many training sentences there are.
+    """
+    counts = found.count_labels(found.files[0])
+    sizes = sizes_for(num_sentences)
+    spells = f"column {found.columns.tag}: {listed_counts(counts)}"
+    lines = [
+        f"// A tagger for {found.files[0].path.name}, written by `allennlp start`.",
+        "// All settings are at the top of tagger/template.libsonnet, where the package is installed.",
+        "(import 'tagger/template.libsonnet') + {",
+        f"  // Labels in {spells}.",
+        *_tag_lines(found),
+        "",
+        f"  // {num_sentences:,} training sentences: {sizes.reason}.",
+        *(f"  {name}:: {value}," for name, value in sizes.settings.items()),
+        "",
+        *_suggestions(found, counts),
+        f"  train_data_path: {_string(train)},",
+        f"  validation_data_path: {_string(dev)},",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _tag_lines(found: Survey) -> List[str]:
+    """The lines that say what the columns and the tags are."""
+    scheme, columns = found.scheme, found.columns
+    encoding = "null" if scheme.source_encoding is None else _string(scheme.source_encoding)
+    lines = [f"  source_encoding:: {encoding},"]
+    reader: Dict[str, Optional[Any]] = {
+        "token_column": columns.token or None,
+        "tag_column": columns.tag if columns.tag != columns.num - 1 else None,
+        "delimiter": found.delimiter,
+        "label_separator": scheme.label_separator,
+        "no_label_tag": scheme.no_label_tag if scheme.no_label_tag != "O" else None,
+        "unknown_tag": scheme.unknown_tag,
+    }
+    arguments = [
+        f"{name}: {value if isinstance(value, int) else _string(value)}"
+        for name, value in reader.items()
+        if value is not None
+    ]
+    if scheme.source_encoding is None:
+        lines.append("  tag_encoding:: null,")
+    if arguments:
+        lines.append(f"  dataset_reader+: {{ {', '.join(arguments)} }},")
+    if scheme.label_separator is not None:
+        lines.append("  model+: { head: { type: 'sigmoid' } },  // decides each label by itself")
+        lines.append("  trainer+: { callbacks+: ['tune_thresholds'] },")
+    elif scheme.source_encoding is None:
+        lines.append(f"  trainer+: {{ validation_metric: '+{best_metric(found)}' }},")
+    return lines
+
+
+def best_metric(found: Survey) -> str:
+    """Returns the metric by which the best epoch is chosen."""
+    if found.scheme.source_encoding is not None or found.scheme.label_separator is not None:
+        return "f1-measure-overall"
+    tags = {row.columns[found.columns.tag] for rows in found.files[0].sentences for row in rows}
+    # Where most tokens have no label, a tagger without any is often right.
+    return "token-f1-measure-overall" if "O" in tags else "accuracy"
+
+
+def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
+    """Lines that are commented out."""
+    lines = []
+    rare = rare_labels(counts)
+    if rare and found.scheme.label_separator is None:
+        lines += [
+            f"  // Rare: {listed(rare)}. This line finds more of them, and more that are wrong:",
+            "  // weighting:: { type: 'chain', weight_rule: 'inverse_sqrt' },",
+        ]
+    elif rare:
+        lines += [
+            f"  // Rare: {listed(rare)}. This loss makes them count more (put it into the head):",
+            "  // loss: { type: 'class_balanced_focal', beta: 0.999 },",
+        ]
+    lines += [
+        "  // Pretrained word vectors help, most of all with few sentences, of `word_dim` numbers:",
+        "  // glove_file:: 'glove.6B.50d.txt', word_dim:: 50, lowercase_words:: true,",
+        "",
+    ]
+    return lines
+
+
+def _string(text: str) -> str:
+    """Returns a literal of Jsonnet."""
+    is_plain = text.isprintable() and not {"'", "\\"} & set(text)
+    return f"'{text}'" if is_plain else json.dumps(text, ensure_ascii=False)

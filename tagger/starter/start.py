@@ -1,0 +1,143 @@
+"""Writes a config for a user's own files: looks at them, splits and converts what has to be."""
+
+import shlex
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Sequence
+
+from tagger.data.column_file import Row
+from tagger.data.stratified_split import stratified_split
+from tagger.starter.config import best_metric, make_config, sizes_for
+from tagger.starter.description import describe
+from tagger.starter.survey import Survey, survey
+
+#: How much of a file is kept for development: less of a large one.
+_SHARE, _SHARE_OF_LARGE, _LARGE = 0.2, 0.1, 1_000
+#: An example to predict has at most so many tokens.
+_LONGEST_EXAMPLE = 20
+
+
+class Start(NamedTuple):
+    """What the starter has found and made.
+
+    Attributes:
+        files: The texts to write, by path; the last one is the config.
+        said: What it saw, what it chose and how to go on, in lines.
+    """
+
+    files: Dict[Path, str]
+    said: List[str]
+
+
+def start(
+    paths: Sequence[Path],
+    output: Path,
+    seed: int = 0,
+    text_encoding: Optional[str] = None,
+    token_column: Optional[int] = None,
+    tag_column: Optional[int] = None,
+) -> Start:
+    """Makes a config for a training file, and writes nothing.
+
+    Without a development file, the training file is split. Files that the dataset reader cannot read,
+    because of their encoding or their comments, are copied.
+
+    Args:
+        paths: The training file, and the development file if there is one.
+        output: The config. The copies of files lie beside it.
+        seed: The seed of the split.
+        text_encoding: How the bytes of the files spell text; None to find out.
+        token_column: The column of the tokens; None to find out.
+        tag_column: The column of the tags; None to find out.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a file cannot be read, or has too few sentences to split.
+    """
+    found = survey(paths, text_encoding, token_column, tag_column)
+    files: Dict[Path, str] = {}
+    chosen = []
+    if len(found.files) == 1:
+        parts = _split(found, seed)
+        train, dev = (_beside(output, part, paths[0]) for part in ("train", "dev"))
+        files.update({train: _text(parts[0]), dev: _text(parts[1])})
+        how = "" if found.files[0].is_readable else ", in UTF-8, without comments"
+        chosen.append(
+            f"  {train} and {dev}: {len(parts[0]):,} and {len(parts[1]):,} of these sentences, each "
+            f"label in its proportion{how}"
+        )
+    else:
+        parts = [file.sentences for file in found.files]
+        train, dev = (
+            file.path if file.is_readable else _beside(output, part, file.path)
+            for file, part in zip(found.files, ("train", "dev"))
+        )
+        for path, file in zip((train, dev), found.files):
+            if not file.is_readable:
+                files[path] = _text(file.sentences)
+                chosen.append(f"  {path}: a copy of {file.path} in UTF-8, without comments")
+    files[output] = make_config(found, str(train), str(dev), len(parts[0]))
+    return Start(
+        files,
+        [
+            *describe(found),
+            "Chose",
+            *chosen,
+            *_choices(found, len(parts[0])),
+            f"Wrote {', '.join(map(str, files))}. Go on with",
+            *_commands(output, dev, _example(found, parts[1])),
+        ],
+    )
+
+
+def _split(found: Survey, seed: int) -> List[List[List[Row]]]:
+    """Returns the sentences for training, and those for development."""
+    sentences = found.files[0].sentences
+    share = _SHARE_OF_LARGE if len(sentences) >= _LARGE else _SHARE
+    label_sets = [set(found.labels(rows)) for rows in sentences]
+    assigned = stratified_split(label_sets, [1 - share, share], seed)
+    parts = [[rows for rows, part in zip(sentences, assigned) if part == i] for i in range(2)]
+    if not all(parts):
+        raise ValueError(
+            f"{found.files[0].path}: expected sentences to train on and to develop on, got "
+            f"{len(sentences)}; put a blank line after each sentence, or name a development file"
+        )
+    return parts
+
+
+def _beside(output: Path, part: str, like: Path) -> Path:
+    return output.with_name(f"{output.stem}.{part}{like.suffix or '.txt'}")
+
+
+def _text(sentences: Sequence[Sequence[Row]]) -> str:
+    return "".join("\n".join(row.text for row in rows) + "\n\n" for rows in sentences)
+
+
+def _choices(found: Survey, num_sentences: int) -> List[str]:
+    sizes = sizes_for(num_sentences)
+    settings = ", ".join(f"{name} {value}" for name, value in sizes.settings.items())
+    head = "CRF" if found.scheme.label_separator is None else "sigmoid"
+    return [
+        f"  head {head}; the best epoch by {best_metric(found)}",
+        f"  {sizes.reason}{f' ({settings})' if settings else ''}",
+    ]
+
+
+def _example(found: Survey, sentences: Sequence[Sequence[Row]]) -> str:
+    """Returns a sentence to predict: a short one with a label, if there is one."""
+    by_merit = sorted(
+        sentences, key=lambda rows: (not found.labels(rows), len(rows) > _LONGEST_EXAMPLE)
+    )
+    texts = (" ".join(found.tokens(rows)[:_LONGEST_EXAMPLE]) for rows in by_merit)
+    # A line that begins with a brace would be taken for JSON.
+    fitting = (text for text in texts if text.isprintable() and text[0].isalpha())
+    return next(fitting, "A text of your own.")
+
+
+def _commands(output: Path, dev: Path, example: str) -> List[str]:
+    run = Path("runs", output.stem)
+    archive = shlex.quote(str(run / "model.tar.gz"))
+    return [
+        f"  allennlp train {shlex.quote(str(output))} -s {shlex.quote(str(run))}",
+        f"  allennlp evaluate {archive} {shlex.quote(str(dev))}",
+        f"  echo {shlex.quote(example)} | allennlp predict {archive} -",
+    ]

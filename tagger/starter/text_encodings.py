@@ -1,0 +1,102 @@
+"""How the bytes of a file spell its text."""
+
+import codecs
+from os import PathLike
+from typing import Optional, Tuple, Union
+
+from tagger.data.decoded_lines import decoded_lines
+
+#: What files may begin with; that of UTF-32 begins as that of UTF-16 does.
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_GZIP = b"\x1f\x8b"
+#: In UTF-16, every second byte of Latin letters is 0; other text holds no such byte.
+_LEAST_SHARE_OF_ZEROS = 0.2
+
+
+def decode(
+    content: bytes, name: Union[str, PathLike], text_encoding: Optional[str] = None
+) -> Tuple[str, str]:
+    r"""Returns the text of a file, without a byte order mark, and the name of its encoding.
+
+    An encoding with a mark, UTF-16 and UTF-8 are recognised. What is neither is taken for Windows-1252,
+    which holds all that Latin-1 can print. No program can tell it from other encodings of one byte a
+    character.
+
+    Args:
+        content: The bytes.
+        name: The name of the file, for messages.
+        text_encoding: The encoding, if it is known: a name that Python knows.
+
+    Raises:
+        ValueError: If the encoding is unknown or does not fit, if a text in UTF-8 has a broken line, or
+            if the file is compressed.
+
+    Example:
+        >>> decode("Zoë B-PER".encode("utf-16"), "demo.txt")
+        ('Zoë B-PER', 'utf-16')
+        >>> decode(b"Zo\xeb B-PER", "demo.txt")
+        ('Zoë B-PER', 'cp1252')
+    """
+    text_encoding = _guess(content) if text_encoding is None else _known(text_encoding)
+    if text_encoding == "utf-8":
+        # Its errors name the line and the remedy.
+        for _ in decoded_lines([content], name):
+            pass
+    try:
+        text = content.decode(text_encoding)
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"{name}:{line}: expected {text_encoding}, got byte 0x{content[error.start]:02x} "
+            f"({error.reason}); name another encoding by `--text-encoding`"
+        ) from None
+    return text.removeprefix("\ufeff"), text_encoding
+
+
+def _known(text_encoding: str) -> str:
+    """Returns the name by which Python knows an encoding; UTF-8 for what is read as UTF-8."""
+    try:
+        "a".encode(text_encoding)  # some codecs of Python spell no text
+    except LookupError:
+        raise ValueError(
+            f"`--text-encoding` is {text_encoding!r}, which is no encoding that Python knows; try "
+            f"utf-8, utf-16, cp1252 or another of its standard encodings"
+        ) from None
+    name = codecs.lookup(text_encoding).name
+    return "utf-8" if name in ("ascii", "utf-8-sig") else name
+
+
+def _guess(content: bytes) -> str:
+    if content.startswith(_GZIP):
+        return "utf-8"  # which says what to do
+    for mark, text_encoding in _MARKS.items():
+        if content.startswith(mark):
+            return text_encoding
+    for start, text_encoding in enumerate(("utf-16-be", "utf-16-le")):
+        zeros = content[start::2]
+        if zeros and zeros.count(0) / len(zeros) > _LEAST_SHARE_OF_ZEROS:
+            return text_encoding
+    lines = [line for line in content.split(b"\n") if not line.isascii()]
+    # A text in UTF-8 may have a broken line; one in Latin-1 hardly ever has a line that is UTF-8.
+    num_utf8 = sum(_is_utf8(line) for line in lines)
+    if 2 * num_utf8 >= len(lines):
+        return "utf-8"
+    try:
+        content.decode("cp1252")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "cp1252"
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

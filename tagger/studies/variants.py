@@ -1,0 +1,90 @@
+"""A study of the variants of a config: each trains with several seeds."""
+
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from tagger.did_you_mean import did_you_mean
+from tagger.studies.jobs import Job, default_num_workers, run_jobs, seeded_jobs
+from tagger.studies.results import Column, format_summary, read_results, write_results
+
+
+class Study(NamedTuple):
+    """What a study file holds.
+
+    Attributes:
+        variants: Complete configs by name.
+        seeds: The seeds of each.
+        columns: The columns of the table.
+    """
+
+    variants: Dict[str, Any]
+    seeds: List[int]
+    columns: List[Column]
+
+
+def read_study(path: Path) -> Study:
+    """Reads a study file.
+
+    Args:
+        path: A file of Jsonnet with the keys `variants`, `seeds` and `columns`.
+
+    Raises:
+        ValueError: If a key is missing.
+    """
+    from allennlp.common import Params
+
+    study = Params.from_file(path).as_dict(quiet=True)
+    for key in Study._fields:
+        if not study.get(key):
+            raise ValueError(
+                f"{path} lacks the key `{key}`; a study file has {', '.join(Study._fields)}"
+            )
+    columns = [Column(**column) for column in study["columns"]]
+    return Study(study["variants"], study["seeds"], columns)
+
+
+def run_study(
+    study: Study,
+    folder: Path,
+    names: Optional[Sequence[str]] = None,
+    num_workers: Optional[int] = None,
+) -> Tuple[str, List[Job]]:
+    """Runs the unfinished jobs of a study, and writes `results.csv` and `summary.md`.
+
+    Args:
+        study: The study.
+        folder: The folder for the results, with one for each run.
+        names: Which variants to run; None for all.
+        num_workers: How many jobs run at the same time; None for one per core.
+
+    Returns:
+        The table of the results, and the jobs that failed.
+
+    Raises:
+        ValueError: If there is no variant of a name, if the folder holds a run of the same name with
+            another config, or if a column names an unknown metric.
+    """
+    variants = _chosen(study.variants, names)
+    jobs = [
+        job
+        for name, config in variants.items()
+        for job in seeded_jobs({"variant": name}, config, study.seeds)
+    ]
+    # All variants run with the first seed first, so a preliminary table is complete early.
+    jobs.sort(key=lambda job: study.seeds.index(job.factors["seed"]))
+    failed = run_jobs(jobs, folder, num_workers or default_num_workers(jobs[0].config))
+    results = read_results(jobs, folder)
+    write_results(results, folder / "results.csv")
+    summary = format_summary(results, study.columns)
+    (folder / "summary.md").write_text(summary + "\n")
+    return summary, failed
+
+
+def _chosen(variants: Mapping[str, Any], names: Optional[Sequence[str]]) -> Dict[str, Any]:
+    for name in names or ():
+        if name not in variants:
+            raise ValueError(
+                f"`--variants` names `{name}`, which is no variant of the study "
+                f"({', '.join(variants)}){did_you_mean(name, list(variants))}"
+            )
+    return {name: config for name, config in variants.items() if not names or name in names}
