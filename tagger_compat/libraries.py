@@ -14,8 +14,11 @@ import sys
 import warnings
 from contextlib import contextmanager
 from functools import partial, wraps
+from importlib.metadata import version
 from types import ModuleType, SimpleNamespace
 from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Sequence, Union
+
+from tagger_compat import after_import, deferral
 
 
 @contextmanager
@@ -25,7 +28,7 @@ def _names_added(module: ModuleType, names: Dict[str, Any]) -> Iterator[None]:
         yield
     finally:
         for name in names:
-            delattr(module, name)
+            del vars(module)[name]
 
 
 def _stand_in(name: str, remedy: str) -> type:
@@ -79,34 +82,28 @@ def fails_to_import(package: str) -> bool:
     return False
 
 
-def hub_lacks_repository() -> bool:
-    """Whether huggingface_hub has dropped its classes for repositories."""
-    import huggingface_hub
-
-    return not hasattr(huggingface_hub, "Repository")
+def hub_is_1() -> bool:
+    """Whether huggingface_hub has dropped its classes for repositories; does not import it."""
+    return int(version("huggingface_hub").partition(".")[0]) >= 1
 
 
 @contextmanager
 def with_hub_classes(_: ModuleType) -> Iterator[None]:
     """Adds classes that say what replaced them when they are used."""
-    import huggingface_hub
-
     remedy = "huggingface_hub 1.0 removed it; upload the folder with the command `hf upload`"
     names = {name: _stand_in(name, remedy) for name in ("HfFolder", "Repository")}
-    with _names_added(huggingface_hub, names):
+    with _names_added(deferral.stand_in("huggingface_hub"), names):
         yield
 
 
-def transformers_lacks_adamw() -> bool:
-    """Whether transformers has dropped its own AdamW."""
-    import transformers
-
-    return not hasattr(transformers, "AdamW")
+def transformers_is_5() -> bool:
+    """Whether transformers is of release 5 or newer, in which it has dropped much; does not import it."""
+    return int(version("transformers").partition(".")[0]) >= 5
 
 
 @contextmanager
 def with_adamw(_: ModuleType) -> Iterator[None]:
-    """Adds torch's AdamW under the old name."""
+    """Gives AllenNLP torch's AdamW under the old name."""
     import torch
 
     class AdamW(torch.optim.AdamW):
@@ -118,16 +115,37 @@ def with_adamw(_: ModuleType) -> Iterator[None]:
                 )
             super().__init__(*args, **kwargs)
 
-    # transformers swaps its module object while it is imported: this is the one in force.
-    with _names_added(importlib.import_module("transformers"), {"AdamW": AdamW}):
+    with _names_added(deferral.stand_in("transformers"), {"AdamW": AdamW}):
         yield
 
 
-def tokenizers_lack_encode_plus() -> bool:
-    """Whether tokenizers have dropped `encode_plus`."""
-    from transformers import PreTrainedTokenizerBase
+def transformers_is_not_imported() -> bool:
+    """Whether nobody has imported the optimizers of transformers yet."""
+    return "transformers.optimization" not in sys.modules
 
-    return not hasattr(PreTrainedTokenizerBase, "encode_plus")
+
+@contextmanager
+def with_late_adafactor(optimizers: Any) -> Iterator[None]:
+    """Gives AllenNLP's subclass of transformers' Adafactor its base when transformers is imported."""
+    import torch
+
+    class Adafactor(torch.optim.Optimizer):
+        """The base until then."""
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+            importlib.import_module("transformers.optimization")  # which calls `derive`
+            return super().__new__(cls)
+
+    def derive() -> None:
+        transformers = importlib.import_module("transformers")
+        subclass = optimizers.HuggingfaceAdafactor
+        subclass.__bases__ = tuple(
+            transformers.Adafactor if base is Adafactor else base for base in subclass.__bases__
+        )
+
+    with _names_added(deferral.stand_in("transformers"), {"Adafactor": Adafactor}):
+        yield
+    after_import("transformers.optimization", derive)
 
 
 @contextmanager

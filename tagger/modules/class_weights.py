@@ -6,9 +6,8 @@ from typing import Dict, List, Optional, Sequence
 
 import numpy as np
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
+from tagger.from_allennlp import ConfigurationError, Vocabulary
 from tagger.did_you_mean import did_you_mean
 from tagger.modules.weight_rules import WeightRule, format_weights
 from tagger.spans import labels_of_tags

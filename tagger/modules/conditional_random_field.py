@@ -3,8 +3,8 @@
 from typing import List, Optional, Tuple, Union
 
 import torch
-from allennlp.common.checks import ConfigurationError
 
+from tagger.from_allennlp import ConfigurationError
 from tagger.linear_chain import (
     ChainScores,
     compacted,
