@@ -53,6 +53,7 @@ if not TYPE_CHECKING:  # type checkers would take it to know every name
 
     def __getattr__(name: str) -> Any:
         if name in ("Entity", "SavedTagger", "TaggedText", "load"):
+            importlib.import_module("tagger.needs_allennlp")
             return getattr(importlib.import_module("tagger.saved_tagger"), name)
         if not name.startswith("_") and importlib.util.find_spec(f"tagger.{name}"):
             return importlib.import_module(f"tagger.{name}")

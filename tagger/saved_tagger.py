@@ -19,8 +19,6 @@ from typing import (
 )
 
 import torch
-
-import tagger.needs_allennlp  # noqa: F401
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader

@@ -5,7 +5,6 @@ from typing import List
 from tagger.from_allennlp import ConfigurationError, Vocabulary
 
 
-
 def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:
     """Returns the vocabulary's tags in the order of their indices.
 

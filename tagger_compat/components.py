@@ -1,8 +1,8 @@
 """Registers the components of `tagger`, once it is imported, when AllenNLP first looks for one.
 
-`import tagger` imports neither AllenNLP nor what needs it. From then on, whoever asks AllenNLP's registry
-for a name that is not there, or for all names, finds ours too; so does a class that takes one of our
-names on purpose, with `exist_ok`.
+`import tagger` imports neither AllenNLP nor what needs it. From then on, whoever asks AllenNLP's
+registry for a name that is not there, or for all names, finds ours too; so does a class that takes one
+of our names on purpose, with `exist_ok`.
 """
 
 import importlib

@@ -21,9 +21,10 @@ from typing import Any, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 #: What is deferred, and the seconds that its import takes on top of torch's.
 LIBRARIES = {
-    "cached_path": 0.4,  # with the clients of three clouds
+    "cached_path": 0.8,  # with the clients of three clouds
     "h5py": 0.1,
     "huggingface_hub": 0.4,
+    "more_itertools": 0.1,
     "nltk": 1.7,  # with scikit-learn and pandas
     "scipy": 0.8,
     "sklearn": 1.2,
@@ -50,7 +51,7 @@ def deferring(module: ModuleType) -> Iterator[None]:
     with _lock:
         _num_executing += 1
         if _num_executing == 1:
-            _import, builtins.__import__ = builtins.__import__, _import_deferring
+            _import, builtins.__import__ = builtins.__import__, _import_deferring  # type: ignore[assignment]
     try:
         yield
     finally:
@@ -96,7 +97,7 @@ def _import_deferring(
     return stand_in(library)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _is_installed(library: str) -> bool:
     return importlib.util.find_spec(library) is not None
 
@@ -135,7 +136,7 @@ class _DeferredModule(ModuleType):
     """Stands in for a module. Its `vars()` may be given names that the module lacks."""
 
     @staticmethod
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def of(name: str) -> "_DeferredModule":
         module = _DeferredModule(name)
         vars(module)["_places"] = []
@@ -183,7 +184,7 @@ class _DeferredName:
         vars(self).update(_origin=(module, path), _places=[])
 
     @staticmethod
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def of(module: str, path: str) -> "_DeferredName":
         return _DeferredName(module, path)
 

@@ -15,8 +15,10 @@ import warnings
 from contextlib import contextmanager
 from functools import partial, wraps
 from importlib.metadata import version
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Sequence, Union
+from urllib.parse import urlparse
 
 from tagger_compat import after_import, deferral
 
@@ -97,7 +99,7 @@ def with_hub_classes(_: ModuleType) -> Iterator[None]:
 
 
 def transformers_is_5() -> bool:
-    """Whether transformers is of release 5 or newer, in which it has dropped much; does not import it."""
+    """Whether transformers is 5 or newer, which lacks names of before; does not import it."""
     return int(version("transformers").partition(".")[0]) >= 5
 
 
@@ -368,3 +370,27 @@ def with_loadable_pickles(file_utils: Any) -> Iterator[None]:
 
     names = {**vars(pickle), "HIGHEST_PROTOCOL": torch.serialization.DEFAULT_PROTOCOL}
     file_utils.pickle = SimpleNamespace(**names)
+
+
+@contextmanager
+def with_local_paths(file_utils: Any) -> Iterator[None]:
+    """Returns the path of a file that is there without asking the library `cached_path`."""
+    yield
+    cached_path = file_utils.cached_path
+
+    @wraps(cached_path)
+    def find(
+        url_or_filename: Any,
+        cache_dir: Any = None,
+        extract_archive: bool = False,
+        *args: Any,
+        **kwargs: Any,
+    ) -> str:
+        name = str(url_or_filename)
+        if not extract_archive and not urlparse(name).scheme:
+            path = Path(name).expanduser()
+            if path.exists():
+                return str(path)
+        return cached_path(url_or_filename, cache_dir, extract_archive, *args, **kwargs)
+
+    file_utils.cached_path = find

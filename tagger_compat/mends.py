@@ -157,7 +157,7 @@ MENDS = (
     ),
     Mend(
         "late Adafactor",
-        "no library's fault: the optimizer `huggingface_adafactor` derives from a class of transformers, "
+        "no library's fault: `huggingface_adafactor` derives from a class of transformers, "
         "whose import takes a second",
         ("allennlp.training.optimizers",),
         libraries.transformers_is_not_imported,
@@ -227,6 +227,14 @@ MENDS = (
         ("allennlp.common.file_utils",),
         libraries.load_refuses_the_latest_pickles,
         libraries.with_loadable_pickles,
+    ),
+    Mend(
+        "local files",
+        "no library's fault: AllenNLP asks `cached_path` for every file, whose import takes almost a "
+        "second, for the clients of three clouds",
+        ("allennlp.common.file_utils",),
+        lambda: True,
+        libraries.with_local_paths,
     ),
     Mend(
         "keys of the trainer",

@@ -50,7 +50,7 @@ def pytest_configure(config):
     gc.disable()
     runs_tests = config.getoption("dist", "no") == "no"
     if runs_tests:
-        import tagger  # noqa: F401  (registers the components)
+        import tagger.components  # noqa: F401  (registers them)
 
 
 def pytest_collection_finish():

@@ -3,7 +3,7 @@
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
 
-from functools import lru_cache
+from functools import cache
 from types import ModuleType
 from typing import Any, Optional, Tuple
 
@@ -16,7 +16,7 @@ from tagger.linear_chain.padding import real_tokens
 _COMPUTED_TYPES = (torch.float32, torch.float64)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _kernels() -> Optional[ModuleType]:
     """Compiled checks, imported at the first use; none without Numba."""
     try:
@@ -193,7 +193,9 @@ def checked_gold_tags(
             return gold_tags
         if lengths.dim() == 1:
             allowed = np.zeros(emissions.shape, np.bool_)
-            num_unknown = kernels.count_unknown(gold_tags.numpy(), lengths.contiguous().numpy(), allowed)
+            num_unknown = kernels.count_unknown(
+                gold_tags.numpy(), lengths.contiguous().numpy(), allowed
+            )
             if num_unknown >= 0:
                 return torch.from_numpy(allowed) if num_unknown else gold_tags
     array = _array_on_cpu(gold_tags)

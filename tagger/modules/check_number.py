@@ -5,7 +5,6 @@ import math
 from tagger.from_allennlp import ConfigurationError
 
 
-
 def check_number(name: str, value: float, is_valid: bool, expected: str) -> None:
     """Raises a `ConfigurationError` unless a number is finite and valid.
 

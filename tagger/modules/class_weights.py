@@ -7,8 +7,8 @@ from typing import Dict, List, Optional, Sequence
 import numpy as np
 import torch
 
-from tagger.from_allennlp import ConfigurationError, Vocabulary
 from tagger.did_you_mean import did_you_mean
+from tagger.from_allennlp import ConfigurationError, Vocabulary
 from tagger.modules.weight_rules import WeightRule, format_weights
 from tagger.spans import labels_of_tags
 from tagger.training_counts import AwaitedCounts, LabelCounts

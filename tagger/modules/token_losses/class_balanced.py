@@ -2,7 +2,6 @@
 
 from typing import List, Optional
 
-
 from tagger.from_allennlp import Vocabulary
 from tagger.modules.token_losses.focal import FocalLoss
 from tagger.modules.token_losses.token_loss import TokenLoss
