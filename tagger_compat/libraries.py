@@ -132,11 +132,15 @@ def with_late_adafactor(optimizers: Any) -> Iterator[None]:
     import torch
 
     class Adafactor(torch.optim.Optimizer):
-        """The base until then."""
+        """The base until then, so until an instance is made or unpickled."""
 
-        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
             importlib.import_module("transformers.optimization")  # which calls `derive`
-            return super().__new__(cls)
+            super(optimizers.HuggingfaceAdafactor, self).__init__(*args, **kwargs)
+
+        def __setstate__(self, state: Any) -> None:
+            importlib.import_module("transformers.optimization")
+            super(optimizers.HuggingfaceAdafactor, self).__setstate__(state)
 
     def derive() -> None:
         transformers = importlib.import_module("transformers")
