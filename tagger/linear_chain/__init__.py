@@ -65,3 +65,7 @@ if not TYPE_CHECKING:  # type checkers would take it to know every name
         if name == "IMPLEMENTATIONS":  # imports the kernels
             return implementations.IMPLEMENTATIONS
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
