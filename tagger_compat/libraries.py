@@ -5,10 +5,12 @@ library, for AllenNLP to import, it takes back afterwards, so that nobody else s
 in the executed module itself stays.
 """
 
+import errno
 import importlib
 import inspect
 import io
 import multiprocessing
+import os
 import pickle
 import sys
 import warnings
@@ -378,8 +380,33 @@ def with_loadable_pickles(file_utils: Any) -> Iterator[None]:
 
 @contextmanager
 def with_local_paths(file_utils: Any) -> Iterator[None]:
-    """Returns the path of a file that is there without asking the library `cached_path`."""
-    yield
+    """Finds a file that is there, and locks files, without the library `cached_path`."""
+    import filelock
+
+    class FileLock(filelock.FileLock):
+        """As `cached_path.file_lock.FileLock`."""
+
+        def __init__(self, lock_file: Any, timeout: float = -1, read_only_ok: bool = False) -> None:
+            super().__init__(str(lock_file), timeout=timeout)
+            self._read_only_ok = read_only_ok
+
+        def acquire(self, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return super().acquire(*args, **kwargs)
+            except OSError as error:
+                is_read_only = error.errno in (errno.EPERM, errno.EACCES, errno.EROFS)
+                if not (is_read_only and self._read_only_ok and os.path.isfile(self.lock_file)):
+                    raise
+                warnings.warn(
+                    f"Lacking permissions required to obtain lock '{self.lock_file}'. Race conditions "
+                    "are possible if other processes are writing to the same resource.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+                return None
+
+    with _names_added(deferral.stand_in("cached_path.file_lock"), {"FileLock": FileLock}):
+        yield
     cached_path = file_utils.cached_path
 
     @wraps(cached_path)

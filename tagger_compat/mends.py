@@ -230,8 +230,8 @@ MENDS = (
     ),
     Mend(
         "local files",
-        "no library's fault: AllenNLP asks `cached_path` for every file, whose import takes almost a "
-        "second, for the clients of three clouds",
+        "no library's fault: AllenNLP asks `cached_path` for every file and every lock, whose import "
+        "takes almost a second, for the clients of three clouds",
         ("allennlp.common.file_utils",),
         lambda: True,
         libraries.with_local_paths,

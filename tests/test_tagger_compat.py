@@ -78,13 +78,24 @@ assert "transformers.optimization" not in sys.modules
     ),
     "local files": (
         """
-import sys
+import os, sys
 from pathlib import Path
-from allennlp.common.file_utils import cached_path
+from allennlp.common.file_utils import FileLock, cached_path
 
 Path("file").touch()
 assert cached_path("file") == cached_path(Path("file")) == "file"
+with FileLock("lock", read_only_ok=True) as lock:
+    assert lock.is_locked
+from allennlp.data import Vocabulary
+Vocabulary().save_to_files("vocabulary")
+Vocabulary.from_files("vocabulary")
+os.environ["HOME"] = os.getcwd()
+assert cached_path("~/file") == os.path.join(os.getcwd(), "file")
 assert "_places" in vars(sys.modules["allennlp.common.file_utils"]._cached_path), "imported"
+try:
+    cached_path("file_that_is_not_there")
+except FileNotFoundError as error:
+    assert "file_that_is_not_there" in str(error), error
 """,
         "AssertionError: imported",
     ),
