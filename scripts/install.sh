@@ -36,10 +36,11 @@ rm -f .venv/installed
 
 # On a terminal one line shows what a command says; if it fails, all that it has said is printed.
 quietly() {
-    local step=$1 line
+    local step=$1 line width
+    width=$(($(tput cols 2>/dev/null || echo 80) - 1))
     shift
     if ! "$@" 2>&1 | tee .venv/install.log | while IFS= read -r line; do
-        if [ -t 2 ]; then printf '\r\033[K%.*s' "$(($(tput cols 2>/dev/null || echo 80) - 1))" "$step: $line" >&2; fi
+        if [ -t 2 ]; then printf '\r\033[K%.*s' "$width" "$step: $line" >&2; fi
     done; then
         if [ -t 2 ]; then printf '\r\033[K' >&2; fi
         cat .venv/install.log >&2

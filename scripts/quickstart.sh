@@ -9,10 +9,11 @@ run=runs/us_addresses
 
 # On a terminal the line of each epoch takes the place of the one before; elsewhere the last one is printed.
 show_epochs() {
-  local line last=
+  local line last= width
+  width=$(($(tput cols 2>/dev/null || echo 80) - 1))
   while IFS= read -r line && [[ $line != 'Metrics on'* ]]; do
     last=$line
-    if [ -t 1 ]; then printf '\r\033[K%s' "${line:0:$(($(tput cols 2>/dev/null || echo 80) - 1))}"; fi
+    if [ -t 1 ]; then printf '\r\033[K%s' "${line:0:$width}"; fi
   done
   if [ -t 1 ]; then printf '\r\033[K'; fi
   echo "$last"
