@@ -1,8 +1,8 @@
 """The linear-chain CRF as a module: parameters, constraints and class weighting."""
 
-from numbers import Integral
 from typing import List, Optional, Tuple, Union
 
+import numpy as np
 import torch
 
 from tagger.from_allennlp import ConfigurationError
@@ -52,7 +52,7 @@ class ConditionalRandomField(torch.nn.Module):
         constrain_training: bool = False,
     ) -> None:
         super().__init__()
-        if not (isinstance(num_tags, Integral) and num_tags >= 1):
+        if not (isinstance(num_tags, (int, np.integer)) and num_tags >= 1):
             raise ConfigurationError(
                 f"`num_tags` must be at least 1, the number of tags; got {num_tags!r}"
             )
