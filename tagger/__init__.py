@@ -9,6 +9,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any, List
 
 import tagger_compat
+from tagger.collections_paused import collections_paused
 
 if TYPE_CHECKING:
     from tagger import (
@@ -54,7 +55,8 @@ if not TYPE_CHECKING:  # type checkers would take it to know every name
     def __getattr__(name: str) -> Any:
         if name in ("Entity", "SavedTagger", "TaggedText", "load"):
             importlib.import_module("tagger.needs_allennlp")
-            return getattr(importlib.import_module("tagger.saved_tagger"), name)
+            with collections_paused():
+                return getattr(importlib.import_module("tagger.saved_tagger"), name)
         if not name.startswith("_") and importlib.util.find_spec(f"tagger.{name}"):
             return importlib.import_module(f"tagger.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -276,3 +276,19 @@ untraced = next(
 """
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_garbage_collector_works_again_after_an_import():
+    import gc
+
+    from tagger.collections_paused import collections_paused
+
+    for begin in (gc.enable, gc.disable):
+        begin()
+        expected = gc.isenabled()
+        with collections_paused():
+            assert not gc.isenabled()
+        with pytest.raises(ImportError), collections_paused():
+            raise ImportError
+        assert gc.isenabled() == expected
+    gc.enable()
