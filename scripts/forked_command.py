@@ -56,7 +56,7 @@ class ForkedCommand:
     def __init__(self, arguments: Sequence[str], folder: Path, text: bytes = b"") -> None:
         import allennlp.commands  # noqa: F401
 
-        import tagger  # noqa: F401  (registers the components, as plugins do)
+        import tagger.components  # noqa: F401  (as plugins do)
 
         # So that the processes share memory.
         gc.freeze()

@@ -31,19 +31,37 @@ if [ "$(cat .venv/installed 2>/dev/null)" = "$stamp" ]; then
     exit
 fi
 
-echo "install.sh: making .venv with Python $version and torch $torch; a few minutes the first time"
+echo "install.sh: making .venv with Python $version and torch $torch; a few minutes the first time" >&2
 rm -f .venv/installed
+
+# On a terminal one line shows what a command says; if it fails, all that it has said is printed.
+quietly() {
+    local step=$1 line width
+    width=$(($(tput cols 2>/dev/null || echo 80) - 1))
+    shift
+    if ! "$@" 2>&1 | tee .venv/install.log | while IFS= read -r line; do
+        if [ -t 2 ]; then printf '\r\033[K%.*s' "$width" "$step: $line" >&2; fi
+    done; then
+        if [ -t 2 ]; then printf '\r\033[K' >&2; fi
+        cat .venv/install.log >&2
+        echo "install.sh: $step failed, as shown above; mend the cause and repeat the command" >&2
+        exit 1
+    fi
+    if [ -t 2 ]; then printf '\r\033[K' >&2; fi
+}
+
 clear=$([ "$(version .venv/bin/python || true)" = "$version" ] || echo --clear)
 "$python" -m venv $clear .venv
 changes=(-e "s/^torch==.*/torch==$torch/")
 # Torch for GPUs asks for one release of Triton.
 if [ "$torch" != "$tested_torch" ]; then changes+=(-e '/^triton==/d'); fi
 sed "${changes[@]}" constraints.txt >.venv/constraints.txt
+pip=(.venv/bin/python -m pip install --progress-bar off)
 # --use-pep517: seqeval comes as source, which pip 23.0 of Python 3.10 builds in a way that fails.
-.venv/bin/python -m pip install --use-pep517 -c .venv/constraints.txt -e '.[dev,glove]'
+quietly "step 1 of 3" "${pip[@]}" --use-pep517 -c .venv/constraints.txt -e '.[dev,glove]'
 # The pins of AllenNLP refuse everything above, hence --no-deps.
-.venv/bin/python -m pip install --no-deps allennlp==2.10.1
+quietly "step 2 of 3" "${pip[@]}" --no-deps allennlp==2.10.1
 # Only tests use this. It is outside the environment, in which every `allennlp` command would import it.
-.venv/bin/python -m pip install --no-deps --upgrade --target .venv/downstream allennlp-models==2.10.1
+quietly "step 3 of 3" "${pip[@]}" --no-deps --upgrade --target .venv/downstream allennlp-models==2.10.1
 echo "$stamp" >.venv/installed
 echo "install.sh: done; try: .venv/bin/allennlp --help"

@@ -6,31 +6,54 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 run=runs/us_addresses
-export OMP_WAIT_POLICY=PASSIVE
 
-scripts/install.sh
+# On a terminal the line of each epoch takes the place of the one before; elsewhere the last one is printed.
+show_epochs() {
+  local line last= width
+  width=$(($(tput cols 2>/dev/null || echo 80) - 1))
+  while IFS= read -r line && [[ $line != 'Metrics on'* ]]; do
+    last=$line
+    if [ -t 1 ]; then printf '\r\033[K%s' "${line:0:$width}"; fi
+  done
+  if [ -t 1 ]; then printf '\r\033[K'; fi
+  echo "$last"
+  cat >/dev/null
+}
+
+scripts/install.sh >/dev/null
 export PATH=$PWD/.venv/bin:$PATH
-python scripts/prepare_us_addresses.py
 
 # A finished run has written metrics.json, and after it the archive. An interrupted run has an archive too.
 if [ ! -e $run/metrics.json ] || [ ! $run/model.tar.gz -nt $run/metrics.json ]; then
+  python scripts/prepare_us_addresses.py >/dev/null
   echo "== Training (config: training_config/us_addresses_bilstm_crf.jsonnet, run: $run) =="
   rm -f $run/model.tar.gz
   # Without a checkpoint there is nothing to continue, and the config may have been cut off.
   recover=$(compgen -G "$run/training_state_*.th" >/dev/null && echo --recover || echo --force)
-  allennlp train training_config/us_addresses_bilstm_crf.jsonnet -s $run "$recover" |
-    sed -u '/^Metrics on/,$d' || # one line for each epoch
+  # AllenNLP draws its own bars only where its errors go to a terminal.
+  { allennlp train training_config/us_addresses_bilstm_crf.jsonnet -s $run "$recover" 2>&1 >&3 | cat >&2; } 3>&1 |
+    show_epochs ||
     { echo "quickstart.sh: repeat the command to continue, or delete $run to start again" >&2 && exit 1; }
 fi
 
-echo "== Metrics on the test addresses =="
 if [ ! $run/test_metrics.json -nt $run/model.tar.gz ]; then
+  echo "== Metrics on the test addresses =="
   allennlp evaluate $run/model.tar.gz data/us_addresses/test.txt --output-file $run/unfinished.json >/dev/null
   mv $run/unfinished.json $run/test_metrics.json
+  allennlp show-scores $run/test_metrics.json
+  echo "== Tagged addresses =="
 fi
-allennlp show-scores $run/test_metrics.json
 
-echo "== Tagged addresses =="
 [ $# -gt 0 ] || set -- '1600 Pennsylvania Avenue NW, Washington, DC 20500' 'PO Box 77, 4 Old Mill Rd Apt 2B, Salem MA'
-printf '%s\n' "$@" | allennlp predict $run/model.tar.gz - --silent --output-file $run/predictions.jsonl
-python scripts/show_entities.py $run/predictions.jsonl
+python - $run/model.tar.gz "$@" <<'END'
+import sys
+
+import tagger
+
+archive, *texts = sys.argv[1:]
+for tagged in tagger.load(archive).tag(texts):
+    print(tagged.text)
+    width = max((len(entity.label) for entity in tagged.entities), default=0)
+    for entity in tagged.entities:
+        print(f"    {entity.label:{width}}  {entity.text}")
+END

@@ -1,34 +1,30 @@
 """Sequence tagging on AllenNLP, with a linear-chain CRF whose classes can be weighted.
 
-Importing this package registers its components with AllenNLP, so that configs can name them.
+Importing this package lets configs name its components. What is in it is imported when it is first used.
+`tagger.linear_chain`, `tagger.spans` and the CRF of `tagger.modules` need no AllenNLP.
 """
 
+import importlib
 import importlib.util
+from typing import TYPE_CHECKING, Any, List
 
 import tagger_compat
+from tagger.collections_paused import collections_paused
+
+if TYPE_CHECKING:
+    from tagger import (
+        data,
+        linear_chain,
+        metrics,
+        models,
+        modules,
+        predictors,
+        spans,
+        training,
+    )
+    from tagger.saved_tagger import Entity, SavedTagger, TaggedText, load
 
 __version__ = "0.1.0"
-
-if importlib.util.find_spec("allennlp") is None:
-    raise ImportError(
-        "tagger needs AllenNLP, whose own pins refuse today's libraries; install it without them: "
-        "pip install --no-deps allennlp==2.10.1"
-    )
-
-# In an environment it is installed at interpreter start; a checkout on PYTHONPATH gets it here.
-tagger_compat.install()
-
-from tagger import (  # noqa: E402
-    data,
-    linear_chain,
-    metrics,
-    models,
-    modules,
-    predictors,
-    spans,
-    training,
-)
-from tagger.saved_tagger import Entity, SavedTagger, TaggedText, load  # noqa: E402
 
 __all__ = [
     "Entity",
@@ -44,3 +40,27 @@ __all__ = [
     "spans",
     "training",
 ]
+
+# Before anything imports PyTorch.
+tagger_compat.make_waiting_threads_sleep()
+# In an environment it is installed at interpreter start; a checkout on PYTHONPATH gets it here.
+tagger_compat.install()
+if not tagger_compat.is_installed() and importlib.util.find_spec("allennlp"):
+    # Turned off, the hook cannot tell when AllenNLP looks for our components.
+    importlib.import_module("tagger.components")
+
+
+if not TYPE_CHECKING:  # type checkers would take it to know every name
+
+    def __getattr__(name: str) -> Any:
+        if name in ("Entity", "SavedTagger", "TaggedText", "load"):
+            importlib.import_module("tagger.needs_allennlp")
+            with collections_paused():
+                return getattr(importlib.import_module("tagger.saved_tagger"), name)
+        if not name.startswith("_") and importlib.util.find_spec(f"tagger.{name}"):
+            return importlib.import_module(f"tagger.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *__all__})

@@ -24,6 +24,7 @@ from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader
 from allennlp.models import load_archive
 
+from tagger.collections_paused import collections_paused
 from tagger.did_you_mean import did_you_mean
 from tagger.models import SequenceTagger
 from tagger.modules import ChainDecoder
@@ -291,7 +292,8 @@ def load(path: Union[str, Path], *, language: str = "en", cuda_device: int = -1)
         FileNotFoundError: If there is no such file.
         ConfigurationError: If the archive is refused, or holds no sequence tagger.
     """
-    archive = load_archive(path, cuda_device=cuda_device)
+    with collections_paused():
+        archive = load_archive(path, cuda_device=cuda_device)
     model = archive.model
     if not isinstance(model, SequenceTagger):
         raise ConfigurationError(
@@ -299,7 +301,10 @@ def load(path: Union[str, Path], *, language: str = "en", cuda_device: int = -1)
             f"`{type(model).__name__}`; `allennlp.predictors.Predictor.from_path` loads any model"
         )
     model.eval()
-    return SavedTagger(model, archive.validation_dataset_reader, str(path), language)
+    tagger = SavedTagger(model, archive.validation_dataset_reader, str(path), language)
+    with collections_paused():
+        tagger._predictor  # noqa: B018  (imports spaCy now, not in the first call)
+    return tagger
 
 
 def _as_json(text_or_tokens: TextOrTokens) -> JsonDict:

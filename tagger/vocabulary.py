@@ -2,8 +2,7 @@
 
 from typing import List
 
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
+from tagger.from_allennlp import ConfigurationError, Vocabulary
 
 
 def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:

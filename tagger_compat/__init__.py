@@ -1,8 +1,8 @@
-"""Makes AllenNLP 2.10.1, unmodified, run on today's libraries, and makes it find this package.
+"""Makes AllenNLP 2.10.1, unmodified, run on today's libraries, start fast, and find this package.
 
-`tagger_compat.mends` is the table of what has to be put right. Here is the import hook that puts a mend
-in force while the AllenNLP module that needs it is executed. A process that never imports AllenNLP is
-left alone.
+`tagger_compat.mends` is the table of what has to be put right, `tagger_compat.deferral` that of the
+libraries which AllenNLP imports before it needs them. Here is the import hook that puts both in force
+while a module of AllenNLP is executed. A process that never imports AllenNLP is left alone.
 
 Installing the package puts `tagger_compat.pth` into site-packages, by which every interpreter of the
 environment installs the hook when it starts. That is why the bare `allennlp` command works, and why this
@@ -14,14 +14,20 @@ import sys
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than all the rest
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
     from typing import Any, Optional
 
+#: What is to be done after the import of a module, by its name.
+_actions: "dict[str, list[Callable[[], object]]]" = {}
+
 
 class MendingFinder:
-    """A `sys.meta_path` finder that has modules of AllenNLP mended while they are executed."""
+    """A `sys.meta_path` finder that has modules of AllenNLP mended while they are executed.
+
+    It also does what is to be done `after_import`.
+    """
 
     def find_spec(
         self,
@@ -29,7 +35,7 @@ class MendingFinder:
         path: "Optional[Sequence[str]]" = None,
         target: "Optional[ModuleType]" = None,
     ) -> "Optional[ModuleSpec]":
-        """Lets the other finders find a module, and wraps its execution if a mend is about it.
+        """Lets the other finders find a module, and wraps its execution if it concerns us.
 
         Args:
             name: Full name of the module that is being imported.
@@ -37,39 +43,70 @@ class MendingFinder:
             target: The module being reloaded, as for any finder.
 
         Returns:
-            What the first other finder returns, or None for a module that no mend is about.
+            What the first other finder returns, or None for a module that does not concern us.
         """
-        if not name.startswith("allennlp."):
-            return None
-        from tagger_compat.mends import mended_modules
-
-        if name not in mended_modules():
+        if name != "allennlp" and not name.startswith("allennlp.") and name not in _actions:
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None:
-                _mend_while_executing(spec.loader, name)
+                if spec.loader is not None:
+                    _wrap_execution(spec.loader, name)
                 return spec
         return None
 
 
-def _mend_while_executing(loader: "Any", name: str) -> None:
+def _wrap_execution(loader: "Any", name: str) -> None:
     exec_module = loader.exec_module
 
-    def exec_mended(module: "ModuleType") -> None:
-        from tagger_compat.mends import mends_in_force
+    def exec_wrapped(module: "ModuleType") -> None:
+        if name.partition(".")[0] == "allennlp":
+            from tagger_compat.deferral import deferring
+            from tagger_compat.mends import mends_in_force
 
-        with mends_in_force(module):
+            make_waiting_threads_sleep()
+            with mends_in_force(module), deferring(module):
+                exec_module(module)
+        else:
             exec_module(module)
+        for action in _actions.pop(name, ()):
+            action()
 
-    loader.exec_module = exec_mended
+    loader.exec_module = exec_wrapped
+
+
+def make_waiting_threads_sleep() -> None:
+    """Makes PyTorch's threads sleep while they wait for each other, unless the user has decided.
+
+    They spin otherwise, and a step may take a hundred times as long where another process runs. The
+    library of the threads reads the variable when PyTorch is imported, so this must come before.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def after_import(name: str, action: "Callable[[], object]") -> None:
+    """Calls `action` when a module has been executed; at once if it is there, or without the hook.
+
+    Args:
+        name: The full name of the module.
+        action: What to do. It may import the module.
+    """
+    if name in sys.modules or not is_installed():
+        action()
+    else:
+        _actions.setdefault(name, []).append(action)
+
+
+def is_installed() -> bool:
+    """Whether the import hook is in place."""
+    return any(isinstance(finder, MendingFinder) for finder in sys.meta_path)
 
 
 def install() -> None:
     """Installs the import hook, once; does nothing where `TAGGER_NO_HOOK` is set to anything but 0."""
     if os.environ.get("TAGGER_NO_HOOK", "0") not in ("", "0"):
         return
-    if any(isinstance(finder, MendingFinder) for finder in sys.meta_path):
+    if is_installed():
         return
     sys.meta_path.insert(0, MendingFinder())
     if "allennlp" in sys.modules:  # imported before us, without what follows its execution

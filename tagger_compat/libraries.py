@@ -5,17 +5,24 @@ library, for AllenNLP to import, it takes back afterwards, so that nobody else s
 in the executed module itself stays.
 """
 
+import errno
 import importlib
 import inspect
 import io
 import multiprocessing
+import os
 import pickle
 import sys
 import warnings
 from contextlib import contextmanager
 from functools import partial, wraps
+from importlib.metadata import version
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Sequence, Union
+from urllib.parse import urlparse
+
+from tagger_compat import after_import, deferral
 
 
 @contextmanager
@@ -25,7 +32,7 @@ def _names_added(module: ModuleType, names: Dict[str, Any]) -> Iterator[None]:
         yield
     finally:
         for name in names:
-            delattr(module, name)
+            del vars(module)[name]
 
 
 def _stand_in(name: str, remedy: str) -> type:
@@ -79,34 +86,28 @@ def fails_to_import(package: str) -> bool:
     return False
 
 
-def hub_lacks_repository() -> bool:
-    """Whether huggingface_hub has dropped its classes for repositories."""
-    import huggingface_hub
-
-    return not hasattr(huggingface_hub, "Repository")
+def hub_is_1() -> bool:
+    """Whether huggingface_hub has dropped its classes for repositories; does not import it."""
+    return int(version("huggingface_hub").partition(".")[0]) >= 1
 
 
 @contextmanager
 def with_hub_classes(_: ModuleType) -> Iterator[None]:
     """Adds classes that say what replaced them when they are used."""
-    import huggingface_hub
-
     remedy = "huggingface_hub 1.0 removed it; upload the folder with the command `hf upload`"
     names = {name: _stand_in(name, remedy) for name in ("HfFolder", "Repository")}
-    with _names_added(huggingface_hub, names):
+    with _names_added(deferral.stand_in("huggingface_hub"), names):
         yield
 
 
-def transformers_lacks_adamw() -> bool:
-    """Whether transformers has dropped its own AdamW."""
-    import transformers
-
-    return not hasattr(transformers, "AdamW")
+def transformers_is_5() -> bool:
+    """Whether transformers is 5 or newer, which lacks names of before; does not import it."""
+    return int(version("transformers").partition(".")[0]) >= 5
 
 
 @contextmanager
 def with_adamw(_: ModuleType) -> Iterator[None]:
-    """Adds torch's AdamW under the old name."""
+    """Gives AllenNLP torch's AdamW under the old name."""
     import torch
 
     class AdamW(torch.optim.AdamW):
@@ -118,16 +119,41 @@ def with_adamw(_: ModuleType) -> Iterator[None]:
                 )
             super().__init__(*args, **kwargs)
 
-    # transformers swaps its module object while it is imported: this is the one in force.
-    with _names_added(importlib.import_module("transformers"), {"AdamW": AdamW}):
+    with _names_added(deferral.stand_in("transformers"), {"AdamW": AdamW}):
         yield
 
 
-def tokenizers_lack_encode_plus() -> bool:
-    """Whether tokenizers have dropped `encode_plus`."""
-    from transformers import PreTrainedTokenizerBase
+def transformers_is_not_imported() -> bool:
+    """Whether nobody has imported the optimizers of transformers yet."""
+    return "transformers.optimization" not in sys.modules
 
-    return not hasattr(PreTrainedTokenizerBase, "encode_plus")
+
+@contextmanager
+def with_late_adafactor(optimizers: Any) -> Iterator[None]:
+    """Gives AllenNLP's subclass of transformers' Adafactor its base when transformers is imported."""
+    import torch
+
+    class Adafactor(torch.optim.Optimizer):
+        """The base until then, so until an instance is made or unpickled."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            importlib.import_module("transformers.optimization")  # which calls `derive`
+            super(optimizers.HuggingfaceAdafactor, self).__init__(*args, **kwargs)
+
+        def __setstate__(self, state: Any) -> None:
+            importlib.import_module("transformers.optimization")
+            super(optimizers.HuggingfaceAdafactor, self).__setstate__(state)
+
+    def derive() -> None:
+        transformers = importlib.import_module("transformers")
+        subclass = optimizers.HuggingfaceAdafactor
+        subclass.__bases__ = tuple(
+            transformers.Adafactor if base is Adafactor else base for base in subclass.__bases__
+        )
+
+    with _names_added(deferral.stand_in("transformers"), {"Adafactor": Adafactor}):
+        yield
+    after_import("transformers.optimization", derive)
 
 
 @contextmanager
@@ -350,3 +376,52 @@ def with_loadable_pickles(file_utils: Any) -> Iterator[None]:
 
     names = {**vars(pickle), "HIGHEST_PROTOCOL": torch.serialization.DEFAULT_PROTOCOL}
     file_utils.pickle = SimpleNamespace(**names)
+
+
+@contextmanager
+def with_local_paths(file_utils: Any) -> Iterator[None]:
+    """Finds a file that is there, and locks files, without the library `cached_path`."""
+    import filelock
+
+    class FileLock(filelock.FileLock):
+        """As `cached_path.file_lock.FileLock`."""
+
+        def __init__(self, lock_file: Any, timeout: float = -1, read_only_ok: bool = False) -> None:
+            super().__init__(str(lock_file), timeout=timeout)
+            self._read_only_ok = read_only_ok
+
+        def acquire(self, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return super().acquire(*args, **kwargs)
+            except OSError as error:
+                is_read_only = error.errno in (errno.EPERM, errno.EACCES, errno.EROFS)
+                if not (is_read_only and self._read_only_ok and os.path.isfile(self.lock_file)):
+                    raise
+                warnings.warn(
+                    f"Lacking permissions required to obtain lock '{self.lock_file}'. Race conditions "
+                    "are possible if other processes are writing to the same resource.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+                return None
+
+    with _names_added(deferral.stand_in("cached_path.file_lock"), {"FileLock": FileLock}):
+        yield
+    cached_path = file_utils.cached_path
+
+    @wraps(cached_path)
+    def find(
+        url_or_filename: Any,
+        cache_dir: Any = None,
+        extract_archive: bool = False,
+        *args: Any,
+        **kwargs: Any,
+    ) -> str:
+        name = str(url_or_filename)
+        if not extract_archive and not urlparse(name).scheme:
+            path = Path(name).expanduser()
+            if path.exists():
+                return str(path)
+        return cached_path(url_or_filename, cache_dir, extract_archive, *args, **kwargs)
+
+    file_utils.cached_path = find

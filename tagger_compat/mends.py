@@ -10,10 +10,11 @@ import logging
 import os
 from contextlib import ExitStack, contextmanager
 from functools import partial, wraps
+from importlib import import_module
 from types import ModuleType
 from typing import Any, Callable, ContextManager, FrozenSet, Iterator, NamedTuple, Tuple
 
-from tagger_compat import archives, console, libraries, mistakes, recovery
+from tagger_compat import archives, components, console, libraries, mistakes, recovery
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,17 @@ def _with_checked_keys(module: ModuleType) -> Iterator[None]:
 def _with_our_plugin(plugins: Any) -> Iterator[None]:
     yield
     plugins.DEFAULT_PLUGINS += ("tagger",)
+    import_all = plugins.import_module_and_submodules
+
+    @wraps(import_all)
+    def import_what_commands_need(package_name: str, *args: Any, **kwargs: Any) -> None:
+        if package_name != "tagger":
+            import_all(package_name, *args, **kwargs)
+            return
+        import_module("tagger.components")
+        import_all("tagger.commands")
+
+    plugins.import_module_and_submodules = import_what_commands_need
     discover_file_plugins = plugins.discover_file_plugins
 
     @wraps(discover_file_plugins)
@@ -117,7 +129,7 @@ MENDS = (
         "huggingface_hub",
         "`HfFolder` and `Repository`, for `push-to-hf`, are gone since huggingface_hub 1.0",
         ("allennlp.common.push_to_hf",),
-        libraries.hub_lacks_repository,
+        libraries.hub_is_1,
         libraries.with_hub_classes,
     ),
     Mend(
@@ -162,14 +174,22 @@ MENDS = (
         "transformers.AdamW",
         "the optimizer `huggingface_adamw` derives from it; it is gone since transformers 5",
         ("allennlp.training.optimizers",),
-        libraries.transformers_lacks_adamw,
+        libraries.transformers_is_5,
         libraries.with_adamw,
+    ),
+    Mend(
+        "late Adafactor",
+        "no library's fault: `huggingface_adafactor` derives from a class of transformers, "
+        "whose import takes a second",
+        ("allennlp.training.optimizers",),
+        libraries.transformers_is_not_imported,
+        libraries.with_late_adafactor,
     ),
     Mend(
         "transformers tokenizers",
         "methods that the `pretrained_transformer` parts call are gone since transformers 5",
         ("allennlp.common.cached_transformers",),
-        libraries.tokenizers_lack_encode_plus,
+        libraries.transformers_is_5,
         libraries.with_tokenizer_methods,
     ),
     Mend(
@@ -231,12 +251,28 @@ MENDS = (
         libraries.with_loadable_pickles,
     ),
     Mend(
+        "local files",
+        "no library's fault: AllenNLP asks `cached_path` for every file and every lock, whose import "
+        "takes almost a second, for the clients of three clouds",
+        ("allennlp.common.file_utils",),
+        lambda: True,
+        libraries.with_local_paths,
+    ),
+    Mend(
         "keys of the trainer",
         "no library's fault: `gradient_descent` takes any key, ignores those that it does not know, and "
         "with no epoch at all fails when it makes the archive",
         ("allennlp.training.gradient_descent_trainer",),
         lambda: True,
         _with_checked_keys,
+    ),
+    Mend(
+        "components",
+        "no library's fault: `import tagger` leaves AllenNLP alone, so that it is fast; when AllenNLP "
+        "first looks for a component, ours must be there",
+        components.MODULES,
+        lambda: True,
+        components.mended,
     ),
     Mend(
         "archives",

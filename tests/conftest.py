@@ -9,9 +9,11 @@ import gc
 import logging
 import multiprocessing
 import os
+import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from filelock import FileLock
@@ -50,7 +52,7 @@ def pytest_configure(config):
     gc.disable()
     runs_tests = config.getoption("dist", "no") == "no"
     if runs_tests:
-        import tagger  # noqa: F401  (registers the components)
+        import tagger.components  # noqa: F401  (registers them)
 
 
 def pytest_collection_finish():
@@ -139,6 +141,24 @@ def warm_python(warm_executable, monkeypatch):
     multiprocessing.set_executable(warm_executable)
     yield
     multiprocessing.set_executable(before)
+
+
+class Outcome(NamedTuple):
+    succeeded: bool
+    output: str
+
+
+@pytest.fixture
+def run_fresh(warm_python, tmp_path):
+    """Runs code in a process that has not imported AllenNLP yet, in an empty folder."""
+
+    def run(code):
+        command = [sys.executable, "-c", code]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        done = subprocess.run(command, cwd=tmp_path, text=True, **streams)
+        return Outcome(done.returncode == 0, done.stdout)
+
+    return run
 
 
 @pytest.fixture

@@ -3,6 +3,9 @@
 Letters: `B` batch, `T` tokens, `K` tags. All scores and `log_` quantities are in nats.
 """
 
+from typing import TYPE_CHECKING, Any
+
+from tagger.linear_chain import implementations
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
 from tagger.linear_chain.functions import (
     backward_scores,
@@ -22,8 +25,14 @@ from tagger.linear_chain.functions import (
     viterbi_decode,
 )
 from tagger.linear_chain.holes import compacted
-from tagger.linear_chain.implementations import IMPLEMENTATIONS, use_implementation
+from tagger.linear_chain.implementations import use_implementation
 from tagger.linear_chain.spans import span_log_probabilities
+
+if TYPE_CHECKING:
+    from tagger.linear_chain.implementations import Implementation
+
+    #: The implementations by name; each has the functions of `reference`.
+    IMPLEMENTATIONS: dict[str, Implementation]
 
 __all__ = [
     "IMPLEMENTATIONS",
@@ -48,3 +57,15 @@ __all__ = [
     "use_implementation",
     "viterbi_decode",
 ]
+
+
+if not TYPE_CHECKING:  # type checkers would take it to know every name
+
+    def __getattr__(name: str) -> Any:
+        if name == "IMPLEMENTATIONS":  # imports the kernels
+            return implementations.IMPLEMENTATIONS
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,6 +3,8 @@
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
 
+from functools import cache
+from types import ModuleType
 from typing import Any, Optional, Tuple
 
 import numpy as np
@@ -11,12 +13,17 @@ import torch
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
 from tagger.linear_chain.padding import real_tokens
 
-try:
-    from tagger.linear_chain.cpu.kernels.checks import count_real_tokens, count_unknown, lie_below
-except ImportError:  # no Numba
-    count_real_tokens = count_unknown = lie_below = None  # type: ignore[assignment]
-
 _COMPUTED_TYPES = (torch.float32, torch.float64)
+
+
+@cache
+def _kernels() -> Optional[ModuleType]:
+    """Compiled checks, imported at the first use; none without Numba."""
+    try:
+        from tagger.linear_chain.cpu.kernels import checks
+    except ImportError:
+        return None
+    return checks
 
 
 class HoleError(Exception):
@@ -95,9 +102,9 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
         return torch.full((batch_size,), num_tokens, device=emissions.device)
     if mask.dim() == 1 and mask.dtype == torch.int64 and len(mask) == batch_size:
         if (
-            lie_below is not None
-            and _is_plain_array(mask)
-            and lie_below(mask.numpy().reshape(1, -1), num_tokens + 1)
+            _is_plain_array(mask)
+            and (kernels := _kernels())
+            and kernels.lie_below(mask.numpy().reshape(1, -1), num_tokens + 1)
         ):
             return mask
         lengths = _array_on_cpu(mask)
@@ -109,9 +116,9 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
             f"`mask` must be ({batch_size}, {num_tokens}) as the emissions' first two dimensions, "
             f"or {batch_size} int64 lengths; got {mask.dtype} of shape {tuple(mask.shape)}"
         )
-    if count_real_tokens is not None and mask.dtype == torch.bool and _is_plain_array(mask):
+    if mask.dtype == torch.bool and _is_plain_array(mask) and (kernels := _kernels()):
         counts = np.empty(batch_size, np.int64)
-        if count_real_tokens(mask.numpy(), counts):
+        if kernels.count_real_tokens(mask.numpy(), counts):
             return torch.from_numpy(counts)
     is_real = _array_on_cpu(mask.bool())
     # (B, T - 1): a real token after a masked one
@@ -181,12 +188,14 @@ def checked_gold_tags(
             f"dimensions, or be bool of shape {tuple(emissions.shape)}; got {gold_tags.dtype} of shape "
             f"{tuple(gold_tags.shape)}"
         )
-    if lie_below is not None and gold_tags.dtype == torch.int64 and _is_plain_array(gold_tags):
-        if lie_below(gold_tags.numpy(), num_tags):
+    if gold_tags.dtype == torch.int64 and _is_plain_array(gold_tags) and (kernels := _kernels()):
+        if kernels.lie_below(gold_tags.numpy(), num_tags):
             return gold_tags
         if lengths.dim() == 1:
             allowed = np.zeros(emissions.shape, np.bool_)
-            num_unknown = count_unknown(gold_tags.numpy(), lengths.contiguous().numpy(), allowed)
+            num_unknown = kernels.count_unknown(
+                gold_tags.numpy(), lengths.contiguous().numpy(), allowed
+            )
             if num_unknown >= 0:
                 return torch.from_numpy(allowed) if num_unknown else gold_tags
     array = _array_on_cpu(gold_tags)

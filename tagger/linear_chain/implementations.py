@@ -1,10 +1,11 @@
 """The implementations of the linear chain's functions, and the choice between them."""
 
+import importlib
 import logging
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import ModuleType
-from typing import Dict, Iterator, Optional, Union
+from typing import Any, Dict, Iterator, Optional, Set, Union
 
 from tagger.linear_chain import reference
 from tagger.linear_chain.autograd import BackendFunctions
@@ -14,19 +15,13 @@ logger = logging.getLogger(__name__)
 
 Implementation = Union[ModuleType, BackendFunctions]
 
-#: The implementations by name; each has the functions of `reference`.
-IMPLEMENTATIONS: Dict[str, Implementation] = {"reference": reference}
+#: What the kernels of each backend need. They are imported at the first use, for the sake of those who
+#: need none of them; many machines have no GPU, or no Triton.
+_NEEDED = {"cpu": "numba", "cuda": "triton"}
 
-try:
-    from tagger.linear_chain import cpu
-
-    IMPLEMENTATIONS["cpu"] = BackendFunctions(cpu.BACKEND)
-except ImportError as error:
-    logger.info(
-        "linear chains are computed in plain PyTorch, slowly, because Numba is missing: %s", error
-    )
-
-_lacks_cuda = False
+_implementations: Dict[str, Implementation] = {"reference": reference}
+#: The backends that cannot be imported.
+_missing: Set[str] = set()
 _chosen: ContextVar[Optional[str]] = ContextVar("implementation", default=None)
 
 
@@ -35,7 +30,7 @@ def use_implementation(name: str) -> Iterator[None]:
     """Makes all functions use one implementation, for tests and comparisons.
 
     Args:
-        name: A key of `IMPLEMENTATIONS`.
+        name: A key of `IMPLEMENTATIONS`, which has all that can be imported; `cuda` if it has been used.
 
     Raises:
         ValueError: If no implementation has that name.
@@ -43,7 +38,7 @@ def use_implementation(name: str) -> Iterator[None]:
     if _find(name) is None:
         raise ValueError(
             f"`name` must be an implementation that can be imported here "
-            f"({', '.join(IMPLEMENTATIONS)}); got `{name}`"
+            f"({', '.join(_implementations)}); got `{name}`"
         )
     token = _chosen.set(name)
     try:
@@ -64,23 +59,31 @@ def implementation_for(scores: ChainScores) -> Implementation:
 
 
 def _find(name: str) -> Optional[Implementation]:
-    if name == "cuda" and name not in IMPLEMENTATIONS and not _lacks_cuda:
-        _import_cuda()
-    return IMPLEMENTATIONS.get(name)
+    if name in _NEEDED and name not in _implementations and name not in _missing:
+        _import_backend(name)
+    return _implementations.get(name)
 
 
-def _import_cuda() -> None:
-    """Adds the GPU kernels when they are first needed: many machines have no GPU, or no Triton."""
-    global _lacks_cuda
+def _import_backend(name: str) -> None:
+    library = _NEEDED[name]
     try:
-        import triton  # noqa: F401  (the next import works without it, but its kernels do not)
-
-        from tagger.linear_chain import cuda
-
-        IMPLEMENTATIONS["cuda"] = BackendFunctions(cuda.BACKEND)
+        # The next import works without it, but its kernels do not.
+        importlib.import_module(library)
+        backend = importlib.import_module(f"tagger.linear_chain.{name}").BACKEND
     except ImportError as error:
-        _lacks_cuda = True
+        _missing.add(name)
         logger.info(
-            "linear chains on CUDA are computed in plain PyTorch, slowly, because Triton is missing: %s",
+            "linear chains on %s are computed in plain PyTorch, slowly, because %s is missing: %s",
+            name.upper(),
+            library.capitalize(),
             error,
         )
+    else:
+        _implementations[name] = BackendFunctions(backend)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "IMPLEMENTATIONS":
+        _find("cpu")
+        return _implementations
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,6 +5,8 @@ from typing import Any, Callable
 
 import torch
 
+from tagger_compat import after_import
+
 
 def not_traced(function: Callable) -> Callable:
     """Keeps `torch.compile` from tracing a function. PyTorch before 2.1 cannot do that.
@@ -14,9 +16,17 @@ def not_traced(function: Callable) -> Callable:
     """
     if not hasattr(torch, "compiler"):
         return function
-    disabled = torch.compiler.disable(function)
     if not hasattr(torch.compiler, "is_compiling"):
-        return disabled
+        return torch.compiler.disable(function)
+
+    disabled = function
+
+    def disable() -> None:
+        nonlocal disabled
+        disabled = torch.compiler.disable(function)
+
+    # It would import this, which takes as long as the rest of PyTorch.
+    after_import("torch._dynamo", disable)
 
     @functools.wraps(function)
     def untraced(*args: Any, **kwargs: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import math
 
-from allennlp.common.checks import ConfigurationError
+from tagger.from_allennlp import ConfigurationError
 
 
 def check_number(name: str, value: float, is_valid: bool, expected: str) -> None:

@@ -6,10 +6,9 @@ from typing import Dict, List, Optional, Sequence
 
 import numpy as np
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
 from tagger.did_you_mean import did_you_mean
+from tagger.from_allennlp import ConfigurationError, Vocabulary
 from tagger.modules.weight_rules import WeightRule, format_weights
 from tagger.spans import labels_of_tags
 from tagger.training_counts import AwaitedCounts, LabelCounts
@@ -30,7 +29,7 @@ class ClassWeights(torch.nn.Module):
     name both.
 
     Args:
-        tag_weights: One positive weight per tag index.
+        tag_weights: One positive weight per tag index; a tensor or an array of NumPy will do.
         label_weights: Weights by label (`PER: 2.0` covers `B-PER`, `I-PER`, ...) or by tag
             (`B-PER: 2.0`, which wins over its label). Labels that are not named weigh 1. Needs `vocab`.
         weight_rule: Derives each tag's weight from how often training shows it. Needs `vocab` or
@@ -60,6 +59,8 @@ class ClassWeights(torch.nn.Module):
         label_namespace: str = "labels",
     ) -> None:
         super().__init__()
+        if isinstance(tag_weights, (np.ndarray, torch.Tensor)):
+            tag_weights = tag_weights.tolist()
         num_sources = 3 - [tag_weights, label_weights, weight_rule].count(None)
         if num_sources > 1 or (num_sources == 0 and self._weights_are_required):
             number = "exactly" if self._weights_are_required else "at most"

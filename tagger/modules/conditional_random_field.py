@@ -2,9 +2,10 @@
 
 from typing import List, Optional, Tuple, Union
 
+import numpy as np
 import torch
-from allennlp.common.checks import ConfigurationError
 
+from tagger.from_allennlp import ConfigurationError
 from tagger.linear_chain import (
     ChainScores,
     compacted,
@@ -51,12 +52,15 @@ class ConditionalRandomField(torch.nn.Module):
         constrain_training: bool = False,
     ) -> None:
         super().__init__()
-        if num_tags < 1:
-            raise ConfigurationError(f"`num_tags` must be at least 1; got {num_tags}")
+        if not (isinstance(num_tags, (int, np.integer)) and num_tags >= 1):
+            raise ConfigurationError(
+                f"`num_tags` must be at least 1, the number of tags; got {num_tags!r}"
+            )
         if not (weighting is None or isinstance(weighting, TagWeighting)):
+            name = weighting if weighting in TagWeighting.list_available() else "chain"
             raise ConfigurationError(
                 f"`weighting` must be a `TagWeighting` or `None`; got {weighting!r}; build one, such as "
-                f"`TagWeighting.by_name('chain')(tag_weights=[...])`"
+                f"`TagWeighting.by_name({name!r})(tag_weights=[...])`"
             )
         tag_weights = None if weighting is None else weighting.tag_weights
         if tag_weights is not None and len(tag_weights) != num_tags:
@@ -238,7 +242,14 @@ def _constraint_mask(num_tags: int, constraints: Optional[List[Tuple[int, int]]]
     if constraints is None:
         return torch.ones(num_tags + 2, num_tags + 2)
     mask = torch.zeros(num_tags + 2, num_tags + 2)
-    for i, j in constraints:
+    try:
+        pairs = [(int(i), int(j)) for i, j in constraints]
+    except (TypeError, ValueError):
+        raise ConfigurationError(
+            f"`constraints` must be pairs of tags' indices, such as `tagger.spans.allowed_transitions` "
+            f"lists; got {constraints!r:.100}"
+        ) from None
+    for i, j in pairs:
         if not (0 <= i < num_tags + 2 and 0 <= j < num_tags + 2):
             raise ConfigurationError(
                 f"`constraints` names the transition ({i}, {j}); with {num_tags} tags, indices end at "

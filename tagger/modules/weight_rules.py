@@ -6,9 +6,8 @@ Letters: `K` classes, `n_k` the count of class k, `N` the sum of all counts.
 from typing import List, Sequence
 
 import torch
-from allennlp.common import Registrable
-from allennlp.common.checks import ConfigurationError
 
+from tagger.from_allennlp import ConfigurationError, Registrable
 from tagger.training_counts import inverse_effective_number
 
 

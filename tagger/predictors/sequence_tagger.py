@@ -4,7 +4,6 @@ import itertools
 import json
 from typing import Any, List, NamedTuple, Optional, cast
 
-import spacy
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import TextField
@@ -77,6 +76,9 @@ class SequenceTaggerPredictor(BatchedPredictor):
         super().__init__(model, dataset_reader, frozen, batch_tokens, plain)
         if isinstance(model.head, ChainHead):
             model.head.predicts_marginals = probabilities
+        # Training needs none, and it takes a second.
+        import spacy
+
         self._tokenizer = spacy.blank(language).tokenizer
 
     def predict(self, sentence: str) -> JsonDict:

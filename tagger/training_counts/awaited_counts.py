@@ -3,8 +3,8 @@
 from typing import List
 
 import torch
-from allennlp.data import Vocabulary
 
+from tagger.from_allennlp import Vocabulary
 from tagger.training_counts.label_counts import LabelCounts
 from tagger.vocabulary import tags_in_order
 

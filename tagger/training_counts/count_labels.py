@@ -1,19 +1,22 @@
 """Counts the labels of instances."""
 
-from typing import Iterable
-
-from allennlp.data import Instance
-from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField
+from typing import TYPE_CHECKING, Iterable
 
 from tagger.training_counts.label_counts import LabelCounts
 
+if TYPE_CHECKING:
+    from allennlp.data import Instance
 
-def count_labels(instances: Iterable[Instance]) -> LabelCounts:
+
+def count_labels(instances: "Iterable[Instance]") -> LabelCounts:
     """Counts the labels of all fields that hold labels.
 
     These are AllenNLP's label fields, and every field with a method `count_labels(counts)` that adds its
     own.
     """
+    # The CRF, which needs no AllenNLP, imports this package.
+    from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField
+
     counts = LabelCounts()
     for instance in instances:
         for field in instance.fields.values():

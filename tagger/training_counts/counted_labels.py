@@ -3,9 +3,8 @@
 from typing import List, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
+from tagger.from_allennlp import ConfigurationError, Vocabulary
 from tagger.training_counts.awaited_counts import AwaitedCounts
 from tagger.training_counts.label_counts import LabelCounts
 

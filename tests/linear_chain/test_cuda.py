@@ -56,7 +56,7 @@ def test_without_triton_the_reference_steps_in_and_says_so_once(monkeypatch, cap
     monkeypatch.setitem(sys.modules, "tagger.linear_chain.cuda", None)
     monkeypatch.delattr("tagger.linear_chain.cuda", raising=False)
     monkeypatch.delitem(implementations.IMPLEMENTATIONS, "cuda", raising=False)
-    monkeypatch.setattr(implementations, "_lacks_cuda", False)
+    monkeypatch.setattr(implementations, "_missing", set())
     on_gpu = ChainScores(
         SimpleNamespace(device=torch.device("cuda"), numel=lambda: 1), None, None, None
     )

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from allennlp.common import FromParams, Params
@@ -129,3 +130,10 @@ def test_known_weights_are_not_looked_at_in_every_step(vocab, monkeypatch):
     weights.check_weights()
     monkeypatch.setattr(torch.Tensor, "all", None)
     weights.check_weights()
+
+
+@pytest.mark.parametrize("convert", [torch.tensor, np.array])
+def test_weights_may_come_as_an_array(convert):
+    assert ClassWeights(tag_weights=convert([1.0, 2.0])).tag_weights.tolist() == [1, 2]
+    with pytest.raises(ConfigurationError, match="gives `1` the weight 0.0"):
+        ClassWeights(tag_weights=convert([1.0, 0.0]))

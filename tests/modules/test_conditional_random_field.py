@@ -208,7 +208,16 @@ def test_log_likelihood_of_each_sequence_sums_to_forward():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"num_tags": 0}, "`num_tags` must be at least 1; got 0"),
+        ({"num_tags": 0}, "`num_tags` must be at least 1, the number of tags; got 0"),
+        ({"num_tags": "chain"}, "`num_tags` must be at least 1, .*; got 'chain'"),
+        ({"num_tags": 9, "constraints": True}, "`constraints` must be pairs of .*; got True"),
+        (
+            {"num_tags": 9, "constraints": [(0, 1, 2)]},
+            r"`constraints` must be pairs.*got \[\(0, 1, 2",
+        ),
+        ({"num_tags": 9, "weighting": "marginal"}, r"`TagWeighting.by_name\('marginal'\)\(tag_"),
+        ({"num_tags": 9, "weighting": {"type": "chain"}}, r"got \{'type': 'chain'\}; build one"),
+        ({"num_tags": 9, "weighting": TagWeighting.by_name("chain")}, "got <class .*; build one"),
         ({"num_tags": 2, "constraints": [(0, 4)]}, r"names the transition \(0, 4\)"),
         (
             {"num_tags": 2, "weighting": TagWeighting.by_name("lannoy")(tag_weights=[1.0])},

@@ -22,6 +22,9 @@ train)
   echo "{}" > $RUN/metrics.json
   sleep 0.01
   echo trained > $RUN/model.tar.gz
+  for n in 1 2 3; do echo "epoch $n of 3: training loss 0.$n"; done
+  echo "a warning" >&2
+  printf 'Metrics on ...\nspans\n'
   ;;
 evaluate)
   while [ "$1" != --output-file ]; do shift; done
@@ -29,7 +32,15 @@ evaluate)
   [ "$NEXT_EVALUATION" != is_killed ] || exit 137
   echo "of the $(cat $RUN/model.tar.gz) model" > "$2"
   ;;
-predict) cat > /dev/null ;;
+esac
+"""
+PYTHON = """#!/usr/bin/env bash
+case $1 in
+-)
+  echo "tag ${*:3}" >> calls
+  cat > /dev/null
+  echo "the entities of ${*:3}"
+  ;;
 esac
 """
 
@@ -41,9 +52,9 @@ def project(tmp_path):
         (tmp_path / folder).mkdir(parents=True)
     shutil.copy(ROOT / "scripts/quickstart.sh", tmp_path / "scripts")
     programs = {
-        "scripts/install.sh": "#!/bin/sh\n",
+        "scripts/install.sh": "#!/bin/sh\necho it is up to date\n",
         ".venv/bin/allennlp": ALLENNLP,
-        ".venv/bin/python": "#!/bin/sh\n",
+        ".venv/bin/python": PYTHON,
     }
     for name, text in programs.items():
         (tmp_path / name).write_text(text)
@@ -60,10 +71,10 @@ def run_folder(project):
 def start(project, run_folder):
     """Runs the script; gives what it called and printed."""
 
-    def start(succeeds=True, **environment):
+    def start(*arguments, succeeds=True, **environment):
         (project / "calls").unlink(missing_ok=True)
         done = subprocess.run(
-            [project / "scripts/quickstart.sh"],
+            [project / "scripts/quickstart.sh", *arguments],
             env={**os.environ, "RUN": str(run_folder), **environment},
             capture_output=True,
             text=True,
@@ -81,24 +92,37 @@ def commands(calls):
 
 def test_a_trained_model_is_neither_trained_nor_evaluated_again(start):
     calls, printed = start()
-    assert commands(calls) == ["train --force", "evaluate", "predict"]
+    assert commands(calls) == ["train --force", "evaluate", "tag"]
     assert "of the trained model" in printed
     calls, printed = start()
-    assert commands(calls) == ["predict"]
-    assert "of the trained model" in printed
+    assert commands(calls) == ["tag"]
+
+
+def test_the_second_call_prints_the_answer_alone(start):
+    start()
+    calls, printed = start("12 Elm Street, Salem")
+    assert printed == "the entities of 12 Elm Street, Salem\n"
+
+
+def test_training_prints_one_line_and_its_warnings(start):
+    lines = start()[1].splitlines()
+    assert lines[1] == "epoch 3 of 3: training loss 0.3"
+    assert lines[2] == "== Metrics on the test addresses =="
+    assert lines[-1] == "a warning"
+    assert not [line for line in lines if line == "spans"]
 
 
 def test_an_interrupted_training_goes_on_though_it_left_an_archive(start, run_folder):
     for name in ("config.json", "training_state_e6_b0.th", "model.tar.gz", "test_metrics.json"):
         (run_folder / name).write_text("interrupted")
     calls, printed = start()
-    assert commands(calls) == ["train --recover", "evaluate", "predict"]
+    assert commands(calls) == ["train --recover", "evaluate", "tag"]
     assert "of the trained model" in printed
 
 
 def test_a_run_without_a_checkpoint_starts_again(start, run_folder):
     (run_folder / "config.json").write_text('{"cut off')
-    assert commands(start()[0]) == ["train --force", "evaluate", "predict"]
+    assert commands(start()[0]) == ["train --force", "evaluate", "tag"]
 
 
 def test_an_archive_older_than_the_metrics_is_made_again(start, run_folder):
@@ -107,7 +131,7 @@ def test_an_archive_older_than_the_metrics_is_made_again(start, run_folder):
     calls, printed = start(succeeds=False, NEXT_TRAINING="is_killed_while_archiving")
     assert commands(calls) == ["train --recover"]
     calls, printed = start()
-    assert commands(calls) == ["train --recover", "evaluate", "predict"]
+    assert commands(calls) == ["train --recover", "evaluate", "tag"]
     assert "of the trained model" in printed
 
 
@@ -115,7 +139,7 @@ def test_metrics_of_an_evaluation_that_was_killed_are_not_shown(start):
     calls, printed = start(succeeds=False, NEXT_EVALUATION="is_killed")
     assert "half" not in printed
     calls, printed = start()
-    assert commands(calls) == ["evaluate", "predict"]
+    assert commands(calls) == ["evaluate", "tag"]
     assert "of the trained model" in printed
 
 

@@ -3,10 +3,9 @@
 from typing import Dict, List, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
 from tagger.did_you_mean import did_you_mean
+from tagger.from_allennlp import ConfigurationError, Vocabulary
 from tagger.modules.class_weights import check_weight
 from tagger.modules.multi_label_losses.formulas import focal_terms
 from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss

@@ -3,8 +3,8 @@
 from typing import List, Optional
 
 import torch
-from allennlp.data import Vocabulary
 
+from tagger.from_allennlp import Vocabulary
 from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss
 from tagger.training_counts import CountedLabels
 

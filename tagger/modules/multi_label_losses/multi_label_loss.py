@@ -3,7 +3,8 @@
 from typing import Optional
 
 import torch
-from allennlp.common import Registrable
+
+from tagger.from_allennlp import Registrable
 
 
 class MultiLabelLoss(torch.nn.Module, Registrable):

@@ -4,10 +4,9 @@ import math
 from typing import Any, Dict, List, Optional, Union
 
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
 from tagger.did_you_mean import did_you_mean
+from tagger.from_allennlp import ConfigurationError, Vocabulary
 from tagger.linear_chain import ChainScores, allowed_tags, log_likelihood
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 from tagger.spans import labels_of_tags

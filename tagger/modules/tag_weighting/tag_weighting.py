@@ -1,8 +1,8 @@
 """What all weighting strategies of a CRF share, and the method that each implements."""
 
 import torch
-from allennlp.common import Registrable
 
+from tagger.from_allennlp import Registrable
 from tagger.linear_chain import ChainScores
 from tagger.linear_chain.checks import tags_as_int64
 from tagger.modules.class_weights import ClassWeights

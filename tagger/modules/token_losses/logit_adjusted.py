@@ -3,9 +3,8 @@
 from typing import List, Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
+from tagger.from_allennlp import ConfigurationError, Vocabulary
 from tagger.modules.check_number import check_number
 from tagger.modules.token_losses.functions import cross_entropy
 from tagger.modules.token_losses.token_loss import TokenLoss

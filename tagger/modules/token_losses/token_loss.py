@@ -1,8 +1,8 @@
 """What all losses of tokens with one tag each share."""
 
 import torch
-from allennlp.common import Registrable
 
+from tagger.from_allennlp import Registrable
 from tagger.modules.class_weights import ClassWeights
 from tagger.modules.token_losses.functions import merge_tags
 

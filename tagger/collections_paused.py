@@ -1,0 +1,20 @@
+"""A pause of the garbage collector."""
+
+import gc
+from contextlib import contextmanager
+from typing import Iterator
+
+
+@contextmanager
+def collections_paused() -> Iterator[None]:
+    """Pauses the garbage collector while much is imported, of which nothing is garbage.
+
+    It would take a tenth of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

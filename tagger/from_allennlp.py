@@ -1,0 +1,63 @@
+"""What the CRF takes from AllenNLP, or where AllenNLP is not installed, what takes its place."""
+
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, List, Type, TypeVar
+
+from tagger.did_you_mean import did_you_mean
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from allennlp.common import Registrable
+    from allennlp.common.checks import ConfigurationError
+    from allennlp.data import Vocabulary
+else:
+    try:
+        from allennlp.common import Registrable
+        from allennlp.common.checks import ConfigurationError
+        from allennlp.data import Vocabulary
+    except ModuleNotFoundError as error:
+        if error.name != "allennlp":
+            raise
+
+        class ConfigurationError(Exception):
+            """A mistake in a config or in a constructor's arguments."""
+
+        class Registrable:
+            """A class whose subclasses have names."""
+
+            _registry: ClassVar[Dict[type, Dict[str, type]]] = {}
+
+            @classmethod
+            def register(cls, name: str) -> Callable[[Type[T]], Type[T]]:
+                """Gives the decorated subclass a name."""
+
+                def add(subclass: Type[T]) -> Type[T]:
+                    cls._registry.setdefault(cls, {})[name] = subclass
+                    return subclass
+
+                return add
+
+            @classmethod
+            def by_name(cls, name: str) -> Any:
+                """Returns the subclass of this name.
+
+                Raises:
+                    ConfigurationError: If there is none.
+                """
+                known = cls.list_available()
+                if name not in known:
+                    raise ConfigurationError(
+                        f"`{name}` is not a registered name of a `{cls.__name__}` "
+                        f"({', '.join(known)})" + did_you_mean(name, known)
+                    )
+                return cls._registry[cls][name]
+
+            @classmethod
+            def list_available(cls) -> List[str]:
+                """Returns the names of all subclasses."""
+                return list(cls._registry.get(cls, ()))
+
+        #: Maps tags to indices; without AllenNLP nothing makes one.
+        Vocabulary = Any
+
+__all__ = ["ConfigurationError", "Registrable", "Vocabulary"]
