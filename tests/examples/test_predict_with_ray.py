@@ -20,6 +20,15 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _environment_as_before():
+    """Ray sets `PYTHONBREAKPOINT`, with which no process would start warm."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+
+
 @pytest.fixture(scope="module")
 def one_core():
     """A cluster that has room for one worker at a time."""
