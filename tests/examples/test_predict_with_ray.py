@@ -99,6 +99,8 @@ def texts(tmp_path):
 
 def echo(archive, texts, output, **options):
     options = {"num_workers": 1, "window": 2, "windows_per_part": 1, "worker": Echo, **options}
+    # So that the next worker need not wait for the core of a killed one, which Ray gives back late.
+    options.setdefault("cpus", 0.2)
     predict(archive, [str(texts)], str(output), **options)
 
 
@@ -205,7 +207,7 @@ def test_a_part_that_kills_every_worker_ends_the_run(
 
 
 def test_a_worker_without_a_machine_holds_nothing_up(one_core, archive, texts, tmp_path, capfd):
-    echo(archive, texts, tmp_path / "predictions", num_gpu_workers=1)
+    echo(archive, texts, tmp_path / "predictions", num_gpu_workers=1, cpus=1)
     assert (
         "the workers need 2 CPUs and 1 GPU in all, and the cluster has 1 CPU\n"
         in capfd.readouterr().err
