@@ -12,6 +12,7 @@ show_epochs() {
   local line last= width
   width=$(($(tput cols 2>/dev/null || echo 80) - 1))
   while IFS= read -r line && [[ $line != 'Metrics on'* ]]; do
+    if [ -z "$line" ]; then continue; fi
     last=$line
     if [ -t 1 ]; then printf '\r\033[K%s' "${line:0:$width}"; fi
   done

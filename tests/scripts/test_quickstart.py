@@ -24,7 +24,7 @@ train)
   echo trained > $RUN/model.tar.gz
   for n in 1 2 3; do echo "epoch $n of 3: training loss 0.$n"; done
   echo "a warning" >&2
-  printf 'Metrics on ...\nspans\n'
+  printf '\nMetrics on ...\nspans\n'
   ;;
 evaluate)
   while [ "$1" != --output-file ]; do shift; done
