@@ -1,5 +1,7 @@
 """Token embedders."""
 
 from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
+from tagger.modules.token_embedders.vector_table import VectorTable
+from tagger.modules.token_embedders.word_vectors import WordVectors
 
-__all__ = ["DistinctCharactersEncoder"]
+__all__ = ["DistinctCharactersEncoder", "VectorTable", "WordVectors"]
