@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import torch
@@ -42,9 +42,8 @@ def word_hash(word: str) -> int:
 class WordFormsIndexer(TokenIndexer):
     """Gives each word the indices and the hashes of its forms, for the token embedder `word_vectors`.
 
-    The forms are the word as written, in lowercase, and with 0 for every digit. The vocabulary counts the
-    first form, and the last where it differs, so that dates and numbers that share a form are learnt
-    together.
+    The forms are the word as written, in lowercase, and with 0 for every digit. The vocabulary counts
+    the first form, and the last where it differs, so that dates and numbers are learnt together.
 
     Args:
         namespace: The vocabulary's namespace of the forms.

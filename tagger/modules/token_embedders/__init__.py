@@ -2,6 +2,6 @@
 
 from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
 from tagger.modules.token_embedders.vector_table import VectorTable
-from tagger.modules.token_embedders.word_vectors import WordVectors
+from tagger.modules.token_embedders.word_vectors import WordVectors, share_without_vector
 
-__all__ = ["DistinctCharactersEncoder", "VectorTable", "WordVectors"]
+__all__ = ["DistinctCharactersEncoder", "VectorTable", "WordVectors", "share_without_vector"]

@@ -13,8 +13,10 @@ from tagger.data.token_indexers import word_hash
 
 
 class VectorTable(torch.nn.Module):
-    """Word vectors in half precision. They take two bytes a number and eight bytes a word, in memory and in
-    archives, and load without their words.
+    """Word vectors in half precision, which training leaves as they are.
+
+    They take two bytes a number and eight bytes a word, in memory and in archives, and load without
+    their words.
 
     Letters: `V` words in the table, `D` features.
 

@@ -14,6 +14,22 @@ from tagger.modules.token_embedders.vector_table import VectorTable
 _UNKNOWN = 1
 
 
+def share_without_vector(model: torch.nn.Module, reset: bool) -> Optional[float]:
+    """Returns the share of words for which a model has no vector, of those embedded in evaluation.
+
+    Args:
+        model: The model.
+        reset: Whether to count from 0 from now on.
+
+    Returns:
+        A number from 0 to 1; None if the model has no `WordVectors`, or has embedded no words.
+    """
+    embedders = [module for module in model.modules() if isinstance(module, WordVectors)]
+    # Those of an ensemble see the same words.
+    shares = [embedder.share_unknown(reset) for embedder in embedders]
+    return shares[0] if shares else None
+
+
 @TokenEmbedder.register("word_vectors")
 class WordVectors(TokenEmbedder):
     """Word vectors that are trained for the words of the vocabulary, and kept for all others of a file.
@@ -27,8 +43,8 @@ class WordVectors(TokenEmbedder):
     Args:
         embedding_dim: The features of a vector.
         vocab: The vocabulary; supplied by AllenNLP in a config.
-        pretrained_file: A text file of vectors, a word and its numbers on each line, as of GloVe; trained
-            vectors start from it. An archive holds the vectors and does not need it.
+        pretrained_file: A text file of vectors, a word and its numbers on each line, as of GloVe, from
+            which trained vectors start. An archive holds the vectors and does not need it.
         vocab_namespace: The namespace of the words' forms, which the indexer names too.
         word_dropout: The probability, in training, of a word to be taken for an unknown one.
 
@@ -36,6 +52,8 @@ class WordVectors(TokenEmbedder):
         ConfigurationError: If `word_dropout` is not in [0, 1), or the file does not fit.
         FileNotFoundError: If there is no such file.
     """
+
+    _counts: torch.Tensor
 
     def __init__(
         self,
@@ -86,7 +104,9 @@ class WordVectors(TokenEmbedder):
         # (B, T)
         is_known = has_vector.any(2)
         if self.training and self.word_dropout > 0:
-            is_known = is_known & (torch.rand(is_known.shape, device=is_known.device) >= self.word_dropout)
+            is_known = is_known & (
+                torch.rand(is_known.shape, device=is_known.device) >= self.word_dropout
+            )
         elif not self.training:
             is_real = indices[:, :, 0] != 0
             self._counts += torch.stack([is_real.sum(), (is_real & ~is_known).sum()])
@@ -100,7 +120,7 @@ class WordVectors(TokenEmbedder):
         return torch.where(from_table.unsqueeze(2), kept, vectors)
 
     def share_unknown(self, reset: bool) -> Optional[float]:
-        """Returns the share of words without a vector, of those embedded in evaluation since the last reset.
+        """Returns the share without a vector of the words embedded in evaluation since the last reset.
 
         Returns:
             A number from 0 to 1; None if there were no words.
