@@ -1,7 +1,14 @@
 """Token embedders."""
 
 from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
+from tagger.modules.token_embedders.lexicon_matches import LexiconMatches
 from tagger.modules.token_embedders.vector_table import VectorTable
 from tagger.modules.token_embedders.word_vectors import WordVectors, share_without_vector
 
-__all__ = ["DistinctCharactersEncoder", "VectorTable", "WordVectors", "share_without_vector"]
+__all__ = [
+    "DistinctCharactersEncoder",
+    "LexiconMatches",
+    "VectorTable",
+    "WordVectors",
+    "share_without_vector",
+]
