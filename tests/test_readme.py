@@ -191,6 +191,10 @@ def test_configs_build(block, tmp_path, monkeypatch):
     for name in ("train.txt", "dev.txt"):
         text = (ROOT / "data/toy" / name).read_text() if is_toy else SEVERAL_LABELS
         (tmp_path / name).write_text(text)
+    (tmp_path / "vectors.txt").write_text(" ".join(["the", *map(str, range(100))]) + "\n")
+    (tmp_path / "lists").mkdir()
+    for name in ("drugs", "streets"):
+        (tmp_path / f"lists/{name}.txt").write_text("Elm Street\n")
     if "import" not in block:
         block = f"(import 'toy_bilstm_crf.jsonnet') + {{\n{block}\n}}"
     (tmp_path / "config.jsonnet").write_text(block)

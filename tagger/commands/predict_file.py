@@ -32,6 +32,7 @@ from tagger.commands.command_line import (
 )
 from tagger.commands.prediction_inputs import InstanceInputs, LineInputs
 from tagger.commands.resumable_output import ResumableOutput
+from tagger.modules.token_embedders import share_without_vector
 from tagger.predictors.batched_predictor import BatchedPredictor
 
 #: By default torch's oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
@@ -201,6 +202,9 @@ def predict_file(
         f"Kept {num_kept} predictions; made {num_new} in {seconds:.1f} s, {num_new / seconds:.0f} per "
         f"second"
     )
+    share = share_without_vector(predictor._model, reset=True)
+    if share is not None:
+        print(f"{share:.1%} of the words have no vector")
     if num_errors > 0:
         print(f'Skipped {num_errors} lines, which have an "error" in the output')
 

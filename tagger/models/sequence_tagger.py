@@ -13,6 +13,7 @@ from allennlp.nn.util import get_text_field_mask
 
 from tagger.models.measured_model import MeasuredModel
 from tagger.modules.heads import TaggingHead
+from tagger.modules.token_embedders import share_without_vector
 from tagger.spans import complete_tags, infer_encoding
 from tagger.vocabulary import tags_in_order
 
@@ -175,7 +176,9 @@ class SequenceTagger(MeasuredModel):
         return output_dict
 
     def get_all_metrics(self, reset: bool) -> Dict[str, float]:
-        return self.head.get_metrics(reset)
+        metrics = self.head.get_metrics(reset)
+        share = share_without_vector(self, reset)
+        return metrics if share is None else {**metrics, "words-without-vector": share}
 
     def get_confusions(self) -> Dict[str, int]:
         return self.head.get_confusions()

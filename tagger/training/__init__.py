@@ -1,13 +1,16 @@
-"""Callbacks of the trainer, and an optimizer."""
+"""Callbacks of the trainer, optimizers, and an average of the weights."""
 
 import tagger.needs_allennlp  # noqa: F401
-from tagger.training.optimizers import FusedAdam
+from tagger.training.moving_average import FusedExponentialMovingAverage
+from tagger.training.optimizers import FusedAdam, FusedAdamW
 from tagger.training.show_metrics import ShowMetricsCallback
 from tagger.training.training_counts import TrainingCountsCallback
 from tagger.training.tune_thresholds import TuneThresholdsCallback
 
 __all__ = [
     "FusedAdam",
+    "FusedAdamW",
+    "FusedExponentialMovingAverage",
     "ShowMetricsCallback",
     "TrainingCountsCallback",
     "TuneThresholdsCallback",

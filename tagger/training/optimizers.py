@@ -45,3 +45,38 @@ class FusedAdam(Optimizer, torch.optim.Adam):
             amsgrad=amsgrad,
             **({"fused": True} if _IS_FUSED else {}),
         )
+
+
+@Optimizer.register("fused_adamw")
+class FusedAdamW(Optimizer, torch.optim.AdamW):
+    """AllenNLP's `adamw`, which updates each parameter in one pass over its memory.
+
+    Args:
+        model_parameters: As for `FusedAdam`.
+        parameter_groups: See there.
+        lr: The learning rate.
+        betas: The decay of the running means of the gradient and of its square.
+        eps: A small number that is added to the denominator.
+        weight_decay: The share of each parameter, times the learning rate, that a step takes away.
+        amsgrad: Whether to divide by the largest mean square so far.
+    """
+
+    def __init__(
+        self,
+        model_parameters: List[Tuple[str, torch.nn.Parameter]],
+        parameter_groups: Optional[List[Tuple[List[str], Dict[str, Any]]]] = None,
+        lr: float = 0.001,
+        betas: Tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-08,
+        weight_decay: float = 0.01,
+        amsgrad: bool = False,
+    ) -> None:
+        super().__init__(
+            make_parameter_groups(model_parameters, parameter_groups),
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            amsgrad=amsgrad,
+            **({"fused": True} if _IS_FUSED else {}),
+        )

@@ -34,9 +34,10 @@ def optimized(name, **options):
         {"parameter_groups": [[["bias"], {"lr": 1}]]},
     ],
 )
-def test_fused_adam_makes_the_steps_of_adam(options):
-    expected = optimized("adam", **options)
-    torch.testing.assert_close(optimized("fused_adam", **options), expected)
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_fused_optimizers_make_the_steps_of_allennlps(name, options):
+    expected = optimized(name, **options)
+    torch.testing.assert_close(optimized(f"fused_{name}", **options), expected)
     assert not torch.equal(expected, optimized("sgd"))
 
 

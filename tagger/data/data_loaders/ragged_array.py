@@ -108,4 +108,5 @@ def _narrowed(values: np.ndarray) -> np.ndarray:
     if values.size == 0 or values.dtype.kind != "i":
         return values
     narrow = np.result_type(np.min_scalar_type(values.min()), np.min_scalar_type(values.max()))
-    return values.astype(narrow)
+    # No integer type holds both int64 and uint64.
+    return values.astype(narrow) if narrow.kind in "iu" else values

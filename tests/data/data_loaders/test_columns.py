@@ -32,6 +32,7 @@ from tagger.data.data_loaders.columns import (
     TextColumn,
     collect_columns,
 )
+from tagger.data.data_loaders.ragged_array import RaggedArray
 from tagger.data.token_indexers import CachedCharactersIndexer
 from tagger.spans import possible_tags
 
@@ -230,3 +231,9 @@ def test_instances_of_different_fields_are_refused():
         match=r"first has tokens \(TextField\), number 2 has flag \(FlagField\), tokens \(TextF",
     ):
         collect_columns(instances[i] for i in range(2) if not instances[i].index_fields(VOCABULARY))
+
+
+def test_integers_of_64_bits_keep_every_digit():
+    numbers = [np.array([2**62 + 1, -(2**62) - 1]), np.array([3])]
+    padded = RaggedArray.of(numbers, padding=0).padded(np.array([0, 1]))
+    assert padded.tolist() == [[2**62 + 1, -(2**62) - 1], [3, 0]]

@@ -1,0 +1,162 @@
+"""A token embedder that marks where a text holds terms of the user's own lists."""
+
+import logging
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+import numpy as np
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules import TokenEmbedder
+from tqdm import tqdm
+
+from tagger.data.token_indexers import word_forms, word_hash
+
+logger = logging.getLogger(__name__)
+
+# A token stands alone, first, inside or last in a term.
+_PLACES = 4
+# Mixes the hashes of a term's words modulo 2^64.
+_FACTOR = -7046029254386353131
+_MODULUS = 1 << 64
+
+
+@TokenEmbedder.register("lexicon_matches")
+class LexiconMatches(TokenEmbedder):
+    """Marks each token's place in the longest term of each list that covers it (Chiu & Nichols 2016).
+
+    A list is a text file in UTF-8 with a term on each line, its words apart by blanks as the tokens of
+    the text. Lists may have millions of terms: each takes eight bytes and one for each list, in memory
+    and in archives, where lists travel without their words. The indexer is `word_forms`.
+
+    Letters: `B` batch, `T` tokens, `F` forms of a word, `L` lists, `V` terms.
+
+    Args:
+        names: The names of the lists.
+        pretrained_file: The folder of the lists, `NAME.txt` for each name. An archive does not need it.
+        lowercase: Whether terms are found in any case; else as they are written.
+        max_length: The most words of a term; longer terms are left out, and a log line says how many.
+
+    Raises:
+        ConfigurationError: If there is no list, a name is given twice or a list has no term.
+        FileNotFoundError: If there is no such file.
+    """
+
+    # (V,) int64, sorted
+    hashes: torch.Tensor
+    # (V, L) bool, the lists that hold each term
+    lists: torch.Tensor
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        pretrained_file: Optional[str] = None,
+        lowercase: bool = False,
+        max_length: int = 8,
+    ) -> None:
+        super().__init__()
+        if not names or len(set(names)) < len(names):
+            raise ConfigurationError(f"`names` must be the names of lists, each once; got {names}")
+        if max_length < 1:
+            raise ConfigurationError(f"`max_length` must be at least 1; got {max_length}")
+        self.names = list(names)
+        self.lowercase = lowercase
+        self.max_length = max_length
+        self.register_buffer("hashes", torch.empty(0, dtype=torch.int64))
+        self.register_buffer("lists", torch.empty(0, len(names), dtype=torch.bool))
+        if pretrained_file is not None:
+            self._read(Path(pretrained_file))
+
+    def get_output_dim(self) -> int:
+        """Returns four features for each list."""
+        return _PLACES * len(self.names)
+
+    def forward(self, indices: torch.Tensor, hashes: torch.Tensor) -> torch.Tensor:
+        """Marks the tokens that lie in terms.
+
+        Args:
+            indices: The indices of each word's forms, (B, T, F) int64, 0 in the padding.
+            hashes: Their hashes, (B, T, F) int64.
+
+        Returns:
+            (B, T, 4 * L) with at most one 1 for each list: alone, first, inside, last. Of two terms of
+            the same length the one that starts first counts.
+        """
+        is_real = indices[:, :, 0] != 0
+        batch_size, num_tokens = is_real.shape
+        words = hashes[:, :, 1 if self.lowercase else 0]
+        # (B, T, L): 1 + the place of each token
+        places = torch.zeros(
+            batch_size, num_tokens, len(self.names), dtype=torch.int64, device=words.device
+        )
+        # (B, T): the hash of the term of `length` words that starts at each token
+        terms = torch.zeros_like(words)
+        for length in range(1, min(self.max_length, num_tokens) + 1):
+            starts = num_tokens - length + 1
+            terms = terms[:, :starts] * _FACTOR + words[:, length - 1 :]
+            # (B, starts, L)
+            is_term = self._find(terms) & is_real[:, length - 1 :].unsqueeze(2)
+            if not bool(is_term.any()):
+                continue
+            # A longer term, and of equally long ones the first, is written last.
+            for offset in range(length):
+                place = _place(offset, length)
+                part = places[:, offset : offset + starts]
+                part[is_term] = place
+        return torch.nn.functional.one_hot(places, _PLACES + 1)[..., 1:].flatten(2).float()
+
+    def _find(self, terms: torch.Tensor) -> torch.Tensor:
+        """Whether each list holds each term, (..., L) bool; `terms` are hashes."""
+        if len(self.hashes) == 0:
+            return torch.zeros(*terms.shape, len(self.names), dtype=torch.bool, device=terms.device)
+        found = torch.searchsorted(self.hashes, terms).clamp(max=len(self.hashes) - 1)
+        return self.lists[found] & (self.hashes[found] == terms).unsqueeze(-1)
+
+    def _read(self, folder: Path) -> None:
+        of_lists: List[np.ndarray] = []
+        for name in self.names:
+            hashes, num_long = [], 0
+            path = folder / f"{name}.txt"
+            with open(path, encoding="utf-8") as lines:
+                for line in tqdm(lines, desc=f"reading {path}", leave=False):
+                    words = line.split()
+                    num_long += len(words) > self.max_length
+                    if 0 < len(words) <= self.max_length:
+                        hashes.append(self._term_hash(words))
+            if not hashes:
+                raise ConfigurationError(
+                    f"{path}: expected a term on each line, of at most {self.max_length} words, got none"
+                )
+            if num_long:
+                logger.warning(
+                    "%s: left out %d terms of more than %d words", path, num_long, self.max_length
+                )
+            of_lists.append(np.unique(np.array(hashes, dtype=np.int64)))
+        every = np.unique(np.concatenate(of_lists))
+        self.hashes = torch.from_numpy(every)
+        self.lists = torch.from_numpy(np.stack([np.isin(every, own) for own in of_lists], axis=1))
+
+    def _term_hash(self, words: Sequence[str]) -> int:
+        """As `forward` computes it, with a sign."""
+        mixed = 0
+        for word in words:
+            mixed = mixed * _FACTOR + word_hash(word_forms(word, self.lowercase)[0])
+        mixed %= _MODULUS
+        return mixed - _MODULUS if mixed >= _MODULUS // 2 else mixed
+
+    def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Takes the size from the archive: without the lists a new embedder has no terms."""
+        for name in ("hashes", "lists"):
+            stored = state_dict.get(prefix + name)
+            if stored is not None:
+                setattr(self, name, getattr(self, name).new_empty(stored.shape))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+def _place(offset: int, length: int) -> int:
+    """1 for a term's only word, 2 for its first, 3 for one inside, 4 for its last."""
+    if length == 1:
+        return 1
+    if offset == 0:
+        return 2
+    return 4 if offset == length - 1 else 3

@@ -1,0 +1,143 @@
+"""A token embedder that knows every word of a file of vectors, and trains those of its vocabulary."""
+
+from typing import Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.modules import TokenEmbedder
+
+from tagger.data.token_indexers import word_hash
+from tagger.modules.token_embedders.vector_table import VectorTable
+
+# AllenNLP's vocabularies start with padding and the unknown word.
+_UNKNOWN = 1
+
+
+def share_without_vector(model: torch.nn.Module, reset: bool) -> Optional[float]:
+    """Returns the share of words for which a model has no vector, of those embedded in evaluation.
+
+    Args:
+        model: The model.
+        reset: Whether to count from 0 from now on.
+
+    Returns:
+        A number from 0 to 1; None if the model has no `WordVectors`, or has embedded no words.
+    """
+    embedders = [module for module in model.modules() if isinstance(module, WordVectors)]
+    # Those of an ensemble see the same words.
+    shares = [embedder.share_unknown(reset) for embedder in embedders]
+    return shares[0] if shares else None
+
+
+@TokenEmbedder.register("word_vectors")
+class WordVectors(TokenEmbedder):
+    """Word vectors that are trained for the words of the vocabulary, and kept for all others of a file.
+
+    With the indexer `word_forms` a word has several forms. Its vector is that of the first form that has
+    one: a trained one if the vocabulary holds the form, else the one of the file. A word without any has
+    the trained vector of unknown words.
+
+    Letters: `B` batch, `T` tokens, `F` forms of a word, `D` features.
+
+    Args:
+        embedding_dim: The features of a vector.
+        vocab: The vocabulary; supplied by AllenNLP in a config.
+        pretrained_file: A text file of vectors, a word and its numbers on each line, as of GloVe, from
+            which trained vectors start. An archive holds the vectors and does not need it.
+        vocab_namespace: The namespace of the words' forms, which the indexer names too.
+        word_dropout: The probability, in training, of a word to be taken for an unknown one.
+
+    Raises:
+        ConfigurationError: If `word_dropout` is not in [0, 1), or the file does not fit.
+        FileNotFoundError: If there is no such file.
+    """
+
+    _counts: torch.Tensor
+
+    def __init__(
+        self,
+        embedding_dim: int,
+        vocab: Vocabulary,
+        pretrained_file: Optional[str] = None,
+        vocab_namespace: str = "tokens",
+        word_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if not 0 <= word_dropout < 1:
+            raise ConfigurationError(
+                f"`word_dropout` must be at least 0 and below 1; got {word_dropout}"
+            )
+        self.table = VectorTable(embedding_dim)
+        self.trained = torch.nn.Embedding(
+            vocab.get_vocab_size(vocab_namespace), embedding_dim, padding_idx=0
+        )
+        self.word_dropout = word_dropout
+        # (2,): words seen since the last reset, and those of them without a vector
+        self.register_buffer("_counts", torch.zeros(2, dtype=torch.int64), persistent=False)
+        if pretrained_file is None:
+            torch.nn.init.xavier_uniform_(self.trained.weight)
+            torch.nn.init.zeros_(self.trained.weight[0])
+            return
+        self.table.read(pretrained_file)
+        self._start_from_table(vocab, vocab_namespace)
+
+    def get_output_dim(self) -> int:
+        """Returns the features of a vector."""
+        return self.trained.embedding_dim
+
+    def forward(self, indices: torch.Tensor, hashes: torch.Tensor) -> torch.Tensor:
+        """Embeds words.
+
+        Args:
+            indices: The indices of each word's forms, (B, T, F) int64, 0 in the padding.
+            hashes: Their hashes, (B, T, F) int64.
+
+        Returns:
+            (B, T, D).
+        """
+        is_trained = indices != _UNKNOWN
+        rows = self.table.find(hashes)
+        # (B, T, F): whether a form has a vector; (B, T, 1): the first that has
+        has_vector = is_trained | (rows >= 0)
+        first = has_vector.int().argmax(2, keepdim=True)
+        # (B, T)
+        is_known = has_vector.any(2)
+        if self.training and self.word_dropout > 0:
+            is_known = is_known & (
+                torch.rand(is_known.shape, device=is_known.device) >= self.word_dropout
+            )
+        elif not self.training:
+            is_real = indices[:, :, 0] != 0
+            self._counts += torch.stack([is_real.sum(), (is_real & ~is_known).sum()])
+        from_table = is_known & ~is_trained.gather(2, first).squeeze(2)
+        known = indices.gather(2, first).squeeze(2)
+        vectors = self.trained(torch.where(is_known & ~from_table, known, _UNKNOWN))
+        if len(self.table) == 0:
+            return vectors
+        row = rows.gather(2, first).squeeze(2).clamp(min=0)
+        kept = self.table.vectors[row].to(vectors.dtype)
+        return torch.where(from_table.unsqueeze(2), kept, vectors)
+
+    def share_unknown(self, reset: bool) -> Optional[float]:
+        """Returns the share without a vector of the words embedded in evaluation since the last reset.
+
+        Returns:
+            A number from 0 to 1; None if there were no words.
+        """
+        num_words, num_unknown = self._counts.tolist()
+        if reset:
+            self._counts.zero_()
+        return num_unknown / num_words if num_words else None
+
+    def _start_from_table(self, vocab: Vocabulary, namespace: str) -> None:
+        """Gives each word of the vocabulary its vector, or one drawn from the distribution of all."""
+        words = vocab.get_token_to_index_vocabulary(namespace)
+        hashes = torch.tensor([word_hash(word) for word in words], dtype=torch.int64)
+        rows = self.table.find(hashes)
+        places = torch.tensor(list(words.values()))
+        vectors = self.table.vectors.float()
+        with torch.no_grad():
+            torch.nn.init.normal_(self.trained.weight, vectors.mean().item(), vectors.std().item())
+            self.trained.weight[places[rows >= 0]] = vectors[rows[rows >= 0]]
+            self.trained.weight[0] = 0.0

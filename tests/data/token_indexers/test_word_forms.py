@@ -1,0 +1,78 @@
+import copy
+
+import pytest
+import torch
+from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data.fields import TextField
+
+from tagger.data.token_indexers import WordFormsIndexer, word_forms, word_hash
+
+
+def instance_of(*words, **options):
+    text = TextField([Token(word) for word in words], {"words": WordFormsIndexer(**options)})
+    return Instance({"tokens": text})
+
+
+def vocabulary_of(*instances):
+    vocab = Vocabulary.from_instances(instances)
+    for instance in instances:
+        instance.index_fields(vocab)
+    return vocab
+
+
+def test_a_word_is_looked_for_as_written_in_lowercase_and_without_its_digits():
+    assert word_forms("Room-12B", lowercase=False) == ("Room-12B", "room-12b", "room-00b")
+    assert word_forms("Room-12B", lowercase=True) == ("room-12b", "room-12b", "room-00b")
+
+
+def test_hashes_are_the_same_in_every_process_and_for_any_text():
+    assert word_hash("the") == 3331141520948189790
+    assert len({word_hash(word) for word in ("", "a", "A", "ä", "\ud800", "中文")}) == 6
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_the_vocabulary_counts_a_word_and_its_form_without_digits(lowercase):
+    vocab = vocabulary_of(instance_of("Room", "12", "34", lowercase=lowercase))
+    first = {"room", "12", "34", "00"} if lowercase else {"Room", "room", "12", "34", "00"}
+    words = set(vocab.get_token_to_index_vocabulary("tokens"))
+    assert words - {"@@PADDING@@", "@@UNKNOWN@@"} == first
+
+
+def test_batches_hold_indices_and_hashes_padded_with_zeros():
+    instances = [instance_of("Oslo", "1996"), instance_of("Rome")]
+    vocab = vocabulary_of(*instances)
+    batch = Batch(instances).as_tensor_dict()["tokens"]["words"]
+    index = vocab.get_token_index
+    assert batch["indices"].tolist() == [
+        [
+            [index("Oslo"), index("oslo"), index("oslo")],
+            [index("1996"), index("1996"), index("0000")],
+        ],
+        [[index("Rome"), index("rome"), index("rome")], [0, 0, 0]],
+    ]
+    assert batch["hashes"][0, 1].tolist() == [word_hash(form) for form in ("1996", "1996", "0000")]
+    assert torch.equal(batch["hashes"][1, 1], torch.zeros(3, dtype=torch.int64))
+
+
+def test_a_text_without_tokens_is_indexed():
+    instances = [instance_of(), instance_of("Rome")]
+    vocabulary_of(*instances)
+    batch = Batch(instances).as_tensor_dict()["tokens"]["words"]
+    assert batch["indices"].shape == batch["hashes"].shape == (2, 1, 3)
+
+
+def test_a_copy_gives_the_same_hashes():
+    indexer = WordFormsIndexer()
+    vocab = Vocabulary()
+    tokens = [Token("Oslo")]
+    indexed = indexer.tokens_to_indices(tokens, vocab)
+    assert copy.deepcopy(indexer).tokens_to_indices(tokens, vocab) == indexed
+
+
+def test_without_a_namespace_nothing_is_counted():
+    instances = [instance_of("Oslo", "1996", namespace=None)]
+    vocab = vocabulary_of(*instances)
+    batch = Batch(instances).as_tensor_dict()["tokens"]["words"]
+    assert batch["indices"].unique().tolist() == [1]
+    assert batch["hashes"][0, 0, 0] == word_hash("Oslo")
+    assert "tokens" not in vocab._token_to_index
