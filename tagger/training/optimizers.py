@@ -9,8 +9,33 @@ from allennlp.training.optimizers import Optimizer, make_parameter_groups
 _IS_FUSED = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 5)
 
 
+class _Fused(Optimizer):
+    """Makes an optimizer of PyTorch that updates each parameter in one pass over its memory."""
+
+    def __init__(
+        self,
+        model_parameters: List[Tuple[str, torch.nn.Parameter]],
+        parameter_groups: Optional[List[Tuple[List[str], Dict[str, Any]]]] = None,
+        lr: float = 0.001,
+        betas: Tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-08,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+    ) -> None:
+        options: Dict[str, Any] = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+        }
+        if _IS_FUSED:
+            options["fused"] = True
+        super().__init__(make_parameter_groups(model_parameters, parameter_groups), **options)
+
+
 @Optimizer.register("fused_adam")
-class FusedAdam(Optimizer, torch.optim.Adam):
+class FusedAdam(_Fused, torch.optim.Adam):
     """AllenNLP's `adam`, which updates each parameter in one pass over its memory.
 
     On a CPU, `adam` takes about ten passes. With a large vocabulary they take a third of a training
@@ -26,57 +51,21 @@ class FusedAdam(Optimizer, torch.optim.Adam):
         amsgrad: Whether to divide by the largest mean square so far.
     """
 
-    def __init__(
-        self,
-        model_parameters: List[Tuple[str, torch.nn.Parameter]],
-        parameter_groups: Optional[List[Tuple[List[str], Dict[str, Any]]]] = None,
-        lr: float = 0.001,
-        betas: Tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-08,
-        weight_decay: float = 0.0,
-        amsgrad: bool = False,
-    ) -> None:
-        super().__init__(
-            make_parameter_groups(model_parameters, parameter_groups),
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            amsgrad=amsgrad,
-            **({"fused": True} if _IS_FUSED else {}),
-        )
-
 
 @Optimizer.register("fused_adamw")
-class FusedAdamW(Optimizer, torch.optim.AdamW):
+class FusedAdamW(_Fused, torch.optim.AdamW):
     """AllenNLP's `adamw`, which updates each parameter in one pass over its memory.
 
     Args:
-        model_parameters: As for `FusedAdam`.
-        parameter_groups: See there.
-        lr: The learning rate.
-        betas: The decay of the running means of the gradient and of its square.
-        eps: A small number that is added to the denominator.
+        model_parameters: The parameters by name; supplied by the trainer in a config.
         weight_decay: The share of each parameter, times the learning rate, that a step takes away.
-        amsgrad: Whether to divide by the largest mean square so far.
+        **kwargs: The other arguments of `FusedAdam`.
     """
 
     def __init__(
         self,
         model_parameters: List[Tuple[str, torch.nn.Parameter]],
-        parameter_groups: Optional[List[Tuple[List[str], Dict[str, Any]]]] = None,
-        lr: float = 0.001,
-        betas: Tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-08,
         weight_decay: float = 0.01,
-        amsgrad: bool = False,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(
-            make_parameter_groups(model_parameters, parameter_groups),
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            amsgrad=amsgrad,
-            **({"fused": True} if _IS_FUSED else {}),
-        )
+        super().__init__(model_parameters, weight_decay=weight_decay, **kwargs)

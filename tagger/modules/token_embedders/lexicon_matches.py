@@ -2,7 +2,7 @@
 
 import logging
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import List, Optional, Sequence
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from allennlp.modules import TokenEmbedder
 from tqdm import tqdm
 
 from tagger.data.token_indexers import word_forms, word_hash
+from tagger.modules.token_embedders.hash_table import HashTable
 
 logger = logging.getLogger(__name__)
 
@@ -42,11 +43,6 @@ class LexiconMatches(TokenEmbedder):
         FileNotFoundError: If there is no such file.
     """
 
-    # (V,) int64, sorted
-    hashes: torch.Tensor
-    # (V, L) bool, the lists that hold each term
-    lists: torch.Tensor
-
     def __init__(
         self,
         names: Sequence[str],
@@ -62,8 +58,8 @@ class LexiconMatches(TokenEmbedder):
         self.names = list(names)
         self.lowercase = lowercase
         self.max_length = max_length
-        self.register_buffer("hashes", torch.empty(0, dtype=torch.int64))
-        self.register_buffer("lists", torch.empty(0, len(names), dtype=torch.bool))
+        # Each row says, by list, whether it holds the term.
+        self.terms = HashTable(len(names), torch.bool)
         if pretrained_file is not None:
             self._read(Path(pretrained_file))
 
@@ -107,10 +103,10 @@ class LexiconMatches(TokenEmbedder):
 
     def _find(self, terms: torch.Tensor) -> torch.Tensor:
         """Whether each list holds each term, (..., L) bool; `terms` are hashes."""
-        if len(self.hashes) == 0:
+        if len(self.terms) == 0:
             return torch.zeros(*terms.shape, len(self.names), dtype=torch.bool, device=terms.device)
-        found = torch.searchsorted(self.hashes, terms).clamp(max=len(self.hashes) - 1)
-        return self.lists[found] & (self.hashes[found] == terms).unsqueeze(-1)
+        places = self.terms.find(terms)
+        return self.terms.rows[places.clamp(min=0)] & (places >= 0).unsqueeze(-1)
 
     def _read(self, folder: Path) -> None:
         of_lists: List[np.ndarray] = []
@@ -133,8 +129,10 @@ class LexiconMatches(TokenEmbedder):
                 )
             of_lists.append(np.unique(np.array(hashes, dtype=np.int64)))
         every = np.unique(np.concatenate(of_lists))
-        self.hashes = torch.from_numpy(every)
-        self.lists = torch.from_numpy(np.stack([np.isin(every, own) for own in of_lists], axis=1))
+        self.terms.hashes = torch.from_numpy(every)
+        self.terms.rows = torch.from_numpy(
+            np.stack([np.isin(every, own) for own in of_lists], axis=1)
+        )
 
     def _term_hash(self, words: Sequence[str]) -> int:
         """As `forward` computes it, with a sign."""
@@ -143,14 +141,6 @@ class LexiconMatches(TokenEmbedder):
             mixed = mixed * _FACTOR + word_hash(word_forms(word, self.lowercase)[0])
         mixed %= _MODULUS
         return mixed - _MODULUS if mixed >= _MODULUS // 2 else mixed
-
-    def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Takes the size from the archive: without the lists a new embedder has no terms."""
-        for name in ("hashes", "lists"):
-            stored = state_dict.get(prefix + name)
-            if stored is not None:
-                setattr(self, name, getattr(self, name).new_empty(stored.shape))
-        super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
 def _place(offset: int, length: int) -> int:

@@ -1,7 +1,7 @@
 """Pretrained word vectors that no training step touches, found by the hashes of their words."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Union
+from typing import List, Union
 
 import numpy as np
 import torch
@@ -10,32 +10,21 @@ from allennlp.common.file_utils import cached_path
 from tqdm import tqdm
 
 from tagger.data.token_indexers import word_hash
+from tagger.modules.token_embedders.hash_table import HashTable
 
 
-class VectorTable(torch.nn.Module):
+class VectorTable(HashTable):
     """Word vectors in half precision, which training leaves as they are.
 
     They take two bytes a number and eight bytes a word, in memory and in archives, and load without
     their words.
 
-    Letters: `V` words in the table, `D` features.
-
     Args:
         dimension: The features of a vector.
     """
 
-    # (V,) int64, sorted
-    hashes: torch.Tensor
-    # (V, D) float16
-    vectors: torch.Tensor
-
     def __init__(self, dimension: int) -> None:
-        super().__init__()
-        self.register_buffer("hashes", torch.empty(0, dtype=torch.int64))
-        self.register_buffer("vectors", torch.empty(0, dimension, dtype=torch.float16))
-
-    def __len__(self) -> int:
-        return len(self.hashes)
+        super().__init__(dimension, torch.float16)
 
     def read(self, file: Union[str, Path]) -> None:
         """Fills the table from a text file: a word and its numbers on each line, apart by blanks.
@@ -48,8 +37,8 @@ class VectorTable(torch.nn.Module):
             FileNotFoundError: If there is no such file.
         """
         hashes: List[int] = []
-        rows: List[np.ndarray] = []
-        dimension = self.vectors.size(1)
+        vectors: List[np.ndarray] = []
+        dimension = self.rows.size(1)
         with open(cached_path(file), encoding="utf-8", errors="surrogateescape") as lines:
             for number, line in enumerate(tqdm(lines, desc="reading word vectors", leave=False), 1):
                 # A word may hold blanks.
@@ -61,28 +50,8 @@ class VectorTable(torch.nn.Module):
                         f"{file}:{number}: expected a word and {dimension} numbers, got "
                         f"{len(line.split()) - 1} numbers; correct `embedding_dim` or the file"
                     )
-                rows.append(np.array(numbers, dtype=np.float32).astype(np.float16))
+                vectors.append(np.array(numbers, dtype=np.float32).astype(np.float16))
                 hashes.append(word_hash(word))
         unique, firsts = np.unique(np.array(hashes, dtype=np.int64), return_index=True)
         self.hashes = torch.from_numpy(unique)
-        self.vectors = torch.from_numpy(np.stack(rows)[firsts])
-
-    def find(self, hashes: torch.Tensor) -> torch.Tensor:
-        """Returns the rows of words, int64 of any shape, -1 for words that the table lacks.
-
-        Args:
-            hashes: The hashes of the words, int64.
-        """
-        if len(self) == 0:
-            return torch.full_like(hashes, -1)
-        places = torch.searchsorted(self.hashes, hashes).clamp(max=len(self) - 1)
-        return torch.where(self.hashes[places] == hashes, places, -1)
-
-    def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Takes the size from the archive: without the file of vectors a new table is empty."""
-        for name in ("hashes", "vectors"):
-            stored = state_dict.get(prefix + name)
-            if stored is not None:
-                buffer = getattr(self, name)
-                setattr(self, name, buffer.new_empty(stored.shape))
-        super()._load_from_state_dict(state_dict, prefix, *rest)
+        self.rows = torch.from_numpy(np.stack(vectors)[firsts])

@@ -116,7 +116,7 @@ class WordVectors(TokenEmbedder):
         if len(self.table) == 0:
             return vectors
         row = rows.gather(2, first).squeeze(2).clamp(min=0)
-        kept = self.table.vectors[row].to(vectors.dtype)
+        kept = self.table.rows[row].to(vectors.dtype)
         return torch.where(from_table.unsqueeze(2), kept, vectors)
 
     def share_unknown(self, reset: bool) -> Optional[float]:
@@ -136,7 +136,7 @@ class WordVectors(TokenEmbedder):
         hashes = torch.tensor([word_hash(word) for word in words], dtype=torch.int64)
         rows = self.table.find(hashes)
         places = torch.tensor(list(words.values()))
-        vectors = self.table.vectors.float()
+        vectors = self.table.rows.float()
         with torch.no_grad():
             torch.nn.init.normal_(self.trained.weight, vectors.mean().item(), vectors.std().item())
             self.trained.weight[places[rows >= 0]] = vectors[rows[rows >= 0]]

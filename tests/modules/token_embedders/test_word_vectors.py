@@ -64,7 +64,7 @@ def test_a_model_without_the_file_takes_the_vectors_of_its_archive(file, vocab):
     loaded.load_state_dict(saved.state_dict())
     words = ("the", "Oslo", "42", "nowhere")
     assert torch.equal(embedded(loaded, vocab, *words), embedded(saved, vocab, *words))
-    assert loaded.table.vectors.dtype == torch.float16
+    assert loaded.table.rows.dtype == torch.float16
 
 
 def test_without_a_file_all_vectors_are_those_of_the_vocabulary(vocab):

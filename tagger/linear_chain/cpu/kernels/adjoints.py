@@ -8,6 +8,7 @@ Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K
 import numpy as np
 
 from tagger.kernels.compilation import kernel
+from tagger.linear_chain.cpu.kernels.batch import SharedGradients
 from tagger.linear_chain.cpu.kernels.messages import Chain, Row, shares_before
 
 
@@ -40,6 +41,21 @@ def adjoint_row(
                 total += chain.leaving[i, k] * returning[k]
             row.adjoint[t - 1, i] = row.messages[t - 1, i] * total
     add_outer_products(row.messages, row.arriving, reached, pairs)
+
+
+@kernel
+def add_adjoint(
+    n: int, reached: int, row: Row, shared: SharedGradients, by_emissions: np.ndarray
+) -> None:
+    """Adds a row's adjoint to the derivatives by its emissions, (n, K) or longer, start and end."""
+    num_tags = len(shared.start)
+    for t in range(reached):
+        for k in range(num_tags):
+            by_emissions[t, k] += row.adjoint[t, k]
+    for k in range(num_tags):
+        shared.start[k] += row.adjoint[0, k]
+        if reached == n:
+            shared.end[k] += row.adjoint[n - 1, k]
 
 
 @kernel

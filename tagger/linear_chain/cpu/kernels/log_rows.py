@@ -1,7 +1,8 @@
 """Kernels in log space, for the rows that probability space cannot hold: slow, exact for any scores.
 
-They take float64 scores and gold tags as sets, so that each is compiled once, and only where such a row
-occurs. All write values and gradients. See `sum_product.gradient_rows` for their arguments.
+They take float64 scores alone, and are compiled only where such a row occurs. Those over shares take
+gold tags as sets alone. All write values and gradients. See `sum_product.gradient_rows` for their
+arguments.
 
 The share of a tag at a token is the probability of all paths through it: given the row alone, that is
 its marginal; given also that the tags before lie in the gold sets, what the chain rule multiplies.
@@ -15,7 +16,7 @@ import numpy as np
 
 from tagger.kernels.compilation import kernel
 from tagger.kernels.exponentials import log_sum, normalize
-from tagger.linear_chain.cpu.kernels.adjoints import adjoint_row_in_log_space
+from tagger.linear_chain.cpu.kernels.adjoints import add_adjoint, adjoint_row_in_log_space
 from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
     SharedGradients,
@@ -30,7 +31,12 @@ from tagger.linear_chain.cpu.kernels.messages import (
     new_row,
     shares_before,
 )
-from tagger.linear_chain.cpu.kernels.sum_product import steps_of, subtract_path
+from tagger.linear_chain.cpu.kernels.sum_product import (
+    restrict,
+    steps_of,
+    subtract_path,
+    write_set_steps,
+)
 
 
 @kernel
@@ -87,15 +93,10 @@ def log_set_gradient_rows(
         n = batch.lengths[b]
         if n == 0:
             continue
-        for t in range(n):
-            for k in range(num_tags):
-                allowed[t, k] = batch.emissions[b, t, k] if gold_tags[b, t, k] else -np.inf
+        restrict(batch.emissions[b, :n], gold_tags[b], allowed)
         of_whole = forward_row_in_log_space(chain, batch.emissions[b, :n], whole)
         of_part = forward_row_in_log_space(chain, allowed[:n], part)
-        for t in range(n):
-            steps[t] = part.log_normalizers[t]
-            if steps[t] > -np.inf:
-                steps[t] -= whole.log_normalizers[t]
+        write_set_steps(part, whole, steps[:n])
         weigh_steps(steps[:n], weights[b], is_total, values[b], upstream)
         _add_derivatives(chain, n, of_part, upstream, part, shared, by_emissions[b])
         for t in range(n):
@@ -115,17 +116,9 @@ def _add_derivatives(
     by_emissions: np.ndarray,
 ) -> None:
     """Adds the derivatives of `sum_t upstream[t] log_normalizers[t]` of a row in log space."""
-    if reached == 0:
-        return
-    adjoint_row_in_log_space(chain, reached, upstream, row, shared.transitions)
-    num_tags = len(chain.start)
-    for t in range(reached):
-        for k in range(num_tags):
-            by_emissions[t, k] += row.adjoint[t, k]
-    for k in range(num_tags):
-        shared.start[k] += row.adjoint[0, k]
-        if reached == n:
-            shared.end[k] += row.adjoint[n - 1, k]
+    if reached > 0:
+        adjoint_row_in_log_space(chain, reached, upstream, row, shared.transitions)
+        add_adjoint(n, reached, row, shared, by_emissions)
 
 
 @kernel
@@ -236,10 +229,10 @@ def _shares_of(batch: Batch, b: int, prefix_tags: np.ndarray) -> _Shares:
     """
     n, num_tags = prefix_tags.shape
     emissions, restricted = np.empty((n, num_tags)), np.empty((n, num_tags))
+    restrict(batch.emissions[b, :n], prefix_tags, restricted)
     for t in range(n):
         for k in range(num_tags):
             emissions[n - 1 - t, k] = batch.emissions[b, t, k]
-            restricted[t, k] = batch.emissions[b, t, k] if prefix_tags[t, k] else -np.inf
     forward, backward = chain_of(batch, False), chain_of(batch, True)
     prefixes, suffixes = new_row(n, num_tags), new_row(n, num_tags)
     # The token at which a recursion ends still has arrivals.

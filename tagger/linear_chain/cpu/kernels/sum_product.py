@@ -11,7 +11,11 @@ from typing import Optional
 import numpy as np
 
 from tagger.kernels.compilation import kernel
-from tagger.linear_chain.cpu.kernels.adjoints import adjoint_row, adjoint_row_in_log_space
+from tagger.linear_chain.cpu.kernels.adjoints import (
+    add_adjoint,
+    adjoint_row,
+    adjoint_row_in_log_space,
+)
 from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
     SharedGradients,
@@ -153,19 +157,14 @@ def set_gradient_rows(
         n = batch.lengths[b]
         if n == 0:
             continue
-        for t in range(n):
-            for k in range(num_tags):
-                allowed[t, k] = batch.emissions[b, t, k] if gold_tags[b, t, k] else -np.inf
-                gradient[t, k] = 0.0
+        restrict(batch.emissions[b, :n], gold_tags[b], allowed)
+        gradient[:n].fill(0.0)
         of_whole = forward_row(chain, batch.emissions[b, :n], whole)
         of_part = forward_row(chain, allowed[:n], part)
         left[b] = of_whole < 0 or of_part < 0
         if left[b]:
             continue
-        for t in range(n):
-            steps[t] = part.log_normalizers[t]
-            if steps[t] > -np.inf:
-                steps[t] -= whole.log_normalizers[t]
+        write_set_steps(part, whole, steps[:n])
         weigh_steps(steps[:n], weights[b], is_total, values[b], upstream)
         _add_derivatives(chain, n, of_part, upstream, part, pairs, shared, gradient)
         for t in range(n):
@@ -181,6 +180,23 @@ def set_gradient_rows(
 
 
 @kernel
+def restrict(emissions: np.ndarray, allowed: np.ndarray, restricted: np.ndarray) -> None:
+    """Copies a row's emissions, (n, K), with -inf at the tags that are not `allowed`, (n, K) bool."""
+    for t in range(len(emissions)):
+        for k in range(emissions.shape[1]):
+            restricted[t, k] = emissions[t, k] if allowed[t, k] else -np.inf
+
+
+@kernel
+def write_set_steps(part: Row, whole: Row, steps: np.ndarray) -> None:
+    """Writes the log normalisers of the chain that sets allow less those of the whole chain, (n,)."""
+    for t in range(len(steps)):
+        steps[t] = part.log_normalizers[t]
+        if steps[t] > -np.inf:
+            steps[t] -= whole.log_normalizers[t]
+
+
+@kernel
 def _add_derivatives(
     chain: Chain,
     n: int,
@@ -192,16 +208,9 @@ def _add_derivatives(
     by_emissions: np.ndarray,
 ) -> None:
     """Adds the derivatives of `sum_t upstream[t] log_normalizers[t]`, from `forward_row`."""
-    if reached == 0:
-        return
-    adjoint_row(chain, reached, upstream, row, pairs)
-    for t in range(reached):
-        for k in range(len(chain.start)):
-            by_emissions[t, k] += row.adjoint[t, k]
-    for k in range(len(chain.start)):
-        shared.start[k] += row.adjoint[0, k]
-        if reached == n:
-            shared.end[k] += row.adjoint[n - 1, k]
+    if reached > 0:
+        adjoint_row(chain, reached, upstream, row, pairs)
+        add_adjoint(n, reached, row, shared, by_emissions)
 
 
 @kernel
@@ -261,19 +270,18 @@ def transition_marginal_rows(first: int, last: int, batch: Batch, marginals: np.
         reached, in_log_space = solve_row(chain, batch.emissions[b, :n], row)
         if reached < n:
             continue
-        if in_log_space:
-            adjoint_row_in_log_space(chain, n, upstream, row, unused)
-        else:
+        if not in_log_space:
             adjoint_row(chain, n, upstream, row, unused)
+            for t in range(1, n):
+                for i in range(num_tags):
+                    for k in range(num_tags):
+                        share = chain.leaving[i, k] * row.arriving[t, k]
+                        marginals[b, t - 1, i, k] = row.messages[t - 1, i] * share
+            continue
+        adjoint_row_in_log_space(chain, n, upstream, row, unused)
         for t in range(1, n):
             for k in range(num_tags):
-                if in_log_space and row.adjoint[t, k] > 0.0:
+                if row.adjoint[t, k] > 0.0:
                     shares_before(chain, row, t, k, shares)
                     for i in range(num_tags):
                         marginals[b, t - 1, i, k] = row.adjoint[t, k] * shares[i]
-            if in_log_space:
-                continue
-            for i in range(num_tags):
-                for k in range(num_tags):
-                    share = chain.leaving[i, k] * row.arriving[t, k]
-                    marginals[b, t - 1, i, k] = row.messages[t - 1, i] * share
