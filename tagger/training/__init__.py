@@ -1,6 +1,7 @@
 """Callbacks of the trainer, optimizers, and an average of the weights."""
 
 import tagger.needs_allennlp  # noqa: F401
+from tagger.training.log_clipping import LogClippingCallback
 from tagger.training.moving_average import FusedExponentialMovingAverage
 from tagger.training.optimizers import FusedAdam, FusedAdamW
 from tagger.training.show_metrics import ShowMetricsCallback
@@ -11,6 +12,7 @@ __all__ = [
     "FusedAdam",
     "FusedAdamW",
     "FusedExponentialMovingAverage",
+    "LogClippingCallback",
     "ShowMetricsCallback",
     "TrainingCountsCallback",
     "TuneThresholdsCallback",

@@ -2,8 +2,9 @@
 
 import numpy as np
 import torch
-from allennlp.modules import TokenEmbedder
-from allennlp.modules.token_embedders import TokenCharactersEncoder
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules import Seq2VecEncoder, TokenEmbedder
+from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
 
 
 @TokenEmbedder.register("distinct_character_encoding")
@@ -16,7 +17,30 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
 
     On a GPU it does the same as AllenNLP, because finding the distinct words would make the CPU wait for
     it.
+
+    Args:
+        embedding: Embeds characters.
+        encoder: Encodes the characters of a word.
+        dropout: The dropout of the encoded words.
+        character_dropout: The dropout of the embedded characters, which AllenNLP's does not have.
+
+    Raises:
+        ConfigurationError: If `character_dropout` is not in [0, 1).
     """
+
+    def __init__(
+        self,
+        embedding: Embedding,
+        encoder: Seq2VecEncoder,
+        dropout: float = 0.0,
+        character_dropout: float = 0.0,
+    ) -> None:
+        super().__init__(embedding, encoder, dropout)
+        if not 0 <= character_dropout < 1:
+            raise ConfigurationError(
+                f"`character_dropout` must be at least 0 and below 1; got {character_dropout}"
+            )
+        self._character_dropout = torch.nn.Dropout(character_dropout)
 
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:
         """Encodes tokens.
@@ -28,7 +52,7 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
             (B, T, features).
         """
         if token_characters.device.type != "cpu":
-            return super().forward(token_characters)
+            return self._dropout(self._encode(token_characters))
         characters = np.ascontiguousarray(token_characters.flatten(0, 1).numpy())
         # With each row as one item of bytes, finding distinct rows takes a tenth of the time.
         num_bytes = characters.itemsize * characters.shape[1]
@@ -38,9 +62,12 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         # (words, C)
         words = torch.from_numpy(characters[firsts])
         # (1, words, features)
-        encoded = self._encoder(
-            self._embedding(words.unsqueeze(0)), (words != 0).long().unsqueeze(0)
-        )
+        encoded = self._encode(words.unsqueeze(0))
         # (B, T): the distinct word of each token
         words_of_tokens = torch.from_numpy(words_of).view(token_characters.shape[:2])
         return self._dropout(encoded[0, words_of_tokens])
+
+    def _encode(self, characters: torch.Tensor) -> torch.Tensor:
+        """Encodes words, (B, T, C), without the dropout of encoded words; returns (B, T, features)."""
+        embedded = self._character_dropout(self._embedding(characters))
+        return self._encoder(embedded, (characters != 0).long())

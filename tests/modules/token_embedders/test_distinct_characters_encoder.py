@@ -1,13 +1,14 @@
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules import TokenEmbedder
 
 import tagger  # noqa: F401  (registers the components)
 
 
-def embedder(name, dropout=0.0):
+def embedder(name, dropout=0.0, **options):
     params = {
         "type": name,
         "embedding": {"embedding_dim": 3, "num_embeddings": 9},
@@ -19,6 +20,7 @@ def embedder(name, dropout=0.0):
             "output_dim": 5,
         },
         "dropout": dropout,
+        **options,
     }
     return TokenEmbedder.from_params(Params(params), vocab=Vocabulary())
 
@@ -55,3 +57,25 @@ def test_the_encoder_sees_each_distinct_word_once(characters):
 def test_dropout_differs_between_places_of_one_word(characters):
     encoded = embedder("distinct_character_encoding", dropout=0.5)(characters)
     assert not torch.equal(encoded[0, 0] == 0, encoded[0, 4] == 0)
+
+
+def test_character_dropout_acts_on_embedded_characters_in_training_alone(characters):
+    ours = embedder("distinct_character_encoding", character_dropout=0.5)
+    seen = []
+    ours._encoder._module.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0]))
+    ours(characters)
+    ours.eval()(characters)
+    in_training, in_evaluation = seen
+    # Dropout of a half doubles what it keeps.
+    is_kept = in_training != 0
+    assert 0 < is_kept.sum() < is_kept.numel()
+    torch.testing.assert_close(in_training[is_kept], 2 * in_evaluation[is_kept])
+    embedded = ours._embedding._module.weight
+    assert in_evaluation.flatten(0, 1).unsqueeze(1).eq(embedded).all(2).any(1).all()
+
+
+def test_an_impossible_character_dropout_is_refused():
+    with pytest.raises(
+        ConfigurationError, match="`character_dropout` must be at least 0 and below 1"
+    ):
+        embedder("distinct_character_encoding", character_dropout=1.0)
