@@ -7,14 +7,20 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 import torch
 from torch.autograd.function import once_differentiable
+from torch.func import functional_call
 
 from tagger.threads import run_side_by_side
 
 Lstms = Tuple[torch.nn.LSTM, torch.nn.LSTM]
+Kept = Optional[torch.Tensor]
 
 
 def bidirectional_lstm(
-    to_right: torch.nn.LSTM, to_left: torch.nn.LSTM, inputs: torch.Tensor, mask: torch.BoolTensor
+    to_right: torch.nn.LSTM,
+    to_left: torch.nn.LSTM,
+    inputs: torch.Tensor,
+    mask: torch.BoolTensor,
+    recurrent_dropout: float = 0.0,
 ) -> torch.Tensor:
     """Runs one LSTM over each sequence, and another over the sequence reversed.
 
@@ -32,6 +38,8 @@ def bidirectional_lstm(
         to_left: Another of the same sizes.
         inputs: (B, T, D). The padding must be finite.
         mask: (B, T) bool, right-padded.
+        recurrent_dropout: The probability of each weight between states to be left out of this call
+            (Merity et al. 2018, section 2, DropConnect), in which all tokens share a draw.
 
     Returns:
         (B, T, 2H), the states of `to_right` and those of `to_left`, 0 in the padding.
@@ -47,7 +55,9 @@ def bidirectional_lstm(
     reversal = torch.where(mask, mask.sum(1, keepdim=True) - 1 - positions, positions)
     lstms, both_inputs = (to_right, to_left), (inputs, _reordered(inputs, reversal))
     run = _side_by_side if _leaves_threads_idle(inputs.device) else _in_turn
-    from_left, from_right = run(lstms, *both_inputs)
+    # Drawn here, because threads would draw in any order.
+    kept = [_kept_weights(lstm, recurrent_dropout) for lstm in lstms]
+    from_left, from_right = run(lstms, kept, *both_inputs)
     # (B, T, 2H)
     states = torch.cat([from_left, _reordered(from_right, reversal)], dim=2)
     return states.masked_fill(~mask.unsqueeze(2), 0)
@@ -63,41 +73,55 @@ def _leaves_threads_idle(device: torch.device) -> bool:
     return device.type == "cpu" and torch.get_num_threads() > 1
 
 
-def _in_turn(lstms: Lstms, *both_inputs: torch.Tensor) -> Tuple[torch.Tensor, ...]:
-    return tuple(_states(*each) for each in zip(lstms, both_inputs))
+def _kept_weights(lstm: torch.nn.LSTM, recurrent_dropout: float) -> Kept:
+    """Returns a factor for each weight between states, (4H, H), None without dropout."""
+    if recurrent_dropout == 0:
+        return None
+    return torch.nn.functional.dropout(torch.ones_like(lstm.weight_hh_l0), recurrent_dropout)
 
 
-def _side_by_side(lstms: Lstms, *both_inputs: torch.Tensor) -> Tuple[torch.Tensor, ...]:
+def _in_turn(
+    lstms: Lstms, kept: Sequence[Kept], *both_inputs: torch.Tensor
+) -> Tuple[torch.Tensor, ...]:
+    return tuple(_states(*each) for each in zip(lstms, kept, both_inputs))
+
+
+def _side_by_side(
+    lstms: Lstms, kept: Sequence[Kept], *both_inputs: torch.Tensor
+) -> Tuple[torch.Tensor, ...]:
     weights = [weights for lstm in lstms for weights in lstm.parameters()]
-    return _SideBySide.apply(lstms, torch.is_grad_enabled(), *both_inputs, *weights)
+    return _SideBySide.apply(lstms, kept, torch.is_grad_enabled(), *both_inputs, *weights)
 
 
-def _states(lstm: torch.nn.LSTM, inputs: torch.Tensor) -> torch.Tensor:
+def _states(lstm: torch.nn.LSTM, kept: Kept, inputs: torch.Tensor) -> torch.Tensor:
     with torch.autocast("cpu", enabled=False):
-        return lstm(inputs)[0]
+        if kept is None:
+            return lstm(inputs)[0]
+        return functional_call(lstm, {"weight_hh_l0": lstm.weight_hh_l0 * kept}, (inputs,))[0]
 
 
 class _SideBySide(torch.autograd.Function):
     """Runs two LSTMs at the same time, and their backward passes too, which autograd runs in turn.
 
-    `apply(lstms, is_differentiated, *both_inputs, *weights)` returns the states of both, each (B, T, H).
-    `weights` are those of the LSTMs: autograd passes gradients to arguments only.
+    `apply(lstms, kept, is_differentiated, *both_inputs, *weights)` returns the states of both, each
+    (B, T, H). `weights` are those of the LSTMs: autograd passes gradients to arguments only.
     """
 
     @staticmethod
     def forward(
         ctx: Any,
         lstms: Lstms,
+        kept: Sequence[Kept],
         is_differentiated: bool,
         *tensors: torch.Tensor,
     ) -> Tuple[torch.Tensor, ...]:
         # Leaves of a graph of each direction's own.
         ctx.inputs = [
             inputs.detach().requires_grad_(is_differentiated and needs_grad)
-            for inputs, needs_grad in zip(tensors[:2], ctx.needs_input_grad[2:4])
+            for inputs, needs_grad in zip(tensors[:2], ctx.needs_input_grad[3:5])
         ]
         ctx.lstms = lstms
-        calls = [(is_differentiated, *each) for each in zip(lstms, ctx.inputs)]
+        calls = [(is_differentiated, *each) for each in zip(lstms, kept, ctx.inputs)]
         ctx.states = run_side_by_side(_graph, calls, num_workers=2)
         return tuple(states.detach() for states in ctx.states)
 
@@ -109,12 +133,14 @@ class _SideBySide(torch.autograd.Function):
         (from_left, *first), (from_right, *second) = run_side_by_side(
             _gradients, calls, num_workers=2
         )
-        return (None, None, from_left, from_right, *first, *second)
+        return (None, None, None, from_left, from_right, *first, *second)
 
 
-def _graph(is_differentiated: bool, lstm: torch.nn.LSTM, inputs: torch.Tensor) -> torch.Tensor:
+def _graph(
+    is_differentiated: bool, lstm: torch.nn.LSTM, kept: Kept, inputs: torch.Tensor
+) -> torch.Tensor:
     with torch.set_grad_enabled(is_differentiated):
-        return _states(lstm, inputs)
+        return _states(lstm, kept, inputs)
 
 
 def _gradients(

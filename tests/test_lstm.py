@@ -85,6 +85,26 @@ def test_directions_side_by_side_give_what_they_give_in_turn(monkeypatch):
     assert found[0][1].eq(0).all()
 
 
+def test_recurrent_dropout_leaves_weights_between_states_out(num_threads):
+    _, directions = lstms(7, 16)
+    mask = mask_of([5, 0, 3])
+    inputs = torch.randn(*mask.shape, 7, dtype=torch.float64, requires_grad=True)
+    leaves = [inputs, *(lstm.weight_hh_l0 for lstm in directions)]
+    torch.manual_seed(1)
+    states = bidirectional_lstm(*directions, inputs, mask, recurrent_dropout=0.25)
+    found = gradients(states, leaves)
+    torch.manual_seed(1)
+    # Weights that stay are scaled up, and the others get no gradient.
+    factors = [torch.nn.functional.dropout(torch.ones_like(leaf), 0.25) for leaf in leaves[1:]]
+    for leaf, factor in zip(leaves[1:], factors):
+        assert 0.2 < (factor == 0).double().mean() < 0.3
+        leaf.data *= factor
+    expected = bidirectional_lstm(*directions, inputs, mask)
+    torch.testing.assert_close(states, expected)
+    for gradient, factor, plain in zip(found, [1, *factors], gradients(expected, leaves)):
+        torch.testing.assert_close(gradient, plain * factor)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_gpu_gives_the_same():

@@ -56,7 +56,10 @@ def test_row_without_a_token_gives_zeros():
     assert encoder(inputs(), mask_of([5, 0, 1]))[1].eq(0).all()
 
 
-@pytest.mark.parametrize("place", ["dropout", "input_dropout", "output_dropout"])
+PLACES = ["dropout", "input_dropout", "output_dropout", "recurrent_dropout"]
+
+
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("variational", [False, True])
 def test_dropout_acts_in_training_only_and_variational_dropout_on_whole_features(
     place, variational
@@ -87,6 +90,7 @@ def test_is_found_by_its_name_in_a_config():
         ({"num_layers": 0}, "`num_layers` must be at least 1; got 0"),
         ({"dropout": 1.0}, "`dropout` must be at least 0 and below 1; got 1.0"),
         ({"input_dropout": -0.1}, "`input_dropout` must be at least 0 and below 1"),
+        ({"recurrent_dropout": 1.0}, "`recurrent_dropout` must be at least 0 and below 1"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(arguments, message):

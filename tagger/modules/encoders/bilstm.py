@@ -25,6 +25,8 @@ class BiLstmEncoder(Seq2SeqEncoder):
         output_dropout: The dropout after the last layer.
         variational: Whether dropout zeroes the same features at every token of a sequence (Gal &
             Ghahramani 2016) instead of drawing anew for each token.
+        recurrent_dropout: The probability, in training, of a weight between states to be left out of a
+            step; see `bidirectional_lstm`.
 
     Raises:
         ConfigurationError: If a size is not positive or a dropout is not in [0, 1).
@@ -39,6 +41,7 @@ class BiLstmEncoder(Seq2SeqEncoder):
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
         variational: bool = False,
+        recurrent_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         for name, size in (
@@ -52,6 +55,7 @@ class BiLstmEncoder(Seq2SeqEncoder):
             ("dropout", dropout),
             ("input_dropout", input_dropout),
             ("output_dropout", output_dropout),
+            ("recurrent_dropout", recurrent_dropout),
         ):
             if not 0 <= probability < 1:
                 raise ConfigurationError(
@@ -59,6 +63,7 @@ class BiLstmEncoder(Seq2SeqEncoder):
                 )
         self.input_size = input_size
         self.output_size = 2 * hidden_size
+        self.recurrent_dropout = recurrent_dropout
         sizes = [input_size] + [self.output_size] * (num_layers - 1)
         self.forward_layers, self.backward_layers = (
             torch.nn.ModuleList(
@@ -82,11 +87,12 @@ class BiLstmEncoder(Seq2SeqEncoder):
             (B, T, 2 * hidden_size), 0 in the padding.
         """
         outputs = inputs.masked_fill(~mask.unsqueeze(2), 0)
+        recurrent_dropout = self.recurrent_dropout if self.training else 0.0
         for to_right, to_left, layer_dropout in zip(
             self.forward_layers, self.backward_layers, self.layer_dropouts
         ):
             lstms = cast(Tuple[torch.nn.LSTM, torch.nn.LSTM], (to_right, to_left))
-            outputs = bidirectional_lstm(*lstms, layer_dropout(outputs), mask)
+            outputs = bidirectional_lstm(*lstms, layer_dropout(outputs), mask, recurrent_dropout)
         return self.output_dropout(outputs)
 
     def get_input_dim(self) -> int:
