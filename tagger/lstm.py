@@ -77,7 +77,8 @@ def _kept_weights(lstm: torch.nn.LSTM, recurrent_dropout: float) -> Kept:
     """Returns a factor for each weight between states, (4H, H), None without dropout."""
     if recurrent_dropout == 0:
         return None
-    return torch.nn.functional.dropout(torch.ones_like(lstm.weight_hh_l0), recurrent_dropout)
+    weights = lstm.get_parameter("weight_hh_l0")
+    return torch.nn.functional.dropout(torch.ones_like(weights), recurrent_dropout)
 
 
 def _in_turn(
@@ -97,7 +98,8 @@ def _states(lstm: torch.nn.LSTM, kept: Kept, inputs: torch.Tensor) -> torch.Tens
     with torch.autocast("cpu", enabled=False):
         if kept is None:
             return lstm(inputs)[0]
-        return functional_call(lstm, {"weight_hh_l0": lstm.weight_hh_l0 * kept}, (inputs,))[0]
+        weights = lstm.get_parameter("weight_hh_l0") * kept
+        return functional_call(lstm, {"weight_hh_l0": weights}, (inputs,))[0]
 
 
 class _SideBySide(torch.autograd.Function):
