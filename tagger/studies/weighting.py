@@ -134,6 +134,7 @@ def biased_jobs(
             {
                 "archive": str(job.folder(study) / "model.tar.gz"),
                 "overrides": {"model.head.decode_bias": {label: math.log(weight)}},
+                **{key: job.config[key] for key in ("test_data_path",) if key in job.config},
             },
         )
         for job in plain

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Dict, Mapping
 
 #: Takes a job's config and its folder, which does not exist yet, and writes `metrics.json` into it.
 Work = Callable[[Mapping[str, Any], Path], None]
@@ -11,43 +11,59 @@ Work = Callable[[Mapping[str, Any], Path], None]
 def train(config: Mapping[str, Any], folder: Path) -> None:
     """Trains as `allennlp train` does and keeps the metrics and the archive, but no checkpoints.
 
+    Training does not see the file that the config names as `test_data_path`: AllenNLP would put its
+    words into the vocabulary. The archive is evaluated on it afterwards.
+
     Args:
         config: A complete config for `allennlp train`.
         folder: The folder for the results.
     """
     from allennlp.commands.train import train_model
     from allennlp.common import Params
+    from allennlp.models import load_archive
 
-    train_model(Params(json.loads(json.dumps(config))), str(folder), file_friendly_logging=True)
+    settings = json.loads(json.dumps(config))
+    settings.pop("evaluate_on_test", None)
+    test_data_path = settings.pop("test_data_path", None)
+    train_model(Params(settings), str(folder), file_friendly_logging=True)
     for checkpoint in folder.glob("*.th"):
         checkpoint.unlink()
+    if test_data_path is not None:
+        file = folder / "metrics.json"
+        metrics = json.loads(file.read_text())
+        metrics.update(_metrics(load_archive(folder / "model.tar.gz"), test_data_path, "test"))
+        file.write_text(json.dumps(metrics, indent=2))
 
 
 def evaluate(config: Mapping[str, Any], folder: Path) -> None:
-    """Evaluates an archive with changed settings on the validation and test data of its config.
+    """Evaluates an archive with changed settings on the validation data of its config and on test data.
 
     Args:
-        config: The path of the `archive` and the `overrides` of its config.
+        config: The path of the `archive`, the `overrides` of its config, and perhaps a `test_data_path`.
         folder: The folder for the results. They are named as in training, `best_validation_...` and
             `test_...`.
     """
-    from allennlp.data import DataLoader
     from allennlp.models import load_archive
-    from allennlp.training.util import evaluate as evaluate_model
 
     archive = load_archive(config["archive"], overrides=dict(config["overrides"]))
-    settings = archive.config.as_dict(quiet=True)
-    metrics = {}
-    for prefix, key in (("best_validation", "validation_data_path"), ("test", "test_data_path")):
-        if key not in settings:
-            continue
-        loader = DataLoader.from_params(
-            archive.config.duplicate().get("validation_data_loader"),
-            reader=archive.validation_dataset_reader,
-            data_path=settings[key],
-        )
-        loader.index_with(archive.model.vocab)
-        of_data = evaluate_model(archive.model, loader)
-        metrics.update({f"{prefix}_{name}": value for name, value in of_data.items()})
+    metrics = _metrics(archive, archive.config["validation_data_path"], "best_validation")
+    if "test_data_path" in config:
+        metrics.update(_metrics(archive, config["test_data_path"], "test"))
     folder.mkdir(parents=True)
     (folder / "metrics.json").write_text(json.dumps(metrics, indent=2))
+
+
+def _metrics(archive: Any, data_path: str, prefix: str) -> Dict[str, Any]:
+    """Returns an archive's metrics on a file, by their names with a prefix."""
+    from allennlp.data import DataLoader
+    from allennlp.training.util import evaluate as evaluate_model
+
+    config = archive.config.duplicate()
+    loader = DataLoader.from_params(
+        config.get("validation_data_loader") or config["data_loader"],
+        reader=archive.validation_dataset_reader,
+        data_path=data_path,
+    )
+    loader.index_with(archive.model.vocab)
+    metrics = evaluate_model(archive.model, loader)
+    return {f"{prefix}_{name}": value for name, value in metrics.items()}

@@ -61,11 +61,7 @@ def test_the_plain_result_stands_for_weight_one_of_every_strategy_and_label():
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_python")
 def test_the_study_runs_from_one_command(allennlp, at_root, tmp_path, capfd):
-    overrides = {
-        "trainer.num_epochs": 1,
-        "test_data_path": "data/toy/test.txt",
-        "evaluate_on_test": True,
-    }
+    overrides = {"trainer.num_epochs": 1, "test_data_path": "data/toy/test.txt"}
     arguments = [CONFIGS / "toy_bilstm_crf.jsonnet", "-s", tmp_path, "--labels", "PER"]
     arguments += ["--weights", "1", "3", "--strategies", "chain", "decode_bias", "--seeds", "1"]
     allennlp("weighting-study", *arguments, "-o", json.dumps(overrides))
