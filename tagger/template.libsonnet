@@ -8,7 +8,8 @@
 //   }
 //
 // Fields with two colons are settings of this template; AllenNLP does not see them.
-// A word is embedded as a vector and as a convolution over its characters (Ma & Hovy 2016).
+// A word is embedded as a vector, as its shape, and as a convolution over its characters (Ma & Hovy 2016). The defaults
+// are those that did best on development data: docs/recipe.md.
 
 // How similar two names are, from 0 to 1: the share of pairs of letters that they have in common.
 local likeness(a, b) =
@@ -31,71 +32,101 @@ local checked(template) =
             % [unknown[0], closest, std.join(', ', known)] + 'own, use `local`.',
   };
 
+// Says that a setting of earlier versions has no effect any more.
+local retired(name, value, default, reason) =
+  if value == default then {} else std.trace('`%s::` has no effect any more: %s' % [name, reason], {});
+
 checked({
   // Data.
   source_encoding:: error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES',
   tag_encoding:: 'BIOUL',
-  batch_size:: 32,
+  batch_size:: 16,
 
-  // Words. With `glove_file`, word vectors start from it, and its most frequent words join the vocabulary.
+  // Words. With `glove_file`, vectors start from it, and every word of it is known in prediction.
   word_dim:: 50,
+  // If true, vectors are of lowercase words only, as in GloVe 6B.
   lowercase_words:: false,
-  // Words that are seen less often and have no vector in `glove_file` share the vector of unknown words.
+  // Words that are seen less often in training data have the vector of `glove_file`, or that of unknown words.
   min_word_count:: 2,
   glove_file:: null,
-  num_glove_words:: 40000,
-  // If true, a training step updates only the vectors of its own words. This pays with a large vocabulary.
-  sparse_word_gradients:: false,
+  // The probability of a word to be taken for an unknown one, so that the vector of unknown words is trained.
+  word_dropout:: 0.05,
+  // The features of a word's shape, such as `Xxx`; 0 for none.
+  shape_dim:: 16,
 
   // Characters.
   character_dim:: 30,
-  num_character_filters:: 50,
-  character_widths:: [3],
+  // Of each width.
+  num_character_filters:: 40,
+  character_widths:: [2, 3, 4],
+  character_dropout:: 0.0,
+
+  // Lists of terms: `drugs` stands for the file drugs.txt in the folder, with a term on each line.
+  lexicons:: [],
+  lexicon_folder:: 'lexicons',
+  lowercase_lexicons:: false,
 
   // The tagger.
-  hidden_size:: 200,
+  hidden_size:: 256,
   num_layers:: 1,
+  // Before and between layers; the same features of all tokens of a sentence.
   dropout:: 0.5,
+  // After the last layer.
+  output_dropout:: 0.0,
+  // Of weights between states.
+  recurrent_dropout:: 0.0,
   weighting:: null,
 
-  // Training.
-  learning_rate:: 0.001,
-  num_epochs:: 50,
-  patience:: 5,
+  // Training. The learning rate rises in the first steps, and then falls until the last epoch.
+  learning_rate:: 0.0015,
+  share_of_warmup:: 0.05,
+  weight_decay:: 0.0001,
+  // Of the average of the weights, which is validated and archived; 0 for the last weights.
+  average_decay:: 0.999,
+  grad_norm:: 5,
+  num_epochs:: 24,
+  // How many epochs without a better one end training; null for none.
+  patience:: null,
+
+  // Settings of earlier versions.
+  num_glove_words:: 40000,
+  sparse_word_gradients:: false,
 
   train_data_path: error 'set `train_data_path`, a column file to train on',
   validation_data_path: error 'set `validation_data_path`, a column file to choose the best epoch on',
+  // Words of other files have the vectors of `glove_file`, which training does not touch.
+  datasets_for_vocab_creation: ['train'],
 
   dataset_reader: {
     type: 'column',
     source_encoding: $.source_encoding,
     tag_encoding: $.tag_encoding,
     token_indexers: {
-      tokens: { type: 'single_id', lowercase_tokens: $.lowercase_words },
+      tokens: { type: 'word_forms', lowercase: $.lowercase_words },
       token_characters: {
         type: 'cached_characters',
         // The convolution needs words that are at least as long as its filters.
         min_padding_length: std.foldl(std.max, $.character_widths, 1),
       },
+      [if $.shape_dim > 0 then 'shapes']: { type: 'word_shapes' },
+      [if $.lexicons != [] then 'lexicons']: { type: 'word_forms', namespace: null },
     },
   },
 
-  vocabulary: {
-    min_count: { tokens: $.min_word_count },
-  } + if $.glove_file == null then {} else {
-    pretrained_files: { tokens: $.glove_file },
-    min_pretrained_embeddings: { tokens: $.num_glove_words },
-  },
+  vocabulary:
+    { min_count: { tokens: $.min_word_count } }
+    + retired('num_glove_words', $.num_glove_words, 40000, 'every word of `glove_file` is known')
+    + retired('sparse_word_gradients', $.sparse_word_gradients, false, 'only words of training data have trained vectors'),
 
   model: {
     type: 'sequence_tagger',
     text_field_embedder: {
       token_embedders: {
         tokens: {
-          type: 'embedding',
+          type: 'word_vectors',
           embedding_dim: $.word_dim,
+          word_dropout: $.word_dropout,
           [if $.glove_file != null then 'pretrained_file']: $.glove_file,
-          [if $.sparse_word_gradients then 'sparse']: true,
         },
         token_characters: {
           type: 'distinct_character_encoding',
@@ -106,6 +137,18 @@ checked({
             num_filters: $.num_character_filters,
             ngram_filter_sizes: $.character_widths,
           },
+          character_dropout: $.character_dropout,
+        },
+        [if $.shape_dim > 0 then 'shapes']: {
+          type: 'embedding',
+          embedding_dim: $.shape_dim,
+          vocab_namespace: 'word_shapes',
+        },
+        [if $.lexicons != [] then 'lexicons']: {
+          type: 'lexicon_matches',
+          names: $.lexicons,
+          pretrained_file: $.lexicon_folder,
+          lowercase: $.lowercase_lexicons,
         },
       },
     },
@@ -115,11 +158,19 @@ checked({
       num_layers: $.num_layers,
       dropout: $.dropout,
       input_dropout: $.dropout,
-      output_dropout: $.dropout,
+      output_dropout: $.output_dropout,
+      recurrent_dropout: $.recurrent_dropout,
+      variational: true,
     },
     head: {
       type: 'crf',
       [if $.weighting != null then 'weighting']: $.weighting,
+    },
+    initializer: {
+      regexes: [
+        ['^encoder\\..*weight_hh.*', { type: 'orthogonal' }],
+        ['^encoder\\..*weight_ih.*', { type: 'xavier_uniform' }],
+      ],
     },
   },
 
@@ -127,21 +178,20 @@ checked({
   validation_data_loader: { type: 'bucketed', batch_size: 128, shuffle: false },
 
   trainer: {
-    local adam = { type: 'fused_adam', lr: $.learning_rate },
-    optimizer: if $.sparse_word_gradients then {
-      type: 'multi',
-      optimizers: {
-        default: adam,
-        words: { type: 'sparse_adam', lr: $.learning_rate },
-      },
-      parameter_groups: [[['token_embedder_tokens\\.weight'], { optimizer_name: 'words' }]],
-    } else adam,
-    grad_norm: 5,
+    optimizer: {
+      type: 'fused_adamw',
+      lr: $.learning_rate,
+      betas: [0.9, 0.98],
+      weight_decay: $.weight_decay,
+    },
+    learning_rate_scheduler: { type: 'slanted_triangular', cut_frac: $.share_of_warmup },
+    [if $.average_decay > 0 then 'moving_average']: { type: 'fused_exponential', decay: $.average_decay },
+    grad_norm: $.grad_norm,
     num_epochs: $.num_epochs,
     patience: $.patience,
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
     // 'training_counts' is for class weights by rule; without one it does nothing.
-    callbacks: ['training_counts', 'show_metrics'],
+    callbacks: ['training_counts', 'log_clipping', 'show_metrics'],
   },
 })

@@ -70,7 +70,7 @@ def test_a_file_beside_the_config_comes_before_the_folders_of_jsonnet_path(
 
 def test_a_folder_of_the_same_name_beside_the_config_does_not_hide_the_template(tmp_path, config):
     write_words(tmp_path, "mine")
-    assert config("")["data_loader"]["batch_size"] == 32
+    assert config("")["data_loader"]["batch_size"] == 16
 
 
 def test_jsonnet_path_may_replace_the_template(tmp_path, monkeypatch, config):
@@ -83,10 +83,37 @@ def test_jsonnet_path_may_replace_the_template(tmp_path, monkeypatch, config):
 def test_overrides_may_import_the_template(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     overrides = "{ size: (import 'tagger/template.libsonnet').hidden_size }"
-    assert parse_overrides(overrides) == {"size": 200}
+    assert parse_overrides(overrides) == {"size": 256}
 
 
 def test_the_old_name_in_the_folder_of_configs_still_works(tmp_path, config):
     old = tmp_path / "old.jsonnet"
     old.write_text(f"(import '{CONFIGS}/template.libsonnet') + {{ {FILES} }}")
     assert Params.from_file(old).as_dict() == config("").as_dict()
+
+
+@pytest.mark.parametrize("setting", ["num_glove_words:: 9", "sparse_word_gradients:: true"])
+def test_a_setting_of_earlier_versions_is_taken_with_a_warning(setting, config, capfd):
+    assert config(setting).as_dict() == config("").as_dict()
+    said = capfd.readouterr().err
+    assert f"`{setting.split(':')[0]}::` has no effect any more" in said
+    assert said.count("has no effect") == 1
+
+
+def test_shapes_and_lists_are_embedded_if_asked_for(config):
+    embedders = config("shape_dim:: 0")["model"]["text_field_embedder"]["token_embedders"]
+    assert set(embedders.as_dict()) == {"tokens", "token_characters"}
+    params = config("lexicons:: ['drugs'], lexicon_folder:: 'mine', lowercase_lexicons:: true")
+    embedders = params["model"]["text_field_embedder"]["token_embedders"].as_dict()
+    assert embedders["lexicons"] == {
+        "type": "lexicon_matches",
+        "names": ["drugs"],
+        "pretrained_file": "mine",
+        "lowercase": True,
+    }
+    assert set(embedders) == set(params["dataset_reader"]["token_indexers"].as_dict())
+
+
+def test_the_average_of_the_weights_can_be_turned_off(config):
+    assert "moving_average" in config("")["trainer"]
+    assert "moving_average" not in config("average_decay:: 0")["trainer"]

@@ -12,7 +12,7 @@ import torch
 from allennlp.commands.train import TrainModel, train_model
 from allennlp.common import Params
 from allennlp.models.archival import archive_model
-from allennlp.training import Checkpointer, GradientDescentTrainer
+from allennlp.training import Checkpointer, GradientDescentTrainer, gradient_descent_trainer
 
 from tagger_compat.recovery import random_states, set_random_states
 from tests.conftest import CONFIGS
@@ -83,7 +83,7 @@ def unbroken(tmp_path_factory):
         (GradientDescentTrainer, "batch_outputs", 5),
         (GradientDescentTrainer, "_validation_loss", 1),
         # Between the checkpoint of the best epoch and its `best.th`.
-        ("allennlp.training.gradient_descent_trainer", "hardlink_or_copy", 0),
+        (GradientDescentTrainer, "_save_model_state", 0),
         # Between the two files of a checkpoint, and before its older ones are removed.
         (Checkpointer, "_training_state_path", 9),
         (Checkpointer, "_remove_checkpoint", 1),
@@ -95,8 +95,6 @@ def unbroken(tmp_path_factory):
 def test_a_recovered_run_ends_as_the_unbroken_one(
     owner, name, number, unbroken, tmp_path, monkeypatch, at_root
 ):
-    if isinstance(owner, str):
-        owner = __import__(owner, fromlist=["x"])
     with monkeypatch.context() as broken:
         break_at(broken, owner, name, number)
         with pytest.raises(BrokenOffError):
@@ -107,6 +105,19 @@ def test_a_recovered_run_ends_as_the_unbroken_one(
     train(tmp_path / "run", recover=True)
     assert results(tmp_path / "run") == unbroken
     assert not list((tmp_path / "run").glob("*.unfinished"))
+
+
+def test_without_an_average_the_best_weights_are_those_of_the_best_checkpoint(
+    tmp_path, monkeypatch, at_root
+):
+    overrides = {"trainer.moving_average": None}
+    train(tmp_path / "unbroken", **overrides)
+    with monkeypatch.context() as broken:
+        break_at(broken, gradient_descent_trainer, "hardlink_or_copy", 0)
+        with pytest.raises(BrokenOffError):
+            train(tmp_path / "run", **overrides)
+    train(tmp_path / "run", recover=True, **overrides)
+    assert results(tmp_path / "run") == results(tmp_path / "unbroken")
 
 
 def test_a_finished_run_stays_as_it_is(tmp_path, at_root):

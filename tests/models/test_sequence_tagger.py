@@ -205,12 +205,12 @@ def test_predicted_tags_keep_to_the_encoding(params, instances):
 
 
 def test_plain_labels_that_spell_no_spans_can_be_tagged(params):
-    reader = DatasetReader.from_params(Params({"type": "column", "source_encoding": None}))
+    params["dataset_reader"].update({"source_encoding": None, "tag_encoding": None})
+    reader = DatasetReader.from_params(params["dataset_reader"])
     instances = [
         instance(reader, ["the", "cat"], ["DET", "NOUN"]),
         instance(reader, ["sleep"], ["VERB"]),
     ]
-    params["model"]["text_field_embedder"]["token_embedders"].pop("token_characters")
     model = build(params, instances).eval()
     assert model.tag_encoding is None
     output = model.forward_on_instances(instances)
@@ -243,7 +243,7 @@ def test_a_gpu_gives_the_losses_of_the_cpu(params, instances):
         ({"tag_encoding": "BIO"}, "BIO"),
         (
             {"encoder": {"type": "bilstm", "input_size": 3, "hidden_size": 4}},
-            "`encoder` takes 3 features, but `text_field_embedder` gives 30",
+            "`encoder` takes 3 features, but `text_field_embedder` gives 66",
         ),
         (
             {"head": {"weighting": {"type": "emission", "label_weights": {"PRE": 2}}}},

@@ -6,6 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules import TokenEmbedder
+from allennlp.nn.util import dist_reduce_sum
 
 from tagger.data.token_indexers import word_hash
 from tagger.modules.token_embedders.vector_table import VectorTable
@@ -122,10 +123,12 @@ class WordVectors(TokenEmbedder):
     def share_unknown(self, reset: bool) -> Optional[float]:
         """Returns the share without a vector of the words embedded in evaluation since the last reset.
 
+        Distributed workers add up their counts.
+
         Returns:
             A number from 0 to 1; None if there were no words.
         """
-        num_words, num_unknown = self._counts.tolist()
+        num_words, num_unknown = dist_reduce_sum(self._counts).tolist()
         if reset:
             self._counts.zero_()
         return num_unknown / num_words if num_words else None
