@@ -96,6 +96,7 @@ def make_config(found: Survey, train: str, dev: str, num_sentences: int) -> str:
         "(import 'tagger/template.libsonnet') + {",
         f"  // Labels in {spells}.",
         *_tag_lines(found),
+        *_unseen_tag_lines(found),
         "",
         f"  // {num_sentences:,} training sentences: {sizes.reason}.",
         *(f"  {name}:: {value}," for name, value in sizes.settings.items()),
@@ -136,6 +137,19 @@ def _tag_lines(found: Survey) -> List[str]:
     elif scheme.source_encoding is None:
         lines.append(f"  trainer+: {{ validation_metric: '+{best_metric(found)}' }},")
     return lines
+
+
+def _unseen_tag_lines(found: Survey) -> List[str]:
+    """The lines without which labels of the development file alone could not be evaluated."""
+    unseen = found.unseen_labels()
+    # The model adds the other tags of these labels.
+    tags = [f"U-{label}" if found.scheme.source_encoding else label for label in unseen]
+    if not tags:
+        return []
+    return [
+        "  // The development file alone has these.",
+        f"  vocabulary+: {{ tokens_to_add: {{ labels: [{', '.join(map(_string, tags))}] }} }},",
+    ]
 
 
 def best_metric(found: Survey) -> str:

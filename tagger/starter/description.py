@@ -18,11 +18,9 @@ def describe(found: Survey) -> List[str]:
     lines = _described_file(found, train)
     for dev in found.files[1:]:
         lines += _described_file(found, dev)
-        unseen = found.count_labels(dev).keys() - found.count_labels(train).keys()
-        if unseen:
-            lines.append(
-                f"  warning    {listed(sorted(unseen))} not in {train.path}: cannot be learnt"
-            )
+    unseen = found.unseen_labels()
+    if unseen:
+        lines.append(f"  warning    {listed(unseen)} not in {train.path}: cannot be learnt")
     return lines
 
 

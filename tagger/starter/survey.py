@@ -60,6 +60,11 @@ class Survey(NamedTuple):
         counts = Counter(label for rows in file.sentences for label in self.labels(rows))
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
+    def unseen_labels(self) -> List[str]:
+        """Returns the labels of the development file that the training file lacks, sorted."""
+        seen = self.count_labels(self.files[0]).keys()
+        return sorted({label for dev in self.files[1:] for label in self.count_labels(dev)} - seen)
+
 
 def survey(
     paths: Sequence[Path],

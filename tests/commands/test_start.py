@@ -185,9 +185,22 @@ def test_bio_with_mistakes_is_read_as_iob1_and_the_mistake_shown(begin):
     assert "in BIO, 1 of 21 spans would not begin with B-, as on line 62: 'Bonn I-LOC'" in said
 
 
-def test_labels_of_the_development_file_alone_are_named(begin):
-    _, said = begin(MINE, "Ada B-PRE\n")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("train", "dev", "tag"),
+    [(MINE, "Ada B-PRE\n", "U-PRE"), ("a NOUN\nb VERB\n\n" * 9, "a PRE\n", "PRE")],
+)
+def test_labels_of_the_development_file_alone_are_named_and_evaluated(
+    train, dev, tag, begin, allennlp, tmp_path
+):
+    config, said = begin(train, dev)
     assert "warning    PRE not in train.txt: cannot be learnt" in said
+    assert config["vocabulary"]["tokens_to_add"] == {"labels": [tag]}
+    sizes = {"model.encoder.hidden_size": 4, "trainer.num_epochs": 1}
+    allennlp("train", "mine.jsonnet", "-s", "run", "-o", json.dumps(sizes))
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    names = ("best_validation_num-gold-PRE", "best_validation_token-num-gold-PRE")
+    assert {metrics[name] for name in names if name in metrics} == {1}
 
 
 def test_a_missing_blank_line_is_suspected(begin):
