@@ -1,6 +1,5 @@
 // A character-CNN BiLSTM-CRF on CrossNER's music domain: thirteen labels and a hundred training sentences.
 // Files: see data/README.md; `python scripts/prepare_glove.py` writes the vectors.
-// It names the test file, so the vocabulary holds its words: see docs/studies.md before you quote test scores.
 (import 'tagger/template.libsonnet') + {
   source_encoding:: 'BIO',
   glove_file:: 'data/glove/glove.6B.50d.txt',
@@ -13,6 +12,4 @@
 
   train_data_path: 'data/crossner_music/train.txt',
   validation_data_path: 'data/crossner_music/dev.txt',
-  test_data_path: 'data/crossner_music/test.txt',
-  evaluate_on_test: true,
 }

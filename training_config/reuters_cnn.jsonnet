@@ -1,7 +1,6 @@
 // A CNN over GloVe vectors of the words (Kim 2014) on Reuters-21578: 90 labels, several for each document.
 // docs/several_labels.md lists the other losses.
 // Files: `python scripts/prepare_reuters.py SOURCE` and `python scripts/prepare_glove.py`.
-// It names the test file, so the vocabulary holds its words: see docs/studies.md before you quote test scores.
 local loss = 'binary_cross_entropy';
 local num_filters = 64;
 local dropout = 0.5;
@@ -14,19 +13,19 @@ local learning_rate = 0.003;
     type: 'document',
     text_keys: ['title', 'text'],
     max_tokens: 150,
-    token_indexers: { tokens: { type: 'single_id', lowercase_tokens: true } },
+    token_indexers: { tokens: { type: 'word_forms', lowercase: true } },
   },
   train_data_path: 'data/reuters/train.jsonl',
   validation_data_path: 'data/reuters/dev.jsonl',
-  test_data_path: 'data/reuters/test.jsonl',
-  evaluate_on_test: true,
+  // Words of other files have the vectors of the file, which training does not touch.
+  datasets_for_vocab_creation: ['train'],
   vocabulary: { min_count: { tokens: 3 } },
 
   model: {
     type: 'document_classifier',
     text_field_embedder: {
       token_embedders: {
-        tokens: { type: 'embedding', embedding_dim: 50, pretrained_file: 'data/glove/glove.6B.50d.txt' },
+        tokens: { type: 'word_vectors', embedding_dim: 50, pretrained_file: 'data/glove/glove.6B.50d.txt' },
       },
     },
     encoder: { type: 'masked_cnn', num_filters: num_filters, ngram_filter_sizes: [1, 2, 3] },

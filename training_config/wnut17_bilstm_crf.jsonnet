@@ -1,6 +1,5 @@
 // A character-CNN BiLSTM-CRF on WNUT-17: emerging entities in noisy text, six labels, four of them rare.
 // Files: see data/README.md; `python scripts/prepare_glove.py` writes the vectors.
-// It names the test file, so the vocabulary holds its words: see docs/studies.md before you quote test scores.
 (import 'tagger/template.libsonnet') + {
   source_encoding:: 'BIO',
   glove_file:: 'data/glove/glove.6B.50d.txt',
@@ -12,6 +11,4 @@
 
   train_data_path: 'data/wnut17/wnut17train.conll',
   validation_data_path: 'data/wnut17/emerging.dev.conll',
-  test_data_path: 'data/wnut17/emerging.test.annotated',
-  evaluate_on_test: true,
 }

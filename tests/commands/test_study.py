@@ -14,8 +14,14 @@ def test_studies_that_come_along_are_whole(name, at_root):
     assert len(study["seeds"]) >= 3
     assert all({"title", "metrics"} == set(column) for column in study["columns"])
     for config in study["variants"].values():
-        assert config["evaluate_on_test"]
         assert config["test_data_path"] != config["validation_data_path"]
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.jsonnet")), ids=lambda path: path.stem)
+def test_no_config_that_comes_along_sees_test_data(path):
+    params = Params.from_file(path).as_dict(quiet=True)
+    assert "test_data_path" not in params
+    assert params["datasets_for_vocab_creation"] == ["train"]
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 // Seven losses on Reuters-21578, 90 labels, several for each document: the comparison of Huang et al. 2021 with a
 // small CNN.
+local classifier = (import '../reuters_cnn.jsonnet') + { test_data_path: 'data/reuters/test.jsonl' };
 local losses = [
   'binary_cross_entropy',
   'focal',
@@ -13,10 +14,10 @@ local losses = [
 {
   seeds: [1, 2, 3],
   variants: {
-    [loss]: (import '../reuters_cnn.jsonnet') + { loss:: { type: loss } }
+    [loss]: classifier { loss:: { type: loss } }
     for loss in losses
   } + {
-    'binary_cross_entropy, tune_thresholds': (import '../reuters_cnn.jsonnet') + {
+    'binary_cross_entropy, tune_thresholds': classifier {
       trainer+: { callbacks+: [{ type: 'tune_thresholds', target: 'macro' }] },
     },
   },
