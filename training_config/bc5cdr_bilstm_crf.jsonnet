@@ -1,0 +1,10 @@
+// A character-CNN BiLSTM-CRF on BC5CDR: chemicals and diseases in abstracts of medical articles.
+// Files: see data/README.md; `python scripts/prepare_glove.py` writes the vectors.
+(import 'tagger/template.libsonnet') + {
+  source_encoding:: 'BIO',
+  glove_file:: 'data/glove/glove.6B.50d.txt',
+  lowercase_words:: true,
+
+  train_data_path: 'data/bc5cdr/train.tsv',
+  validation_data_path: 'data/bc5cdr/devel.tsv',
+}

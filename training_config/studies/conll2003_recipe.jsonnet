@@ -1,0 +1,44 @@
+// What each part of the template's recipe brings: CoNLL-2003 from GloVe, the recipe and its variants, on development data.
+// Files: those of `conll2003_bilstm_crf_glove.jsonnet`, and `python scripts/prepare_lexicons.py`.
+// Eight epochs instead of 24, so that a run takes minutes. docs/recipe.md shows the results.
+local recipe = (import '../conll2003_bilstm_crf_glove.jsonnet') + { num_epochs:: 8 };
+
+{
+  seeds: [1, 2, 3],
+  variants: {
+    'the recipe': recipe,
+    // Without a part.
+    'vectors of the training words alone': recipe {
+      // The table of the other words is empty: their vector is that of unknown words.
+      vocabulary+: { pretrained_files: { tokens: recipe.glove_file } },
+      dataset_reader+: { token_indexers+: { tokens: { type: 'single_id', lowercase_tokens: true } } },
+      model+: { text_field_embedder+: { token_embedders+: {
+        tokens: { type: 'embedding', embedding_dim: 50, pretrained_file: recipe.glove_file },
+      } } },
+    },
+    'no dropout of words': recipe { word_dropout:: 0 },
+    'no dropout of characters': recipe { character_dropout:: 0 },
+    'no shapes': recipe { shape_dim:: 0 },
+    'character filters of width 3 alone': recipe {
+      character_widths:: [3],
+      num_character_filters:: 3 * recipe.num_character_filters,
+    },
+    'dropout anew for each token': recipe { model+: { encoder+: { variational: false } } },
+    'no average of the weights': recipe { average_decay:: 0 },
+    'constant learning rate': recipe { trainer+: { learning_rate_scheduler: null } },
+    // Something else.
+    'output dropout .5': recipe { output_dropout:: 0.5 },
+    'recurrent dropout .3': recipe { recurrent_dropout:: 0.3 },
+    'batches of 32': recipe { batch_size:: 32 },
+    'hidden size 200': recipe { hidden_size:: 200 },
+    'two layers': recipe { num_layers:: 2 },
+    'lists of names': recipe {
+      lexicons:: ['first_names', 'last_names', 'cities', 'countries', 'regions', 'peoples', 'companies'],
+      lexicon_folder:: 'data/lexicons',
+      lowercase_lexicons:: true,
+    },
+  },
+  columns: [
+    { title: 'dev F1', metrics: ['best_validation_f1-measure-overall'] },
+  ],
+}
