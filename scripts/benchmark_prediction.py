@@ -4,10 +4,11 @@
 Both taggers have the architecture of `scripts/benchmark_training.py` and random weights. They predict
 CoNLL-2003 in turns, in one process, with PyTorch's number of threads. The time is
 from instances to lines of JSON, without start-up. AllenNLP predicts batches of 32 in the order of the
-file; ours predicts windows of 2,048 sentences, which it sorts by length.
+file; ours predicts windows of 2,048 sentences, which it sorts by length. `--config` names the config of
+another tagger of ours, to time it too.
 
 Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_prediction.py [--sentences 3453] [--runs 3]
-    [--data data/conll2003]
+    [--data data/conll2003] [--config training_config/conll2003_bilstm_crf_glove.jsonnet]
 """
 
 import argparse
@@ -79,6 +80,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     )
     add_corpus_options(parser, num_sentences=3453)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--config", type=Path, help="the config of another tagger of ours")
     options = parser.parse_args(arguments)
     import_allennlp_models()
     logging.disable(logging.INFO)
@@ -91,6 +93,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         )
         for name, predictor, batch_size in (stock, ours)
     }
+    if options.config is not None:
+        of_file = Params.from_file(options.config).as_dict(quiet=True)
+        of_file["dataset_reader"]["max_instances"] = options.sentences
+        taggers["--config"] = TimedPredictor(of_file, source, *ours[1:])
     runs: Dict[str, List[float]] = {name: [] for name in taggers}
     # The first run warms up.
     for number in range(options.runs + 1):

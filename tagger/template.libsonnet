@@ -59,7 +59,7 @@ checked({
   // Of each width.
   num_character_filters:: 40,
   character_widths:: [2, 3, 4],
-  character_dropout:: 0.0,
+  character_dropout:: 0.25,
 
   // Lists of terms: `drugs` stands for the file drugs.txt in the folder, with a term on each line.
   lexicons:: [],
@@ -78,7 +78,7 @@ checked({
   weighting:: null,
 
   // Training. The learning rate rises in the first steps, and then falls until the last epoch.
-  learning_rate:: 0.0015,
+  learning_rate:: 0.004,
   share_of_warmup:: 0.05,
   weight_decay:: 0.0001,
   // Of the average of the weights, which is validated and archived; 0 for the last weights.

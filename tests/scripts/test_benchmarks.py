@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import CONFIGS, ROOT
 
 COLUMNS = "Anna NNP I-NP I-PER\nwent VBD I-VP O\n\nKeller NNP I-NP I-PER\nleft VBD I-VP O\n"
 
@@ -27,12 +27,17 @@ def corpus(tmp_path):
         ),
         ("benchmark_lstm", "--sizes 2x3x4x5 --threads 1 --repeats 1", "packed/ours"),
         ("benchmark_metrics", "--num-tokens 200", "seqeval"),
-        ("benchmark_prediction", "--data {corpus} --sentences 2 --runs 1", "AllenNLP"),
+        (
+            "benchmark_prediction",
+            "--data {corpus} --sentences 2 --runs 1 "
+            "--config {configs}/conll2003_bilstm_crf.jsonnet",
+            "--config ",
+        ),
         ("benchmark_training", "--data {corpus} --sentences 2 --epochs 1", "AllenNLP"),
     ],
 )
 def test_a_benchmark_runs(script, options, shown, corpus, warm_python):
-    arguments = options.format(corpus=corpus).split()
+    arguments = options.format(corpus=corpus, configs=CONFIGS).split()
     printed = subprocess.check_output(
         [sys.executable, ROOT / f"scripts/{script}.py", *arguments], text=True, cwd=corpus
     )
