@@ -39,6 +39,16 @@ class HashTable(torch.nn.Module):
         places = torch.searchsorted(self.hashes, hashes).clamp(max=len(self) - 1)
         return torch.where(self.hashes[places] == hashes, places, -1)
 
+    def drop(self, places: torch.Tensor) -> None:
+        """Takes entries out.
+
+        Args:
+            places: Where they are, (any,) int64, as `find` returns them.
+        """
+        is_kept = torch.ones(len(self), dtype=torch.bool)
+        is_kept[places] = False
+        self.hashes, self.rows = self.hashes[is_kept], self.rows[is_kept]
+
     def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *rest: Any) -> None:
         """Takes the size from the archive: a new table is empty."""
         for name in ("hashes", "rows"):

@@ -144,3 +144,5 @@ class WordVectors(TokenEmbedder):
             torch.nn.init.normal_(self.trained.weight, vectors.mean().item(), vectors.std().item())
             self.trained.weight[places[rows >= 0]] = vectors[rows[rows >= 0]]
             self.trained.weight[0] = 0.0
+        # The vocabulary's words are found there first.
+        self.table.drop(rows[rows >= 0])

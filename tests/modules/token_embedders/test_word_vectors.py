@@ -3,7 +3,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token, Vocabulary
 
-from tagger.data.token_indexers import WordFormsIndexer
+from tagger.data.token_indexers import WordFormsIndexer, word_hash
 from tagger.modules.token_embedders import VectorTable, WordVectors
 
 LINES = ["the 1 2 3", "oslo 4 5 6", "Oslo 7 8 9", "00 1.5 0 0", "new york 2 2 2", "the 9 9 9"]
@@ -42,6 +42,14 @@ def test_any_other_word_of_the_file_keeps_its_vector(file, vocab):
     vectors = embedded(embedder, vocab, "Oslo", "oslo", "OSLO", "new york")
     assert vectors.tolist() == [[7, 8, 9], [4, 5, 6], [4, 5, 6], [2, 2, 2]]
     assert not any(name.startswith("table") for name, _ in embedder.named_parameters())
+
+
+def test_each_vector_is_kept_once(file, vocab):
+    embedder = WordVectors(3, vocab, file)
+    # Of five words one, `the`, is in the vocabulary.
+    assert embedder.table.rows.shape == (4, 3)
+    assert embedder.table.find(torch.tensor([word_hash("the")])).tolist() == [-1]
+    assert (embedder.table.hashes.diff() > 0).all()
 
 
 def test_digits_become_zeros_before_a_word_is_unknown(file, vocab):
