@@ -146,7 +146,10 @@ export function converted(pattern) {
       const inner = classes[next.toLowerCase()];
       if (inner && next in classes) result += isInClass ? inner : `[${inner}]`;
       else if (inner && !isInClass) result += `[^${inner}]`;
-      else if (next === "b" && !isInClass) {
+      else if (next === "U") {
+        result += `\\u{${pattern.slice(i + 1, i + 9)}}`;
+        i += 8;
+      } else if (next === "b" && !isInClass) {
         result += `(?:(?<=[${WORD}])(?![${WORD}])|(?<![${WORD}])(?=[${WORD}]))`;
       } else if (/[a-zA-Z0-9^$\\.*+?()[\]{}|/]/.test(next) || (isInClass && next === "-")) {
         result += `\\${next}`;
