@@ -4,11 +4,12 @@
     python scripts/try_browser.py runs/mine/model.tar.gz data/mine/dev.txt [--texts 200]
         [--screenshots FOLDER]
 
-It needs npm, Chromium and its driver (`apt-get install -y npm chromium chromium-driver`). It installs the
-page's packages in a new folder, exports the archive, serves both from this machine, and opens the page in
-Chromium without a window. The page must give what the Python package `tagger_onnx` gives for the file's
-sentences and for random texts; it must mark what a user types; it must have asked no other server for
-anything; and it must go on tagging after the server has stopped. It ends with status 1 otherwise.
+It needs npm, Chromium and its driver (`apt-get install -y npm chromium chromium-driver`). It installs
+the page's packages in a new folder, exports the archive, serves both from this machine, and opens the
+page in Chromium without a window. The page must give what the Python package `tagger_onnx` gives for
+the file's sentences and for random texts; it must mark what a user types; it must have asked no other
+server for anything; and it must go on tagging after the server has stopped. It ends with status 1
+otherwise.
 """
 
 import argparse
@@ -26,8 +27,9 @@ import time
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence, cast
 
+from allennlp.data.fields import TextField
 from allennlp.models import load_archive
 
 import tagger_onnx
@@ -115,7 +117,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     archive = load_archive(options.archive)
     reader = archive.validation_dataset_reader
     sentences = [
-        " ".join(token.text for token in instance["tokens"].tokens)
+        " ".join(token.ensure_text() for token in cast(TextField, instance["tokens"]).tokens)
         for instance in reader.read(options.file)
     ]
     with tempfile.TemporaryDirectory() as folder:
@@ -147,16 +149,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
                     browser.close()
 
 
-def try_page(
-    browser: Browser, address: str, run: Any, texts: Sequence[str], sentence: str
-) -> None:
+def try_page(browser: Browser, address: str, run: Any, texts: Sequence[str], sentence: str) -> None:
     """Opens the page, tags texts in it, types one, and looks at what it has asked for."""
     status = open_page(browser, address)
     started = time.perf_counter()
     num_entities = check(browser, run, texts)
     seconds = time.perf_counter() - started
     print(
-        f"{status}: {len(texts)} texts with {num_entities} entities are tagged as in Python, one by one, "
+        f"{status}: {len(texts)} texts with {num_entities} entities are tagged as in Python, "
         f"{len(texts) / seconds:.0f} a second"
     )
     (element,) = browser.call("/elements", {"using": "css selector", "value": "#text"})
@@ -179,7 +179,9 @@ def try_page(
     foreign = [each for each in asked if not each.startswith((address, "data:", "blob:"))]
     if foreign:
         sys.exit(f"the page has asked other servers: {foreign}")
-    print(f"the page has asked this machine for {len(asked)} files, and no other machine for anything")
+    print(
+        f"the page has asked this machine for {len(asked)} files, and no other machine for anything"
+    )
 
 
 def open_page(browser: Browser, address: str) -> str:
@@ -230,7 +232,18 @@ def random_texts(sentences: Sequence[str], number: int) -> List[str]:
     """Texts of words, punctuation and strange characters."""
     draw = random.Random(0)
     words = " ".join(sentences).split()
-    words += ["http://a.org/x?y=1", "me@b.org", "10km", "don't", "U.S.", "e.g.", ":-)", "🙂🏽", "日本語", "ß"]
+    words += [
+        "http://a.org/x?y=1",
+        "me@b.org",
+        "10km",
+        "don't",
+        "U.S.",
+        "e.g.",
+        ":-)",
+        "🙂🏽",
+        "日本語",
+        "ß",
+    ]
     return [
         "".join(
             part

@@ -6,7 +6,6 @@ import itertools
 from functools import cached_property
 from pathlib import Path
 from typing import (
-    Dict,
     Iterable,
     Iterator,
     List,

@@ -3,7 +3,7 @@
 Letters: `B` batch, `T` tokens, `W` distinct words, `C` characters, `P` word pieces.
 """
 
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import numpy as np
 
@@ -140,11 +140,25 @@ class Pieces:
         return known
 
 
-KINDS = {"ids": WordIds, "characters": Characters, "forms": Forms, "pieces": Pieces}
+# By the kind that a description names.
+KINDS: Dict[str, Callable[[str, Dict[str, Any]], Callable[..., Inputs]]] = {
+    "ids": WordIds,
+    "characters": Characters,
+    "forms": Forms,
+    "pieces": Pieces,
+}
 
 
 def distinct_words(sentences: Sequence[Sequence[str]]) -> Tuple[List[str], np.ndarray, np.ndarray]:
-    """Returns the distinct words of sentences; which each token is, (B, T), padded with 0; lengths, (B,)."""
+    """Returns what all indexers look at.
+
+    Args:
+        sentences: The tokens of B sentences.
+
+    Returns:
+        The W distinct words; which of them each token is, (B, T) int64, 0 in the padding; and the
+        numbers of tokens, (B,) int64.
+    """
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     places: Dict[str, int] = {}
     rows = np.zeros((len(sentences), lengths.max()), dtype=np.int64)

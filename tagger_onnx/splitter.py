@@ -34,7 +34,9 @@ class Splitter:
         # Exceptions that rules would take apart, by the tokens that these leave.
         self._rejoined: Dict[Tuple[str, ...], str] = {}
         for text in self._exceptions:
-            if any(each and each.search(text) for each in (self._prefix, self._infix, self._suffix)):
+            if any(
+                each and each.search(text) for each in (self._prefix, self._infix, self._suffix)
+            ):
                 self._rejoined[tuple(self._split_by_rules(text, {}))] = text
         self._rejoined_firsts = {tokens[0] for tokens in self._rejoined}
         self._longest = max(map(len, self._rejoined), default=0)

@@ -29,7 +29,11 @@ class Export(Subcommand):
         )
         subparser.add_argument("archive_file", type=Path, help="the archived tagger")
         subparser.add_argument(
-            "-o", "--output", type=Path, required=True, help="the file to write, such as tagger.onnx"
+            "-o",
+            "--output",
+            type=Path,
+            required=True,
+            help="the file to write, such as tagger.onnx",
         )
         subparser.add_argument("--force", action="store_true", help="overwrite the output")
         subparser.add_argument(
@@ -49,7 +53,9 @@ def export_from_args(args: argparse.Namespace) -> None:
         check_output(args.output, [args.archive_file], args.force)
         export(load_model(args.archive_file), args.output, args.language, args.force)
         size = args.output.stat().st_size
-        print(f"Wrote {args.output}: {size / 1e6:.1f} MB; texts are split by the rules of {args.language}")
+        print(
+            f"Wrote {args.output}: {size / 1e6:.1f} MB; texts are split by the rules of {args.language}"
+        )
 
 
 def export(archive: Archive, output: Path, language: str = "en", overwrite: bool = False) -> None:

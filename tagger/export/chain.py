@@ -77,7 +77,9 @@ def viterbi_tags(graph: Graph, chain: Chain) -> str:
         body: Graph, before: str, is_first: str, is_real: str, emissions: str
     ) -> Tuple[list, list]:
         # (B, K, K): from, to
-        candidates = body.add("Add", body.add("Unsqueeze", before, np.array([2])), chain.transitions)
+        candidates = body.add(
+            "Add", body.add("Unsqueeze", before, np.array([2])), chain.transitions
+        )
         arriving = body.add("ReduceMax", candidates, np.array([1]), keepdims=0)
         arriving = body.add("Where", is_first, chain.start, arriving)
         best = body.add("Add", arriving, emissions)
@@ -102,9 +104,7 @@ def viterbi_tags(graph: Graph, chain: Chain) -> str:
     def trace(body: Graph, tags: str, pointers: str) -> Tuple[list, list]:
         return [body.add("GatherElements", pointers, tags, axis=1)], [tags]
 
-    _, tags = graph.scan(
-        trace, [(last, "int64")], [(pointers, "int64")], ["int64"], backwards=True
-    )
+    _, tags = graph.scan(trace, [(last, "int64")], [(pointers, "int64")], ["int64"], backwards=True)
     return graph.add("Where", chain.mask, graph.add("Squeeze", tags, np.array([2])), np.int64(0))
 
 
@@ -135,8 +135,12 @@ def shifted_left(graph: Graph, values: str, last: Optional[Value] = None) -> str
         values: (B, T, ...).
         last: (1, 1, ...), what follows the last token; by default its own value.
     """
-    rest = graph.add("Slice", values, np.array([1]), np.array([np.iinfo(np.int64).max]), np.array([1]))
-    own = graph.add("Slice", values, np.array([-1]), np.array([np.iinfo(np.int64).max]), np.array([1]))
+    rest = graph.add(
+        "Slice", values, np.array([1]), np.array([np.iinfo(np.int64).max]), np.array([1])
+    )
+    own = graph.add(
+        "Slice", values, np.array([-1]), np.array([np.iinfo(np.int64).max]), np.array([1])
+    )
     if last is not None:
         own = graph.add("Where", np.array(False), own, last)
     return graph.add("Concat", rest, own, axis=1)

@@ -8,7 +8,6 @@ Letters: `B` batch, `T` tokens, `W` distinct words, `F` forms of a word, `C` cha
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import numpy as np
-import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import TokenIndexer, Vocabulary
 from allennlp.data.token_indexers import (
@@ -16,7 +15,7 @@ from allennlp.data.token_indexers import (
     SingleIdTokenIndexer,
     TokenCharactersIndexer,
 )
-from allennlp.modules import TextFieldEmbedder, TokenEmbedder
+from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import (
     Embedding,
@@ -107,7 +106,9 @@ def _embed_ids(graph: Graph, embedder: Embedding, part: Part) -> Tuple[str, Desc
 
 def _looked_up(graph: Graph, embedder: Embedding, ids: str) -> str:
     if embedder.max_norm is not None:
-        raise ConfigurationError("an `embedding` with a `max_norm` cannot be exported; leave it out")
+        raise ConfigurationError(
+            "an `embedding` with a `max_norm` cannot be exported; leave it out"
+        )
     vectors = graph.add("Gather", embedder.weight.detach().numpy(), ids)
     return linear(graph, embedder._projection, vectors) if embedder._projection else vectors
 

@@ -3,7 +3,7 @@
 Letters: `B` rows, `T` items of a row, `D` features of an item, `H` hidden size.
 """
 
-from typing import List, Sequence
+from typing import Any, List, Sequence
 
 import numpy as np
 import torch
@@ -47,7 +47,7 @@ def encode(graph: Graph, encoder: Seq2SeqEncoder, inputs: str, lengths: str) -> 
     if type(encoder) is PassThroughEncoder:
         return inputs
     if type(encoder) is BiLstmEncoder:
-        layers = [list(each) for each in zip(encoder.forward_layers, encoder.backward_layers)]
+        layers: Any = list(zip(encoder.forward_layers, encoder.backward_layers))
         return _layers(graph, layers, inputs, lengths)[0]
     if type(encoder) in (GruSeq2SeqEncoder, LstmSeq2SeqEncoder):
         return _layers(graph, _split(encoder._module), inputs, lengths)[0]
@@ -86,7 +86,7 @@ def linear(graph: Graph, layer: torch.nn.Linear, inputs: str) -> str:
     return outputs if layer.bias is None else graph.add("Add", outputs, layer.bias.detach().numpy())
 
 
-def _split(module: torch.nn.RNNBase) -> List[List[torch.nn.RNNBase]]:
+def _split(module: Any) -> List[List[torch.nn.RNNBase]]:
     """Returns the layers of a module, each as a list of its directions of one layer each."""
     if module.proj_size or not module.bias:
         raise ConfigurationError(
@@ -111,9 +111,9 @@ def _split(module: torch.nn.RNNBase) -> List[List[torch.nn.RNNBase]]:
 def _layers(
     graph: Graph, layers: Sequence[Sequence[torch.nn.RNNBase]], inputs: str, lengths: str
 ) -> List[str]:
-    """Runs recurrent layers: the states, (B, T, features), 0 in the padding, and the last, (B, features).
+    """Runs recurrent layers; returns all states, (B, T, features), and the last ones, (B, features).
 
-    Each layer is one operator, which keeps to the lengths by itself, in both directions.
+    Each layer is one operator, which keeps to the lengths in both directions; in the padding it gives 0.
     """
     lengths = graph.add("Cast", lengths, to=6)
     # (T, B, D)
@@ -156,7 +156,7 @@ def _weights(directions: Sequence[torch.nn.RNNBase], order: Sequence[int]) -> Li
     ]
 
 
-def _convolve(graph: Graph, encoder: CnnEncoder, inputs: str, mask: str, lengths: str) -> str:
+def _convolve(graph: Graph, encoder: Any, inputs: str, mask: str, lengths: str) -> str:
     """See `tagger.modules.encoders.MaskedCnnEncoder`."""
     is_padding = graph.add("Unsqueeze", graph.add("Not", mask), np.array([2]))
     inputs = graph.add("Where", is_padding, np.float32(0), inputs)

@@ -90,7 +90,9 @@ def entity_probabilities(
     spelt = graph.add("Unsqueeze", spelling, np.array([2]))
 
     def of_spelt(scores: str) -> str:
-        return graph.add("Squeeze", graph.add("GatherElements", scores, spelt, axis=2), np.array([2]))
+        return graph.add(
+            "Squeeze", graph.add("GatherElements", scores, spelt, axis=2), np.array([2])
+        )
 
     # (B, T): what each token but the first of an entity adds to the score of its spelling
     num_tags = np.int64(len(names))
@@ -111,7 +113,12 @@ def entity_probabilities(
 
 
 def drop_improbable(
-    graph: Graph, tags: str, probabilities: str, entities: FoundEntities, thresholds: np.ndarray, outside: int
+    graph: Graph,
+    tags: str,
+    probabilities: str,
+    entities: FoundEntities,
+    thresholds: np.ndarray,
+    outside: int,
 ) -> Tuple[str, str]:
     """Drops the entities below the thresholds of their labels, (C,) float32.
 
@@ -119,9 +126,7 @@ def drop_improbable(
         The tags that remain, (B, T); and (B, T) bool, the first tokens of the entities that remain.
     """
     label = graph.add("Max", entities.labels, np.int64(0))
-    is_probable = graph.add(
-        "GreaterOrEqual", probabilities, graph.add("Gather", thresholds, label)
-    )
+    is_probable = graph.add("GreaterOrEqual", probabilities, graph.add("Gather", thresholds, label))
     firsts = graph.add("Where", entities.is_inside, entities.firsts, np.int64(0))
     is_kept = graph.add("Cast", is_probable, to=6)
     is_kept = graph.add("Cast", graph.add("GatherElements", is_kept, firsts, axis=1), to=9)
@@ -145,7 +150,9 @@ def _place_by_number(graph: Graph, is_marked: str, number: str) -> str:
     zero = np.int64(0)
     numbers = graph.add("Where", is_marked, number, zero)
     updates = graph.add("Where", is_marked, places, zero)
-    empty = graph.add("Mul", graph.add("Concat", number, _first_column(graph, number), axis=1), zero)
+    empty = graph.add(
+        "Mul", graph.add("Concat", number, _first_column(graph, number), axis=1), zero
+    )
     by_number = graph.add("ScatterElements", empty, numbers, updates, axis=1)
     return graph.add("GatherElements", by_number, number, axis=1)
 
@@ -160,7 +167,10 @@ def _spelling(
     """The tag that spells each token of an entity legally, (B, T) int64; 0 outside."""
     # (C, 4): the tag of a token inside, that is first, that is last, and that is both
     spellings = np.array(
-        [[names.index(tag) for tag in _places(_label(tables, names, c), encoding)] for c in range(len(tables.labels))]
+        [
+            [names.index(tag) for tag in _places(_label(tables, names, c), encoding)]
+            for c in range(len(tables.labels))
+        ]
     )
     row = graph.add("Mul", graph.add("Max", entities.labels, np.int64(0)), np.int64(4))
     place = graph.add("Add", row, graph.add("Cast", entities.starts, to=7))

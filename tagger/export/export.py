@@ -44,8 +44,8 @@ def exported(model: Model, dataset_reader: DatasetReader, language: str = "en") 
     """
     if type(model) is not SequenceTagger:
         raise ConfigurationError(
-            f"a `{type(model).__name__}` cannot be exported; expected a `sequence_tagger`. Of an ensemble, "
-            f"export a member"
+            f"a `{type(model).__name__}` cannot be exported; expected a "
+            f"`sequence_tagger`; of an ensemble, export a member"
         )
     graph = Graph()
     words = graph.input("words", "int64", ["batch", "tokens"])

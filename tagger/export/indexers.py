@@ -81,5 +81,6 @@ def _tokens(vocab: Vocabulary, namespace: Any) -> List[str]:
 def _check(is_fine: bool, indexer: str, argument: str) -> None:
     if not is_fine:
         raise ConfigurationError(
-            f"the token indexer `{indexer}` with its argument `{argument}` cannot be exported; leave it out"
+            f"the token indexer `{indexer}` with its argument `{argument}` cannot be exported; "
+            f"leave it out"
         )

@@ -20,7 +20,7 @@ def describe_splitting(language: str) -> Dict[str, Any]:
     from spacy.tokenizer import Tokenizer
 
     try:
-        tokenizer = spacy.blank(language).tokenizer
+        tokenizer: Any = spacy.blank(language).tokenizer
     except ImportError as error:
         raise ConfigurationError(
             f"`language` is {language!r}, which spaCy does not offer here: {error}"

@@ -105,10 +105,10 @@ def _exported(transformer: torch.nn.Module) -> onnx.ModelProto:
             )
     except Exception as error:  # The exporter has many errors of its own.
         raise ConfigurationError(
-            f"the transformer `{type(transformer).__name__}` cannot be exported: PyTorch's exporter says "
-            f"{type(error).__name__}: {str(error)[:200]}"
+            f"the transformer `{type(transformer).__name__}` cannot be exported: PyTorch's exporter "
+            f"says {type(error).__name__}: {str(error)[:200]}"
         ) from error
-    return cast(onnx.ModelProto, program.model_proto)  # type: ignore[union-attr]
+    return cast(onnx.ModelProto, program.model_proto)
 
 
 def _describe(

@@ -17,7 +17,18 @@ from tests.conftest import ROOT
 _LINES = (ROOT / "data/toy/train.txt").read_text().splitlines()
 WORDS = sorted({line.split()[0] for line in _LINES if line})
 # Of words like these, some are in no vocabulary.
-STRANGE_WORDS = ["Zürich-", "x", "1999", "A1", "İstanbul", "日本", "🙂", "ΑΣ", "well-known", "\u0663"]
+STRANGE_WORDS = [
+    "Zürich-",
+    "x",
+    "1999",
+    "A1",
+    "İstanbul",
+    "日本",
+    "🙂",
+    "ΑΣ",
+    "well-known",
+    "\u0663",
+]
 LABELS = {"PER": 3, "LOC": 2, "A-B": 2}
 
 IDS = {"indexer": {"type": "single_id"}, "embedder": {"type": "embedding", "embedding_dim": 7}}
@@ -45,7 +56,9 @@ def tags_of(encoding):
     """The tags that an encoding has, in an order that no code may rely on."""
     if encoding is None:
         return ["NOUN", "O", "VERB"]
-    prefixes = {"BIO": "BI", "IOB1": "IB", "BIOUL": "LUBI", "BMES": "SEMB", "IOBES": "SEIB"}[encoding]
+    prefixes = {"BIO": "BI", "IOB1": "IB", "BIOUL": "LUBI", "BMES": "SEMB", "IOBES": "SEIB"}[
+        encoding
+    ]
     tags = [f"{prefix}-{label}" for prefix in prefixes for label in LABELS]
     return [*tags[:2], "O", *tags[2:]]
 

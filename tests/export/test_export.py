@@ -12,7 +12,6 @@ from tagger.export.graph import Graph
 from tagger.export.transformer import _shares
 from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
 from tagger.modules.encoders import BiLstmEncoder
-
 from tests.export.taggers import (
     BILSTM,
     CHARACTERS,
@@ -133,8 +132,20 @@ def test_every_encoder_gives_the_same(encoder):
     "encoder",
     [
         {"type": "cnn", "embedding_dim": 5, "num_filters": 4, "ngram_filter_sizes": [2, 4]},
-        {"type": "masked_cnn", "embedding_dim": 5, "num_filters": 3, "ngram_filter_sizes": [3], "output_dim": 6},
-        {"type": "masked_cnn", "embedding_dim": 5, "num_filters": 4, "ngram_filter_sizes": [2], "conv_layer_activation": "tanh"},
+        {
+            "type": "masked_cnn",
+            "embedding_dim": 5,
+            "num_filters": 3,
+            "ngram_filter_sizes": [3],
+            "output_dim": 6,
+        },
+        {
+            "type": "masked_cnn",
+            "embedding_dim": 5,
+            "num_filters": 4,
+            "ngram_filter_sizes": [2],
+            "conv_layer_activation": "tanh",
+        },
         {"type": "gru", "input_size": 5, "hidden_size": 4, "bidirectional": True},
         {"type": "lstm", "input_size": 5, "hidden_size": 4},
     ],
@@ -193,7 +204,10 @@ def test_a_transformer_gives_the_same(tmp_path):
 
 @pytest.mark.parametrize(
     ("mode", "expected"),
-    [("avg", [[0, 0.5, 0.5, 0], [0, 0, 0, 0], [1, 0, 0, 0]]), ("first", [[0, 1, 0, 0], [0] * 4, [1, 0, 0, 0]])],
+    [
+        ("avg", [[0, 0.5, 0.5, 0], [0, 0, 0, 0], [1, 0, 0, 0]]),
+        ("first", [[0, 1, 0, 0], [0] * 4, [1, 0, 0, 0]]),
+    ],
 )
 def test_pieces_share_in_their_tokens(mode, expected):
     graph = Graph()
@@ -214,7 +228,14 @@ def test_several_embedders_give_the_same(tmp_path):
 def test_texts_are_split_and_located_as_by_a_saved_tagger():
     model, reader = random_tagger({"tokens": IDS}, encoding="BIO")
     saved, run = both(model, reader, "en")
-    texts = ["Maria  Lindqvist's (U.S.) office:\n10km away...", "", " \t", "don't", "a" * 300, "🙂🙂 x"]
+    texts = [
+        "Maria  Lindqvist's (U.S.) office:\n10km away...",
+        "",
+        " \t",
+        "don't",
+        "a" * 300,
+        "🙂🙂 x",
+    ]
     assert_same(saved, run, [*texts, ["a", "list"], [], *texts])
     assert run.tag(texts[0]) == run.tag([texts[0]])[0]
     assert run.tag(tokens=["a", "b"]) == run.tag([["a", "b"]])[0]
@@ -224,7 +245,11 @@ def test_texts_are_split_and_located_as_by_a_saved_tagger():
 @pytest.mark.parametrize(
     ("part", "config", "named"),
     [
-        ("encoder", {"type": "stacked_bidirectional_lstm", "hidden_size": 3, "num_layers": 1}, "StackedBidirectionalLstm"),
+        (
+            "encoder",
+            {"type": "stacked_bidirectional_lstm", "hidden_size": 3, "num_layers": 1},
+            "StackedBidirectionalLstm",
+        ),
         ("embedder", {"type": "empty"}, "EmptyEmbedder"),
         ("indexer", {"type": "single_id", "start_tokens": ["<s>"]}, "start_tokens"),
         ("indexer", {"type": "single_id", "feature_name": "pos_"}, "feature_name"),
