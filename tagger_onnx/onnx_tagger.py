@@ -57,13 +57,18 @@ class OnnxTagger:
         self._session = session
         self._name = name
         self._tags: List[str] = description["tags"]
-        self._labels_of_tags: List[Optional[str]] = description.get("labels_of_tags", [])
+        self._labels_of_tags: List[Optional[str]] = description["labels_of_tags"]
         self._has_label_sets = description["head"] == "sigmoid"
         self._split = Splitter(description["splitting"])
         self._indexers = [
             KINDS[each["kind"]](name, each) for name, each in description["indexers"].items()
         ]
         self._outputs = [output.name for output in session.get_outputs()]
+
+    @property
+    def labels(self) -> List[str]:
+        """The labels that the tagger knows, sorted."""
+        return sorted({label for label in self._labels_of_tags if label is not None})
 
     @property
     def language(self) -> str:
@@ -149,7 +154,9 @@ class OnnxTagger:
         return dict(zip(self._outputs, self._session.run(self._outputs, inputs)))
 
     def __repr__(self) -> str:
-        return f"<OnnxTagger {self._name}: {', '.join(self._tags)}; texts split as {self.language}>"
+        return (
+            f"<OnnxTagger {self._name}: {', '.join(self.labels)}; texts split as {self.language}>"
+        )
 
     def _tag_all(self, inputs: List[TextOrTokens], probabilities: bool) -> List[TaggedText]:
         sentences = [self._sentence(each) for each in inputs]

@@ -45,12 +45,13 @@ def add_head(graph: Graph, model: SequenceTagger, emissions: str, mask: str, is_
 
 def describe_head(model: SequenceTagger) -> Dict[str, Any]:
     """What a runtime must know of the head: its kind, the tags, and each tag's label."""
-    if isinstance(model.head, SigmoidHead):
-        return {"head": "sigmoid", "tags": model.tags}
-    labels: List[Optional[str]] = [None] * len(model.tags)
-    if model.tag_encoding is not None:
+    labels: List[Optional[str]]
+    if model.tag_encoding is None:
+        labels = [None if tag == "O" else tag for tag in model.tags]
+    else:
         labels = [split_tag(tag, model.tag_encoding)[1] for tag in model.tags]
-    return {"head": "chain", "tags": model.tags, "labels_of_tags": labels}
+    kind = "sigmoid" if isinstance(model.head, SigmoidHead) else "chain"
+    return {"head": kind, "tags": model.tags, "labels_of_tags": labels}
 
 
 def _add_sigmoid(graph: Graph, head: SigmoidHead, emissions: str, mask: str) -> None:

@@ -130,6 +130,7 @@ def assert_same(saved, run, sentences, tolerance=1e-5):
     """Both taggers give the same; numbers may differ by rounding."""
     wanted = saved.tag(sentences, probabilities=True)
     got = run.tag(sentences, probabilities=True)
+    assert run.labels == saved.labels
     for want, have in zip(wanted, got, strict=True):
         assert have[:4] == want[:4]
         assert [each[:-1] for each in have.entities] == [each[:-1] for each in want.entities]

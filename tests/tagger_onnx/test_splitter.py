@@ -9,7 +9,9 @@ from tagger_onnx.splitter import Splitter
 from tests.export.taggers import WORDS
 
 WHOLE = ["http://a.b.com/x?y=1", "me@b.org", "10km", "U.S.", "don't", "3.5%", "and/or", "12:30pm"]
-CHARACTERS = "abXYZ01 .,;:!?()[]{}'\"-_/@#$%&*+=<>|~`^é€£…—–’“”«»·°²\u00a0\t\n😀👍🏽中文한\u200bЖ\u2028"
+CHARACTERS = (
+    "abXYZ01 .,;:!?()[]{}'\"-_/@#$%&*+=<>|~`^é€£…—–’“”«»·°²\u00a0\t\n😀👍🏽中文한\u200bЖ\u2028"
+)
 
 
 def texts(exceptions, number):
