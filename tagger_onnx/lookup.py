@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import numpy as np
 
-from tagger_onnx.words import word_forms, word_hash
+from tagger_onnx.words import word_forms, word_hash, word_shape
 
 # In every vocabulary 0 is padding and 1 the unknown word.
 _UNKNOWN = 1
@@ -32,9 +32,18 @@ class WordIds:
 
     def __call__(self, words: Sequence[str], rows: np.ndarray, lengths: np.ndarray) -> Inputs:
         """Returns `ids`, (W,)."""
-        texts = [word.lower() for word in words] if self._lowercase else words
-        ids = [self._index_of.get(text, _UNKNOWN) for text in texts]
+        ids = [self._index_of.get(text, _UNKNOWN) for text in self._texts(words)]
         return {f"{self._name}_ids": np.array(ids, dtype=np.int64)}
+
+    def _texts(self, words: Sequence[str]) -> Sequence[str]:
+        return [word.lower() for word in words] if self._lowercase else words
+
+
+class ShapeIds(WordIds):
+    """Gives each word the index of its shape; arguments as for `WordIds`."""
+
+    def _texts(self, words: Sequence[str]) -> Sequence[str]:
+        return [word_shape(word) for word in words]
 
 
 class Characters:
@@ -143,6 +152,7 @@ class Pieces:
 # By the kind that a description names.
 KINDS: Dict[str, Callable[[str, Dict[str, Any]], Callable[..., Inputs]]] = {
     "ids": WordIds,
+    "shapes": ShapeIds,
     "characters": Characters,
     "forms": Forms,
     "pieces": Pieces,

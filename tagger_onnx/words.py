@@ -1,8 +1,13 @@
-"""The forms under which words are looked for, and their hashes."""
+"""The forms under which words are looked for, their hashes, and their shapes."""
 
+import functools
 import hashlib
+import itertools
 import re
 from typing import Tuple
+
+#: The most signs of a shape: longer ones are too rare to learn from.
+MAX_SIGNS = 8
 
 _DIGIT = re.compile(r"\d")
 
@@ -29,3 +34,25 @@ def word_hash(word: str) -> int:
     """
     digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
+
+
+@functools.lru_cache(maxsize=100_000)
+def word_shape(word: str) -> str:
+    """Returns `X` for each capital, `x` for other letters, `d` for digits, other characters as they are.
+
+    Of a run of equal signs two stay, and of a long shape the first `MAX_SIGNS`.
+
+    Example:
+        >>> [word_shape(word) for word in ("EU", "Lindqvist", "McDonald", "U.S.", "1996-08-22")]
+        ['XX', 'Xxx', 'XxXxx', 'X.X.', 'dd-dd-dd']
+    """
+    runs = (list(run)[:2] for _, run in itertools.groupby(map(_sign, word)))
+    return "".join(itertools.chain.from_iterable(runs))[:MAX_SIGNS]
+
+
+def _sign(character: str) -> str:
+    if character.isdigit():
+        return "d"
+    if character.isalpha():
+        return "X" if character.isupper() else "x"
+    return character

@@ -3,7 +3,7 @@
 // JavaScript does.
 
 import { Splitter } from "./splitter.js";
-import { wordForms, wordHash } from "./words.js";
+import { wordForms, wordHash, wordShape } from "./words.js";
 
 const FORMAT = 1;
 const UNKNOWN = 1n;
@@ -11,11 +11,11 @@ const UNKNOWN = 1n;
 /** What looks up the inputs of the graph, by the kind of indexer; each gets distinct words and sentences. */
 const KINDS = {
   ids(name, description) {
-    const indexOf = indices(description.vocabulary);
-    return ({ words }, tensor) => {
-      const ids = words.map((word) => indexOf(description.lowercase ? word.toLowerCase() : word));
-      return { [`${name}_ids`]: tensor(ids, [words.length]) };
-    };
+    return ids(name, description, (word) => (description.lowercase ? word.toLowerCase() : word));
+  },
+
+  shapes(name, description) {
+    return ids(name, description, wordShape);
   },
 
   characters(name, description) {
@@ -198,6 +198,14 @@ function* fields(bytes) {
     yield [(key - kind) / 8, bytes.subarray(position, position + length)];
     position += length;
   }
+}
+
+function ids(name, description, textOf) {
+  const indexOf = indices(description.vocabulary);
+  return ({ words }, tensor) => {
+    const found = words.map((word) => indexOf(textOf(word)));
+    return { [`${name}_ids`]: tensor(found, [words.length]) };
+  };
 }
 
 function indices(vocabulary) {

@@ -23,7 +23,11 @@ from allennlp.modules.token_embedders import (
     TokenCharactersEncoder,
 )
 
-from tagger.data.token_indexers import CachedCharactersIndexer, WordFormsIndexer
+from tagger.data.token_indexers import (
+    CachedCharactersIndexer,
+    WordFormsIndexer,
+    WordShapesIndexer,
+)
 from tagger.export.encoders import linear, pool
 from tagger.export.graph import Graph
 from tagger.export.indexers import describe_characters, describe_forms, describe_single_id
@@ -188,7 +192,7 @@ _EMBEDDERS: Dict[type, Tuple[Optional[_Adder], Tuple[type, ...]]] = {
         _embed_characters,
         (CachedCharactersIndexer, TokenCharactersIndexer),
     ),
-    Embedding: (_embed_ids, (SingleIdTokenIndexer,)),
+    Embedding: (_embed_ids, (SingleIdTokenIndexer, WordShapesIndexer)),
     PretrainedTransformerMismatchedEmbedder: (
         _embed_with_transformer,
         (PretrainedTransformerMismatchedIndexer,),

@@ -7,23 +7,24 @@ from allennlp.data import Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
 from allennlp.data.token_indexers.single_id_token_indexer import _DEFAULT_VALUE
 
-from tagger.data.token_indexers import WordFormsIndexer
+from tagger.data.token_indexers import WordFormsIndexer, WordShapesIndexer
 
 #: The index of a word that the vocabulary lacks.
 UNKNOWN = 1
 
 
 def describe_single_id(indexer: SingleIdTokenIndexer, vocab: Vocabulary) -> Dict[str, Any]:
-    """Describes AllenNLP's `single_id`.
+    """Describes AllenNLP's `single_id`, and `word_shapes`.
 
     Raises:
         ConfigurationError: If it reads anything but the token's text, or adds tokens.
     """
+    is_shape = isinstance(indexer, WordShapesIndexer)
     reads_text = indexer._feature_name == "text" and indexer._default_value is _DEFAULT_VALUE
     _check(reads_text, "single_id", "feature_name")
     _check(not (indexer._start_tokens or indexer._end_tokens), "single_id", "start_tokens")
     return {
-        "kind": "ids",
+        "kind": "shapes" if is_shape else "ids",
         "lowercase": bool(indexer.lowercase_tokens),
         "vocabulary": _tokens(vocab, indexer.namespace),
     }

@@ -49,6 +49,10 @@ FORMS = {
     "indexer": {"type": "word_forms"},
     "embedder": {"type": "word_vectors", "embedding_dim": 6},
 }
+SHAPES = {
+    "indexer": {"type": "word_shapes"},
+    "embedder": {"type": "embedding", "embedding_dim": 4, "vocab_namespace": "word_shapes"},
+}
 BILSTM = {"type": "bilstm", "hidden_size": 6}
 
 

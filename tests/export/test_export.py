@@ -18,6 +18,7 @@ from tests.export.taggers import (
     FORMS,
     IDS,
     LABELS,
+    SHAPES,
     STRANGE_WORDS,
     WORDS,
     assert_same,
@@ -220,7 +221,7 @@ def test_pieces_share_in_their_tokens(mode, expected):
 
 
 def test_several_embedders_give_the_same(tmp_path):
-    parts = {"words": FORMS, "characters": CHARACTERS, "ids": IDS}
+    parts = {"words": FORMS, "characters": CHARACTERS, "ids": IDS, "shapes": SHAPES}
     model, reader = random_tagger(parts)
     assert_same(*both(model, reader), SENTENCES)
 
