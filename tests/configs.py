@@ -32,10 +32,13 @@ def build_model(params, folder):
     return Model.from_params(params["model"], vocab=vocab)
 
 
-def save_small_transformer(folder):
+WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a")
+
+
+def save_small_transformer(folder, words=WORDS, size=2):
     """Writes a transformer with random weights, and its tokenizer."""
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"]
     (folder / "vocab.txt").write_text("\n".join(words))
     BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    sizes = dict.fromkeys(("hidden_size", "num_attention_heads", "num_hidden_layers"), 2)
-    BertModel(BertConfig(vocab_size=len(words), **sizes)).save_pretrained(folder)
+    sizes = dict.fromkeys(("num_attention_heads", "num_hidden_layers"), 2)
+    config = BertConfig(vocab_size=len(words), hidden_size=size, **sizes)
+    BertModel(config).save_pretrained(folder)

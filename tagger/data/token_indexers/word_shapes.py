@@ -1,27 +1,9 @@
 """A token indexer that tells words apart by their shape alone: capitals, digits and signs."""
 
-import functools
-import itertools
-
 from allennlp.data import Token, TokenIndexer
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-#: The most signs of a shape: longer ones are too rare to learn from.
-MAX_SIGNS = 8
-
-
-@functools.lru_cache(maxsize=100_000)
-def word_shape(word: str) -> str:
-    """Returns `X` for each capital, `x` for other letters, `d` for digits, other characters as they are.
-
-    Of a run of equal signs two stay, and of a long shape the first `MAX_SIGNS`.
-
-    Example:
-        >>> [word_shape(word) for word in ("EU", "Lindqvist", "McDonald", "U.S.", "1996-08-22")]
-        ['XX', 'Xxx', 'XxXxx', 'X.X.', 'dd-dd-dd']
-    """
-    runs = (list(run)[:2] for _, run in itertools.groupby(map(_sign, word)))
-    return "".join(itertools.chain.from_iterable(runs))[:MAX_SIGNS]
+from tagger_onnx.words import word_shape
 
 
 @TokenIndexer.register("word_shapes")
@@ -41,11 +23,3 @@ class WordShapesIndexer(SingleIdTokenIndexer):
 
     def _get_feature_value(self, token: Token) -> str:
         return word_shape(token.text or "")
-
-
-def _sign(character: str) -> str:
-    if character.isdigit():
-        return "d"
-    if character.isalpha():
-        return "X" if character.isupper() else "x"
-    return character

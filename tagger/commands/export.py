@@ -1,0 +1,86 @@
+"""The subcommand `export`: writes a saved tagger as one ONNX file.
+
+allennlp export model.tar.gz -o tagger.onnx
+"""
+
+import argparse
+from pathlib import Path
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
+from allennlp.models import Archive
+
+from tagger.files import write_atomically
+
+
+@Subcommand.register("export")
+class Export(Subcommand):
+    """Writes a tagger that runs without AllenNLP and PyTorch."""
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        """Adds the subcommand's options."""
+        description = (
+            "Write a saved tagger as one ONNX file, with its vocabulary, its labels and the rules that "
+            "split texts. The package `tagger_onnx` runs it with numpy and onnxruntime alone, and so "
+            "does a web page."
+        )
+        subparser = parser.add_parser(
+            self.name, description=description, help="Write a saved tagger as one ONNX file."
+        )
+        subparser.add_argument("archive_file", type=Path, help="the archived tagger")
+        subparser.add_argument(
+            "-o",
+            "--output",
+            type=Path,
+            required=True,
+            help="the file to write, such as tagger.onnx",
+        )
+        subparser.add_argument("--force", action="store_true", help="overwrite the output")
+        subparser.add_argument(
+            "--language",
+            default="en",
+            help="the spaCy code of the language whose rules split texts into tokens; by default `en`",
+        )
+        subparser.set_defaults(func=export_from_args)
+        return subparser
+
+
+def export_from_args(args: argparse.Namespace) -> None:
+    """Runs the subcommand; prints errors to standard error and exits with status 1."""
+    from tagger.commands.command_line import check_output, errors_in_one_line, load_model
+
+    with errors_in_one_line("export"):
+        check_output(args.output, [args.archive_file], args.force)
+        export(load_model(args.archive_file), args.output, args.language, args.force)
+        size = args.output.stat().st_size
+        print(
+            f"Wrote {args.output}: {size / 1e6:.1f} MB; texts are split by the rules of {args.language}"
+        )
+
+
+def export(archive: Archive, output: Path, language: str = "en", overwrite: bool = False) -> None:
+    """Writes the tagger of an archive as an ONNX file.
+
+    Args:
+        archive: The archive, loaded to the CPU.
+        output: The file to write.
+        language: See `tagger.export.exported`.
+        overwrite: Whether to replace an output that exists.
+
+    Raises:
+        ConfigurationError: If a part of the tagger cannot be exported.
+        FileExistsError: If the output exists, unless `overwrite` is true.
+    """
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise ConfigurationError(
+            "`export` needs the packages onnx and onnxscript; install them: "
+            "pip install onnx onnxscript"
+        ) from error
+    from tagger.export import exported
+
+    archive.model.eval()
+    model = exported(archive.model, archive.validation_dataset_reader, language)
+    with write_atomically(output, overwrite) as path:
+        path.write_bytes(model.SerializeToString())

@@ -1,0 +1,12 @@
+"""Runs taggers that `allennlp export` wrote as ONNX files. It needs numpy and onnxruntime alone.
+
+Example:
+    import tagger_onnx
+
+    tagger_onnx.load("tagger.onnx").tag("Ada Lovelace lives in London.").entities
+"""
+
+from tagger_onnx.onnx_tagger import OnnxTagger, load
+from tagger_onnx.tagged_text import Entity, TaggedText
+
+__all__ = ["Entity", "OnnxTagger", "TaggedText", "load"]

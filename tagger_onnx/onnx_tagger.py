@@ -1,0 +1,262 @@
+"""A tagger in one ONNX file: `load` reads the file, `OnnxTagger.tag` tags texts."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Union,
+    overload,
+)
+
+import numpy as np
+
+from tagger_onnx.lookup import KINDS, distinct_words
+from tagger_onnx.splitter import Splitter
+from tagger_onnx.tagged_text import Entity, TaggedText, TextOrTokens
+
+#: The version of what the file's metadata holds.
+FORMAT = 1
+
+# The most tokens of a batch, padding included.
+_BATCH_TOKENS = 2048
+
+
+class _Sentence(NamedTuple):
+    text: str
+    words: List[str]
+    starts: List[int]
+
+
+class OnnxTagger:
+    """Tags texts as `tagger.SavedTagger` does, without PyTorch and AllenNLP.
+
+    Args:
+        session: An `onnxruntime.InferenceSession` of a file that `allennlp export` wrote.
+        name: What the tagger is called, such as the file's path.
+
+    Raises:
+        ValueError: If the file is not one that `allennlp export` of this version wrote.
+    """
+
+    def __init__(self, session: Any, name: str) -> None:
+        metadata = session.get_modelmeta().custom_metadata_map
+        description: Dict[str, Any] = json.loads(metadata.get("tagger", "{}"))
+        if description.get("format") != FORMAT:
+            raise ValueError(
+                f"{name}: expected a file of `allennlp export` with format {FORMAT}, got format "
+                f"{description.get('format')}; export the tagger again"
+            )
+        self._session = session
+        self._name = name
+        self._tags: List[str] = description["tags"]
+        self._labels_of_tags: List[Optional[str]] = description["labels_of_tags"]
+        self._has_label_sets = description["head"] == "sigmoid"
+        self._split = Splitter(description["splitting"])
+        self._indexers = [
+            KINDS[each["kind"]](name, each) for name, each in description["indexers"].items()
+        ]
+        self._outputs = [output.name for output in session.get_outputs()]
+
+    @property
+    def labels(self) -> List[str]:
+        """The labels that the tagger knows, sorted."""
+        return sorted({label for label in self._labels_of_tags if label is not None})
+
+    @property
+    def language(self) -> str:
+        """The spaCy code of the language whose rules, which the file holds, split texts into tokens."""
+        return self._split.language
+
+    @overload
+    def tag(  # type: ignore[overload-overlap]  # a text is iterable too
+        self, inputs: str, *, probabilities: bool = False
+    ) -> TaggedText: ...
+
+    @overload
+    def tag(self, *, tokens: Sequence[str], probabilities: bool = False) -> TaggedText: ...
+
+    @overload
+    def tag(
+        self, inputs: Iterable[TextOrTokens], *, probabilities: bool = False
+    ) -> List[TaggedText]: ...
+
+    def tag(
+        self,
+        inputs: Union[TextOrTokens, Iterable[TextOrTokens], None] = None,
+        *,
+        tokens: Optional[Sequence[str]] = None,
+        probabilities: bool = False,
+    ) -> Union[TaggedText, List[TaggedText]]:
+        """Tags a text, or many at once, which is faster than one by one.
+
+        Args:
+            inputs: A text; or any number of texts and of lists of tokens.
+            tokens: The tokens of one text, instead of `inputs`.
+            probabilities: Whether to return the probabilities of all tags of each token.
+
+        Returns:
+            The text with its tags and entities, or a list of such for several inputs, in their order. A
+            text without a token has none.
+
+        Raises:
+            TypeError: If an input is neither a text nor a list of tokens.
+            ValueError: If a text is too long for the tagger's transformer.
+        """
+        if (inputs is None) == (tokens is None):
+            raise TypeError("give either `inputs`, one text or several, or `tokens`")
+        if tokens is not None:
+            return self._tag_all([list(tokens)], probabilities)[0]
+        if isinstance(inputs, str):
+            return self._tag_all([inputs], probabilities)[0]
+        if not isinstance(inputs, Iterable):
+            raise TypeError(f"`inputs` must be a text, or several; got {inputs!r}")
+        return self._tag_all(list(inputs), probabilities)
+
+    def stream(
+        self, inputs: Iterable[TextOrTokens], *, window: int = 2048, probabilities: bool = False
+    ) -> Iterator[TaggedText]:
+        """Tags any number of inputs one after another, such as the lines of a file.
+
+        Args:
+            inputs: Texts or lists of tokens.
+            window: How many are read, sorted by length and tagged at a time. All are in memory.
+            probabilities: See `tag`.
+
+        Yields:
+            The texts with their tags, in the order of the inputs.
+        """
+        inputs = iter(inputs)
+        while some := list(itertools.islice(inputs, window)):
+            yield from self._tag_all(some, probabilities)
+
+    def run(self, sentences: Sequence[Sequence[str]]) -> Dict[str, np.ndarray]:
+        """Runs the file's graph on one batch.
+
+        Args:
+            sentences: The tokens of B sentences of up to T tokens, at least one token each.
+
+        Returns:
+            The graph's outputs by name, (B, T) or (B, T, K), such as `tags`; see
+            `tagger.export.exported`. `marginals` are undefined in the padding.
+        """
+        words, rows, lengths = distinct_words(sentences)
+        inputs = {"words": rows, "lengths": lengths}
+        for indexer in self._indexers:
+            inputs.update(indexer(words, rows, lengths))
+        return dict(zip(self._outputs, self._session.run(self._outputs, inputs)))
+
+    def __repr__(self) -> str:
+        return (
+            f"<OnnxTagger {self._name}: {', '.join(self.labels)}; texts split as {self.language}>"
+        )
+
+    def _tag_all(self, inputs: List[TextOrTokens], probabilities: bool) -> List[TaggedText]:
+        sentences = [self._sentence(each) for each in inputs]
+        results = [TaggedText(sentence.text, [], [], [], [], []) for sentence in sentences]
+        for part in _batches([len(sentence.words) for sentence in sentences]):
+            outputs = self.run([sentences[index].words for index in part])
+            for row, index in enumerate(part):
+                length = len(sentences[index].words)
+                own = {name: values[row, :length] for name, values in outputs.items()}
+                results[index] = self._tagged_text(sentences[index], own, probabilities)
+        return results
+
+    def _sentence(self, text_or_tokens: TextOrTokens) -> _Sentence:
+        if isinstance(text_or_tokens, str):
+            found = self._split(text_or_tokens)
+            return _Sentence(
+                text_or_tokens, [token.text for token in found], [token.start for token in found]
+            )
+        is_list = isinstance(text_or_tokens, (list, tuple))
+        if not is_list or not all(isinstance(token, str) and token for token in text_or_tokens):
+            raise TypeError(
+                f"an input must be a text or a list of non-empty tokens; got {text_or_tokens!r:.200}"
+            )
+        words = list(text_or_tokens)
+        ends = itertools.accumulate((len(word) + 1 for word in words), initial=0)
+        return _Sentence(" ".join(words), words, list(ends)[: len(words)])
+
+    def _tagged_text(
+        self, sentence: _Sentence, outputs: Dict[str, np.ndarray], probabilities: bool
+    ) -> TaggedText:
+        """What the graph's outputs, (T,) or (T, K), say of a sentence."""
+        tags: List[str] = []
+        labels: List[List[str]] = []
+        if self._has_label_sets:
+            rows = outputs["labels"].tolist()
+            labels = [[tag for tag, has in zip(self._tags, row) if has] for row in rows]
+        else:
+            tags = [self._tags[index] for index in outputs["tags"].tolist()]
+        of_tags: List[Dict[str, float]] = []
+        if probabilities:
+            of_tags = [dict(zip(self._tags, row)) for row in outputs["marginals"].tolist()]
+        return TaggedText(
+            sentence.text, sentence.words, tags, labels, self._entities(sentence, outputs), of_tags
+        )
+
+    def _entities(self, sentence: _Sentence, outputs: Dict[str, np.ndarray]) -> List[Entity]:
+        if "entity_lasts" not in outputs:
+            return []
+        lasts, tags = outputs["entity_lasts"].tolist(), outputs["tags"].tolist()
+        # In IOB1 there are no probabilities.
+        probabilities = outputs.get("entity_probabilities")
+        of_tokens = [None] * len(tags) if probabilities is None else probabilities.tolist()
+        entities = []
+        for first, last in enumerate(lasts):
+            if last < 0:
+                continue
+            start, end = sentence.starts[first], sentence.starts[last] + len(sentence.words[last])
+            label = self._labels_of_tags[tags[first]] or ""
+            text = sentence.text[start:end]
+            entities.append(Entity(label, text, start, end, first, last, of_tokens[first]))
+        return entities
+
+
+def load(path: Union[str, Path], *, num_threads: int = 0) -> OnnxTagger:
+    """Loads a tagger that `allennlp export` wrote.
+
+    Args:
+        path: The file, such as `tagger.onnx`.
+        num_threads: How many threads a batch is computed by; 0 for as many as there are cores.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is not one that `allennlp export` wrote.
+    """
+    import onnxruntime
+
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path}: there is no such file; `allennlp export` writes one")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = num_threads
+    try:
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # onnxruntime has many errors, which share no other base.
+        raise ValueError(
+            f"{path}: expected a file of `allennlp export`; onnxruntime says {str(error)[:200]}"
+        ) from error
+    return OnnxTagger(session, str(path))
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[List[int]]:
+    """Yields the indices of texts that have a token, by length, in batches of a limited size."""
+    batch: List[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if lengths[index] == 0:
+            continue
+        if batch and lengths[index] * (len(batch) + 1) > _BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch

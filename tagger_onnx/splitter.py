@@ -1,0 +1,166 @@
+"""Splits texts into tokens by the rules that a file holds, as spaCy does."""
+
+import re
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+
+# The most distinct pieces of text that are remembered.
+_MAX_PIECES = 100_000
+
+
+class Token(NamedTuple):
+    """A token, and the offset at which it begins."""
+
+    text: str
+    start: int
+
+
+class Splitter:
+    """Splits texts into tokens, without spaCy, as `spacy.blank(language)` does.
+
+    Each piece of text between blanks is split by itself: prefixes and suffixes are taken off until an
+    exception or nothing is left, then the rest is split at its infixes. In the end exceptions that
+    contain such characters are looked for in what was split.
+
+    Args:
+        rules: As `tagger.export.splitting.describe_splitting` returns them.
+    """
+
+    def __init__(self, rules: Dict[str, Any]) -> None:
+        self.language: str = rules["language"]
+        self._prefix, self._suffix, self._infix, self._token, self._url = (
+            _compiled(rules[name]) for name in ("prefix", "suffix", "infix", "token", "url")
+        )
+        self._exceptions: Dict[str, List[str]] = rules["exceptions"]
+        # Exceptions that rules would take apart, by the tokens that these leave.
+        self._rejoined: Dict[Tuple[str, ...], str] = {}
+        for text in self._exceptions:
+            if any(
+                each and each.search(text) for each in (self._prefix, self._infix, self._suffix)
+            ):
+                self._rejoined[tuple(self._split_by_rules(text, {}))] = text
+        self._rejoined_firsts = {tokens[0] for tokens in self._rejoined}
+        self._longest = max(map(len, self._rejoined), default=0)
+        self._known: Dict[str, List[str]] = {}
+
+    def __call__(self, text: str) -> List[Token]:
+        """Splits a text."""
+        tokens: List[Token] = []
+        end = 0
+        for piece in re.finditer(r"\S+", text):
+            position = piece.start()
+            if text[end:position] not in ("", " "):
+                # Other blanks are tokens to spaCy, so no exception reaches across them.
+                tokens.append(Token("", end))
+            for token in self._split(piece[0]):
+                tokens.append(Token(token, position))
+                position += len(token)
+            end = position
+        return [token for token in self._with_exceptions(tokens, text) if token.text]
+
+    def _split(self, piece: str) -> List[str]:
+        known = self._known.get(piece)
+        if known is None:
+            if len(self._known) >= _MAX_PIECES:
+                self._known.clear()
+            known = self._known[piece] = self._split_by_rules(piece, self._exceptions)
+        return known
+
+    def _split_by_rules(self, piece: str, exceptions: Dict[str, List[str]]) -> List[str]:
+        if piece in exceptions:
+            return exceptions[piece]
+        prefixes, middle, suffixes = self._without_affixes(piece, exceptions)
+        if middle in exceptions:
+            inner = exceptions[middle]
+        elif not middle:
+            inner = []
+        elif _matches(self._token, middle) or _matches(self._url, middle):
+            inner = [middle]
+        else:
+            inner = self._split_at_infixes(middle)
+        return [*prefixes, *inner, *reversed(suffixes)]
+
+    def _without_affixes(
+        self, piece: str, exceptions: Dict[str, List[str]]
+    ) -> Tuple[List[str], str, List[str]]:
+        """Takes prefixes and suffixes off, the outermost first."""
+        prefixes: List[str] = []
+        suffixes: List[str] = []
+        last_length = 0
+        while piece and len(piece) != last_length:
+            if _matches(self._token, piece) or piece in exceptions:
+                break
+            last_length = len(piece)
+            found = self._prefix and self._prefix.search(piece)
+            num_before = len(found[0]) if found else 0
+            if num_before and piece[num_before:] in exceptions:
+                prefixes.append(piece[:num_before])
+                piece = piece[num_before:]
+                break
+            found = self._suffix and self._suffix.search(piece[num_before:])
+            num_behind = len(found[0]) if found else 0
+            end = len(piece) - num_behind
+            if num_behind and piece[:end] in exceptions:
+                suffixes.append(piece[end:])
+                piece = piece[:end]
+                break
+            if num_before:
+                prefixes.append(piece[:num_before])
+            if num_behind:
+                suffixes.append(piece[end:])
+            piece = piece[num_before:end]
+        return prefixes, piece, suffixes
+
+    def _split_at_infixes(self, piece: str) -> List[str]:
+        tokens: List[str] = []
+        position = 0
+        for infix in self._infix.finditer(piece) if self._infix else ():
+            if infix.start() == 0:
+                continue
+            tokens += [piece[position : infix.start()], infix[0]]
+            position = infix.end()
+        return [token for token in [*tokens, piece[position:]] if token]
+
+    def _with_exceptions(self, tokens: List[Token], text: str) -> List[Token]:
+        """Puts exceptions in the place of tokens that spell them; of those that overlap, the longest."""
+        found = [
+            (first - last, first, last)
+            for first in range(len(tokens))
+            if tokens[first].text in self._rejoined_firsts
+            for last in range(first + 1, min(first + self._longest, len(tokens)) + 1)
+            if tuple(token.text for token in tokens[first:last]) in self._rejoined
+        ]
+        if not found:
+            return tokens
+        taken: Set[int] = set()
+        exceptions: Dict[int, Tuple[int, List[str]]] = {}
+        for _, first, last in sorted(found):
+            is_free = first not in taken and last - 1 not in taken
+            taken.update(range(first, last))
+            own = self._exceptions.get(text[tokens[first].start : _end(tokens[last - 1])])
+            # Tokens with a blank in between do not spell the exception, but stand in others' way.
+            if is_free and own:
+                exceptions[first] = last, own
+        result: List[Token] = []
+        place = 0
+        while place < len(tokens):
+            last, own = exceptions.get(place, (place + 1, [tokens[place].text]))
+            position = tokens[place].start
+            for token in own:
+                result.append(Token(token, position))
+                position += len(token)
+            place = last
+        return result
+
+
+def _end(token: Token) -> int:
+    return token.start + len(token.text)
+
+
+def _compiled(rule: Optional[Dict[str, Any]]) -> Optional[re.Pattern]:
+    if rule is None:
+        return None
+    return re.compile(rule["pattern"], re.IGNORECASE if rule["ignore_case"] else 0)
+
+
+def _matches(expression: Optional[re.Pattern], text: str) -> bool:
+    return expression is not None and expression.match(text) is not None

@@ -1,0 +1,79 @@
+"""A text with what a tagger found in it."""
+
+import html
+from typing import Dict, List, NamedTuple, Optional, Sequence, Union
+
+#: A text, or its tokens.
+TextOrTokens = Union[str, Sequence[str]]
+
+
+class Entity(NamedTuple):
+    """A span of a text that has a label.
+
+    Attributes:
+        label: The label, such as `PER`.
+        text: The characters of the span.
+        start: The offset of its first character in the text.
+        end: The offset behind its last character.
+        first: The index of its first token.
+        last: The index of its last token.
+        probability: How sure the model is that exactly these tokens form an entity of this label. `None`
+            if the model gives none, as under IOB1.
+    """
+
+    label: str
+    text: str
+    start: int
+    end: int
+    first: int
+    last: int
+    probability: Optional[float]
+
+
+class TaggedText(NamedTuple):
+    """A text with what a tagger found in it. A notebook shows the text with its entities marked.
+
+    Attributes:
+        text: The text; tokens that came without one are joined by single blanks.
+        tokens: The tokens.
+        tags: A tag for each token, such as `B-PER`; empty if tokens may have several labels.
+        labels: For each token the list of its labels, if tokens may have several; else empty.
+        entities: The entities in the order of the text; empty if the tags spell no spans.
+        probabilities: For each token the probability of each tag, or label; empty unless asked for.
+    """
+
+    text: str
+    tokens: List[str]
+    tags: List[str]
+    labels: List[List[str]]
+    entities: List[Entity]
+    probabilities: List[Dict[str, float]]
+
+    def _repr_html_(self) -> str:
+        parts, position = [], 0
+        for entity in self.entities:
+            parts.append(html.escape(self.text[position : entity.start]))
+            parts.append(_marked(entity.text, entity.label, entity.probability))
+            position = entity.end
+        parts.append(html.escape(self.text[position:]))
+        if any(self.labels):
+            parts = [
+                _marked(token, ", ".join(labels)) if labels else html.escape(token)
+                for token, labels in zip(self.tokens, self.labels)
+            ]
+            return f'<div style="line-height: 2">{" ".join(parts)}</div>'
+        return f'<div style="line-height: 2; white-space: pre-wrap">{"".join(parts)}</div>'
+
+
+#: Light colours for labels, on which black is readable.
+_COLOURS = ("#ffe08a", "#b5e3c8", "#b8d8f8", "#f6c1c1", "#dcc8f2", "#ffd0a6", "#c9e8ea", "#e3dfb4")
+
+
+def _marked(text: str, label: str, probability: Optional[float] = None) -> str:
+    """HTML of a text with a coloured background, followed by its label in small letters."""
+    colour = _COLOURS[sum(label.encode()) % len(_COLOURS)]
+    note = label if probability is None else f"{label} {probability:.2f}"
+    return (
+        f'<mark style="background: {colour}; color: #000; padding: .15em .3em; border-radius: .3em">'
+        f'{html.escape(text)} <small style="opacity: .7">{html.escape(note)}</small></mark>'
+    )

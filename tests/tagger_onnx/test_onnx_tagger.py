@@ -1,0 +1,91 @@
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+
+import tagger
+import tagger_onnx
+from tests.conftest import ROOT
+
+TEXT = "Maria Lindqvist met Paulo Ferraz in Lisbon."
+
+
+@pytest.fixture(scope="module")
+def path(trained, tmp_path_factory):
+    """The toy tagger as a file."""
+    from allennlp.models import load_archive
+
+    from tagger.commands.export import export
+
+    path = tmp_path_factory.mktemp("onnx") / "tagger.onnx"
+    export(load_archive(trained / "model.tar.gz"), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(path):
+    return tagger_onnx.load(path)
+
+
+@pytest.mark.slow
+def test_a_trained_tagger_finds_the_same_entities(run, trained):
+    saved = tagger.load(trained / "model.tar.gz")
+    texts = [
+        line.split()[0] for line in (ROOT / "data/toy/dev.txt").read_text().splitlines() if line
+    ]
+    texts = [" ".join(texts[first : first + 9]) for first in range(0, len(texts), 9)]
+    wanted, found = saved.tag([TEXT, *texts]), run.tag([TEXT, *texts])
+    assert [text[:4] for text in found] == [text[:4] for text in wanted]
+    assert [e.text for e in found[0].entities] == ["Maria Lindqvist", "Paulo Ferraz", "Lisbon"]
+    for want, have in zip(wanted, found):
+        assert [entity[:-1] for entity in have.entities] == [
+            entity[:-1] for entity in want.entities
+        ]
+        probabilities = [[entity.probability for entity in each.entities] for each in (want, have)]
+        np.testing.assert_allclose(*probabilities, atol=1e-6)
+
+
+def test_padding_changes_nothing(run):
+    short, long = ["Lisbon"], ["Maria", "Lindqvist", "met", "Paulo", "Ferraz", "."]
+    alone, together = run.run([short]), run.run([long, short, long])
+    for name, values in alone.items():
+        np.testing.assert_allclose(together[name][1, :1], values[0], atol=1e-6)
+    assert (together["tags"][1, 1:] == 0).all()
+    assert (together["entity_lasts"][1, 1:] == -1).all()
+
+
+def test_the_runtime_imports_neither_torch_nor_allennlp(path):
+    # Each name would fail to be imported.
+    code = (
+        "import sys\n"
+        "for name in ('torch', 'allennlp', 'tagger', 'spacy', 'tokenizers', 'transformers', 'onnx'):\n"
+        "    sys.modules[name] = None\n"
+        "import tagger_onnx\n"
+        f"print([e.text for e in tagger_onnx.load({str(path)!r}).tag({TEXT!r}).entities])"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "['Maria Lindqvist', 'Paulo Ferraz', 'Lisbon']\n"
+
+
+@pytest.mark.parametrize("inputs", [3, [3], [["a", ""]], [[1]], None])
+def test_what_is_no_text_is_refused(run, inputs):
+    with pytest.raises(TypeError):
+        run.tag(inputs)
+
+
+def test_other_files_are_refused(run, path, tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no such file"):
+        tagger_onnx.load(tmp_path / "none.onnx")
+    (tmp_path / "text.onnx").write_text("no tagger")
+    with pytest.raises(ValueError, match="expected a file of `allennlp export`; onnxruntime says"):
+        tagger_onnx.load(tmp_path / "text.onnx")
+    model = onnx.load(path)
+    (entry,) = model.metadata_props
+    entry.value = entry.value.replace('"format": 1', '"format": 2')
+    onnx.save(model, str(tmp_path / "newer.onnx"))
+    with pytest.raises(ValueError, match="with format 1, got format 2; export the tagger again"):
+        tagger_onnx.load(tmp_path / "newer.onnx")
+    assert "texts split as en" in repr(run)
