@@ -28,12 +28,14 @@ from tagger.collections_paused import collections_paused
 from tagger.did_you_mean import did_you_mean
 from tagger.models import SequenceTagger
 from tagger.modules import ChainDecoder
+from tagger.modules.chain_decoder import labels_with_bias
 from tagger.modules.heads import ChainHead, SigmoidHead
 from tagger.predictors import SequenceTaggerPredictor
+from tagger.predictors.sequence_tagger import Sentence
 from tagger.spans import labels_of_tags
 
-#: A text, or its tokens.
-TextOrTokens = Union[str, Sequence[str]]
+#: A text, a text with its tokens, or the tokens alone.
+TextOrTokens = Union[str, Sentence, Sequence[str]]
 
 
 class Entity(NamedTuple):
@@ -117,9 +119,22 @@ class SavedTagger:
         """The labels that the model knows, sorted."""
         return sorted({label for label in labels_of_tags(self._model.tags) if label is not None})
 
+    @property
+    def biases(self) -> Dict[str, float]:
+        """The bias of each label that `with_bias` takes, 0 by default; empty if it takes none."""
+        head = self._model.head
+        if not isinstance(head, ChainHead) or self._model.tag_encoding == "IOB1":
+            return {}
+        labels = labels_with_bias(self._model.tags, self._model.tag_encoding)
+        return {label: head.decoder.decode_bias.get(label, 0.0) for label in labels}
+
+    def split(self, text: str) -> Sentence:
+        """Splits a text into tokens, as `tag` does; `tag` takes the result in place of the text."""
+        return self._predictor.split(text)
+
     @overload
     def tag(  # type: ignore[overload-overlap]  # a text is iterable too
-        self, inputs: str, *, probabilities: bool = False
+        self, inputs: Union[str, Sentence], *, probabilities: bool = False
     ) -> TaggedText: ...
 
     @overload
@@ -140,7 +155,8 @@ class SavedTagger:
         """Tags a text, or many at once, which is faster than one by one.
 
         Args:
-            inputs: A text; or any number of texts and of lists of tokens.
+            inputs: A text; or any number of texts and of lists of tokens. What `split` returns may stand
+                in place of a text.
             tokens: The tokens of one text, instead of `inputs`.
             probabilities: Whether to compute the probabilities of all tags of each token.
 
@@ -155,7 +171,7 @@ class SavedTagger:
             raise TypeError("give either `inputs`, one text or several, or `tokens`")
         if tokens is not None:
             return self._tag_all([list(tokens)], probabilities)[0]
-        if isinstance(inputs, str):
+        if isinstance(inputs, (str, Sentence)):
             return self._tag_all([inputs], probabilities)[0]
         if not isinstance(inputs, Iterable):
             raise TypeError(f"`inputs` must be a text, or several; got {inputs!r}")
@@ -233,9 +249,7 @@ class SavedTagger:
         # The predictor refuses inputs without a token.
         full = [index for index, sentence in enumerate(sentences) if _has_token(sentence)]
         predictor = self._predictor_with_probabilities if probabilities else self._predictor
-        results = [
-            TaggedText(str(each.get("sentence", "")), [], [], [], [], []) for each in sentences
-        ]
+        results = [TaggedText(_text(each), [], [], [], [], []) for each in sentences]
         predictions = predictor.predict_batch_json([sentences[index] for index in full])
         for index, prediction in zip(full, predictions):
             results[index] = _tagged_text(prediction, probabilities)
@@ -247,17 +261,12 @@ class SavedTagger:
 
     @cached_property
     def _predictor_with_probabilities(self) -> SequenceTaggerPredictor:
-        return SequenceTaggerPredictor(
-            _with_same_weights(self._model),
-            self._dataset_reader,
-            self._language,
-            probabilities=True,
-        )
+        return self._predictor.of(_with_own_head(self._model), probabilities=True)
 
     def _with_settings(
         self, biases: Mapping[str, float], thresholds: Mapping[str, float]
     ) -> "SavedTagger":
-        model = _with_same_weights(self._model)
+        model = _with_own_head(self._model)
         head = model.head
         if isinstance(head, ChainHead):
             before = head.decoder
@@ -276,7 +285,9 @@ class SavedTagger:
             raise ConfigurationError(
                 "this tagger decides each label by itself and has no biases; use `with_thresholds`"
             )
-        return SavedTagger(model, self._dataset_reader, self._name, self._language)
+        changed = SavedTagger(model, self._dataset_reader, self._name, self._language)
+        changed._predictor = self._predictor.of(model)
+        return changed
 
 
 def load(path: Union[str, Path], *, language: str = "en", cuda_device: int = -1) -> SavedTagger:
@@ -309,7 +320,7 @@ def load(path: Union[str, Path], *, language: str = "en", cuda_device: int = -1)
 
 def _as_json(text_or_tokens: TextOrTokens) -> JsonDict:
     """What the predictor takes."""
-    if isinstance(text_or_tokens, str):
+    if isinstance(text_or_tokens, (str, Sentence)):
         return {"sentence": text_or_tokens}
     is_list = isinstance(text_or_tokens, (list, tuple))
     if not is_list or not all(isinstance(token, str) and token for token in text_or_tokens):
@@ -319,8 +330,13 @@ def _as_json(text_or_tokens: TextOrTokens) -> JsonDict:
     return {"tokens": list(text_or_tokens)}
 
 
+def _text(sentence: JsonDict) -> str:
+    given = sentence.get("sentence", "")
+    return given.text if isinstance(given, Sentence) else str(given)
+
+
 def _has_token(sentence: JsonDict) -> bool:
-    return bool(sentence["sentence"].strip() if "sentence" in sentence else sentence["tokens"])
+    return bool(_text(sentence).strip() if "sentence" in sentence else sentence["tokens"])
 
 
 def _tagged_text(prediction: JsonDict, probabilities: bool) -> TaggedText:
@@ -346,10 +362,14 @@ def _tagged_text(prediction: JsonDict, probabilities: bool) -> TaggedText:
     )
 
 
-def _with_same_weights(model: SequenceTagger) -> SequenceTagger:
-    """A copy of a model that shares its weights."""
-    shared = itertools.chain(model.parameters(), model.buffers())
-    return copy.deepcopy(model, {id(weights): weights for weights in shared})
+def _with_own_head(model: SequenceTagger) -> SequenceTagger:
+    """A copy of a model with a head to change; it shares all weights, and the rest of the model."""
+    shared = itertools.chain([model.vocab], model.head.parameters(), model.head.buffers())
+    copied = copy.copy(model)
+    # Until here both have one table of modules.
+    copied._modules = dict(model._modules)
+    copied.head = copy.deepcopy(model.head, {id(each): each for each in shared})
+    return copied
 
 
 def _replaced(

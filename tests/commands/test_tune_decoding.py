@@ -8,9 +8,10 @@ from allennlp.commands import main
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.models import load_archive
 
-from tagger.commands.tune_decoding import _batches, write_settings
+from tagger.commands.tune_decoding import write_settings
 from tagger.data import ColumnDatasetReader
 from tagger.tuning.decoding import Settings
+from tagger.tuning.labelled_file import read_batches
 from tests.conftest import ROOT
 
 DEV = str(ROOT / "data/toy/dev.txt")
@@ -148,6 +149,6 @@ def test_tags_that_are_known_in_part_do_not_count(archive, tmp_path):
     (tmp_path / "dev.txt").write_text("Ada B-PER\nLovelace ?\nleft O\n")
     reader = ColumnDatasetReader(unknown_tag="?")
     reader._token_indexers = archive.dataset_reader._token_indexers
-    (batch,) = _batches(archive.model, reader, str(tmp_path / "dev.txt"), batch_size=2)
+    (batch,) = read_batches(archive.model, reader, str(tmp_path / "dev.txt"), batch_size=2)
     tags = [archive.model.vocab.get_token_index(tag, "labels") for tag in ("B-PER", "O")]
     assert batch.gold_tags.tolist() == [[tags[0], -1, tags[1]]]
