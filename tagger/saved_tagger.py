@@ -22,7 +22,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader
-from allennlp.models import load_archive
+from allennlp.models import Archive, load_archive
 
 from tagger.collections_paused import collections_paused
 from tagger.did_you_mean import did_you_mean
@@ -113,6 +113,30 @@ class SavedTagger:
         self._dataset_reader = dataset_reader
         self._name = name
         self._language = language
+
+    @classmethod
+    def of(cls, archive: Archive, name: str, language: str = "en") -> "SavedTagger":
+        """Makes a tagger of a loaded archive.
+
+        Args:
+            archive: The archive.
+            name: What the tagger is called.
+            language: See the class.
+
+        Raises:
+            ConfigurationError: If the archive holds no sequence tagger.
+        """
+        model = archive.model
+        if not isinstance(model, SequenceTagger):
+            raise ConfigurationError(
+                f"{name}: expected a `sequence_tagger` or an ensemble of such; got a "
+                f"`{type(model).__name__}`; `allennlp.predictors.Predictor.from_path` loads any model"
+            )
+        model.eval()
+        tagger = cls(model, archive.validation_dataset_reader, name, language)
+        with collections_paused():
+            tagger._predictor  # noqa: B018  (imports spaCy now, not in the first call)
+        return tagger
 
     @property
     def labels(self) -> List[str]:
@@ -305,17 +329,7 @@ def load(path: Union[str, Path], *, language: str = "en", cuda_device: int = -1)
     """
     with collections_paused():
         archive = load_archive(path, cuda_device=cuda_device)
-    model = archive.model
-    if not isinstance(model, SequenceTagger):
-        raise ConfigurationError(
-            f"{path}: expected a `sequence_tagger` or an ensemble of such; got a "
-            f"`{type(model).__name__}`; `allennlp.predictors.Predictor.from_path` loads any model"
-        )
-    model.eval()
-    tagger = SavedTagger(model, archive.validation_dataset_reader, str(path), language)
-    with collections_paused():
-        tagger._predictor  # noqa: B018  (imports spaCy now, not in the first call)
-    return tagger
+    return SavedTagger.of(archive, str(path), language)
 
 
 def _as_json(text_or_tokens: TextOrTokens) -> JsonDict:

@@ -66,7 +66,7 @@ class TuneDecoding(Subcommand):
         subparser.add_argument(
             "--curves",
             action="store_true",
-            help="add each label's precision and recall by its bias to the archive, for `allennlp serve`; "
+            help="add each label's precision and recall by its bias to the archive, for `serve`; "
             "needs no target",
         )
         subparser.add_argument("--force", action="store_true", help="overwrite the output")
