@@ -144,6 +144,11 @@ class SavedTagger:
         return sorted({label for label in labels_of_tags(self._model.tags) if label is not None})
 
     @property
+    def finds_entities(self) -> bool:
+        """Whether the tags spell entities, unlike plain labels and several labels a token."""
+        return self._model.tag_encoding is not None
+
+    @property
     def biases(self) -> Dict[str, float]:
         """The bias of each label that `with_bias` takes, 0 by default; empty if it takes none."""
         head = self._model.head

@@ -100,6 +100,8 @@ def serve(args: argparse.Namespace) -> None:
     from tagger.tuning.labelled_file import settings_of, tuner_on_file
 
     logging.getLogger("allennlp.common.params").disabled = True
+    # Speeds over hours in which nothing came say nothing; /metrics counts.
+    logging.getLogger("tagger.predictors.throughput").disabled = True
     limits = parse_limits(args.limits)
     check_for_gpu(args.cuda_device)
     with bind(args.host, args.port) as bound:

@@ -23,7 +23,7 @@ def inputs_of(request: TagRequest) -> List[Union[str, List[str]]]:
         )
     if request.text is not None:
         return [request.text]
-    return request.inputs if request.tokens is None else [request.tokens]
+    return [request.tokens] if request.tokens is not None else request.inputs or []
 
 
 def check_sizes(inputs: Sequence[Union[str, List[str]]], limits: Limits) -> None:

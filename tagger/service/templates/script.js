@@ -5,7 +5,13 @@ const text = find("text"), result = find("result"), problem = find("problem");
 const dials = new Map();
 let colours = new Map(), mostTexts = Infinity, isWaiting = false, isOutdated = false, timer;
 
-const shown = (number, digits) => number.toFixed(digits).replace(/^0\./, ".").replace("-", "−");
+const shownBias = (bias) => (bias === 0 ? "0" : `${bias > 0 ? "+" : "−"}${Math.abs(bias).toFixed(2)}`);
+/* As in reports: never 0 or 100 unless it is. */
+const shownProbability = (number) => {
+  const rounded = Math.round(100 * number);
+  if (rounded === 0 && number > 0) return "<1 %";
+  return rounded === 100 && number < 1 ? ">99 %" : `${rounded} %`;
+};
 const element = (name, content, kind) => {
   const made = document.createElement(name);
   if (kind) made.className = kind;
@@ -68,14 +74,14 @@ function turn(entry, value) {
 const moved = () => [...dials.values()].filter(({ value, bias }) => value !== bias).map(({ name, value }) => [name, value]);
 
 function show({ dial, slider, reset, curve, value, bias }) {
-  const spelt = (value > 0 ? "+" : "") + shown(value, 2);
+  const spelt = shownBias(value);
   dial.querySelector("output").textContent = spelt;
   dial.classList.toggle("moved", value !== bias);
   reset.disabled = value === bias;
   slider.setAttribute("aria-valuetext", spelt);
   if (!curve) return;
   const [precision, recall] = [curve.precisions, curve.recalls].map((values) => at(curve.biases, values, value));
-  const spell = (number) => (number === null ? "–" : shown(number, 3));
+  const spell = (number) => (number === null ? "–" : `${(100 * number).toFixed(1)} %`);
   dial.querySelector(".evidence").textContent = `precision ${spell(precision)}, recall ${spell(recall)} (${curve.num_gold} gold)`;
   const x = place(slider, value);
   dial.querySelector(".here").setAttribute("d", `M${x} 0V40`);
@@ -177,7 +183,7 @@ function lineOf({ text, tokens, tags, labels, entities }, count) {
   const mark = (content, label, probability) => {
     count(label);
     const note = element("small", [" ", element("b", label)]);
-    if (probability !== null) note.append(` ${shown(probability, 2)}`);
+    if (probability !== null) note.append(` ${shownProbability(probability)}`);
     return element("mark", [content, note], `c${colours.get(label) ?? 0}`);
   };
   if (entities.length === 0) {
