@@ -9,7 +9,7 @@ import importlib.util
 from allennlp.commands.subcommand import Subcommand
 
 #: What the service needs besides the package's own requirements.
-LIBRARIES = ("fastapi", "prometheus_client", "uvicorn")
+LIBRARIES = ("fastapi", "httptools", "prometheus_client", "uvicorn")
 
 
 @Subcommand.register("serve")

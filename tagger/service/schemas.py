@@ -2,7 +2,7 @@
 
 from typing import Annotated, Dict, List, Optional, Union
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tagger.tuning.decoding import LARGEST_BIAS
 
@@ -10,7 +10,18 @@ from tagger.tuning.decoding import LARGEST_BIAS
 BIAS_BOUND = 100.0
 TEXT = "Maria Lindqvist met Paulo Ferraz in Lisbon."
 
-Token = Annotated[str, Field(min_length=1)]
+
+def _check_unicode(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # JSON can spell it, but UTF-8 cannot.
+        raise ValueError("half of a surrogate pair is no character") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_check_unicode)]
+Token = Annotated[Text, Field(min_length=1)]
 Bias = Annotated[float, Field(ge=-BIAS_BOUND, le=BIAS_BOUND, allow_inf_nan=False)]
 
 
@@ -29,9 +40,9 @@ class TagRequest(BaseModel):
         },
     )
 
-    text: Optional[str] = Field(None, description="One text.")
+    text: Optional[Text] = Field(None, description="One text.")
     tokens: Optional[List[Token]] = Field(None, description="The tokens of one text.")
-    inputs: Optional[List[Union[str, List[Token]]]] = Field(
+    inputs: Optional[List[Union[Text, List[Token]]]] = Field(
         None, description="Several texts, each a string or a list of tokens."
     )
     probabilities: bool = Field(

@@ -10,6 +10,7 @@ from typing import Any, List, Optional, Sequence
 import uvicorn
 
 from tagger.service.app import LOCAL_HOSTS
+from tagger.service.bounded_protocol import BoundedProtocol
 from tagger.service.guard import App
 
 
@@ -87,7 +88,8 @@ def run(app: App, bound: socket.socket) -> None:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:
         signal.signal(number, _do_nothing)
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    # Each malformed request would be a warning.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -95,7 +97,7 @@ def run(app: App, bound: socket.socket) -> None:
         server_header=False,
         proxy_headers=False,
         ws="none",
-        h11_max_incomplete_event_size=32_768,
+        http=BoundedProtocol,
     )
     try:
         uvicorn.Server(config).run(sockets=[bound])
