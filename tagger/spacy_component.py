@@ -107,8 +107,10 @@ class AllenNlpTagger(Pipe):
 
     @property
     def labels(self) -> Tuple[str, ...]:
-        """The labels that the model knows."""
-        return tuple(self.tagger.labels)
+        """The labels that the model knows; none if the archive is not there."""
+        # spaCy asks before `from_disk` says where the archive is.
+        is_there = isinstance(self._archive, bytes) or self._archive.exists()
+        return tuple(self.tagger.labels) if is_there else ()
 
     def __call__(self, doc: Doc) -> Doc:
         """Tags a document."""
