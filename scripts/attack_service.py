@@ -13,7 +13,8 @@ import random
 import sys
 import time
 from collections import Counter
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from contextlib import asynccontextmanager, suppress
+from typing import Any, AsyncIterator, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import tagger
 from scripts.running_service import running_service
@@ -166,6 +167,18 @@ def attacks(draw: random.Random, body_seconds: float) -> Iterator[Attack]:
     yield Attack("a large path", (request(method="GET", path="/" + "x" * 60_000),))
 
 
+@asynccontextmanager
+async def connected(port: int) -> AsyncIterator[Tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Connects to a port of this machine, and closes the connection at the end of the block."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
 async def status_of(attack: Attack, port: int) -> Tuple[int, bytes]:
     """Sends a malformed request.
 
@@ -176,27 +189,25 @@ async def status_of(attack: Attack, port: int) -> Tuple[int, bytes]:
     Returns:
         The status, and the body. A status of 0 if the connection ends without an answer.
     """
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
 
-    async def send() -> None:
+    async def send(writer: asyncio.StreamWriter) -> None:
         for number, part in enumerate(attack.parts):
             if number > 0:
                 await asyncio.sleep(attack.pause)
             writer.write(part)
             await writer.drain()
 
-    sending = asyncio.create_task(send())
-    try:
-        answer = await asyncio.wait_for(_answer(reader), 60)
-    finally:
-        sending.cancel()
-        await asyncio.gather(sending, return_exceptions=True)
-        writer.close()
-    return answer
+    async with connected(port) as (reader, writer):
+        sending = asyncio.create_task(send(writer))
+        try:
+            return await asyncio.wait_for(answer_of(reader), 60)
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
 
 
-async def _answer(reader: asyncio.StreamReader) -> Tuple[int, bytes]:
-    """Reads one answer of a connection."""
+async def answer_of(reader: asyncio.StreamReader) -> Tuple[int, bytes]:
+    """Reads one answer of a connection: its status, and its body."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -229,16 +240,16 @@ def verdict(attack: Attack, status: int, body: bytes) -> Optional[str]:
 
 async def tag_in_peace(port: int, wanted: Dict[str, Any], seconds: List[float]) -> None:
     """Tags one text again and again, and notes the seconds that it took."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    while True:
-        started = time.perf_counter()
-        writer.write(request(json.dumps({"text": wanted["text"]}).encode()))
-        status, body = await _answer(reader)
-        assert status == 200, body
-        (result,) = json.loads(body)["results"]
-        assert (result["tags"], result["text"]) == (wanted["tags"], wanted["text"]), result
-        seconds.append(time.perf_counter() - started)
-        await asyncio.sleep(0.02)
+    async with connected(port) as (reader, writer):
+        while True:
+            started = time.perf_counter()
+            writer.write(request(json.dumps({"text": wanted["text"]}).encode()))
+            status, body = await answer_of(reader)
+            assert status == 200, body
+            (result,) = json.loads(body)["results"]
+            assert (result["tags"], result["text"]) == (wanted["tags"], wanted["text"]), result
+            seconds.append(time.perf_counter() - started)
+            await asyncio.sleep(0.02)
 
 
 async def attack_port(port: int, wanted: Dict[str, Any], number: int, body_seconds: float) -> int:
@@ -276,6 +287,7 @@ async def attack_port(port: int, wanted: Dict[str, Any], number: int, body_secon
     if peace.done():
         peace.result()
     peace.cancel()
+    await asyncio.gather(peace, return_exceptions=True)
     print(f"{sum(statuses.values())} malformed requests: {dict(sorted(statuses.items()))}")
     seconds.sort()
     print(

@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
-from scripts.attack_service import request
+from scripts.attack_service import answer_of, connected, request
 from scripts.running_service import running_service
 
 #: The least share of the speed of `predict-file`.
@@ -107,26 +107,23 @@ async def load(
     started = time.perf_counter()
 
     async def work(number: int) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        for count in itertools.count(number):
-            some = list(itertools.islice(supply, num_texts))
-            sent = time.perf_counter()
-            if sent - started > seconds:
-                break
-            writer.write(request(json.dumps({"inputs": some}).encode()))
-            head = await reader.readuntil(b"\r\n\r\n")
-            (length,) = re.findall(rb"(?i)content-length: (\d+)", head)
-            body = await reader.readexactly(int(length))
-            latencies.append(time.perf_counter() - sent)
-            if not head.startswith(b"HTTP/1.1 200 "):
-                errors.append(f"{head!r}{body[:200]!r}")
-            elif count % COMPARED == 0:
-                errors.extend(_differences(body, some, tags))
-        writer.close()
+        async with connected(port) as (reader, writer):
+            for count in itertools.count(number):
+                some = list(itertools.islice(supply, num_texts))
+                sent = time.perf_counter()
+                if sent - started > seconds:
+                    return
+                writer.write(request(json.dumps({"inputs": some}).encode()))
+                status, body = await answer_of(reader)
+                latencies.append(time.perf_counter() - sent)
+                if status != 200:
+                    errors.append(f"{status}: {body[:200]!r}")
+                elif count % COMPARED == 0:
+                    errors.extend(_differences(body, some, tags))
 
     try:
         await asyncio.gather(*map(work, range(num_clients)))
-    except (OSError, asyncio.IncompleteReadError) as error:
+    except OSError as error:
         errors.append(repr(error))
     took = time.perf_counter() - started
     return Load(sorted(latencies), num_texts * len(latencies), took, errors)

@@ -5,11 +5,12 @@ import importlib.util
 import json
 import signal
 import time
+from contextlib import AsyncExitStack
 
 import pytest
 
 import tagger
-from scripts.attack_service import _answer, attack_port, request
+from scripts.attack_service import answer_of, attack_port, connected, request
 from scripts.load_test_service import load
 from scripts.running_service import running_service
 from tagger.commands.tune_decoding import write_settings
@@ -17,9 +18,9 @@ from tagger.service.limits import Limits, parse_limits
 from tagger.service.server import bind
 from tagger.tuning.curves import Curve, DecodingCurves
 from tagger.tuning.decoding import Settings
-from tests.conftest import ROOT
 
 TEXTS = ["Maria Lindqvist met Paulo Ferraz in Lisbon.", "Ada lives in Oslo.", "Nothing here."]
+CURVES = DecodingCurves("mine.txt", {"PER": Curve(3, [0.0], [0.5], [1.0])})
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +45,17 @@ def serve(allennlp, trained):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_python")
-def test_malformed_requests_are_refused_while_others_are_tagged(trained, model, capfd):
+def test_many_clients_are_answered_and_malformed_requests_refused(trained, model, capfd):
+    tags = {text: model.tag(text).tags for text in TEXTS}
     wanted = model.tag(TEXTS[0])._asdict()
     limits = '{"body_seconds": 0.4}'
     with running_service(trained / "model.tar.gz", "--limits", limits) as service:
+        done = asyncio.run(load(service.port, TEXTS, tags, 64, 0.5, 4))
         num_wrong = asyncio.run(attack_port(service.port, wanted, 130, 0.4))
     printed, log = capfd.readouterr()
+    assert done.errors == []
+    assert len(done.latencies) >= 64
+    assert done.latency(0.5) <= done.latency(0.99) <= done.latency(1.0)
     assert num_wrong == 0, printed
     assert "Traceback" not in log
     assert "Meanwhile" in printed
@@ -57,32 +63,31 @@ def test_malformed_requests_are_refused_while_others_are_tagged(trained, model, 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_python")
-def test_many_clients_get_right_answers(trained, model):
-    tags = {text: model.tag(text).tags for text in TEXTS}
-    with running_service(trained / "model.tar.gz") as service:
-        done = asyncio.run(load(service.port, TEXTS, tags, 64, 0.5, 4))
-    assert done.errors == []
-    assert len(done.latencies) >= 64
-    assert done.latency(0.5) <= done.latency(0.99) <= done.latency(1.0)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("warm_python")
-def test_what_was_accepted_is_answered_after_sigterm(trained):
+def test_what_was_accepted_is_answered_after_sigterm(trained, tmp_path):
     body = json.dumps({"inputs": ["Maria met Paulo in Lisbon . " * 12] * 256}).encode()
+    path = tmp_path / "curves.tar.gz"
+    write_settings(trained / "model.tar.gz", path, Settings({}, {}), curves=CURVES)
+
+    async def labels(service):
+        async with connected(service.port) as (reader, writer):
+            writer.write(request(method="GET", path="/labels"))
+            return json.loads((await answer_of(reader))[1])
 
     async def stop(service):
-        streams = [await asyncio.open_connection("127.0.0.1", service.port) for _ in range(4)]
-        for _, writer in streams:
-            writer.write(request(body))
-        # Until the first is at work, and the others wait.
-        await asyncio.sleep(0.2)
-        service.process.send_signal(signal.SIGTERM)
-        sent = time.monotonic()
-        answers = await asyncio.gather(*(_answer(reader) for reader, _ in streams))
-        return [status for status, _ in answers], time.monotonic() - sent
+        async with AsyncExitStack() as stack:
+            streams = [await stack.enter_async_context(connected(service.port)) for _ in range(4)]
+            for _, writer in streams:
+                writer.write(request(body))
+            # Until the first is at work, and the others wait.
+            await asyncio.sleep(0.2)
+            service.process.send_signal(signal.SIGTERM)
+            sent = time.monotonic()
+            answers = await asyncio.gather(*(answer_of(reader) for reader, _ in streams))
+            return [status for status, _ in answers], time.monotonic() - sent
 
-    with running_service(trained / "model.tar.gz") as service:
+    with running_service(path) as service:
+        # The archive's own, without `--data`.
+        assert asyncio.run(labels(service))["curves_data"] == "mine.txt"
         statuses, seconds = asyncio.run(stop(service))
         assert service.process.wait(timeout=30) == 0
     assert statuses == [200] * 4
@@ -96,7 +101,7 @@ def test_mistakes_are_one_line(serve, trained, tmp_path, monkeypatch):
     assert "nowhere.tar.gz" in serve("--port", 0, archive=tmp_path / "nowhere.tar.gz")
     assert "did you mean `texts`?" in serve("--port", 0, "--limits", '{"text": 1}')
     (tmp_path / "empty.txt").write_text("")
-    assert "holds no sentence" in serve("--port", 0, "--data", tmp_path / "empty.txt")
+    assert "got no sentence at all" in serve("--port", 0, "--data", tmp_path / "empty.txt")
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "fastapi" else find_spec(name)
@@ -115,24 +120,3 @@ def test_limits_replace_the_default_ones():
     changed = Limits(texts=7, body_seconds=0.5)
     assert parse_limits('{"texts": 7, "body_seconds": 0.5}') == changed
     assert parse_limits("{}") == Limits()
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("warm_python")
-def test_curves_come_from_the_archive_or_from_data(trained, tmp_path):
-    saved = DecodingCurves("mine.txt", {"PER": Curve(3, [0.0], [0.5], [1.0])})
-    path = tmp_path / "curves.tar.gz"
-    write_settings(trained / "model.tar.gz", path, Settings({}, {}), curves=saved)
-
-    async def labels(service):
-        reader, writer = await asyncio.open_connection("127.0.0.1", service.port)
-        writer.write(request(method="GET", path="/labels"))
-        return json.loads((await _answer(reader))[1])
-
-    with running_service(path) as service:
-        shown = asyncio.run(labels(service))
-        assert (shown["curves_data"], shown["labels"][3]["curve"]["num_gold"]) == ("mine.txt", 3)
-    with running_service(path, "--data", str(ROOT / "data/toy/dev.txt")) as service:
-        shown = asyncio.run(labels(service))
-        assert shown["curves_data"] == "dev.txt"
-        assert len(shown["labels"][3]["curve"]["biases"]) == 49
