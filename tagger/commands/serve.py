@@ -33,14 +33,14 @@ class Serve(Subcommand):
             "for all of this machine's",
         )
         subparser.add_argument(
-            "--port", type=int, default=8000, help="the port (default: 8000); 0 for any free one"
+            "--port", type=int, default=8000, help="the port; 0 for any free one"
         )
         subparser.add_argument(
             "--allow-host",
             action="append",
             default=[],
             metavar="NAME",
-            help="another name by which requests may address the service; * for any",
+            help="another name by which requests may address the service, such as a proxy's; * for any",
         )
         subparser.add_argument(
             "--data",
@@ -48,7 +48,7 @@ class Serve(Subcommand):
             "those that `tune-decoding --curves` has put into the archive, if any",
         )
         subparser.add_argument(
-            "--language", default="en", help="the spaCy code of the texts' language (default: en)"
+            "--language", default="en", help="the spaCy code of the texts' language"
         )
         subparser.add_argument(
             "--limits",

@@ -22,8 +22,8 @@ from tagger.service.request_error import RequestError
 from tagger.service.service_metrics import CONTENT_TYPE, ServiceMetrics
 from tagger.tuning.curves import DecodingCurves
 
-#: The names of this machine for itself.
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+#: The name of each machine for itself.
+LOCAL_HOSTS = ("localhost",)
 _REFUSED: Dict[Union[int, str], Dict[str, Any]] = {
     status: {"model": schemas.ErrorResponse, "description": description}
     for status, description in {
@@ -62,7 +62,8 @@ def create_app(
     Args:
         served: The tagger.
         limits: The limits of requests.
-        hosts: The names, without ports, by which the service may be addressed; None for any.
+        hosts: The names, without ports, by which the service may be addressed, besides addresses; None
+            for any.
     """
     metrics = ServiceMetrics()
     batcher = Batcher(served.model, limits, metrics)

@@ -1,6 +1,7 @@
 """Refuses requests for another host or from another site, and bodies that are too large or too slow."""
 
 import asyncio
+import ipaddress
 from typing import Any, Awaitable, Callable, Dict, FrozenSet, MutableMapping, Optional, Tuple
 
 from tagger.service.limits import Limits
@@ -29,7 +30,8 @@ class Guard:
     Args:
         app: The application inside.
         limits: The limits of bodies.
-        hosts: The names, without ports, by which the service may be addressed; None for any.
+        hosts: The names, without ports, by which the service may be addressed, besides addresses; None
+            for any.
         metrics: Gets the status of each answer.
     """
 
@@ -66,7 +68,8 @@ class Guard:
     def _check_site(self, headers: Dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name = _without_port(host)
-        if self._hosts is not None and name not in self._hosts:
+        # A name of somebody else can be made to lead here; an address cannot.
+        if not (self._hosts is None or name in self._hosts or _is_address(name)):
             raise RequestError(
                 421,
                 "unknown_host",
@@ -145,6 +148,14 @@ async def _read(receive: Receive, limit: int) -> Tuple[bytes, int]:
         if not message.get("more_body"):
             break
     return bytes(body), size
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
 
 
 def _without_port(host: str) -> str:

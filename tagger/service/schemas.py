@@ -119,7 +119,7 @@ class Labels(BaseModel):
 
     labels: List[Label]
     curves_data: Optional[str] = Field(description="The file behind the curves, if there are any.")
-    limits: Dict[str, float] = Field(description="The limits of requests.")
+    limits: Dict[str, Union[int, float]] = Field(description="The limits of requests.")
 
 
 class Health(BaseModel):

@@ -52,7 +52,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def names_of(host: str, others: Sequence[str]) -> Optional[List[str]]:
-    """Returns the names by which the service may be addressed; None for any.
+    """Returns the names by which the service may be addressed, besides addresses; None for any.
 
     Args:
         host: What it is bound to.
@@ -60,7 +60,7 @@ def names_of(host: str, others: Sequence[str]) -> Optional[List[str]]:
     """
     if "*" in others:
         return None
-    return [*LOCAL_HOSTS, _in_url(host).lower(), *(name.lower() for name in others)]
+    return [*LOCAL_HOSTS, *(name.lower() for name in (host, *others))]
 
 
 def is_local(host: str) -> bool:

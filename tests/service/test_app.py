@@ -196,6 +196,9 @@ def test_requests_of_other_sites_and_under_other_names_are_refused(app, model):
     assert status() == 200
     assert status(Host="127.0.0.1:8000", Origin="http://127.0.0.1:8000") == 200
     assert status(Host="[::1]:8000") == 200
+    # A name may be made to lead here, an address not.
+    assert status(Host="192.0.2.1:8000") == 200
+    assert status(Host="192.0.2.1.evil.example") == 421
     assert status(Host="evil.example") == 421
     assert status(Host="localhost.evil.example") == 421
     assert status(Origin="http://evil.example") == 403
