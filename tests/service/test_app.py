@@ -230,6 +230,8 @@ def test_the_page_loads_nothing_from_elsewhere(app):
     policy = answer.headers["Content-Security-Policy"]
     assert policy == headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'")
+    assert "connect-src 'self';" in policy
+    assert "http" not in policy
     assert "unsafe" not in policy
     assert re.findall(r"\bon\w+=|style=", page) == []
     assert "&lt;b&gt;" in render_page("<b>")[0]
