@@ -20,16 +20,21 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader
-from allennlp.models import load_archive
+from allennlp.models import Archive, load_archive
 
 from tagger.collections_paused import collections_paused
 from tagger.did_you_mean import did_you_mean
 from tagger.models import SequenceTagger
 from tagger.modules import ChainDecoder
+from tagger.modules.chain_decoder import labels_with_bias
 from tagger.modules.heads import ChainHead, SigmoidHead
 from tagger.predictors import SequenceTaggerPredictor
+from tagger.predictors.sequence_tagger import Sentence
 from tagger.spans import labels_of_tags
-from tagger_onnx.tagged_text import Entity, TaggedText, TextOrTokens
+from tagger_onnx.tagged_text import Entity, TaggedText
+
+#: A text, a text with its tokens, or the tokens alone.
+TextOrTokens = Union[str, Sentence, Sequence[str]]
 
 
 class SavedTagger:
@@ -50,14 +55,56 @@ class SavedTagger:
         self._name = name
         self._language = language
 
+    @classmethod
+    def of(cls, archive: Archive, name: str, language: str = "en") -> "SavedTagger":
+        """Makes a tagger of a loaded archive.
+
+        Args:
+            archive: The archive.
+            name: What the tagger is called.
+            language: See the class.
+
+        Raises:
+            ConfigurationError: If the archive holds no sequence tagger.
+        """
+        model = archive.model
+        if not isinstance(model, SequenceTagger):
+            raise ConfigurationError(
+                f"{name}: expected a `sequence_tagger` or an ensemble of such; got a "
+                f"`{type(model).__name__}`; `allennlp.predictors.Predictor.from_path` loads any model"
+            )
+        model.eval()
+        tagger = cls(model, archive.validation_dataset_reader, name, language)
+        with collections_paused():
+            tagger._predictor  # noqa: B018  (imports spaCy now, not in the first call)
+        return tagger
+
     @property
     def labels(self) -> List[str]:
         """The labels that the model knows, sorted."""
         return sorted({label for label in labels_of_tags(self._model.tags) if label is not None})
 
+    @property
+    def finds_entities(self) -> bool:
+        """Whether the tags spell entities, unlike plain labels and several labels a token."""
+        return self._model.tag_encoding is not None
+
+    @property
+    def biases(self) -> Dict[str, float]:
+        """The bias of each label that `with_bias` takes, 0 by default; empty if it takes none."""
+        head = self._model.head
+        if not isinstance(head, ChainHead) or self._model.tag_encoding == "IOB1":
+            return {}
+        labels = labels_with_bias(self._model.tags, self._model.tag_encoding)
+        return {label: head.decoder.decode_bias.get(label, 0.0) for label in labels}
+
+    def split(self, text: str) -> Sentence:
+        """Splits a text into tokens, as `tag` does; `tag` takes the result in place of the text."""
+        return self._predictor.split(text)
+
     @overload
     def tag(  # type: ignore[overload-overlap]  # a text is iterable too
-        self, inputs: str, *, probabilities: bool = False
+        self, inputs: Union[str, Sentence], *, probabilities: bool = False
     ) -> TaggedText: ...
 
     @overload
@@ -78,7 +125,8 @@ class SavedTagger:
         """Tags a text, or many at once, which is faster than one by one.
 
         Args:
-            inputs: A text; or any number of texts and of lists of tokens.
+            inputs: A text; or any number of texts and of lists of tokens. What `split` returns may stand
+                in place of a text.
             tokens: The tokens of one text, instead of `inputs`.
             probabilities: Whether to compute the probabilities of all tags of each token.
 
@@ -93,7 +141,7 @@ class SavedTagger:
             raise TypeError("give either `inputs`, one text or several, or `tokens`")
         if tokens is not None:
             return self._tag_all([list(tokens)], probabilities)[0]
-        if isinstance(inputs, str):
+        if isinstance(inputs, (str, Sentence)):
             return self._tag_all([inputs], probabilities)[0]
         if not isinstance(inputs, Iterable):
             raise TypeError(f"`inputs` must be a text, or several; got {inputs!r}")
@@ -171,9 +219,7 @@ class SavedTagger:
         # The predictor refuses inputs without a token.
         full = [index for index, sentence in enumerate(sentences) if _has_token(sentence)]
         predictor = self._predictor_with_probabilities if probabilities else self._predictor
-        results = [
-            TaggedText(str(each.get("sentence", "")), [], [], [], [], []) for each in sentences
-        ]
+        results = [TaggedText(_text(each), [], [], [], [], []) for each in sentences]
         predictions = predictor.predict_batch_json([sentences[index] for index in full])
         for index, prediction in zip(full, predictions):
             results[index] = _tagged_text(prediction, probabilities)
@@ -185,17 +231,12 @@ class SavedTagger:
 
     @cached_property
     def _predictor_with_probabilities(self) -> SequenceTaggerPredictor:
-        return SequenceTaggerPredictor(
-            _with_same_weights(self._model),
-            self._dataset_reader,
-            self._language,
-            probabilities=True,
-        )
+        return self._predictor.of(_with_own_head(self._model), probabilities=True)
 
     def _with_settings(
         self, biases: Mapping[str, float], thresholds: Mapping[str, float]
     ) -> "SavedTagger":
-        model = _with_same_weights(self._model)
+        model = _with_own_head(self._model)
         head = model.head
         if isinstance(head, ChainHead):
             before = head.decoder
@@ -214,7 +255,9 @@ class SavedTagger:
             raise ConfigurationError(
                 "this tagger decides each label by itself and has no biases; use `with_thresholds`"
             )
-        return SavedTagger(model, self._dataset_reader, self._name, self._language)
+        changed = SavedTagger(model, self._dataset_reader, self._name, self._language)
+        changed._predictor = self._predictor.of(model)
+        return changed
 
 
 def load(path: Union[str, Path], *, language: str = "en", cuda_device: int = -1) -> SavedTagger:
@@ -232,22 +275,12 @@ def load(path: Union[str, Path], *, language: str = "en", cuda_device: int = -1)
     """
     with collections_paused():
         archive = load_archive(path, cuda_device=cuda_device)
-    model = archive.model
-    if not isinstance(model, SequenceTagger):
-        raise ConfigurationError(
-            f"{path}: expected a `sequence_tagger` or an ensemble of such; got a "
-            f"`{type(model).__name__}`; `allennlp.predictors.Predictor.from_path` loads any model"
-        )
-    model.eval()
-    tagger = SavedTagger(model, archive.validation_dataset_reader, str(path), language)
-    with collections_paused():
-        tagger._predictor  # noqa: B018  (imports spaCy now, not in the first call)
-    return tagger
+    return SavedTagger.of(archive, str(path), language)
 
 
 def _as_json(text_or_tokens: TextOrTokens) -> JsonDict:
     """What the predictor takes."""
-    if isinstance(text_or_tokens, str):
+    if isinstance(text_or_tokens, (str, Sentence)):
         return {"sentence": text_or_tokens}
     is_list = isinstance(text_or_tokens, (list, tuple))
     if not is_list or not all(isinstance(token, str) and token for token in text_or_tokens):
@@ -257,8 +290,13 @@ def _as_json(text_or_tokens: TextOrTokens) -> JsonDict:
     return {"tokens": list(text_or_tokens)}
 
 
+def _text(sentence: JsonDict) -> str:
+    given = sentence.get("sentence", "")
+    return given.text if isinstance(given, Sentence) else str(given)
+
+
 def _has_token(sentence: JsonDict) -> bool:
-    return bool(sentence["sentence"].strip() if "sentence" in sentence else sentence["tokens"])
+    return bool(_text(sentence).strip() if "sentence" in sentence else sentence["tokens"])
 
 
 def _tagged_text(prediction: JsonDict, probabilities: bool) -> TaggedText:
@@ -284,10 +322,14 @@ def _tagged_text(prediction: JsonDict, probabilities: bool) -> TaggedText:
     )
 
 
-def _with_same_weights(model: SequenceTagger) -> SequenceTagger:
-    """A copy of a model that shares its weights."""
-    shared = itertools.chain(model.parameters(), model.buffers())
-    return copy.deepcopy(model, {id(weights): weights for weights in shared})
+def _with_own_head(model: SequenceTagger) -> SequenceTagger:
+    """A copy of a model with a head to change; it shares all weights, and the rest of the model."""
+    shared = itertools.chain([model.vocab], model.head.parameters(), model.head.buffers())
+    copied = copy.copy(model)
+    # Until here both have one table of modules.
+    copied._modules = dict(model._modules)
+    copied.head = copy.deepcopy(model.head, {id(each): each for each in shared})
+    return copied
 
 
 def _replaced(

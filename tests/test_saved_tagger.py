@@ -70,6 +70,26 @@ def test_texts_tokens_and_streams_are_tagged_alike(model):
     assert model.tag([]) == []
 
 
+def test_a_text_that_is_split_already_is_tagged_as_the_text(model):
+    split = model.split(TEXT)
+    assert split.words == model.tag(TEXT).tokens
+    assert [TEXT[start : start + len(word)] for word, start in zip(split.words, split.starts)] == (
+        split.words
+    )
+    assert model.tag(split) == model.tag(TEXT)
+    assert [each.text for each in model.tag([split, model.split(" ")])] == [TEXT, " "]
+
+
+def test_biases_are_those_of_all_labels(model):
+    assert model.biases == {"EVENT": 0, "LOC": 0, "ORG": 0, "PER": 0}
+    assert model.with_bias(LOC=1.5).with_bias(PER=-1).biases == {
+        **model.biases,
+        "LOC": 1.5,
+        "PER": -1,
+    }
+    assert model.finds_entities
+
+
 def test_a_stream_is_read_window_by_window(model):
     read = []
     stream = model.stream((read.append(text) or text for text in TEXTS), window=2)
@@ -117,6 +137,8 @@ def test_an_early_bias_and_later_thresholds_add_up(model):
 
 
 def test_tokens_may_have_several_labels(several_labels):
+    assert several_labels.biases == {}
+    assert not several_labels.finds_entities
     result = several_labels.tag("poet sees")
     assert result.entities == result.tags == []
     assert len(result.labels) == 2

@@ -9,28 +9,21 @@ import logging
 import tarfile
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
-import numpy as np
-import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
-from allennlp.common.util import lazy_groups_of
-from allennlp.data import Batch as InstanceBatch
-from allennlp.data import DatasetReader
 from allennlp.models.archival import CONFIG_NAME
-from allennlp.nn.util import get_text_field_mask, move_to_device
 
 from tagger.commands.command_line import check_output, errors_in_one_line, load_model
 from tagger.files import write_atomically
 from tagger.metrics import format_metrics
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
-from tagger.models import SequenceTagger
-from tagger.modules.heads import ChainHead
-from tagger.spans.finding import certain_tags
-from tagger.tuning.decoding import MEANS, Batch, DecodingTuner, Settings, Target
+from tagger.tuning.curves import CURVES_NAME, DecodingCurves, decoding_curves
+from tagger.tuning.decoding import MEANS, DecodingTuner, Settings, Target
 from tagger.tuning.evidence import few_entities, format_evidence
+from tagger.tuning.labelled_file import settings_of, tuner_on_file
 
 
 @Subcommand.register("tune-decoding")
@@ -70,6 +63,12 @@ class TuneDecoding(Subcommand):
             "entities' probabilities, which only drops some; by default whichever does better, and a "
             "bias for --macro-f1",
         )
+        subparser.add_argument(
+            "--curves",
+            action="store_true",
+            help="add each label's precision and recall by its bias to the archive, for `serve`; "
+            "needs no target",
+        )
         subparser.add_argument("--force", action="store_true", help="overwrite the output")
         subparser.add_argument("--batch-size", type=int, default=64, help="sentences at a time")
         subparser.add_argument(
@@ -82,9 +81,9 @@ class TuneDecoding(Subcommand):
 def tune_decoding_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
     with errors_in_one_line("tune-decoding"):
-        if not (args.precision or args.recall or args.f_beta or args.macro_f1):
+        if not (args.precision or args.recall or args.f_beta or args.macro_f1 or args.curves):
             raise ConfigurationError(
-                "no target is given; add --precision, --recall, --f-beta or --macro-f1"
+                "no target is given; add --precision, --recall, --f-beta or --macro-f1, or --curves"
             )
         check_output(args.output, [args.archive_file, args.input_file], args.force)
         tune_decoding(args)
@@ -104,37 +103,33 @@ def tune_decoding(args: argparse.Namespace) -> None:
     check_for_gpu(args.cuda_device)
     archive = load_model(args.archive_file, cuda_device=args.cuda_device)
     model = archive.model
-    head = getattr(model, "head", None)
-    if not isinstance(model, SequenceTagger) or not isinstance(head, ChainHead):
-        raise ConfigurationError(
-            "`archive_file` must hold a `sequence_tagger` with the head `crf` or `softmax`; the "
-            "callback `tune_thresholds` tunes the thresholds of the head `sigmoid` in training"
-        )
-    if model.tag_encoding in (None, "IOB1"):
-        raise ConfigurationError(
-            f"`archive_file` must hold a tagger whose tags spell entities in BIO, BIOUL, BMES or IOBES; "
-            f"got {model.tag_encoding or 'plain labels'}"
-        )
-    batches = _batches(model, archive.validation_dataset_reader, args.input_file, args.batch_size)
-    tuner = DecodingTuner(head.cpu(), model.tags, model.tag_encoding, batches)
-    start = Settings(head.decoder.decode_bias, head.decoder.entity_thresholds)
+    reader = archive.validation_dataset_reader
+    tuner = tuner_on_file(model, reader, args.input_file, args.batch_size)
+    tuned = start = settings_of(model)
     targets = _targets(args, tuner.labels)
-    tuned = tuner.tune(targets, start, [args.by] if args.by else None)
+    if targets:
+        tuned = tuner.tune(targets, start, [args.by] if args.by else None)
+        _print_result(targets, tuner, start, tuned)
+        _check_reached(targets, tuner, tuned)
+        for name, values in tuned._asdict().items():
+            print(f"{name}: {json.dumps(values, sort_keys=True)}")
+    curves = None
+    if args.curves:
+        curves = decoding_curves(tuner, tuned, Path(args.input_file).name)
+    write_settings(args.archive_file, args.output, tuned, args.force, curves)
+    print(f"Wrote {args.output}")
+
+
+def _print_result(
+    targets: Sequence[Target], tuner: DecodingTuner, start: Settings, tuned: Settings
+) -> None:
     for title, settings in {"Before": start, "After": tuned}.items():
         print(
             f"{title}\n{format_metrics(metrics_by_label(tuner.labels, tuner.counts(settings)))}\n"
         )
-    _print_evidence(targets, tuner.labels, tuner.counts(tuned))
-    _check_reached(targets, tuner, tuned)
-    for name, values in tuned._asdict().items():
-        print(f"{name}: {json.dumps(values, sort_keys=True)}")
-    write_settings(args.archive_file, args.output, tuned, args.force)
-    print(f"Wrote {args.output}")
-
-
-def _print_evidence(targets: Sequence[Target], labels: Sequence[str], counts: np.ndarray) -> None:
-    print(f"{format_evidence(targets, labels, counts)}\n")
-    warning = few_entities(targets, labels, counts)
+    counts = tuner.counts(tuned)
+    print(f"{format_evidence(targets, tuner.labels, counts)}\n")
+    warning = few_entities(targets, tuner.labels, counts)
     if warning:
         print(f"{warning}\n")
 
@@ -147,30 +142,6 @@ def _label_and_number(text: str) -> Tuple[str, float]:
         raise argparse.ArgumentTypeError(
             f"expected a label and a number, such as PER=0.97; got {text!r}"
         ) from None
-
-
-def _batches(
-    model: SequenceTagger, reader: DatasetReader, path: str, batch_size: int
-) -> List[Batch]:
-    """Reads a file and computes its emissions."""
-    # Batches of similar lengths need little padding.
-    instances = sorted(reader.read(path), key=lambda instance: len(instance["tokens"]))
-    if not instances:
-        raise ConfigurationError(f"`input_file` {path} holds no sentence")
-    model.eval()
-    device = next(model.parameters()).device
-    batches = []
-    for group in lazy_groups_of(instances, batch_size):
-        batch = InstanceBatch(group)
-        batch.index_instances(model.vocab)
-        tensors: Dict[str, Any] = batch.as_tensor_dict()
-        tokens = move_to_device(tensors["tokens"], device)
-        mask = get_text_field_mask(tokens)
-        with torch.no_grad():
-            emissions = model.emissions(tokens, mask)
-        gold_tags = torch.from_numpy(certain_tags(tensors["tags"].numpy()))
-        batches.append(Batch(emissions.float().cpu(), gold_tags, mask.cpu()))
-    return batches
 
 
 def _targets(args: argparse.Namespace, labels: Sequence[str]) -> List[Target]:
@@ -201,9 +172,13 @@ def _check_reached(targets: Sequence[Target], tuner: DecodingTuner, settings: Se
 
 
 def write_settings(
-    archive_file: Path, output: Path, settings: Settings, overwrite: bool = False
+    archive_file: Path,
+    output: Path,
+    settings: Settings,
+    overwrite: bool = False,
+    curves: Optional[DecodingCurves] = None,
 ) -> None:
-    """Copies an archive and replaces the decoding settings in its config.
+    """Copies an archive and replaces the decoding settings in its config, and the curves.
 
     Args:
         archive_file: The archive of a `sequence_tagger`, or of an ensemble, whose members all get the
@@ -211,6 +186,7 @@ def write_settings(
         output: The archive to write.
         settings: The new settings.
         overwrite: Whether to replace an output that exists.
+        curves: The curves under these settings; those of other settings are left out.
 
     Raises:
         FileExistsError: If the output exists, unless `overwrite` is true.
@@ -221,6 +197,8 @@ def write_settings(
         tarfile.open(path, "w:gz") as new,
     ):
         for member in old:
+            if member.name == CURVES_NAME:
+                continue
             content = old.extractfile(member) if member.isfile() else None
             if member.name == CONFIG_NAME and content is not None:
                 config = json.load(content)
@@ -230,3 +208,8 @@ def write_settings(
                 text = json.dumps(config, indent=2).encode()
                 member.size, content = len(text), BytesIO(text)
             new.addfile(member, content)
+        if curves is not None:
+            added = curves.to_json().encode()
+            member = tarfile.TarInfo(CURVES_NAME)
+            member.size = len(added)
+            new.addfile(member, BytesIO(added))

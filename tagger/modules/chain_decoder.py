@@ -89,6 +89,23 @@ class ChainDecoder(torch.nn.Module):
         return [self.entity_thresholds.get(label, 0.0) for label in labels]
 
 
+def labels_with_bias(tags: Sequence[str], tag_encoding: Optional[str]) -> List[str]:
+    """Returns the labels that `decode_bias` may name, sorted.
+
+    Args:
+        tags: All tags.
+        tag_encoding: How the tags spell spans; `None` for plain labels.
+
+    Raises:
+        ValueError: If a tag is not one of this encoding, or the encoding is IOB1.
+
+    Example:
+        >>> labels_with_bias(["O", "B-PER", "I-PER", "B-LOC"], "BIO")
+        ['LOC', 'PER']
+    """
+    return sorted({label for label in _labels_opened(tags, tag_encoding) if label})
+
+
 def expected_right(scores: ChainScores, marginals: torch.Tensor) -> ChainScores:
     """Returns scores under which a path's score is its expected number of right tags.
 
@@ -127,7 +144,7 @@ def _check_tags(
         if not values:
             continue
         try:
-            known = sorted({label for label in _labels_opened(tags, tag_encoding) if label})
+            known = labels_with_bias(tags, tag_encoding)
         except ValueError as error:
             raise ConfigurationError(f"`{argument}` cannot be used: {error}") from error
         for label, value in values.items():

@@ -1,6 +1,8 @@
 """Settings fitted to labelled data, without gradients.
 
 - `decoding`: the biases and thresholds of a `ChainDecoder`, for `allennlp tune-decoding`;
+- `labelled_file`: what it needs of a saved tagger and a file;
+- `curves`: precision and recall of each label by its bias;
 - `evidence`: how many entities its results rest on;
 - `thresholds`: the thresholds of labels, for the callback `tune_thresholds`.
 """

@@ -8,9 +8,11 @@ from allennlp.commands import main
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.models import load_archive
 
-from tagger.commands.tune_decoding import _batches, write_settings
+from tagger.commands.tune_decoding import write_settings
 from tagger.data import ColumnDatasetReader
+from tagger.tuning.curves import saved_curves
 from tagger.tuning.decoding import Settings
+from tagger.tuning.labelled_file import read_batches
 from tests.conftest import ROOT
 
 DEV = str(ROOT / "data/toy/dev.txt")
@@ -148,6 +150,29 @@ def test_tags_that_are_known_in_part_do_not_count(archive, tmp_path):
     (tmp_path / "dev.txt").write_text("Ada B-PER\nLovelace ?\nleft O\n")
     reader = ColumnDatasetReader(unknown_tag="?")
     reader._token_indexers = archive.dataset_reader._token_indexers
-    (batch,) = _batches(archive.model, reader, str(tmp_path / "dev.txt"), batch_size=2)
+    (batch,) = read_batches(archive.model, reader, str(tmp_path / "dev.txt"), batch_size=2)
     tags = [archive.model.vocab.get_token_index(tag, "labels") for tag in ("B-PER", "O")]
     assert batch.gold_tags.tolist() == [[tags[0], -1, tags[1]]]
+
+
+@pytest.mark.slow
+def test_curves_are_added_without_a_target_and_leave_the_rest(run, detuned, tmp_path):
+    output = tmp_path / "curves.tar.gz"
+    printed = run("-o", output, "--curves")
+    assert "Before" not in printed
+    curves = saved_curves(output)
+    assert curves.data == "dev.txt"
+    assert curves.labels.keys() == {"EVENT", "LOC", "ORG", "PER"}
+    assert saved_curves(detuned) is None
+    with tarfile.open(detuned) as old, tarfile.open(output) as new:
+        assert new.getnames() == [*old.getnames(), "decoding_curves.json"]
+    before, after = (load_archive(path).config["model"].as_dict() for path in (detuned, output))
+    assert before["head"]["decode_bias"] == after["head"]["decode_bias"]
+    # At the settings of the archive itself, the curve is what `evaluate` says.
+    (at,) = (i for i, bias in enumerate(curves.labels["LOC"].biases) if bias == 0)
+    assert curves.labels["LOC"].recalls[at] == pytest.approx(
+        evaluate(output)["recall-LOC"], abs=1e-4
+    )
+    # Those of other settings would mislead.
+    write_settings(output, tmp_path / "other.tar.gz", Settings({}, {}))
+    assert saved_curves(tmp_path / "other.tar.gz") is None

@@ -160,10 +160,10 @@ class ChainHead(TaggingHead):
         thresholds = self.decoder.thresholds(self._find_entities.labels)
         is_kept = probabilities >= probabilities.new_tensor(thresholds)[labels]
         places = torch.arange(tags.size(1), device=tags.device)
-        # (N, T), the tokens of each entity to drop
-        is_inside = (places >= firsts.unsqueeze(1)) & (places <= lasts.unsqueeze(1))
-        is_inside = is_inside & ~is_kept.unsqueeze(1)
-        is_dropped = torch.zeros_like(tags).index_add(0, rows, is_inside.long()) > 0
+        # (N, T), the tokens of each of the N entities to drop
+        first, last = (ends[~is_kept].unsqueeze(1) for ends in (firsts, lasts))
+        is_inside = (places >= first) & (places <= last)
+        is_dropped = torch.zeros_like(tags).index_add(0, rows[~is_kept], is_inside.long()) > 0
         at_firsts = probabilities.new_full(tags.shape, -1)
         at_firsts[rows[is_kept], firsts[is_kept]] = probabilities[is_kept]
         return {

@@ -1,0 +1,201 @@
+"""The service's paths, as an ASGI application."""
+
+import json
+import time
+from contextlib import asynccontextmanager
+from typing import Any, AsyncIterator, Dict, List, NamedTuple, Optional, Sequence, Union
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
+
+from tagger import __version__
+from tagger.saved_tagger import SavedTagger, TaggedText
+from tagger.service import schemas
+from tagger.service.batcher import Batcher, Job
+from tagger.service.checks import check_biases, check_sizes, inputs_of
+from tagger.service.guard import App, Guard
+from tagger.service.limits import Limits
+from tagger.service.page import render_page
+from tagger.service.request_error import RequestError
+from tagger.service.service_metrics import CONTENT_TYPE, ServiceMetrics
+from tagger.tuning.curves import DecodingCurves
+
+#: The name of each machine for itself.
+LOCAL_HOSTS = ("localhost",)
+_REFUSED: Dict[Union[int, str], Dict[str, Any]] = {
+    status: {"model": schemas.ErrorResponse, "description": description}
+    for status, description in {
+        400: "The body is no JSON.",
+        403: "A page of another site sent the request.",
+        408: "The body is too slow.",
+        413: "Too many bytes, texts, characters or tokens.",
+        421: "The service has no such name.",
+        422: "The body does not fit the description, or a label is unknown.",
+        503: "Too many requests wait for the model.",
+    }.items()
+}
+
+
+class Served(NamedTuple):
+    """What is served.
+
+    Attributes:
+        model: The tagger. Nobody else may use it meanwhile.
+        name: What it is called, for example its archive.
+        curves: Precision and recall by bias, if known.
+    """
+
+    model: SavedTagger
+    name: str
+    curves: Optional[DecodingCurves] = None
+
+
+def create_app(
+    served: Served,
+    limits: Limits = Limits(),  # noqa: B008  (it cannot change)
+    hosts: Optional[Sequence[str]] = LOCAL_HOSTS,
+) -> App:
+    """Returns the service as an ASGI application.
+
+    Args:
+        served: The tagger.
+        limits: The limits of requests.
+        hosts: The names, without ports, by which the service may be addressed, besides addresses; None
+            for any.
+    """
+    metrics = ServiceMetrics()
+    batcher = Batcher(served.model, limits, metrics)
+    metrics.waiting.set_function(lambda: batcher.num_waiting)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await batcher.close()
+
+    app = FastAPI(
+        title="allennlp serve",
+        version=__version__,
+        description="Tags texts with a trained sequence tagger.",
+        # Their pages load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    _add_error_handlers(app)
+    _add_tagging(app, served, limits, batcher, metrics)
+    _add_information(app, served, limits, batcher, metrics)
+    return Guard(app, limits, None if hosts is None else frozenset(hosts), metrics)
+
+
+def _add_tagging(
+    app: FastAPI, served: Served, limits: Limits, batcher: Batcher, metrics: ServiceMetrics
+) -> None:
+    known = served.model.biases
+
+    @app.post("/tag", response_model=schemas.TagResponse, responses=_REFUSED)
+    async def tag(request: schemas.TagRequest) -> Response:
+        """Tags one text or several, together with those of other requests."""
+        started = time.perf_counter()
+        inputs = inputs_of(request)
+        check_sizes(inputs, limits)
+        check_biases(request.decode_bias, known)
+        biases = tuple(sorted(request.decode_bias.items()))
+        results = await batcher.tag(Job(inputs, request.probabilities, biases))
+        metrics.count(results)
+        metrics.seconds.observe(time.perf_counter() - started)
+        return _json({"results": [_as_dict(result) for result in results]})
+
+
+def _add_information(
+    app: FastAPI, served: Served, limits: Limits, batcher: Batcher, metrics: ServiceMetrics
+) -> None:
+    page, headers = render_page(served.name)
+    of_labels = schemas.Labels(
+        labels=_labels(served),
+        curves_data=None if served.curves is None else served.curves.data,
+        limits=limits._asdict(),
+    )
+    started = time.monotonic()
+
+    @app.get("/", include_in_schema=False)
+    async def show_page() -> HTMLResponse:
+        return HTMLResponse(page, headers=headers)
+
+    @app.get("/labels")
+    async def labels() -> schemas.Labels:
+        """Returns the labels, their biases, and precision and recall by bias if they are known."""
+        return of_labels
+
+    @app.get("/health")
+    async def health() -> schemas.Health:
+        """Says that the service takes requests."""
+        return schemas.Health(
+            status="ok",
+            model=served.name,
+            waiting_requests=batcher.num_waiting,
+            seconds=round(time.monotonic() - started, 3),
+        )
+
+    @app.get("/metrics", response_class=Response, responses={200: {"content": {CONTENT_TYPE: {}}}})
+    async def show_metrics() -> Response:
+        """Returns counters for Prometheus, in its text format."""
+        return Response(metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+
+
+def _add_error_handlers(app: FastAPI) -> None:
+    async def refused(_: Request, error: Any) -> Response:
+        return error.response()
+
+    async def invalid(_: Request, error: Any) -> Response:
+        # Without the input, which may be anything.
+        problems = [
+            f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:5]
+        ]
+        if error.errors()[0]["type"] == "json_invalid":
+            return RequestError(400, "no_json", f"the body is no JSON ({problems[0]})").response()
+        message = f"{'; '.join(problems)[:1000]}; /openapi.json describes what is expected"
+        return RequestError(422, "invalid", message).response()
+
+    async def other(request: Request, error: Any) -> Response:
+        message = {
+            400: "the body is no JSON in UTF-8, or it is nested too deeply",
+            404: f"there is no {request.url.path[:100]}; there are /, /tag, /labels, /health, /metrics",
+            405: f"{request.url.path[:100]} does not take {request.method[:20]}",
+        }.get(error.status_code, str(error.detail))
+        code = {400: "no_json", 404: "not_found", 405: "wrong_method"}.get(
+            error.status_code, "refused"
+        )
+        return RequestError(error.status_code, code, message, headers=error.headers).response()
+
+    async def failed(_: Request, error: Exception) -> Response:
+        message = f"the service failed ({type(error).__name__}); its log has more"
+        return RequestError(500, "failed", message).response()
+
+    app.add_exception_handler(RequestError, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, other)
+    app.add_exception_handler(Exception, failed)
+
+
+def _labels(served: Served) -> List[schemas.Label]:
+    biases = served.model.biases
+    curves = {} if served.curves is None else served.curves.labels
+    return [
+        schemas.Label(
+            name=label,
+            bias=biases.get(label),
+            curve=schemas.LabelCurve(**curves[label]._asdict()) if label in curves else None,
+        )
+        for label in biases or served.model.labels
+    ]
+
+
+def _as_dict(result: TaggedText) -> Dict[str, Any]:
+    return {**result._asdict(), "entities": [entity._asdict() for entity in result.entities]}
+
+
+def _json(content: Any) -> Response:
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return Response(text.encode(), media_type="application/json")

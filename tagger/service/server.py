@@ -1,0 +1,114 @@
+"""Runs the service in this process until a signal ends it."""
+
+import errno
+import ipaddress
+import logging
+import signal
+import socket
+from typing import Any, List, Optional, Sequence
+
+import uvicorn
+
+from tagger.service.app import LOCAL_HOSTS
+from tagger.service.bounded_protocol import BoundedProtocol
+from tagger.service.guard import App
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Takes a port, before time is spent on anything else.
+
+    Args:
+        host: The address, or the name, of an interface of this machine.
+        port: The port; 0 for any that is free.
+
+    Raises:
+        OSError: If the port is taken, or the host is not this machine's.
+    """
+    try:
+        ((family, _, _, _, address), *_) = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        bound = socket.socket(family)
+    except (socket.gaierror, UnicodeError) as error:
+        raise OSError(
+            f"`--host` {host} is no address or name of this machine ({error}); give 127.0.0.1, or "
+            f"0.0.0.0 for all its addresses"
+        ) from error
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        # Two services may bind one port as long as none listens.
+        bound.listen(2048)
+    except OSError as error:
+        bound.close()
+        if error.errno == errno.EADDRINUSE:
+            problem = (
+                f"`--port` {port} of {host} is in use; give another, or 0 for any that is free"
+            )
+        elif error.errno == errno.EACCES:
+            problem = f"`--port` {port} needs rights that you lack; give one above 1023"
+        else:
+            problem = f"`--host` {host} is no address of this machine ({error.strerror})"
+        raise OSError(problem) from error
+    return bound
+
+
+def names_of(host: str, others: Sequence[str]) -> Optional[List[str]]:
+    """Returns the names by which the service may be addressed, besides addresses; None for any.
+
+    Args:
+        host: What it is bound to.
+        others: Names that the user allows; `*` allows all.
+    """
+    if "*" in others:
+        return None
+    return [*LOCAL_HOSTS, *(name.lower() for name in (host, *others))]
+
+
+def is_local(host: str) -> bool:
+    """Whether an address can be reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def url_of(bound: socket.socket) -> str:
+    """Returns the address of the page."""
+    host, port = bound.getsockname()[:2]
+    return f"http://{_in_url(host)}:{port}"
+
+
+def run(app: App, bound: socket.socket) -> None:
+    """Serves until SIGINT or SIGTERM; requests that were accepted by then are answered.
+
+    Args:
+        app: The application.
+        bound: The port.
+    """
+    # When it has shut down, uvicorn sends itself the signal again, for those who want to die of it.
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, _do_nothing)
+    # Each malformed request would be a warning.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        http=BoundedProtocol,
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[bound])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _do_nothing(number: int, frame: Any) -> None:
+    pass
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,262 @@
+"""The spaCy component `allennlp_tagger`: a trained tagger in a pipeline of spaCy.
+
+spaCy finds it by its name, because the package has an entry point for it; this module is imported when a
+pipeline uses it, and imports AllenNLP when the first document comes.
+"""
+
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
+
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.scorer import get_ner_prf
+from spacy.tokens import Doc, Span, SpanGroup
+from spacy.training import Example
+from spacy.util import ensure_path, minibatch
+
+if TYPE_CHECKING:
+    from tagger.saved_tagger import SavedTagger
+
+#: The archive in a folder that a pipeline is saved to.
+ARCHIVE_NAME = "model.tar.gz"
+
+
+class AllenNlpTagger(Pipe):
+    """Sets the entities of documents to those that a trained tagger finds.
+
+    It tags spaCy's own tokens, without those of white space. If a component before it has set the
+    boundaries of sentences, it tags each sentence by itself, as taggers are trained, otherwise the
+    whole document. The model is loaded when it is first used.
+
+    Args:
+        name: The component's name in the pipeline.
+        model: The archive of a tagger whose tags spell entities, or the folder of a training run.
+        batch_size: How many documents `pipe` tags together, unless it is told otherwise.
+        span_group: The name of the group in `doc.spans` that gets all entities that were found. Its
+            `attrs["probabilities"]` has the probability of each; None if the model gives none.
+        overwrite: Whether entities that are set already are removed. Otherwise they stay, and those that
+            were found are added where there is none.
+        decode_bias: By label, how much more readily to find it; see `SavedTagger.with_bias`.
+        cuda_device: The number of the GPU to use; -1 for the CPU.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: Union[str, Path],
+        batch_size: int = 64,
+        span_group: str = "allennlp_tagger",
+        overwrite: bool = True,
+        decode_bias: Optional[Dict[str, float]] = None,
+        cuda_device: int = -1,
+    ) -> None:
+        self.name = name
+        self._settings: Dict[str, Any] = {
+            "model": str(model),
+            "batch_size": batch_size,
+            "span_group": span_group,
+            "overwrite": overwrite,
+            "decode_bias": dict(decode_bias or {}),
+            "cuda_device": cuda_device,
+        }
+        self._archive: Union[Path, bytes] = Path(model)
+        self._tagger: Optional[SavedTagger] = None
+
+    @property
+    def tagger(self) -> "SavedTagger":
+        """The tagger, as `tagger.load` gives it, with the biases.
+
+        Raises:
+            FileNotFoundError: If there is no archive.
+            ConfigurationError: If the archive is refused, its tags spell no entities, or a bias does
+                not fit.
+        """
+        if self._tagger is None:
+            import tagger
+            from tagger.from_allennlp import ConfigurationError
+
+            device = self._settings["cuda_device"]
+            with _as_file(self._archive) as path:
+                if not path.exists():
+                    raise FileNotFoundError(
+                        f"`model` of the component `{self.name}` must be the archive of a tagger, "
+                        f"such as model.tar.gz; there is no {path}"
+                    )
+                loaded = tagger.load(path, cuda_device=device)
+            if not loaded.finds_entities:
+                raise ConfigurationError(
+                    f"`model` of the component `{self.name}` must be a tagger whose tags spell "
+                    f"entities, such as B-PER; got one of plain labels; use `tagger.load` for it"
+                )
+            biases = self._settings["decode_bias"]
+            self._tagger = loaded.with_bias(biases) if biases else loaded
+        return self._tagger
+
+    @property
+    def labels(self) -> Tuple[str, ...]:
+        """The labels that the model knows; none if the archive is not there."""
+        # spaCy asks before `from_disk` says where the archive is.
+        is_there = isinstance(self._archive, bytes) or self._archive.exists()
+        return tuple(self.tagger.labels) if is_there else ()
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Tags a document."""
+        try:
+            self._tag([doc])
+        except Exception as error:
+            self.get_error_handler()(self.name, self, [doc], error)
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
+        """Tags documents, many at a time, and keeps their order.
+
+        Args:
+            stream: The documents.
+            batch_size: How many are tagged together.
+        """
+        for docs in minibatch(stream, size=batch_size or self._settings["batch_size"]):
+            try:
+                self._tag(docs)
+            except Exception as error:
+                self.get_error_handler()(self.name, self, docs, error)
+            else:
+                yield from docs
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
+        """Returns precision, recall and F1 of entities, as spaCy's `ner` does."""
+        scores: Dict[str, Any] = get_ner_prf(examples)
+        return scores
+
+    def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
+        """Writes a folder with the archive.
+
+        Args:
+            path: The folder.
+            exclude: Ignored.
+        """
+        folder = ensure_path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ARCHIVE_NAME).write_bytes(self.to_bytes())
+
+    def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "AllenNlpTagger":
+        """Takes the archive in a folder that `to_disk` has written.
+
+        Args:
+            path: The folder.
+            exclude: Ignored.
+        """
+        self._archive, self._tagger = ensure_path(path) / ARCHIVE_NAME, None
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Returns the archive.
+
+        Args:
+            exclude: Ignored.
+        """
+        if isinstance(self._archive, bytes):
+            return self._archive
+        is_folder = self._archive.is_dir()
+        return (self._archive / ARCHIVE_NAME if is_folder else self._archive).read_bytes()
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "AllenNlpTagger":
+        """Takes an archive that `to_bytes` has returned.
+
+        Args:
+            data: The archive.
+            exclude: Ignored.
+        """
+        self._archive, self._tagger = data, None
+        return self
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (self.name, self._settings, self.to_bytes())
+
+    def _tag(self, docs: Sequence[Doc]) -> None:
+        places = [(doc, indices) for doc in docs for indices in _sentences(doc)]
+        tokens = [[doc[index].text for index in indices] for doc, indices in places]
+        found: Dict[int, List[Tuple[Span, Optional[float]]]] = {id(doc): [] for doc in docs}
+        for (doc, indices), tagged in zip(places, self.tagger.tag(tokens)):
+            for entity in tagged.entities:
+                first, last = indices[entity.first], indices[entity.last]
+                span = Span(doc, first, last + 1, entity.label)
+                found[id(doc)].append((span, entity.probability))
+        for doc in docs:
+            self._annotate(doc, *map(list, zip(*found[id(doc)])))
+
+    def _annotate(
+        self, doc: Doc, spans: Sequence[Span] = (), probabilities: Sequence[Optional[float]] = ()
+    ) -> None:
+        """Puts what was found into a document."""
+        group = self._settings["span_group"]
+        attributes = {"probabilities": list(probabilities)}
+        doc.spans[group] = SpanGroup(doc, name=group, spans=list(spans), attrs=attributes)
+        if self._settings["overwrite"]:
+            doc.set_ents(list(spans))
+            return
+        before = list(doc.ents)
+        taken = {token.i for span in before for token in span}
+        free = [span for span in spans if taken.isdisjoint(range(span.start, span.end))]
+        doc.set_ents([*before, *free])
+
+
+@Language.factory(
+    "allennlp_tagger",
+    assigns=["doc.ents", "doc.spans", "token.ent_type", "token.ent_iob"],
+    default_config={
+        "batch_size": 64,
+        "span_group": "allennlp_tagger",
+        "overwrite": True,
+        "decode_bias": {},
+        "cuda_device": -1,
+    },
+    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+)
+def make_component(
+    nlp: Language,
+    name: str,
+    model: str,
+    batch_size: int,
+    span_group: str,
+    overwrite: bool,
+    decode_bias: Dict[str, float],
+    cuda_device: int,
+) -> AllenNlpTagger:
+    """Makes the component for a pipeline; spaCy calls this."""
+    return AllenNlpTagger(name, model, batch_size, span_group, overwrite, decode_bias, cuda_device)
+
+
+def _sentences(doc: Doc) -> Iterator[List[int]]:
+    """Yields the indices of each sentence's tokens, without those of white space."""
+    for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc[:]]:
+        indices = [token.i for token in sentence if not token.is_space]
+        if indices:
+            yield indices
+
+
+@contextmanager
+def _as_file(archive: Union[Path, bytes]) -> Iterator[Path]:
+    if isinstance(archive, Path):
+        yield archive
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, ARCHIVE_NAME)
+        path.write_bytes(archive)
+        yield path
+
+
+def _unpickled(name: str, settings: Dict[str, Any], archive: bytes) -> AllenNlpTagger:
+    return AllenNlpTagger(name, **settings).from_bytes(archive)

@@ -1,0 +1,87 @@
+"""Prepares a tuner of decoding from a saved tagger and a file with gold tags."""
+
+import copy
+from typing import Any, Dict, List
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
+from allennlp.data import Batch as InstanceBatch
+from allennlp.data import DatasetReader
+from allennlp.models import Model
+from allennlp.nn.util import get_text_field_mask, move_to_device
+
+from tagger.models import SequenceTagger
+from tagger.modules.heads import ChainHead
+from tagger.spans.finding import certain_tags
+from tagger.tuning.decoding import Batch, DecodingTuner, Settings
+
+
+def tuner_on_file(
+    model: Model, reader: DatasetReader, path: str, batch_size: int = 64
+) -> DecodingTuner:
+    """Returns a tuner on the sentences of a file. It has a head of its own; the model stays as it is.
+
+    Args:
+        model: A `sequence_tagger` with a head `crf` or `softmax`.
+        reader: Reads the file.
+        path: The file.
+        batch_size: The number of sentences at a time.
+
+    Raises:
+        ConfigurationError: If the model's decoding has no settings, or the file holds no sentence.
+    """
+    head = getattr(model, "head", None)
+    if not isinstance(model, SequenceTagger) or not isinstance(head, ChainHead):
+        raise ConfigurationError(
+            "`archive_file` must hold a `sequence_tagger` with the head `crf` or `softmax`; the "
+            "callback `tune_thresholds` tunes the thresholds of the head `sigmoid` in training"
+        )
+    if model.tag_encoding in (None, "IOB1"):
+        raise ConfigurationError(
+            f"`archive_file` must hold a tagger whose tags spell entities in BIO, BIOUL, BMES or IOBES; "
+            f"got {model.tag_encoding or 'plain labels'}"
+        )
+    batches = read_batches(model, reader, path, batch_size)
+    return DecodingTuner(copy.deepcopy(head).cpu(), model.tags, model.tag_encoding, batches)
+
+
+def settings_of(model: Model) -> Settings:
+    """Returns the settings of a model's decoder; the model is one that `tuner_on_file` takes."""
+    assert isinstance(model, SequenceTagger)
+    assert isinstance(model.head, ChainHead)
+    return Settings(model.head.decoder.decode_bias, model.head.decoder.entity_thresholds)
+
+
+def read_batches(
+    model: SequenceTagger, reader: DatasetReader, path: str, batch_size: int
+) -> List[Batch]:
+    """Reads a file and computes its emissions.
+
+    Args:
+        model: Computes the emissions; it is put into evaluation mode.
+        reader: Reads the file.
+        path: The file.
+        batch_size: The number of sentences at a time.
+
+    Raises:
+        ConfigurationError: If the file holds no sentence.
+    """
+    # Batches of similar lengths need little padding.
+    instances = sorted(reader.read(path), key=lambda instance: len(instance["tokens"]))
+    if not instances:
+        raise ConfigurationError(f"`input_file` {path} holds no sentence")
+    model.eval()
+    device = next(model.parameters()).device
+    batches = []
+    for group in lazy_groups_of(instances, batch_size):
+        batch = InstanceBatch(group)
+        batch.index_instances(model.vocab)
+        tensors: Dict[str, Any] = batch.as_tensor_dict()
+        tokens = move_to_device(tensors["tokens"], device)
+        mask = get_text_field_mask(tokens)
+        with torch.no_grad():
+            emissions = model.emissions(tokens, mask)
+        gold_tags = torch.from_numpy(certain_tags(tensors["tags"].numpy()))
+        batches.append(Batch(emissions.float().cpu(), gold_tags, mask.cpu()))
+    return batches
