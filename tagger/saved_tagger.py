@@ -14,6 +14,7 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
+    Tuple,
     Union,
     overload,
 )
@@ -69,6 +70,7 @@ class TaggedText(NamedTuple):
         labels: For each token the list of its labels, if tokens may have several; else empty.
         entities: The entities in the order of the text; empty if the tags spell no spans.
         probabilities: For each token the probability of each tag, or label; empty unless asked for.
+        sentences: Of a document, the first and the last token of each sentence; else empty.
     """
 
     text: str
@@ -77,6 +79,7 @@ class TaggedText(NamedTuple):
     labels: List[List[str]]
     entities: List[Entity]
     probabilities: List[Dict[str, float]]
+    sentences: Sequence[Tuple[int, int]] = ()
 
     def _repr_html_(self) -> str:
         parts, position = [], 0
@@ -160,6 +163,38 @@ class SavedTagger:
         if not isinstance(inputs, Iterable):
             raise TypeError(f"`inputs` must be a text, or several; got {inputs!r}")
         return self._tag_all(list(inputs), probabilities)
+
+    def tag_document(
+        self, document: Union[str, Sequence[TextOrTokens]], *, probabilities: bool = False
+    ) -> TaggedText:
+        """Tags the sentences of a document together.
+
+        A tagger that has learnt from documents tags a sentence with the help of the others; any other
+        tags each by itself.
+
+        Args:
+            document: A text, which is split into sentences at punctuation and at blank lines; or its
+                sentences, each a text or a list of tokens.
+            probabilities: See `tag`.
+
+        Returns:
+            The document with its tags and entities; offsets and indices are those of the whole. Its
+            text is that of the sentences joined by line feeds, if these are given.
+
+        Raises:
+            TypeError: If a sentence is neither a text nor a list of tokens.
+        """
+        if isinstance(document, str):
+            inputs: JsonDict = {"document": document}
+            is_empty = not document.strip()
+        else:
+            sentences = [_as_json(sentence) for sentence in document]
+            inputs = {"sentences": [next(iter(sentence.values())) for sentence in sentences]}
+            is_empty = not any(map(_has_token, sentences))
+        if is_empty:
+            return TaggedText(document if isinstance(document, str) else "", [], [], [], [], [])
+        predictor = self._predictor_with_probabilities if probabilities else self._predictor
+        return _tagged_text(predictor.predict_json(inputs), probabilities)
 
     def stream(
         self,
@@ -343,6 +378,7 @@ def _tagged_text(prediction: JsonDict, probabilities: bool) -> TaggedText:
         prediction.get("labels", []),
         entities,
         prediction["probabilities"] if probabilities else [],
+        [(first, last) for first, last in prediction.get("sentences", [])],
     )
 
 

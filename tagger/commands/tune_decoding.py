@@ -164,12 +164,16 @@ def _batches(
         batch = InstanceBatch(group)
         batch.index_instances(model.vocab)
         tensors: Dict[str, Any] = batch.as_tensor_dict()
-        tokens = move_to_device(tensors["tokens"], device)
+        gold_tags = torch.from_numpy(certain_tags(tensors.pop("tags").numpy()))
+        tensors.pop("metadata", None)
+        tensors = move_to_device(tensors, device)
+        tokens = tensors.pop("tokens")
         mask = get_text_field_mask(tokens)
         with torch.no_grad():
-            emissions = model.emissions(tokens, mask)
-        gold_tags = torch.from_numpy(certain_tags(tensors["tags"].numpy()))
-        batches.append(Batch(emissions.float().cpu(), gold_tags, mask.cpu()))
+            rows = model.sentence_rows(mask, **tensors)
+            emissions = model.emissions(tokens, mask, rows)
+        gold_tags = rows.split(gold_tags.to(device)).cpu()
+        batches.append(Batch(emissions.float().cpu(), gold_tags, rows.mask.cpu()))
     return batches
 
 
