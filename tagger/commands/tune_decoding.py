@@ -164,16 +164,13 @@ def _batches(
         batch = InstanceBatch(group)
         batch.index_instances(model.vocab)
         tensors: Dict[str, Any] = batch.as_tensor_dict()
-        gold_tags = torch.from_numpy(certain_tags(tensors.pop("tags").numpy()))
-        tensors.pop("metadata", None)
+        gold_tags = torch.from_numpy(certain_tags(tensors["tags"].numpy())).to(device)
         tensors = move_to_device(tensors, device)
-        tokens = tensors.pop("tokens")
-        mask = get_text_field_mask(tokens)
+        mask = get_text_field_mask(tensors["tokens"])
+        rows = model.sentence_rows(mask, tensors.get("sentence_lengths"), tensors.get("word_ids"))
         with torch.no_grad():
-            rows = model.sentence_rows(mask, **tensors)
-            emissions = model.emissions(tokens, mask, rows)
-        gold_tags = rows.split(gold_tags.to(device)).cpu()
-        batches.append(Batch(emissions.float().cpu(), gold_tags, rows.mask.cpu()))
+            emissions = model.emissions(tensors["tokens"], mask, rows)
+        batches.append(Batch(emissions.float().cpu(), rows.split(gold_tags).cpu(), rows.mask.cpu()))
     return batches
 
 

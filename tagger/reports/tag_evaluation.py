@@ -10,28 +10,27 @@ from typing import (
     Iterator,
     List,
     Mapping,
-    NamedTuple,
     Optional,
     Sequence,
     Tuple,
 )
 
 import numpy as np
-import torch
-from allennlp.data import Batch, DatasetReader, Instance
-from allennlp.nn.util import get_text_field_mask, move_to_device
+from allennlp.data import DatasetReader, Instance
 
 from tagger.metrics.calibration import count_calibration
 from tagger.models import SequenceTagger
 from tagger.modules.heads import ChainHead
 from tagger.reports.evaluation import (
-    BATCH_SIZE,
     Evaluation,
+    Place,
     Points,
     batches,
     gold_tensor,
+    places,
     take_metrics,
 )
+from tagger.reports.span_probabilities import span_probabilities
 from tagger.reports.tagged_sentences import (
     Example,
     TaggedSentence,
@@ -40,7 +39,6 @@ from tagger.reports.tagged_sentences import (
     sample_errors,
 )
 from tagger.spans import Span, tags_to_spans
-from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import (
     UNKNOWN,
     TagTables,
@@ -53,15 +51,6 @@ from tagger.spans.finding import (
     tags_of_certain_labels,
 )
 from tagger.spans.matching import match_spans
-
-
-class Place(NamedTuple):
-    """Where a sentence lies: the tokens from `start` to before `end` of an instance."""
-
-    instance: Instance
-    start: int
-    end: int
-
 
 #: The rows and the labels of what is right, predicted and gold.
 Found = Sequence[Tuple[np.ndarray, np.ndarray]]
@@ -157,16 +146,15 @@ def _sentences(
     instance: Instance, output: Mapping[str, Any], encoding: Optional[str]
 ) -> Iterator[Tuple[Place, Dict[str, Any]]]:
     """Yields the sentences of an instance, which may be a document, each with its part of the output."""
-    start = 0
     probabilities = iter(output.get("entity_probabilities", []))
-    for length in output.get("sentence_lengths", [len(output["tags"])]):
-        end = start + length
-        part: Dict[str, Any] = {name: output[name][start:end] for name in ("words", "tags")}
+    for place in places(instance, output, len(output["tags"])):
+        part: Dict[str, Any] = {
+            name: output[name][place.start : place.end] for name in ("words", "tags")
+        }
         if "entity_probabilities" in output:
             num_entities = len(_spans(part["tags"], encoding))
             part["entity_probabilities"] = list(itertools.islice(probabilities, num_entities))
-        yield Place(instance, start, end), part
-        start = end
+        yield place, part
 
 
 def _spans(tags: Sequence[str], encoding: Optional[str]) -> List[Span]:
@@ -303,54 +291,3 @@ def _examples_of_tags(
         sentence = sentence._replace(probabilities=of_predicted)
         examples.append(example_of_spans(sentence, of_gold, only_errors=True))
     return examples
-
-
-@torch.no_grad()
-def span_probabilities(
-    model: SequenceTagger, instances: Sequence[Instance], spans: Sequence[Sequence[Span]]
-) -> List[List[float]]:
-    """Returns the model's probabilities of spans, which it need not have predicted.
-
-    Args:
-        model: A tagger with a chain and an encoding other than IOB1.
-        instances: Sentences, or documents.
-        spans: Spans of each instance, none across the border of a sentence.
-
-    Returns:
-        The probabilities of each instance's spans; empty for a model that gives none.
-    """
-    head, encoding = model.head, model.tag_encoding
-    if not isinstance(head, ChainHead) or encoding is None or encoding == "IOB1":
-        return [[] for _ in spans]
-    finder = EntityFinder(model.tags, encoding)
-    found: List[List[float]] = []
-    for start in range(0, len(instances), BATCH_SIZE):
-        batch = Batch(instances[start : start + BATCH_SIZE])
-        batch.index_instances(model.vocab)
-        tensors = move_to_device(batch.as_tensor_dict(), next(model.parameters()).device)
-        mask = get_text_field_mask(tensors["tokens"])
-        rows = model.sentence_rows(mask, tensors.get("sentence_lengths"), tensors.get("word_ids"))
-        # (B, T): the sentence of each token, and the token's place in it
-        row_of, place_in = (
-            rows.join(numbers.expand_as(rows.mask)).tolist()
-            for numbers in (
-                torch.arange(len(rows.mask), device=mask.device).unsqueeze(1),
-                torch.arange(rows.mask.size(1), device=mask.device),
-            )
-        )
-        of_batch = spans[start : start + BATCH_SIZE]
-        columns = [
-            (
-                finder.labels.index(label or "_"),
-                row_of[i][first],
-                place_in[i][first],
-                place_in[i][last],
-            )
-            for i, of_row in enumerate(of_batch)
-            for label, (first, last) in of_row
-        ]
-        entities = Entities(*np.array(columns, dtype=np.int64).reshape(-1, 4).T)
-        scores = head.chain_scores(model.emissions(tensors["tokens"], mask, rows))
-        numbers = iter(finder.probabilities(scores, entities, rows.mask).tolist())
-        found += [[next(numbers) for _ in of_row] for of_row in of_batch]
-    return found

@@ -12,10 +12,10 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import MetadataField, TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from tagger.data.column_file import DOCUMENT_BORDERS, Row, read_documents, read_sentences
+from tagger.data.column_file import DOCUMENT_BORDERS, Row, read_sentences
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
-from tagger.data.documents import cut_document, word_ids
+from tagger.data.documents import cut_document, read_pieces, word_ids
 from tagger.data.fields import TagSetsField
 from tagger.spans import ENCODINGS, IllegalTagError
 
@@ -201,39 +201,11 @@ class ColumnDatasetReader(DatasetReader):
     def _read_pieces(
         self, lines: Iterable[bytes], file_path: Union[str, PathLike]
     ) -> Iterator[List[List[Row]]]:
-        """Yields the sentences of each instance."""
+        """Returns the sentences of each instance."""
+        name, delimiter = file_path, self._delimiter
         if self._documents is None:
-            for sentence in read_sentences(lines, file_path, self._delimiter):
-                yield [sentence]
-            return
-        num_documents, num_cut, num_long = 0, 0, 0
-        for document in read_documents(lines, file_path, self._delimiter, self._documents):
-            pieces = cut_document(document, self._max_document_tokens)
-            num_documents += 1
-            num_cut += len(pieces) > 1
-            num_long += sum(len(sentence) > self._max_document_tokens for sentence in document)
-            yield from pieces
-        logger.info(
-            "%s: %d documents, of which %d were cut into pieces of at most %d tokens",
-            file_path,
-            num_documents,
-            num_cut,
-            self._max_document_tokens,
-        )
-        if num_long:
-            logger.warning(
-                "%s: %d sentences have more than `max_document_tokens` (%d) tokens; each stays whole",
-                file_path,
-                num_long,
-                self._max_document_tokens,
-            )
-        if num_documents == 1 and num_cut:
-            logger.warning(
-                "%s: `documents` is %r, which is nowhere in the file, so that the file counts as one "
-                "document; check this argument",
-                file_path,
-                self._documents,
-            )
+            return ([sentence] for sentence in read_sentences(lines, name, delimiter))
+        return read_pieces(lines, name, delimiter, self._documents, self._max_document_tokens)
 
     def _rows_to_instance(
         self, sentences: Sequence[Sequence[Row]], file_path: Union[str, PathLike]
