@@ -12,7 +12,8 @@ NAMES = ["Lima", "Chester", "Florence", "Austin", "Paris", "Sydney", "Devon", "L
 def document(name, label):
     """`Lima :` has the label that the other sentence tells."""
     told = f"{name} B-PER\nsaid O\nyes O" if label == "PER" else f"in O\n{name} B-LOC\nrained O"
-    sentences = [f"{name} B-{label}\n: O", told]
+    # Documents differ in length.
+    sentences = [f"{name} B-{label}\n: O", told, *(["yes O"] if label == "LOC" else [])]
     return "-DOCSTART- O\n\n" + "".join(f"{sentence}\n\n" for sentence in sentences)
 
 

@@ -121,14 +121,14 @@ class SequenceTagger(MeasuredModel):
         """
         embedding_dim = text_field_embedder.get_output_dim()
         # AllenNLP's encoders use one name or the other, and ignore the unknown one.
-        encoder_ = encoder.construct(input_size=embedding_dim, input_dim=embedding_dim)
+        built_encoder = encoder.construct(input_size=embedding_dim, input_dim=embedding_dim)
         tag_encoding = tag_encoding or infer_encoding(tags_in_order(vocab, label_namespace))
         if tag_encoding is not None:
             _complete_vocabulary(vocab, label_namespace, tag_encoding)
         return cls(
             vocab,
             text_field_embedder,
-            encoder_,
+            built_encoder,
             head.construct(vocab=vocab, label_namespace=label_namespace, tag_encoding=tag_encoding),
             tag_encoding,
             label_namespace,
@@ -137,7 +137,7 @@ class SequenceTagger(MeasuredModel):
             initializer,
             regularizer,
             [
-                context.construct(input_size=encoder_.get_output_dim())
+                context.construct(input_size=built_encoder.get_output_dim())
                 for context in document_contexts or []
             ],
         )

@@ -65,7 +65,7 @@ def test_predict_file_takes_documents_in_lines(archive, tmp_path):
 def test_decoding_is_tuned_on_the_sentences_of_documents(archive, data):
     model = archive.model
     batches = _batches(model, archive.validation_dataset_reader, data, batch_size=5)
-    assert sum(len(batch.mask) for batch in batches) == 32
+    assert sum(len(batch.mask) for batch in batches) == 40
     head = model.head
     assert isinstance(head, ChainHead)
     right = total = 0
@@ -73,7 +73,7 @@ def test_decoding_is_tuned_on_the_sentences_of_documents(archive, data):
         predicted = head.best_tags(batch.emissions, batch.mask)
         right += int(((predicted == batch.gold_tags) & batch.mask).sum())
         total += int(batch.mask.sum())
-    assert total == 80
+    assert total == 88
     assert right / total > 0.95
 
 
@@ -84,8 +84,8 @@ def test_a_report_judges_the_sentences_of_documents(archive, data, tmp_path):
     wrong.write_text(text.replace("Lima B-PER\nsaid", "Lima B-LOC\nsaid", 1), encoding="utf-8")
     archive.model.eval()
     evaluation = evaluate_tags(archive.model, reader, str(wrong), 10, 0)
-    assert evaluation.num_sentences == len(evaluation.counts) == 32
-    assert evaluation.num_words == 80
+    assert evaluation.num_sentences == len(evaluation.counts) == 40
+    assert evaluation.num_words == 88
     assert evaluation.counts[:, 2].sum() == 32
     assert evaluation.num_wrong == 1
     (example,) = evaluation.examples

@@ -29,7 +29,7 @@ class DocumentContext(torch.nn.Module, Registrable):
         """Computes the features of tokens; here none.
 
         Args:
-            states: (S, L, D), the encoder's states, 0 in the padding.
+            states: (S, L, D), the encoder's states, any finite numbers in the padding.
             rows: Where the sentences lie in their documents.
 
         Returns:

@@ -33,7 +33,6 @@ def encode_sentences(
     if margin and rows.are_documents:
         windows = rows.widened(margin)
         states = windows.inner(encoder(windows.split(embedded), windows.mask))
-        states = states.masked_fill(~rows.mask.unsqueeze(2), 0)
     else:
         states = encoder(rows.split(embedded), rows.mask)
     features = [context(states, rows) for context in each]

@@ -71,7 +71,6 @@ class SameWords(DocumentContext):
         self, states: torch.Tensor, word_ids: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         """Returns the weighted mean of the other occurrences' states, (B, T, D)."""
-        word_ids = word_ids.masked_fill(~mask, -1)
         # (B, T, T)
         is_other = word_ids.unsqueeze(2) == word_ids.unsqueeze(1)
         is_other &= mask.unsqueeze(1)

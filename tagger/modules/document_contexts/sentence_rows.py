@@ -84,12 +84,12 @@ class SentenceRows:
         padding = ~self.document_mask.view(*shape, *[1] * (values.dim() - 2))
         return joined.masked_fill(padding, 0)
 
-    def widened(self, margin: int) -> "Windows":
-        """Returns each sentence with up to `margin` tokens of its document on either side."""
+    def widened(self, margin: int) -> "_Windows":
+        """Returns each sentence with up to `margin` tokens on either side, if these are documents."""
         starts, ends = self._starts - margin, self._starts + self._lengths + margin
         starts = starts.clamp(min=0)
         lengths = torch.minimum(ends, self._document_lengths[self.documents]) - starts
-        return Windows(
+        return _Windows(
             self._places_of(starts, lengths), lengths, self._starts - starts, self.mask.size(1)
         )
 
@@ -107,7 +107,7 @@ class SentenceRows:
         return torch.where(is_token, places, 0)
 
 
-class Windows:
+class _Windows:
     """Sentences with tokens of their neighbours, as rows.
 
     Args:

@@ -4,6 +4,7 @@ import logging
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 
 from tagger.data import ColumnDatasetReader
 
@@ -140,3 +141,13 @@ def test_documents_without_tags_are_cut_like_those_of_files():
 def test_mistaken_arguments_are_refused(arguments, message):
     with pytest.raises(ConfigurationError, match=message):
         ColumnDatasetReader(**arguments)
+
+
+def test_workers_share_the_documents(tmp_path):
+    (tmp_path / "data.txt").write_text(TEXT * 2)
+    of_workers = []
+    for worker in range(2):
+        reader = ColumnDatasetReader(documents="docstart", source_encoding="IOB1")
+        reader._set_worker_info(WorkerInfo(num_workers=2, id=worker))
+        of_workers.append(words(reader.read(tmp_path / "data.txt")))
+    assert of_workers == [[["Ada", "Bell", "Bell", "left"]] * 2, [["Why"]] * 2]
