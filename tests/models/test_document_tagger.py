@@ -7,6 +7,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, DatasetReader, Vocabulary
 from allennlp.models import Model, load_archive
+from allennlp.nn.util import get_text_field_mask
 from allennlp.predictors import Predictor
 
 from tests.documents import document, documents_config
@@ -112,7 +113,7 @@ def test_predictions_do_not_depend_on_the_batch(built, contexts):
 def emissions_of(model, instances):
     """The emissions of each document, (T, K)."""
     batch = tensors(model, instances)
-    mask = batch["tokens"]["tokens"]["tokens"] != 0
+    mask = get_text_field_mask(batch["tokens"])
     rows = model.sentence_rows(mask, batch["sentence_lengths"], batch["word_ids"])
     emissions = rows.join(model.emissions(batch["tokens"], mask, rows))
     return [each[own].detach() for each, own in zip(emissions, mask)]
