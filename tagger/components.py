@@ -2,6 +2,7 @@
 
 from tagger import data, metrics, models, predictors, training
 from tagger.modules import (
+    document_contexts,
     encoders,
     heads,
     label_thresholds,
@@ -14,6 +15,7 @@ from tagger.modules import (
 
 __all__ = [
     "data",
+    "document_contexts",
     "encoders",
     "heads",
     "label_thresholds",

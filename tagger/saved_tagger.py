@@ -6,6 +6,7 @@ import itertools
 from functools import cached_property
 from pathlib import Path
 from typing import (
+    Dict,
     Iterable,
     Iterator,
     List,
@@ -29,12 +30,12 @@ from tagger.modules import ChainDecoder
 from tagger.modules.chain_decoder import labels_with_bias
 from tagger.modules.heads import ChainHead, SigmoidHead
 from tagger.predictors import SequenceTaggerPredictor
-from tagger.predictors.sequence_tagger import Sentence
+from tagger.predictors.texts import Text
 from tagger.spans import labels_of_tags
 from tagger_onnx.tagged_text import Entity, TaggedText
 
 #: A text, a text with its tokens, or the tokens alone.
-TextOrTokens = Union[str, Sentence, Sequence[str]]
+TextOrTokens = Union[str, Text, Sequence[str]]
 
 
 class SavedTagger:
@@ -98,13 +99,13 @@ class SavedTagger:
         labels = labels_with_bias(self._model.tags, self._model.tag_encoding)
         return {label: head.decoder.decode_bias.get(label, 0.0) for label in labels}
 
-    def split(self, text: str) -> Sentence:
+    def split(self, text: str) -> Text:
         """Splits a text into tokens, as `tag` does; `tag` takes the result in place of the text."""
         return self._predictor.split(text)
 
     @overload
     def tag(  # type: ignore[overload-overlap]  # a text is iterable too
-        self, inputs: Union[str, Sentence], *, probabilities: bool = False
+        self, inputs: Union[str, Text], *, probabilities: bool = False
     ) -> TaggedText: ...
 
     @overload
@@ -141,11 +142,43 @@ class SavedTagger:
             raise TypeError("give either `inputs`, one text or several, or `tokens`")
         if tokens is not None:
             return self._tag_all([list(tokens)], probabilities)[0]
-        if isinstance(inputs, (str, Sentence)):
+        if isinstance(inputs, (str, Text)):
             return self._tag_all([inputs], probabilities)[0]
         if not isinstance(inputs, Iterable):
             raise TypeError(f"`inputs` must be a text, or several; got {inputs!r}")
         return self._tag_all(list(inputs), probabilities)
+
+    def tag_document(
+        self, document: Union[str, Sequence[TextOrTokens]], *, probabilities: bool = False
+    ) -> TaggedText:
+        """Tags the sentences of a document together.
+
+        A tagger that has learnt from documents tags a sentence with the help of the others; any other
+        tags each by itself.
+
+        Args:
+            document: A text, which is split into sentences at punctuation and at blank lines; or its
+                sentences, each a text or a list of tokens.
+            probabilities: See `tag`.
+
+        Returns:
+            The document with its tags and entities; offsets and indices are those of the whole. Its
+            text is that of the sentences joined by line feeds, if these are given.
+
+        Raises:
+            TypeError: If a sentence is neither a text nor a list of tokens.
+        """
+        if isinstance(document, str):
+            inputs: JsonDict = {"document": document}
+            is_empty = not document.strip()
+        else:
+            sentences = [_as_json(sentence) for sentence in document]
+            inputs = {"sentences": [next(iter(sentence.values())) for sentence in sentences]}
+            is_empty = not any(map(_has_token, sentences))
+        if is_empty:
+            return TaggedText(document if isinstance(document, str) else "", [], [], [], [], [])
+        predictor = self._predictor_with_probabilities if probabilities else self._predictor
+        return _tagged_text(predictor.predict_json(inputs), probabilities)
 
     def stream(
         self,
@@ -280,7 +313,7 @@ def load(path: Union[str, Path], *, language: str = "en", cuda_device: int = -1)
 
 def _as_json(text_or_tokens: TextOrTokens) -> JsonDict:
     """What the predictor takes."""
-    if isinstance(text_or_tokens, (str, Sentence)):
+    if isinstance(text_or_tokens, (str, Text)):
         return {"sentence": text_or_tokens}
     is_list = isinstance(text_or_tokens, (list, tuple))
     if not is_list or not all(isinstance(token, str) and token for token in text_or_tokens):
@@ -292,7 +325,7 @@ def _as_json(text_or_tokens: TextOrTokens) -> JsonDict:
 
 def _text(sentence: JsonDict) -> str:
     given = sentence.get("sentence", "")
-    return given.text if isinstance(given, Sentence) else str(given)
+    return given.text if isinstance(given, Text) else str(given)
 
 
 def _has_token(sentence: JsonDict) -> bool:
@@ -319,6 +352,7 @@ def _tagged_text(prediction: JsonDict, probabilities: bool) -> TaggedText:
         prediction.get("labels", []),
         entities,
         prediction["probabilities"] if probabilities else [],
+        [(first, last) for first, last in prediction.get("sentences", [])],
     )
 
 

@@ -1,7 +1,7 @@
 """A text with what a tagger found in it."""
 
 import html
-from typing import Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 #: A text, or its tokens.
 TextOrTokens = Union[str, Sequence[str]]
@@ -40,6 +40,7 @@ class TaggedText(NamedTuple):
         labels: For each token the list of its labels, if tokens may have several; else empty.
         entities: The entities in the order of the text; empty if the tags spell no spans.
         probabilities: For each token the probability of each tag, or label; empty unless asked for.
+        sentences: Of a document, the first and the last token of each sentence; else empty.
     """
 
     text: str
@@ -48,6 +49,7 @@ class TaggedText(NamedTuple):
     labels: List[List[str]]
     entities: List[Entity]
     probabilities: List[Dict[str, float]]
+    sentences: Sequence[Tuple[int, int]] = ()
 
     def _repr_html_(self) -> str:
         parts, position = [], 0

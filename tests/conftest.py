@@ -213,6 +213,21 @@ def trained(train_once):
 
 
 @pytest.fixture(scope="session")
+def trained_on_documents(shared_folder):
+    """The folder of a run on documents, one sentence of which tells what a name is in the other."""
+    from allennlp.commands.train import train_model
+
+    from tests.documents import documents_config
+
+    folder = shared_folder / "documents"
+    with FileLock(shared_folder / "documents.lock"):
+        if not (folder / "run" / "model.tar.gz").exists():
+            folder.mkdir(exist_ok=True)
+            train_model(documents_config(folder), str(folder / "run"), force=True)
+    return folder / "run"
+
+
+@pytest.fixture(scope="session")
 def _archive(trained):
     from allennlp.models import load_archive
 

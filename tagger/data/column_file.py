@@ -3,12 +3,15 @@
 import itertools
 import re
 from os import PathLike
-from typing import Iterable, Iterator, List, NamedTuple, Optional, Union
+from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from tagger.data.decoded_lines import decoded_lines
 
 # Fewer than `str.split` strips: a token may hold a no-break space.
 _BLANKS = " \t\r\n\f\v"
+
+#: What may lie between two documents of a column file: a `-DOCSTART-` line, or several blank lines.
+DOCUMENT_BORDERS = ("docstart", "blank_lines")
 
 
 class Row(NamedTuple):
@@ -49,12 +52,68 @@ def read_sentences(
         [['Ada', 'B-PER'], ['left', 'O']]
         [['Why', 'O']]
     """
+    return (sentence for sentence, _ in _sentences_and_gaps(lines, name, delimiter))
+
+
+def read_documents(
+    lines: Iterable[bytes],
+    name: Union[str, PathLike],
+    delimiter: Optional[str] = None,
+    borders: str = "docstart",
+) -> Iterator[List[List[Row]]]:
+    """Yields the documents of a column file, each a list of sentences.
+
+    Args:
+        lines: As for `read_sentences`.
+        name: The name of the file, for messages.
+        delimiter: The string between two columns; None for any run of blanks and tabs.
+        borders: What lies between two documents: `"docstart"` for a line that starts with `-DOCSTART-`,
+            `"blank_lines"` for two or more lines of white space in a row.
+
+    Raises:
+        ValueError: As `read_sentences`.
+
+    Example:
+        >>> lines = [b"-DOCSTART-", b"Ada B-PER", b"", b"Why O", b"-DOCSTART-", b"Lima B-LOC"]
+        >>> for document in read_documents(lines, "demo.txt"):
+        ...     print([[row.columns[0] for row in sentence] for sentence in document])
+        [['Ada'], ['Why']]
+        [['Lima']]
+    """
+    document: List[List[Row]] = []
+    for sentence, gap in _sentences_and_gaps(lines, name, delimiter):
+        if document and _is_border(gap, borders):
+            yield document
+            document = []
+        document.append(sentence)
+    yield document
+
+
+def _is_border(gap: List[Row], borders: str) -> bool:
+    """Whether lines that separate sentences separate documents."""
+    if borders == "blank_lines":
+        return len(gap) > 1
+    return any(is_docstart(row.text) for row in gap)
+
+
+def is_docstart(text: str) -> bool:
+    """Whether a line starts a document of CoNLL-2003."""
+    return text.strip(_BLANKS).startswith("-DOCSTART-")
+
+
+def _sentences_and_gaps(
+    lines: Iterable[bytes], name: Union[str, PathLike], delimiter: Optional[str]
+) -> Iterator[Tuple[List[Row], List[Row]]]:
+    """Yields sentences, each with the lines that separate it from the one before."""
     is_empty = True
+    gap: List[Row] = []
     rows = _read_rows(lines, name, delimiter)
-    for has_columns, sentence in itertools.groupby(rows, key=lambda row: bool(row.columns)):
+    for has_columns, group in itertools.groupby(rows, key=lambda row: bool(row.columns)):
         if has_columns:
             is_empty = False
-            yield list(sentence)
+            yield list(group), gap
+        else:
+            gap = list(group)
     if is_empty:
         raise ValueError(
             f"{name}: expected a token and its tag on each line, got no sentence at all"
@@ -82,7 +141,7 @@ def _read_rows(
 def split_columns(text: str, delimiter: Optional[str]) -> List[str]:
     """Returns the cells of a line; none if it only separates sentences."""
     stripped = text.strip(_BLANKS)
-    if not stripped or stripped.startswith("-DOCSTART-"):
+    if not stripped or is_docstart(stripped):
         return []
     if delimiter is None:
         return re.split(f"[{_BLANKS}]+", stripped)

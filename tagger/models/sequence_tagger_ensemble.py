@@ -11,6 +11,7 @@ from allennlp.models import Model
 from tagger.linear_chain import viterbi_decode
 from tagger.models.sequence_tagger import SequenceTagger
 from tagger.modules.chain_decoder import expected_right
+from tagger.modules.document_contexts import SentenceRows
 from tagger.modules.heads import ChainHead, SigmoidHead, SoftmaxHead, TaggingHead
 
 AVERAGES = ("emissions", "marginals")
@@ -61,6 +62,8 @@ class SequenceTaggerEnsemble(SequenceTagger):
         self.label_namespace = first.label_namespace
         self.loss_reduction = first.loss_reduction
         self.training_metrics = False
+        self.document_contexts = torch.nn.ModuleList()
+        self._has_warned = False
         self.head = _mean_head([tagger.head for tagger in taggers])
         if average == "marginals" and isinstance(self.head, ChainHead):
             decoder = self.head.decoder
@@ -69,16 +72,23 @@ class SequenceTaggerEnsemble(SequenceTagger):
             self.head.prepare_metrics(vocab, self.label_namespace, self.tag_encoding)
         self.members = torch.nn.ModuleList(taggers)
 
-    def emissions(self, tokens: TextFieldTensors, mask: torch.Tensor) -> torch.Tensor:
-        """Returns the scores from which the ensemble's head computes the averages, (B, T, K)."""
-        # (members, B, T, K)
+    @property
+    def uses_documents(self) -> bool:
+        return any(cast(SequenceTagger, member).uses_documents for member in self.members)
+
+    def emissions(
+        self, tokens: TextFieldTensors, mask: torch.Tensor, rows: Optional[SentenceRows] = None
+    ) -> torch.Tensor:
+        """Returns the scores from which the ensemble's head computes the averages, (S, L, K)."""
+        rows = rows or self.sentence_rows(mask)
+        # (members, S, L, K)
         emissions = torch.stack(
-            [cast(SequenceTagger, member).emissions(tokens, mask) for member in self.members]
+            [cast(SequenceTagger, member).emissions(tokens, mask, rows) for member in self.members]
         )
         if self.average == "emissions":
             return emissions.mean(0)
         marginals = [
-            cast(SequenceTagger, member).head.marginals(scores, mask)
+            cast(SequenceTagger, member).head.marginals(scores, rows.mask)
             for member, scores in zip(self.members, emissions)
         ]
         probabilities = torch.stack(marginals).mean(0)

@@ -1,4 +1,4 @@
-"""Modules: encoders, the CRF, its weightings, rules for weights, and tagging heads.
+"""Modules: encoders, contexts of documents, the CRF, its weightings, rules for weights, and heads.
 
 The CRF and its weightings need no AllenNLP. The other names are imported when they are first used.
 """
@@ -17,6 +17,7 @@ from tagger.modules.tag_weighting import (
 from tagger.modules.weight_rules import WeightRule
 
 if TYPE_CHECKING:
+    from tagger.modules.document_contexts import DocumentContext
     from tagger.modules.encoders import BiLstmEncoder
     from tagger.modules.heads import ChainHead, CrfHead, SigmoidHead, SoftmaxHead, TaggingHead
     from tagger.modules.label_thresholds import LabelThresholds
@@ -31,6 +32,7 @@ __all__ = [
     "ConditionalRandomField",
     "CrfHead",
     "DistinctCharactersEncoder",
+    "DocumentContext",
     "EmissionTransitionWeighting",
     "EmissionWeighting",
     "LabelThresholds",
@@ -50,6 +52,7 @@ _MODULES = {
     "ChainHead": "heads",
     "CrfHead": "heads",
     "DistinctCharactersEncoder": "token_embedders",
+    "DocumentContext": "document_contexts",
     "LabelThresholds": "label_thresholds",
     "MultiLabelLoss": "multi_label_losses",
     "SigmoidHead": "heads",

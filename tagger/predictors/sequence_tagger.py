@@ -3,10 +3,11 @@
 import copy
 import itertools
 import json
-from typing import Any, List, NamedTuple, Optional, cast
+from typing import Any, List, Optional, Sequence, cast
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
@@ -14,36 +15,33 @@ from allennlp.predictors import Predictor
 from tagger.models import SequenceTagger
 from tagger.modules.heads import ChainHead
 from tagger.predictors.batched_predictor import BatchedPredictor
+from tagger.predictors.texts import (
+    Text,
+    TextSplitter,
+    document_of_sentences,
+    document_of_words,
+    sentence_of_words,
+)
 from tagger.predictors.throughput import Throughput
 from tagger.spans import tags_to_spans
 
 #: The outputs of a model that have one entry per token.
 TOKEN_OUTPUTS = ("tags", "labels", "probabilities")
-
-
-class Sentence(NamedTuple):
-    """A text, its words, and the character offset at which each word starts."""
-
-    text: str
-    words: List[str]
-    starts: List[int]
-
-    def tokens(self) -> List[Token]:
-        """Returns the words as tokens with character offsets."""
-        return [
-            Token(word, idx=start, idx_end=start + len(word))
-            for word, start in zip(self.words, self.starts)
-        ]
+#: How a document's text may be split into sentences.
+SENTENCE_BORDERS = ("rules", "lines")
 
 
 @Predictor.register("sequence_tagger")
 class SequenceTaggerPredictor(BatchedPredictor):
-    """Tags sentences and lists the entities that the tags spell.
+    """Tags sentences or documents and lists the entities that the tags spell.
 
-    An input line is plain text, or a JSON object with either `sentence`, a text, or `tokens`, a list of
-    words. Each prediction is a JSON object:
+    An input line is plain text, or a JSON object with one of these: `sentence`, a text; `tokens`, a list
+    of words; `document`, the text of a document, which is split into sentences; or `sentences`, a list
+    with a text or a list of words for each. Each prediction is a JSON object:
 
-    - `text`: the sentence. Tokens that came without a text are joined by single blanks.
+    - `text`: the sentence or document. Tokens that came without a text are joined by single blanks,
+      sentences by line feeds.
+    - `sentences`, of documents: the first and the last token of each sentence.
     - `tokens` and `tags`: one string per token. The head `sigmoid` gives `labels` in place of `tags`, a
       list per token.
     - `probabilities`, on request: an object per token that maps tags, or labels, to numbers.
@@ -64,7 +62,17 @@ class SequenceTaggerPredictor(BatchedPredictor):
             `sigmoid` always returns them.
         batch_tokens: See `BatchedPredictor`.
         plain: See `BatchedPredictor`.
+        sentence_borders: Where sentences of a `document` end: `"rules"` for punctuation, as spaCy's
+            `sentencizer` sees it, and blank lines; `"lines"` for every line's end.
+
+    Raises:
+        ConfigurationError: If `sentence_borders` is unknown.
     """
+
+    line_formats = (
+        'plain text, {"sentence": "..."}, {"tokens": ["...", "..."]}, {"document": "..."} or '
+        '{"sentences": ["...", ["...", "..."]]}'
+    )
 
     def __init__(
         self,
@@ -75,14 +83,17 @@ class SequenceTaggerPredictor(BatchedPredictor):
         probabilities: bool = False,
         batch_tokens: int = 2048,
         plain: bool = False,
+        sentence_borders: str = "rules",
     ) -> None:
         super().__init__(model, dataset_reader, frozen, batch_tokens, plain)
         if isinstance(model.head, ChainHead):
             model.head.predicts_marginals = probabilities
-        # Training needs none, and it takes a second.
-        import spacy
-
-        self._tokenizer = spacy.blank(language).tokenizer
+        if sentence_borders not in SENTENCE_BORDERS:
+            raise ConfigurationError(
+                f"`sentence_borders` must be one of {', '.join(SENTENCE_BORDERS)}; got "
+                f"{sentence_borders!r}"
+            )
+        self._splitter = TextSplitter(language, sentence_borders)
 
     def of(self, model: SequenceTagger, probabilities: bool = False) -> "SequenceTaggerPredictor":
         """Returns a predictor of a changed copy of the model, which shares all else with this one.
@@ -99,10 +110,9 @@ class SequenceTaggerPredictor(BatchedPredictor):
             model.head.predicts_marginals = probabilities
         return other
 
-    def split(self, text: str) -> Sentence:
+    def split(self, text: str) -> Text:
         """Splits a text into tokens. White space is no token."""
-        found = [token for token in self._tokenizer(text) if not token.is_space]
-        return Sentence(text, [token.text for token in found], [token.idx for token in found])
+        return self._splitter.sentence(text)
 
     def predict(self, sentence: str) -> JsonDict:
         """Tags a text."""
@@ -114,80 +124,126 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """Tags any number of inputs and keeps their order."""
-        sentences = [self._sentence(json_dict) for json_dict in inputs]
+        texts = [self._text(json_dict) for json_dict in inputs]
+        are_documents = [_is_document(json_dict) for json_dict in inputs]
+        model = self._model
+        if not all(are_documents) and isinstance(model, SequenceTagger) and model.uses_documents:
+            model.warn_of_sentences(
+                'give documents: {"document": "..."} or {"sentences": [...]}, or in Python '
+                "`tag_document`"
+            )
         instances = [
-            self._dataset_reader.text_to_instance(sentence.tokens()) for sentence in sentences
+            self._instances(text) if is_document else [self._instance(text)]
+            for text, is_document in zip(texts, are_documents)
         ]
-        return self._in_parts(self._tag_part, instances, sentences)
+        outputs = iter(self._in_parts(self._predict_part, list(itertools.chain(*instances))))
+        return [
+            self._prediction(
+                text, _joined(list(itertools.islice(outputs, len(pieces)))), is_document
+            )
+            for text, pieces, is_document in zip(texts, instances, are_documents)
+        ]
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """Tags any number of the dataset reader's instances and keeps their order."""
-        return self._in_parts(self._tag_part, instances, [None] * len(instances))
-
-    def _tag_part(
-        self, instances: List[Instance], sentences: List[Optional[Sentence]]
-    ) -> List[JsonDict]:
-        """Tags one part; an instance without a sentence gets one made of its words."""
-        tag_encoding = cast(Optional[str], self._model.tag_encoding)
         predictions = []
-        for instance, sentence, output in zip(instances, sentences, self._predict_part(instances)):
-            sentence = sentence or _joined([str(token) for token in _tokens(instance)])
-            predictions.append(_prediction(sentence, output, tag_encoding))
+        for instance, output in zip(instances, self._in_parts(self._predict_part, instances)):
+            words = [str(token) for token in cast(TextField, instance["tokens"]).tokens]
+            lengths = output.get("sentence_lengths", [len(words)])
+            text = document_of_words(words, lengths)
+            predictions.append(self._prediction(text, output, "sentence_lengths" in output))
         return predictions
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        return self._dataset_reader.text_to_instance(self._sentence(json_dict).tokens())
+        return self._instance(self._text(json_dict))
 
-    def _sentence(self, json_dict: JsonDict) -> Sentence:
-        text = json_dict.get("sentence")
-        if isinstance(text, Sentence):
-            sentence = text
-        elif isinstance(text, str):
-            sentence = self.split(text)
+    def _instance(self, text: Text) -> Instance:
+        tokens = list(itertools.chain(*text.sentences()))
+        return self._dataset_reader.text_to_instance(tokens)
+
+    def _instances(self, text: Text) -> List[Instance]:
+        """Makes instances of a document: pieces if the reader keeps documents, else sentences."""
+        make = getattr(self._dataset_reader, "document_to_instances", None)
+        if make is not None:
+            return make(text.sentences())
+        return [self._dataset_reader.text_to_instance(tokens) for tokens in text.sentences()]
+
+    def _text(self, json_dict: JsonDict) -> Text:
+        sentences = json_dict.get("sentences")
+        if isinstance(json_dict.get("document"), str):
+            text = self._splitter.document(json_dict["document"])
+        elif isinstance(sentences, list) and all(map(_is_text_or_words, sentences)):
+            text = document_of_sentences([self._sentence(each) for each in sentences])
+        elif isinstance(json_dict.get("sentence"), (str, Text)):
+            text = self._sentence(json_dict["sentence"])
         elif _is_list_of_words(json_dict.get("tokens")):
-            sentence = _joined(json_dict["tokens"])
+            text = self._sentence(json_dict["tokens"])
         else:
             raise ValueError(
-                f"`inputs` must hold `sentence`, a text, or `tokens`, a list of non-empty words; got "
-                f"{json.dumps(json_dict)[:200]}"
+                f"`inputs` must hold `sentence`, a text, or `tokens`, a list of non-empty words, or, of "
+                f"a document, `document`, its text, or `sentences`, a list of texts and lists of words; "
+                f"got {json.dumps(json_dict)[:200]}"
             )
-        if not sentence.words:
+        if not text.words:
             raise ValueError(f"`inputs` holds no token: {json.dumps(json_dict)[:200]}")
-        return sentence
+        return text
+
+    def _sentence(self, text_or_words: Any) -> Text:
+        if isinstance(text_or_words, Text):
+            return text_or_words
+        if isinstance(text_or_words, str):
+            return self._splitter.sentence(text_or_words)
+        return sentence_of_words(text_or_words)
+
+    def _prediction(self, text: Text, output: JsonDict, is_document: bool) -> JsonDict:
+        prediction: JsonDict = {"text": text.text, "tokens": text.words}
+        prediction.update((name, output[name]) for name in TOKEN_OUTPUTS if name in output)
+        if is_document:
+            prediction["sentences"] = [list(span) for span in text.sentence_spans()]
+        tag_encoding = cast(Optional[str], self._model.tag_encoding)
+        if tag_encoding is not None:
+            prediction["entities"] = entities = _entities(text, output["tags"], tag_encoding)
+            for entity, probability in zip(entities, output.get("entity_probabilities", [])):
+                entity["probability"] = probability
+        return prediction
 
 
-def _tokens(instance: Instance) -> List[Token]:
-    return cast(TextField, instance["tokens"]).tokens
+def _is_document(json_dict: JsonDict) -> bool:
+    return "document" in json_dict or "sentences" in json_dict
 
 
 def _is_list_of_words(tokens: Any) -> bool:
     return isinstance(tokens, list) and all(isinstance(word, str) and word for word in tokens)
 
 
-def _joined(words: List[str]) -> Sentence:
-    """Joins words with single blanks."""
-    ends = itertools.accumulate(len(word) + 1 for word in words)
-    return Sentence(" ".join(words), words, [0, *ends][:-1])
+def _is_text_or_words(sentence: Any) -> bool:
+    return isinstance(sentence, str) or _is_list_of_words(sentence)
 
 
-def _prediction(sentence: Sentence, output: JsonDict, tag_encoding: Optional[str]) -> JsonDict:
-    prediction: JsonDict = {"text": sentence.text, "tokens": sentence.words}
-    prediction.update((name, output[name]) for name in TOKEN_OUTPUTS if name in output)
-    if tag_encoding is not None:
-        prediction["entities"] = entities = [
-            _entity(sentence, label, first, last)
-            for label, (first, last) in tags_to_spans(output["tags"], tag_encoding)
-        ]
-        for entity, probability in zip(entities, output.get("entity_probabilities", [])):
-            entity["probability"] = probability
-    return prediction
+def _joined(outputs: Sequence[JsonDict]) -> JsonDict:
+    """Joins the outputs for the pieces of a document."""
+    names = [*TOKEN_OUTPUTS, "entity_probabilities"]
+    return {
+        name: list(itertools.chain(*(output[name] for output in outputs)))
+        for name in names
+        if name in outputs[0]
+    }
 
 
-def _entity(sentence: Sentence, label: str, first: int, last: int) -> JsonDict:
-    start, end = sentence.starts[first], sentence.starts[last] + len(sentence.words[last])
+def _entities(text: Text, tags: Sequence[str], tag_encoding: str) -> List[JsonDict]:
+    """Returns the entities of each sentence, in order; none crosses the border of a sentence."""
+    return [
+        _entity(text, label, start + first, start + last)
+        for start, end in text.sentence_spans()
+        for label, (first, last) in tags_to_spans(tags[start : end + 1], tag_encoding)
+    ]
+
+
+def _entity(text: Text, label: str, first: int, last: int) -> JsonDict:
+    start, end = text.starts[first], text.starts[last] + len(text.words[last])
     return {
         "label": label,
-        "text": sentence.text[start:end],
+        "text": text.text[start:end],
         "start": start,
         "end": end,
         "tokens": [first, last],

@@ -3,7 +3,7 @@
 Letters: `S` sentences or documents, `C` labels, `R` bins.
 """
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 from allennlp.common.util import lazy_groups_of
@@ -53,6 +53,28 @@ class Evaluation(NamedTuple):
     thresholds: Dict[str, float]
     num_wrong: int
     examples: List[Example]
+
+
+class Place(NamedTuple):
+    """Where a sentence lies: the tokens from `start` to before `end` of an instance."""
+
+    instance: Instance
+    start: int
+    end: int
+
+
+def places(instance: Instance, output: Mapping[str, Any], num_tokens: int) -> Iterator[Place]:
+    """Yields the sentences of an instance, which may be a document.
+
+    Args:
+        instance: The instance.
+        output: The model's output on it, with `sentence_lengths` if it is a document.
+        num_tokens: The number of its tokens.
+    """
+    start = 0
+    for length in output.get("sentence_lengths", [num_tokens]):
+        yield Place(instance, start, start + length)
+        start += length
 
 
 def batches(

@@ -6,7 +6,7 @@ Letters: `C` labels, `N` items that may have labels: tokens or documents.
 from typing import Callable, Dict, FrozenSet, List, Sequence, Tuple
 
 import numpy as np
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import DatasetReader
 
 from tagger.metrics.calibration import count_calibration
 from tagger.models import DocumentClassifier, SequenceTagger
@@ -14,10 +14,12 @@ from tagger.modules.heads import SigmoidHead
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.reports.evaluation import (
     Evaluation,
+    Place,
     Points,
     Reportable,
     batches,
     gold_tensor,
+    places,
     take_metrics,
 )
 from tagger.reports.tagged_sentences import (
@@ -60,21 +62,22 @@ def evaluate_label_sets(
     errors: List[FrozenSet[Tuple[str, str]]] = []
     for instances, outputs in batches(model, reader, data, field):
         for instance, output in zip(instances, outputs):
-            # (N, C) each; a document is one item
+            # (N, C) each; a text that is classified as a whole is one item
             gold = np.atleast_2d(gold_tensor(instance, field))
             of_items = output["probabilities"] if is_tagger else [output["probabilities"]]
             probabilities = np.array([list(item.values()) for item in of_items], dtype=np.float32)
             predicted_labels = output["labels"] if is_tagger else [output["labels"]]
             is_predicted = np.array([[c in item for c in labels] for item in predicted_labels])
-            is_known = gold >= 0
-            counted = (is_predicted & (gold > 0), is_predicted & is_known, gold > 0)
-            counts.append(np.stack([each.sum(0) for each in counted]))
             kept.append((probabilities, gold.astype(np.int8)))
             num_words += len(gold) if is_tagger else 0
-            if (is_known & (is_predicted != (gold > 0))).any():
-                num_wrong += 1
-                examples.append(make_example(instance, labels, gold, is_predicted, probabilities))
-                errors.append(examples[-1].errors())
+            for place in places(instance, output, len(gold)):
+                own = slice(place.start, place.end)
+                items = gold[own], is_predicted[own], probabilities[own]
+                counts.append(_count(*items[:2]))
+                if ((items[0] >= 0) & (items[1] != (items[0] > 0))).any():
+                    num_wrong += 1
+                    examples.append(make_example(place, labels, *items))
+                    errors.append(examples[-1].errors())
     metrics, confusions = take_metrics(model)
     probabilities, gold = (np.concatenate(each) for each in zip(*kept))
     of_sentences = np.stack(counts)
@@ -94,6 +97,12 @@ def evaluate_label_sets(
         num_wrong=num_wrong,
         examples=[examples[i] for i in sample_errors(errors, num_errors, seed)],
     )
+
+
+def _count(gold: np.ndarray, is_predicted: np.ndarray) -> np.ndarray:
+    """Counts the labels of items, (N, C) each: (3, C) right, predicted and gold."""
+    counted = (is_predicted & (gold > 0), is_predicted & (gold >= 0), gold > 0)
+    return np.stack([each.sum(0) for each in counted])
 
 
 def _labels_and_thresholds(model: Reportable) -> Tuple[List[str], LabelThresholds]:
@@ -121,7 +130,7 @@ def _points_of_labels(
 
 
 def _example_of_tokens(
-    instance: Instance,
+    place: Place,
     labels: Sequence[str],
     gold: np.ndarray,
     is_predicted: np.ndarray,
@@ -131,19 +140,19 @@ def _example_of_tokens(
         notes_on_labels(labels, *columns) for columns in zip(gold, is_predicted, probabilities)
     ]
     wrong = [i for i, of_token in enumerate(notes) if any(n.verdict != RIGHT for n in of_token)]
-    words = instance["metadata"]["words"]  # type: ignore[index]
+    words = place.instance["metadata"]["words"][place.start : place.end]  # type: ignore[index]
     segments = cut_into_segments(words, [(i, i) for i in wrong], [notes[i] for i in wrong])
     return Example({"": segments})
 
 
 def _example_of_document(
-    instance: Instance,
+    place: Place,
     labels: Sequence[str],
     gold: np.ndarray,
     is_predicted: np.ndarray,
     probabilities: np.ndarray,
 ) -> Example:
-    text = " ".join(instance["metadata"]["text"].split())  # type: ignore[index]
+    text = " ".join(place.instance["metadata"]["text"].split())  # type: ignore[index]
     if len(text) > MAX_CHARACTERS:
         text = f"{text[:MAX_CHARACTERS]} …"
     notes = notes_on_labels(labels, gold[0], is_predicted[0], probabilities[0])

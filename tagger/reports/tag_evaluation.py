@@ -3,24 +3,34 @@
 Letters: `S` sentences, `T` tokens of the longest, `C` labels, `N` tokens laid end to end.
 """
 
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+import itertools
+from typing import (
+    Any,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import numpy as np
-import torch
-from allennlp.data import Batch, DatasetReader, Instance
-from allennlp.nn.util import get_text_field_mask, move_to_device
+from allennlp.data import DatasetReader, Instance
 
 from tagger.metrics.calibration import count_calibration
 from tagger.models import SequenceTagger
 from tagger.modules.heads import ChainHead
 from tagger.reports.evaluation import (
-    BATCH_SIZE,
     Evaluation,
+    Place,
     Points,
     batches,
     gold_tensor,
+    places,
     take_metrics,
 )
+from tagger.reports.span_probabilities import span_probabilities
 from tagger.reports.tagged_sentences import (
     Example,
     TaggedSentence,
@@ -29,7 +39,6 @@ from tagger.reports.tagged_sentences import (
     sample_errors,
 )
 from tagger.spans import Span, tags_to_spans
-from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import (
     UNKNOWN,
     TagTables,
@@ -67,20 +76,29 @@ def evaluate_tags(
     index_of = {tag: index for index, tag in enumerate(model.tags)}
     counts, num_words, num_shown = [], 0, 0
     judged: List[Tuple[str, float, bool]] = []
-    wrong: List[Tuple[Instance, TaggedSentence]] = []
+    wrong: List[Tuple[Place, TaggedSentence]] = []
     num_gold: Dict[str, int] = {}
     for instances, outputs in batches(model, reader, data, "tags"):
+        sentences = [
+            sentence
+            for instance, output in zip(instances, outputs)
+            for sentence in _sentences(instance, output, encoding)
+        ]
         counts.append(
             _count(
                 tables,
                 encoding,
-                [np.array([index_of[tag] for tag in output["tags"]]) for output in outputs],
-                [gold_tensor(instance, "tags") for instance in instances],
+                [np.array([index_of[tag] for tag in output["tags"]]) for _, output in sentences],
+                [
+                    gold_tensor(instance, "tags")[start:end]
+                    for (instance, start, end), _ in sentences
+                ],
             )
         )
-        for instance, output in zip(instances, outputs):
+        for place, output in sentences:
             num_words += len(output["tags"])
-            gold_tags = instance["tags"].labels  # type: ignore[attr-defined]
+            gold_tags = place.instance["tags"].labels  # type: ignore[attr-defined]
+            gold_tags = gold_tags[place.start : place.end]
             if not index_of.keys() >= set(gold_tags):
                 continue
             num_shown += 1
@@ -97,7 +115,7 @@ def evaluate_tags(
             for label, _ in sentence.gold:
                 num_gold[label] = num_gold.get(label, 0) + 1
             if sentence.gold != sentence.predicted:
-                wrong.append((instance, sentence))
+                wrong.append((place, sentence))
     metrics, confusions = take_metrics(model)
     errors = [
         example_of_spans(sentence, only_errors=encoding is None).errors() for _, sentence in wrong
@@ -122,6 +140,21 @@ def evaluate_tags(
         num_wrong=len(wrong),
         examples=_with_probabilities(model, drawn),
     )
+
+
+def _sentences(
+    instance: Instance, output: Mapping[str, Any], encoding: Optional[str]
+) -> Iterator[Tuple[Place, Dict[str, Any]]]:
+    """Yields the sentences of an instance, which may be a document, each with its part of the output."""
+    probabilities = iter(output.get("entity_probabilities", []))
+    for place in places(instance, output, len(output["tags"])):
+        part: Dict[str, Any] = {
+            name: output[name][place.start : place.end] for name in ("words", "tags")
+        }
+        if "entity_probabilities" in output:
+            num_entities = len(_spans(part["tags"], encoding))
+            part["entity_probabilities"] = list(itertools.islice(probabilities, num_entities))
+        yield place, part
 
 
 def _spans(tags: Sequence[str], encoding: Optional[str]) -> List[Span]:
@@ -212,7 +245,7 @@ def _entity_thresholds(model: SequenceTagger) -> Dict[str, float]:
 
 
 def _with_probabilities(
-    model: SequenceTagger, drawn: Sequence[Tuple[Instance, TaggedSentence]]
+    model: SequenceTagger, drawn: Sequence[Tuple[Place, TaggedSentence]]
 ) -> List[Example]:
     """Returns examples with the probabilities that the model gives to gold and predicted labels."""
     if not drawn:
@@ -223,8 +256,14 @@ def _with_probabilities(
     if all(sentence.probabilities or not sentence.predicted for _, sentence in drawn):
         probabilities = span_probabilities(
             model,
-            [instance for instance, _ in drawn],
-            [sentence.gold for _, sentence in drawn],
+            [place.instance for place, _ in drawn],
+            [
+                [
+                    (label, (place.start + first, place.start + last))
+                    for label, (first, last) in gold
+                ]
+                for place, (_, gold, _, _) in drawn
+            ],
         )
     return [
         example_of_spans(sentence, of_gold) for (_, sentence), of_gold in zip(drawn, probabilities)
@@ -232,59 +271,23 @@ def _with_probabilities(
 
 
 def _examples_of_tags(
-    model: SequenceTagger, drawn: Sequence[Tuple[Instance, TaggedSentence]]
+    model: SequenceTagger, drawn: Sequence[Tuple[Place, TaggedSentence]]
 ) -> List[Example]:
     head = model.head
     assert isinstance(head, ChainHead)
     before, head.predicts_marginals = head.predicts_marginals, True
     try:
-        outputs = model.forward_on_instances([instance for instance, _ in drawn])
+        outputs = model.forward_on_instances([place.instance for place, _ in drawn])
     finally:
         head.predicts_marginals = before
         take_metrics(model)
     examples = []
-    for (_, sentence), output in zip(drawn, outputs):
+    for (place, sentence), output in zip(drawn, outputs):
+        probabilities = output["probabilities"][place.start : place.end]
         of_gold, of_predicted = (
-            [output["probabilities"][start][label] for label, (start, _) in spans]
+            [probabilities[start][label] for label, (start, _) in spans]
             for spans in (sentence.gold, sentence.predicted)
         )
         sentence = sentence._replace(probabilities=of_predicted)
         examples.append(example_of_spans(sentence, of_gold, only_errors=True))
     return examples
-
-
-@torch.no_grad()
-def span_probabilities(
-    model: SequenceTagger, instances: Sequence[Instance], spans: Sequence[Sequence[Span]]
-) -> List[List[float]]:
-    """Returns the model's probabilities of spans, which it need not have predicted.
-
-    Args:
-        model: A tagger with a chain and an encoding other than IOB1.
-        instances: Sentences.
-        spans: Spans of each sentence.
-
-    Returns:
-        The probabilities of each sentence's spans; empty for a model that gives none.
-    """
-    head, encoding = model.head, model.tag_encoding
-    if not isinstance(head, ChainHead) or encoding is None or encoding == "IOB1":
-        return [[] for _ in spans]
-    finder = EntityFinder(model.tags, encoding)
-    found: List[List[float]] = []
-    for start in range(0, len(instances), BATCH_SIZE):
-        batch = Batch(instances[start : start + BATCH_SIZE])
-        batch.index_instances(model.vocab)
-        tensors = move_to_device(batch.as_tensor_dict(), next(model.parameters()).device)
-        mask = get_text_field_mask(tensors["tokens"])
-        of_batch = spans[start : start + BATCH_SIZE]
-        columns = [
-            (finder.labels.index(label or "_"), row, first, last)
-            for row, of_row in enumerate(of_batch)
-            for label, (first, last) in of_row
-        ]
-        entities = Entities(*np.array(columns, dtype=np.int64).reshape(-1, 4).T)
-        scores = head.chain_scores(model.emissions(tensors["tokens"], mask))
-        numbers = iter(finder.probabilities(scores, entities, mask).tolist())
-        found += [[next(numbers) for _ in of_row] for of_row in of_batch]
-    return found

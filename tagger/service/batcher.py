@@ -5,7 +5,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from tagger.predictors.sequence_tagger import Sentence
+from tagger.predictors.texts import Text
 from tagger.saved_tagger import SavedTagger, TaggedText
 from tagger.service.limits import Limits
 from tagger.service.request_error import RequestError
@@ -123,7 +123,7 @@ class Batcher:
         """
         outcomes: List[Outcome] = [[] for _ in jobs]
         groups: Dict[Tuple[bool, Tuple[Tuple[str, float], ...]], List[int]] = {}
-        inputs: List[List[Union[Sentence, List[str]]]] = []
+        inputs: List[List[Union[Text, List[str]]]] = []
         for index, job in enumerate(jobs):
             try:
                 inputs.append(self._split(job))
@@ -138,17 +138,17 @@ class Batcher:
                 outcomes[index] = outcome
         return outcomes
 
-    def _split(self, job: Job) -> List[Union[Sentence, List[str]]]:
+    def _split(self, job: Job) -> List[Union[Text, List[str]]]:
         """Splits texts into tokens, and counts these.
 
         Raises:
             RequestError: If there are too many.
         """
-        inputs: List[Union[Sentence, List[str]]] = []
+        inputs: List[Union[Text, List[str]]] = []
         num_tokens = 0
         for number, each in enumerate(job.inputs):
             split = self._model.split(each) if isinstance(each, str) else each
-            size = len(split.words if isinstance(split, Sentence) else split)
+            size = len(split.words if isinstance(split, Text) else split)
             num_tokens += size
             if size > self._limits.text_tokens:
                 raise RequestError(
@@ -173,7 +173,7 @@ class Batcher:
 
 
 def _tag_each(
-    model: SavedTagger, inputs: Sequence[List[Union[Sentence, List[str]]]], probabilities: bool
+    model: SavedTagger, inputs: Sequence[List[Union[Text, List[str]]]], probabilities: bool
 ) -> List[Outcome]:
     """Tags the inputs of several jobs in one call, or if that fails, job by job."""
     try:

@@ -78,10 +78,11 @@ def read_batches(
         batch = InstanceBatch(group)
         batch.index_instances(model.vocab)
         tensors: Dict[str, Any] = batch.as_tensor_dict()
-        tokens = move_to_device(tensors["tokens"], device)
-        mask = get_text_field_mask(tokens)
+        gold_tags = torch.from_numpy(certain_tags(tensors["tags"].numpy())).to(device)
+        tensors = move_to_device(tensors, device)
+        mask = get_text_field_mask(tensors["tokens"])
+        rows = model.sentence_rows(mask, tensors.get("sentence_lengths"), tensors.get("word_ids"))
         with torch.no_grad():
-            emissions = model.emissions(tokens, mask)
-        gold_tags = torch.from_numpy(certain_tags(tensors["tags"].numpy()))
-        batches.append(Batch(emissions.float().cpu(), gold_tags, mask.cpu()))
+            emissions = model.emissions(tensors["tokens"], mask, rows)
+        batches.append(Batch(emissions.float().cpu(), rows.split(gold_tags).cpu(), rows.mask.cpu()))
     return batches

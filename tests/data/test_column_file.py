@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from tagger.data.column_file import read_sentences
+from tagger.data.column_file import read_documents, read_sentences
 
 
 def read(text, **kwargs):
@@ -86,3 +86,38 @@ def test_a_bad_line_is_named(text, message):
 def test_an_empty_column_is_refused():
     with pytest.raises(ValueError, match="toy.txt:2: expected 2 columns as on line 1, none empty"):
         read("Ada\tB-PER\n\tO\n", delimiter="\t")
+
+
+TWO_DOCUMENTS = "-DOCSTART- O\n\nAda O\n\nWhy O\n\n\n\n-DOCSTART- O\n\nLima O\nrose O\n\n"
+
+
+def documents(text, borders):
+    lines = io.BytesIO(text.encode())
+    return [
+        [[row.columns[0] for row in sentence] for sentence in document]
+        for document in read_documents(lines, "toy.txt", borders=borders)
+    ]
+
+
+def test_documents_begin_at_docstart_lines():
+    assert documents(TWO_DOCUMENTS, "docstart") == [[["Ada"], ["Why"]], [["Lima", "rose"]]]
+
+
+def test_several_documents_without_sentences_are_left_out():
+    text = f"-DOCSTART- O\n\n{TWO_DOCUMENTS}-DOCSTART- O\n"
+    assert documents(text, "docstart") == documents(TWO_DOCUMENTS, "docstart")
+
+
+@pytest.mark.parametrize("gap", ["\n\n", "\n \n\t\n", "\r\n\r\n"])
+def test_documents_begin_after_two_blank_lines(gap):
+    text = f"\n\n\nAda O\n\nWhy O\n{gap}Lima O\n\n\n"
+    assert documents(text, "blank_lines") == [[["Ada"], ["Why"]], [["Lima"]]]
+
+
+def test_blank_lines_are_no_borders_where_docstart_lines_are():
+    assert documents("Ada O\n\n\nWhy O\n", "docstart") == [[["Ada"], ["Why"]]]
+
+
+def test_a_file_of_documents_without_a_sentence_is_refused():
+    with pytest.raises(ValueError, match="got no sentence at all"):
+        documents("-DOCSTART- O\n\n", "docstart")

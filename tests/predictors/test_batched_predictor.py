@@ -74,7 +74,7 @@ def test_sentences_of_one_length_are_cut_into_batches_too(archive, monkeypatch):
     monkeypatch.setattr(
         archive.model,
         "emissions",
-        lambda tokens, mask: (sizes.append(tuple(mask.shape)), forward(tokens, mask))[1],
+        lambda tokens, mask, rows: (sizes.append(tuple(mask.shape)), forward(tokens, mask))[1],
     )
     predictor = Predictor.from_archive(archive, extra_args={"batch_tokens": 6})
     predictor.predict_batch_json([{"tokens": ["Ada", "left"]}] * 7)

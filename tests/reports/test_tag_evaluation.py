@@ -26,7 +26,8 @@ def write(tmp_path, tag):
 @pytest.mark.parametrize("tag", ["O", "?"])
 def test_counts_of_sentences_add_up_to_the_models_metrics(spoilt, tmp_path, tag):
     reader = spoilt.validation_dataset_reader
-    reader._unknown_tag = "?" if tag == "?" else None
+    unknown_tag = "?" if tag == "?" else None
+    reader._spelling = reader._spelling._replace(unknown_tag=unknown_tag)
     evaluation = evaluate_tags(spoilt.model, reader, write(tmp_path, tag), 10, 0)
     assert evaluation.counts.shape == (40, 3, 4)
     for c, label in enumerate(evaluation.labels):

@@ -3,26 +3,25 @@
 import logging
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Iterable, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
+import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
-from allennlp.data.fields import MetadataField, TextField
+from allennlp.data.fields import MetadataField, TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from tagger.data.column_file import Row, read_sentences
+from tagger.data.column_file import DOCUMENT_BORDERS, Row, read_sentences
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
-from tagger.data.fields import LabelSetsField, TagField, TagSetsField
-from tagger.spans import (
-    ENCODINGS,
-    IllegalTagError,
-    check_tags,
-    convert_tags,
-    possible_tags,
-)
+from tagger.data.dataset_readers.tag_spelling import TagSpelling
+from tagger.data.documents import cut_document, read_pieces, word_ids
+from tagger.data.fields import TagSetsField
+from tagger.spans import ENCODINGS, IllegalTagError
 
 logger = logging.getLogger(__name__)
+
+Sentence = Sequence[Union[str, Token]]
 
 # The commands that prepare corpora which are not part of this project, by the name of their folder.
 _PREPARED_BY = {
@@ -42,6 +41,10 @@ class ColumnDatasetReader(DatasetReader):
     An instance has the fields `tokens` (`TextField`), `tags` (absent without a tag column) and
     `metadata` (`{"words": [...]}`). `tags` is a `TagField`, a `TagSetsField` if encoded tags may be
     unknown, or a `LabelSetsField` if there is a `label_separator`.
+
+    With `documents` an instance is a document, or a piece of one. It has two more fields:
+    `sentence_lengths`, the number of tokens of each sentence, and `word_ids`, the same number for the
+    same word in any case. Arguments that count instances, such as `max_instances`, then count documents.
 
     Args:
         token_column: The column of the tokens, from 0; negative ones count from the end.
@@ -64,6 +67,11 @@ class ColumnDatasetReader(DatasetReader):
             labels or none; None if each token has one tag. Labels are plain, so `source_encoding` is
             ignored.
         no_label_tag: With a `label_separator`, the string that stands for no label at all.
+        documents: What separates documents in a file: "docstart" for `-DOCSTART-` lines, "blank_lines"
+            for two or more blank lines in a row; None reads each sentence by itself.
+        max_document_tokens: The most tokens of an instance. A longer document is cut at the borders of
+            sentences into pieces of like length; a sentence that is longer stays whole, by itself. A
+            log line counts both.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
@@ -89,6 +97,8 @@ class ColumnDatasetReader(DatasetReader):
         delimiter: Optional[str] = None,
         label_separator: Optional[str] = None,
         no_label_tag: str = "O",
+        documents: Optional[str] = None,
+        max_document_tokens: int = 1000,
         **kwargs: Any,
     ) -> None:
         check_extra_arguments(ColumnDatasetReader, kwargs)
@@ -103,6 +113,14 @@ class ColumnDatasetReader(DatasetReader):
                 )
         if label_separator is not None:
             source_encoding = None
+        if documents not in (None, *DOCUMENT_BORDERS):
+            raise ConfigurationError(
+                f"`documents` must be one of {', '.join(DOCUMENT_BORDERS)}, or null; got {documents!r}"
+            )
+        if max_document_tokens < 1:
+            raise ConfigurationError(
+                f"`max_document_tokens` must be at least 1; got {max_document_tokens}"
+            )
         if tag_encoding and not source_encoding:
             raise ConfigurationError(
                 f"`tag_encoding` is {tag_encoding!r}, but `source_encoding` is null, or there is a "
@@ -110,20 +128,24 @@ class ColumnDatasetReader(DatasetReader):
             )
         self._token_column = token_column
         self._tag_column = tag_column
-        self._source_encoding = source_encoding
         default = "BIO" if source_encoding == "IOB1" else source_encoding
-        self._tag_encoding = tag_encoding or default
-        self._unknown_tag = unknown_tag
+        self._spelling = TagSpelling(
+            source_encoding,
+            tag_encoding or default,
+            unknown_tag,
+            label_namespace,
+            label_separator,
+            no_label_tag,
+        )
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
-        self._label_namespace = label_namespace
         self._delimiter = delimiter
-        self._label_separator = label_separator
-        self._no_label_tag = no_label_tag
+        self._documents = documents
+        self._max_document_tokens = max_document_tokens
 
     def text_to_instance(
         self, tokens: Sequence[Union[str, Token]], tags: Optional[Sequence[str]] = None
     ) -> Instance:
-        """Makes an instance of a sentence.
+        """Makes an instance of a sentence; with `documents`, of a document that has no other.
 
         Args:
             tokens: The tokens. A `Token` keeps its character offsets.
@@ -133,14 +155,21 @@ class ColumnDatasetReader(DatasetReader):
             IllegalTagError: If the tags are not a legal sequence of `source_encoding`, or if one of
                 several labels is empty or both known and unknown. It is a `ValueError`.
         """
-        text = TextField([Token(token) if isinstance(token, str) else token for token in tokens])
-        fields: Dict[str, Field] = {
-            "tokens": text,
-            "metadata": MetadataField({"words": [token.text for token in text]}),
-        }
-        if tags is not None:
-            fields["tags"] = self._tag_field(tags, text)
-        return Instance(fields)
+        return self._instance([tokens], None if tags is None else [self._spelling.converted(tags)])
+
+    def document_to_instances(self, sentences: Sequence[Sentence]) -> List[Instance]:
+        """Makes instances of a document without tags: one for each piece, or for each sentence.
+
+        Args:
+            sentences: The tokens of each sentence, at least one in each.
+
+        Returns:
+            Instances of the pieces in their order; without `documents` of the sentences.
+        """
+        if self._documents is None:
+            return [self.text_to_instance(sentence) for sentence in sentences]
+        pieces = cut_document(sentences, self._max_document_tokens)
+        return [self._instance(piece, None) for piece in pieces]
 
     def apply_token_indexers(self, instance: Instance) -> None:
         """Sets the indexers late, because instances without them move faster between processes."""
@@ -149,12 +178,14 @@ class ColumnDatasetReader(DatasetReader):
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
         num_known, num_certain = 0, 0
         with open(_find(file_path), "rb") as lines:
-            for sentence in self.shard_iterable(read_sentences(lines, file_path, self._delimiter)):
-                instance = self._sentence_to_instance(sentence, file_path)
+            for sentences in self.shard_iterable(self._read_pieces(lines, file_path)):
+                instance = self._rows_to_instance(sentences, file_path)
                 field = instance.fields.get("tags")
                 if isinstance(field, TagSetsField) and self._tag_column is not None:
                     num_known += sum(
-                        row.columns[self._tag_column] != self._unknown_tag for row in sentence
+                        row.columns[self._tag_column] != self._spelling.unknown_tag
+                        for sentence in sentences
+                        for row in sentence
                     )
                     num_certain += len(field.known_tags())
                 yield instance
@@ -164,23 +195,60 @@ class ColumnDatasetReader(DatasetReader):
                 file_path,
                 num_known,
                 num_certain,
-                self._tag_encoding,
+                self._spelling.tag_encoding,
             )
 
-    def _sentence_to_instance(
-        self, sentence: Sequence[Row], file_path: Union[str, PathLike]
+    def _read_pieces(
+        self, lines: Iterable[bytes], file_path: Union[str, PathLike]
+    ) -> Iterator[List[List[Row]]]:
+        """Returns the sentences of each instance."""
+        name, delimiter = file_path, self._delimiter
+        if self._documents is None:
+            return ([sentence] for sentence in read_sentences(lines, name, delimiter))
+        return read_pieces(lines, name, delimiter, self._documents, self._max_document_tokens)
+
+    def _rows_to_instance(
+        self, sentences: Sequence[Sequence[Row]], file_path: Union[str, PathLike]
     ) -> Instance:
-        self._check_columns(sentence[0], file_path)
-        tokens = [row.columns[self._token_column] for row in sentence]
+        self._check_columns(sentences[0][0], file_path)
+        tokens = [[row.columns[self._token_column] for row in rows] for rows in sentences]
         if self._tag_column is None:
-            return self.text_to_instance(tokens)
+            return self._instance(tokens, None)
+        converted = []
+        for rows in sentences:
+            try:
+                converted.append(
+                    self._spelling.converted([row.columns[self._tag_column] for row in rows])
+                )
+            except IllegalTagError as error:
+                raise _located(error, rows, file_path) from None
         try:
-            return self.text_to_instance(
-                tokens, [row.columns[self._tag_column] for row in sentence]
-            )
+            return self._instance(tokens, converted)
         except IllegalTagError as error:
-            row = sentence[error.position]
-            raise ValueError(f"{file_path}:{row.number}: in {row.text!r}, {error}") from None
+            rows = [row for rows in sentences for row in rows]
+            raise _located(error, rows, file_path) from None
+
+    def _instance(
+        self, sentences: Sequence[Sentence], converted: Optional[Sequence[Sequence[Any]]]
+    ) -> Instance:
+        """Makes an instance of sentences and of what their tags were converted to."""
+        text = TextField(
+            [
+                Token(token) if isinstance(token, str) else token
+                for sentence in sentences
+                for token in sentence
+            ]
+        )
+        words = [token.text or "" for token in text]
+        fields: Dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": words})}
+        if converted is not None:
+            every = [each for sentence in converted for each in sentence]
+            fields["tags"] = self._spelling.field(every, text)
+        if self._documents is not None:
+            lengths = [len(sentence) for sentence in sentences]
+            fields["sentence_lengths"] = TensorField(torch.tensor(lengths))
+            fields["word_ids"] = TensorField(torch.tensor(word_ids(words)))
+        return Instance(fields)
 
     def _check_columns(self, row: Row, file_path: Union[str, PathLike]) -> None:
         num_columns = len(row.columns)
@@ -194,32 +262,13 @@ class ColumnDatasetReader(DatasetReader):
                 "`tag_column`, or set `tag_column` to null if there are no tags"
             )
 
-    def _tag_field(self, tags: Sequence[str], text: TextField) -> Field:
-        if self._label_separator is not None:
-            return self._label_sets_field(tags, text)
-        namespace, unknown_tag = self._label_namespace, self._unknown_tag
-        if self._source_encoding is None or self._tag_encoding is None:
-            return TagField(list(tags), text, namespace, unknown_tag)
-        encodings = self._source_encoding, self._tag_encoding
-        if unknown_tag is not None:
-            return TagSetsField(
-                possible_tags(tags, *encodings, unknown_tag), text, namespace, unknown_tag
-            )
-        check_tags(tags, self._source_encoding)
-        return TagField(convert_tags(tags, *encodings), text, namespace)
 
-    def _label_sets_field(self, tags: Sequence[str], text: TextField) -> Field:
-        label_sets = [
-            [] if tag == self._no_label_tag else tag.split(self._label_separator) for tag in tags
-        ]
-        for position, labels in enumerate(label_sets):
-            if self._no_label_tag in labels:
-                raise IllegalTagError(
-                    f"`{tags[position]}` at position {position} has `{self._no_label_tag}`, which "
-                    f"stands for no label, beside labels; leave it out, or set `no_label_tag`",
-                    position,
-                )
-        return LabelSetsField(label_sets, text, self._label_namespace, self._unknown_tag)
+def _located(
+    error: IllegalTagError, rows: Sequence[Row], file_path: Union[str, PathLike]
+) -> ValueError:
+    """Returns an error that says where in the file the tag is."""
+    row = rows[error.position]
+    return ValueError(f"{file_path}:{row.number}: in {row.text!r}, {error}")
 
 
 def _find(file_path: Union[str, PathLike]) -> str:

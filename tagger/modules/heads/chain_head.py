@@ -142,7 +142,9 @@ class ChainHead(TaggingHead):
         readable = super().make_readable(output, lengths)
         if "entity_probabilities" in output:
             rows = output.pop("entity_probabilities").tolist()
-            readable["entity_probabilities"] = [[p for p in row if p >= 0] for row in rows]
+            readable["entity_probabilities"] = [
+                [p for p in row[:length] if p >= 0] for row, length in zip(rows, lengths)
+            ]
         if "marginals" in output:
             sentences = output.pop("marginals").tolist()
             readable["probabilities"] = [

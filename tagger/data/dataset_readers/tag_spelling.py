@@ -1,0 +1,58 @@
+"""How a column file spells tags, and the fields that are made of them."""
+
+from typing import Any, List, NamedTuple, Optional, Sequence
+
+from allennlp.data import Field
+from allennlp.data.fields import TextField
+
+from tagger.data.fields import LabelSetsField, TagField, TagSetsField
+from tagger.spans import IllegalTagError, check_tags, convert_tags, possible_tags
+
+
+class TagSpelling(NamedTuple):
+    """How a file spells tags, and how instances do. The arguments are those of the reader `column`."""
+
+    source_encoding: Optional[str]
+    tag_encoding: Optional[str]
+    unknown_tag: Optional[str]
+    label_namespace: str
+    label_separator: Optional[str]
+    no_label_tag: str
+
+    def converted(self, tags: Sequence[str]) -> List[Any]:
+        """Returns what the field holds for each token of a sentence: a tag, a set of tags or labels.
+
+        Raises:
+            IllegalTagError: If the tags are not a legal sequence, or labels contradict themselves.
+        """
+        if self.label_separator is not None:
+            return self._label_sets(tags, self.label_separator)
+        if self.source_encoding is None or self.tag_encoding is None:
+            return list(tags)
+        encodings = self.source_encoding, self.tag_encoding
+        if self.unknown_tag is not None:
+            return list(possible_tags(tags, *encodings, self.unknown_tag))
+        check_tags(tags, self.source_encoding)
+        return list(convert_tags(tags, *encodings))
+
+    def field(self, converted: Sequence[Any], text: TextField) -> Field:
+        """Makes the field of what `converted` returned, for the tokens of one sentence or of several."""
+        namespace, unknown_tag = self.label_namespace, self.unknown_tag
+        if self.label_separator is not None:
+            return LabelSetsField(converted, text, namespace, unknown_tag)
+        if self.source_encoding is None or self.tag_encoding is None:
+            return TagField(list(converted), text, namespace, unknown_tag)
+        if unknown_tag is not None:
+            return TagSetsField(converted, text, namespace, unknown_tag)
+        return TagField(list(converted), text, namespace)
+
+    def _label_sets(self, tags: Sequence[str], separator: str) -> List[List[str]]:
+        label_sets = [[] if tag == self.no_label_tag else tag.split(separator) for tag in tags]
+        for position, labels in enumerate(label_sets):
+            if self.no_label_tag in labels:
+                raise IllegalTagError(
+                    f"`{tags[position]}` at position {position} has `{self.no_label_tag}`, which "
+                    f"stands for no label, beside labels; leave it out, or set `no_label_tag`",
+                    position,
+                )
+        return label_sets

@@ -1,0 +1,97 @@
+"""Documents: read from column files, cut into pieces, and their words told apart."""
+
+import logging
+from os import PathLike
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Sized, TypeVar, Union
+
+from tagger.data.column_file import Row, read_documents
+
+logger = logging.getLogger(__name__)
+
+S = TypeVar("S", bound=Sized)
+
+
+def cut_document(sentences: Sequence[S], max_tokens: int) -> List[List[S]]:
+    """Cuts a document at the borders of sentences into as few pieces of like length as will do.
+
+    Args:
+        sentences: The sentences of the document.
+        max_tokens: The most tokens of a piece. A sentence that is longer makes a piece of its own.
+
+    Example:
+        >>> cut_document(["aaa", "bb", "ccc", "dd"], max_tokens=6)
+        [['aaa', 'bb'], ['ccc', 'dd']]
+    """
+    num_tokens = sum(map(len, sentences))
+    for num_pieces in range(max(1, -(-num_tokens // max_tokens)), len(sentences)):
+        pieces = _cut_evenly(sentences, num_tokens / num_pieces)
+        if all(len(piece) == 1 or sum(map(len, piece)) <= max_tokens for piece in pieces):
+            return pieces
+    return [list(sentences)] if num_tokens <= max_tokens else [[each] for each in sentences]
+
+
+def read_pieces(
+    lines: Iterable[bytes],
+    name: Union[str, PathLike],
+    delimiter: Optional[str],
+    borders: str,
+    max_tokens: int,
+) -> Iterator[List[List[Row]]]:
+    """Yields the documents of a column file, or pieces of them, and logs how many were cut.
+
+    Args:
+        lines: As for `read_documents`, and so are the next three.
+        name: The name of the file.
+        delimiter: The string between two columns.
+        borders: What lies between two documents.
+        max_tokens: As for `cut_document`.
+    """
+    num_documents, num_cut, num_long = 0, 0, 0
+    for document in read_documents(lines, name, delimiter, borders):
+        pieces = cut_document(document, max_tokens)
+        num_documents += 1
+        num_cut += len(pieces) > 1
+        num_long += sum(len(sentence) > max_tokens for sentence in document)
+        yield from pieces
+    logger.info(
+        "%s: %d documents, of which %d were cut into pieces of at most %d tokens",
+        name,
+        num_documents,
+        num_cut,
+        max_tokens,
+    )
+    if num_long:
+        logger.warning(
+            "%s: %d sentences have more than `max_document_tokens` (%d) tokens; each stays whole",
+            name,
+            num_long,
+            max_tokens,
+        )
+    if num_documents == 1 and num_cut:
+        logger.warning(
+            "%s: `documents` is %r, which is nowhere in the file, so that the file counts as one "
+            "document; check this argument",
+            name,
+            borders,
+        )
+
+
+def word_ids(words: Sequence[str]) -> List[int]:
+    """Numbers the distinct words of a document; words that differ in case alone are the same.
+
+    Example:
+        >>> word_ids(["The", "bank", "and", "the", "Bank"])
+        [0, 1, 2, 0, 1]
+    """
+    numbers: Dict[str, int] = {}
+    return [numbers.setdefault(word.lower(), len(numbers)) for word in words]
+
+
+def _cut_evenly(sentences: Sequence[S], target: float) -> List[List[S]]:
+    """Puts each sentence into the piece in which its middle lies, of pieces of `target` tokens."""
+    pieces: Dict[int, List[S]] = {}
+    start = 0
+    for sentence in sentences:
+        pieces.setdefault(int((start + len(sentence) / 2) / target), []).append(sentence)
+        start += len(sentence)
+    return list(pieces.values())

@@ -1,0 +1,150 @@
+"""The sentences of a batch of documents as the rows of a batch of sentences.
+
+Letters: `B` documents, `N` sentences of the longest document, `T` tokens of the longest document,
+`S` sentences of all documents, `L` tokens of the longest sentence, `W` tokens of the longest window.
+"""
+
+from typing import Optional
+
+import torch
+
+
+class SentenceRows:
+    """Cuts what belongs to the tokens of documents into rows, one for each sentence, and joins it again.
+
+    Rows follow the order of the documents and of their sentences. Without `sentence_lengths`, or if each
+    document is one sentence, the documents are the rows.
+
+    Args:
+        mask: (B, T) bool, right-padded: the tokens of documents.
+        sentence_lengths: (B, N) int64, the number of tokens of each sentence, 0 in the padding.
+        word_ids: (B, T) int64, the same number for the same words of a document; None if unknown.
+
+    Attributes:
+        mask: (S, L) bool, right-padded: the tokens of sentences.
+        documents: (S,) int64, the document of each sentence.
+        document_mask: (B, T) bool, `mask` as given.
+        word_ids: As given.
+
+    Raises:
+        ValueError: If the sentences of a document do not have as many tokens as the document.
+
+    Example:
+        >>> mask = torch.tensor([[True, True, True], [True, True, False]])
+        >>> rows = SentenceRows(mask, torch.tensor([[1, 2], [2, 0]]))
+        >>> rows.split(torch.tensor([[5, 6, 7], [8, 9, 0]])) * rows.mask
+        tensor([[5, 0],
+                [6, 7],
+                [8, 9]])
+        >>> rows.join(rows.split(torch.tensor([[5, 6, 7], [8, 9, 0]])))
+        tensor([[5, 6, 7],
+                [8, 9, 0]])
+    """
+
+    def __init__(
+        self,
+        mask: torch.Tensor,
+        sentence_lengths: Optional[torch.Tensor] = None,
+        word_ids: Optional[torch.Tensor] = None,
+    ) -> None:
+        self.document_mask = mask
+        self.word_ids = word_ids
+        self._are_documents = sentence_lengths is not None and sentence_lengths.size(1) > 1
+        if sentence_lengths is None or not self._are_documents:
+            self.mask = mask
+            self.documents = torch.arange(len(mask), device=mask.device)
+            return
+        self._document_lengths = mask.sum(1)
+        if not torch.equal(sentence_lengths.sum(1), self._document_lengths):
+            raise ValueError(
+                f"`sentence_lengths` must sum to the number of tokens of each document, "
+                f"{self._document_lengths.tolist()}; got {sentence_lengths.sum(1).tolist()}"
+            )
+        is_sentence = sentence_lengths > 0
+        self.documents = is_sentence.nonzero()[:, 0]
+        # (S,) each: the tokens of a sentence, and where it starts in its document
+        self._lengths = sentence_lengths[is_sentence]
+        self._starts = (sentence_lengths.cumsum(1) - sentence_lengths)[is_sentence]
+        self._places = self._places_of(self._starts, self._lengths)
+        self.mask = _within(self._lengths)
+        # (B * T,): where each token lies in the rows laid end to end; anywhere in the padding
+        self._rows_of = torch.zeros_like(mask, dtype=torch.int64).flatten()
+        self._rows_of[self._places[self.mask]] = self.mask.flatten().nonzero()[:, 0]
+
+    def split(self, values: torch.Tensor) -> torch.Tensor:
+        """Cuts values of tokens, (B, T, ...), into rows, (S, L, ...), with any values in the padding."""
+        return _taken(values, self._places) if self._are_documents else values
+
+    def join(self, values: torch.Tensor) -> torch.Tensor:
+        """Joins rows, (S, L, ...), to values of documents, (B, T, ...), 0 in the padding."""
+        if not self._are_documents:
+            return values
+        shape = self.document_mask.shape
+        joined = _taken(values, self._rows_of.view(shape))
+        padding = ~self.document_mask.view(*shape, *[1] * (values.dim() - 2))
+        return joined.masked_fill(padding, 0)
+
+    def widened(self, margin: int) -> "_Windows":
+        """Returns each sentence with up to `margin` tokens on either side, if these are documents."""
+        starts, ends = self._starts - margin, self._starts + self._lengths + margin
+        starts = starts.clamp(min=0)
+        lengths = torch.minimum(ends, self._document_lengths[self.documents]) - starts
+        return _Windows(
+            self._places_of(starts, lengths), lengths, self._starts - starts, self.mask.size(1)
+        )
+
+    @property
+    def are_documents(self) -> bool:
+        """Whether a document has several sentences, so that rows are not documents."""
+        return self._are_documents
+
+    def _places_of(self, starts: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """Where the tokens of rows lie in the documents laid end to end, (S, longest) int64."""
+        is_token = _within(lengths)
+        # (S, longest)
+        places = starts.unsqueeze(1) + torch.arange(is_token.size(1), device=lengths.device)
+        places = places + self.documents.unsqueeze(1) * self.document_mask.size(1)
+        return torch.where(is_token, places, 0)
+
+
+class _Windows:
+    """Sentences with tokens of their neighbours, as rows.
+
+    Args:
+        places: (S, W) int64, where the tokens lie in the documents laid end to end.
+        lengths: (S,) int64, the tokens of each window.
+        offsets: (S,) int64, where the sentence starts in its window.
+        num_tokens: L.
+
+    Attributes:
+        mask: (S, W) bool, right-padded.
+    """
+
+    def __init__(
+        self, places: torch.Tensor, lengths: torch.Tensor, offsets: torch.Tensor, num_tokens: int
+    ) -> None:
+        self.mask = _within(lengths)
+        self._places = places
+        own = offsets.unsqueeze(1) + torch.arange(num_tokens, device=offsets.device)
+        # (S, L)
+        self._own = own.clamp(max=places.size(1) - 1)
+
+    def split(self, values: torch.Tensor) -> torch.Tensor:
+        """Cuts values of tokens, (B, T, ...), into windows, (S, W, ...)."""
+        return _taken(values, self._places)
+
+    def inner(self, states: torch.Tensor) -> torch.Tensor:
+        """Returns the states of the sentences themselves, (S, L, D), of those of windows, (S, W, D)."""
+        return states.gather(1, self._own.unsqueeze(2).expand(-1, -1, states.size(2)))
+
+
+def _within(lengths: torch.Tensor) -> torch.Tensor:
+    """Returns the mask of rows of these lengths, (S, longest) bool."""
+    return torch.arange(int(lengths.max()), device=lengths.device) < lengths.unsqueeze(1)
+
+
+def _taken(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Takes values out of rows laid end to end: (rows, tokens, ...) becomes (*places.shape, ...)."""
+    # `index_select` has a faster gradient than indexing.
+    taken = values.flatten(0, 1).index_select(0, places.flatten())
+    return taken.view(*places.shape, *values.shape[2:])

@@ -1,0 +1,153 @@
+"""The reader of column files, where it keeps documents."""
+
+import logging
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
+
+from tagger.data import ColumnDatasetReader
+
+TEXT = """-DOCSTART- O
+
+Ada I-PER
+Bell I-PER
+
+Bell I-PER
+left O
+
+-DOCSTART- O
+
+Why O
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(text=TEXT, **arguments):
+        path = tmp_path / "data.txt"
+        path.write_text(text)
+        arguments = {"documents": "docstart", "source_encoding": "IOB1", **arguments}
+        return list(ColumnDatasetReader(**arguments).read(str(path)))
+
+    return read
+
+
+def words(instances):
+    return [instance["metadata"]["words"] for instance in instances]
+
+
+def lengths(instances):
+    return [instance["sentence_lengths"].tensor.tolist() for instance in instances]
+
+
+def test_an_instance_is_a_document(read):
+    instances = read()
+    assert words(instances) == [["Ada", "Bell", "Bell", "left"], ["Why"]]
+    assert lengths(instances) == [[2, 2], [1]]
+    assert instances[0]["word_ids"].tensor.tolist() == [0, 1, 1, 2]
+
+
+def test_without_documents_instances_are_sentences_with_the_fields_of_before(read):
+    instances = read(documents=None)
+    assert words(instances) == [["Ada", "Bell"], ["Bell", "left"], ["Why"]]
+    assert all(set(instance.fields) == {"tokens", "tags", "metadata"} for instance in instances)
+
+
+def test_tags_of_one_sentence_do_not_join_those_of_the_next(read):
+    assert read()[0]["tags"].labels == ["B-PER", "I-PER", "B-PER", "O"]
+    assert read(tag_encoding="BIOUL")[0]["tags"].labels == ["B-PER", "L-PER", "U-PER", "O"]
+
+
+def test_sets_of_tags_and_of_labels_are_those_of_the_sentences(read):
+    text = TEXT.replace("left O", "left ?")
+    of_document = read(text, unknown_tag="?")[0]["tags"]
+    of_sentences = [instance["tags"] for instance in read(text, unknown_tag="?", documents=None)]
+    assert of_document.tag_sets == [*of_sentences[0].tag_sets, *of_sentences[1].tag_sets]
+    assert of_document.labels == ["B-PER", "I-PER", "B-PER", "?"]
+    text = TEXT.replace("I-PER", "A|B")
+    of_document = read(text, label_separator="|", source_encoding=None)[0]["tags"]
+    assert of_document.label_sets == [["A", "B"]] * 3 + [[]]
+
+
+def test_long_documents_are_cut_and_a_log_says_so(read, caplog):
+    caplog.set_level(logging.INFO)
+    instances = read(max_document_tokens=3)
+    assert words(instances) == [["Ada", "Bell"], ["Bell", "left"], ["Why"]]
+    assert instances[1]["word_ids"].tensor.tolist() == [0, 1]
+    assert "2 documents, of which 1 were cut into pieces of at most 3 tokens" in caplog.text
+
+
+def test_sentences_that_are_too_long_stay_whole_and_a_warning_counts_them(read, caplog):
+    assert lengths(read(max_document_tokens=1)) == [[2], [2], [1]]
+    assert "2 sentences have more than `max_document_tokens` (1) tokens" in caplog.text
+
+
+def test_a_long_file_without_a_border_is_warned_of(read, caplog):
+    text = TEXT.replace("-DOCSTART- O\n", "")
+    read(text)
+    assert "nowhere in the file" not in caplog.text
+    read(text, max_document_tokens=4)
+    assert "`documents` is 'docstart', which is nowhere in the file" in caplog.text
+
+
+def test_max_instances_counts_documents(read):
+    assert words(read(max_instances=1)) == [["Ada", "Bell", "Bell", "left"]]
+
+
+@pytest.mark.parametrize("tag", ["B-", "Ä"])
+def test_an_illegal_tag_is_located(read, tag):
+    with pytest.raises(ValueError, match=r"data.txt:7: in 'left .*'"):
+        read(TEXT.replace("left O", f"left {tag}"))
+
+
+def test_contradicting_labels_of_a_later_sentence_are_located(read):
+    with pytest.raises(ValueError, match=r"data.txt:7: in 'left A\|\?A'"):
+        read(
+            TEXT.replace("left O", "left A|?A"),
+            label_separator="|",
+            source_encoding=None,
+            unknown_tag="?",
+        )
+
+
+def test_a_sentence_alone_is_a_document():
+    reader = ColumnDatasetReader(documents="blank_lines")
+    instance = reader.text_to_instance(["Ada", "left"], ["B-PER", "O"])
+    assert lengths([instance]) == [[2]]
+    assert instance["tags"].labels == ["B-PER", "O"]
+
+
+def test_documents_without_tags_are_cut_like_those_of_files():
+    reader = ColumnDatasetReader(documents="blank_lines", max_document_tokens=3)
+    sentences = [["Ada", "left"], ["Why"], ["Lima", "rose"]]
+    instances = reader.document_to_instances(sentences)
+    assert lengths(instances) == [[2], [1, 2]]
+    assert lengths([reader.text_to_instance(["a"] * 5)]) == [[5]]
+    instances = ColumnDatasetReader().document_to_instances(sentences)
+    assert words(instances) == sentences
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"documents": "doc"},
+            "`documents` must be one of docstart, blank_lines, or null; got 'doc'",
+        ),
+        ({"max_document_tokens": 0}, "`max_document_tokens` must be at least 1; got 0"),
+    ],
+)
+def test_mistaken_arguments_are_refused(arguments, message):
+    with pytest.raises(ConfigurationError, match=message):
+        ColumnDatasetReader(**arguments)
+
+
+def test_workers_share_the_documents(tmp_path):
+    (tmp_path / "data.txt").write_text(TEXT * 2)
+    of_workers = []
+    for worker in range(2):
+        reader = ColumnDatasetReader(documents="docstart", source_encoding="IOB1")
+        reader._set_worker_info(WorkerInfo(num_workers=2, id=worker))
+        of_workers.append(words(reader.read(tmp_path / "data.txt")))
+    assert of_workers == [[["Ada", "Bell", "Bell", "left"]] * 2, [["Why"]] * 2]

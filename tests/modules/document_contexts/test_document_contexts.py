@@ -1,0 +1,130 @@
+import math
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from tagger.modules.document_contexts import (
+    DocumentContext,
+    NeighbouringTokens,
+    PooledStates,
+    SameWords,
+    SentenceRows,
+    same_words,
+)
+
+LENGTHS = torch.tensor([[2, 3, 1], [4, 0, 0], [1, 1, 0]])
+MASK = torch.arange(6) < LENGTHS.sum(1, keepdim=True)
+# Padding repeats a word of the document, which must not count.
+WORDS = torch.tensor([[0, 1, 0, 2, 0, 1], [0, 1, 2, 2, 0, 0], [0, 0, 0, 0, 0, 0]])
+SIZE = 5
+
+
+@pytest.fixture
+def rows():
+    return SentenceRows(MASK, LENGTHS, WORDS)
+
+
+@pytest.fixture
+def states(rows):
+    """Encoded sentences, with states in the padding."""
+    return torch.randn(*rows.mask.shape, SIZE, dtype=torch.float64)
+
+
+@pytest.fixture(params=["same_words", "pooled_states", "neighbouring_tokens"])
+def context(request):
+    return DocumentContext.by_name(request.param)(input_size=SIZE).double().eval()
+
+
+def test_every_registered_context_is_tested():
+    assert DocumentContext.list_available() == [
+        "neighbouring_tokens",
+        "pooled_states",
+        "same_words",
+    ]
+
+
+def test_features_have_the_size_that_is_told(context, states, rows):
+    assert context(states, rows).shape == (6, 4, context.get_output_dim())
+
+
+def test_features_do_not_depend_on_the_other_documents(context, states, rows):
+    together = rows.join(context(states, rows))
+    states = rows.join(states)
+    for document, lengths in enumerate(LENGTHS):
+        own = slice(document, document + 1)
+        alone = SentenceRows(MASK[own], lengths[lengths > 0].unsqueeze(0), WORDS[own])
+        # One sentence keeps the padding of its document.
+        features = alone.join(context(alone.split(states[own]), alone))
+        torch.testing.assert_close(features[0, MASK[document]], together[document, MASK[document]])
+
+
+def test_features_have_gradients(context, states, rows):
+    mask = rows.mask.unsqueeze(2)
+    function = lambda states: context(states, rows) * mask  # noqa: E731
+    assert torch.autograd.gradcheck(function, states.requires_grad_())
+
+
+def same_words_one_by_one(context, states):
+    """The features of tokens of a document, states (T, D) to (T, D), word by word."""
+
+    def features(words):
+        found = torch.zeros_like(states)
+        for t, word in enumerate(words):
+            others = [u for u, other in enumerate(words) if other == word and u != t]
+            if others:
+                query, keys = context.query(states[t]), context.key(states[others])
+                found[t] = (keys @ query / math.sqrt(len(query))).softmax(0) @ states[others]
+        return found
+
+    return features
+
+
+def test_same_words_are_a_weighted_mean_of_their_other_occurrences(states, rows):
+    context = SameWords(SIZE, size=3).double()
+    found, states = rows.join(context(states, rows)), rows.join(states)
+    for document, mask, words, features in zip(states, MASK, WORDS, found):
+        words = words[mask].tolist()
+        expected = same_words_one_by_one(context, document[mask])(words)
+        torch.testing.assert_close(features[mask], expected)
+    # `1` in the second document occurs once.
+    assert (found[1, 1] == 0).all()
+    assert (found[0, 1] != 0).all()
+
+
+def test_same_words_of_many_documents_are_found_in_parts(states, rows, monkeypatch):
+    context = SameWords(SIZE).double()
+    expected = context(states, rows)
+    monkeypatch.setattr(same_words, "_PAIRS_AT_ONCE", 80)
+    torch.testing.assert_close(context(states, rows), expected)
+
+
+def test_same_words_need_to_know_the_words(states):
+    with pytest.raises(ValueError, match="`word_ids` is missing"):
+        SameWords(SIZE)(states, SentenceRows(MASK, LENGTHS))
+
+
+def test_pooled_states_see_the_means_of_sentence_and_document(states, rows):
+    context = PooledStates(SIZE, size=3).double().eval()
+    found = context(states, rows)
+    of_documents = rows.join(states)
+    for row, (document, mask) in enumerate(zip(rows.documents.tolist(), rows.mask)):
+        own = states[row][mask]
+        means = torch.cat([own.mean(0), of_documents[document][MASK[document]].mean(0)])
+        expected = (context.of_tokens(own) + context.of_means(means)).relu()
+        torch.testing.assert_close(found[row][mask], expected)
+
+
+@pytest.mark.parametrize(
+    ("context_class", "arguments", "message"),
+    [
+        (SameWords, {"size": 0}, "`size` must be at least 1; got 0"),
+        (SameWords, {"dropout": 1.0}, "`dropout` must be at least 0 and below 1; got 1.0"),
+        (PooledStates, {"size": 0}, "`size` must be at least 1; got 0"),
+        (PooledStates, {"dropout": -0.1}, "`dropout` must be at least 0 and below 1; got -0.1"),
+        (NeighbouringTokens, {"num_tokens": 0}, "`num_tokens` must be at least 1; got 0"),
+    ],
+)
+def test_mistaken_arguments_are_refused(context_class, arguments, message):
+    with pytest.raises(ConfigurationError, match=message):
+        context_class(SIZE, **arguments)

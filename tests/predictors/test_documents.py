@@ -1,0 +1,126 @@
+"""Predictions of whole documents."""
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.models import load_archive
+from allennlp.predictors import Predictor
+
+import tagger
+
+SENTENCES = [["Lima", ":"], "in Lima  rained"]
+
+
+@pytest.fixture
+def predictor(trained_on_documents):
+    return Predictor.from_path(trained_on_documents / "model.tar.gz")
+
+
+def places(prediction):
+    return [
+        (each["label"], each["text"], each["start"], each["tokens"])
+        for each in prediction["entities"]
+    ]
+
+
+def test_sentences_make_a_document_whose_offsets_are_those_of_the_whole(predictor):
+    prediction = predictor.predict_json({"sentences": SENTENCES})
+    assert prediction["text"] == "Lima :\nin Lima  rained"
+    assert prediction["tokens"] == ["Lima", ":", "in", "Lima", "rained"]
+    assert prediction["sentences"] == [[0, 1], [2, 4]]
+    assert places(prediction) == [("LOC", "Lima", 0, [0, 0]), ("LOC", "Lima", 10, [3, 3])]
+    assert all(0 < entity["probability"] <= 1 for entity in prediction["entities"])
+
+
+def test_the_text_of_a_document_is_split_into_sentences(predictor):
+    text = "  Lima : on.\tIn Lima it rained!\n\n \nLima :"
+    prediction = predictor.predict_json({"document": text})
+    assert prediction["text"] == text
+    assert prediction["sentences"] == [[0, 3], [4, 8], [9, 10]]
+    for entity in prediction["entities"]:
+        assert text[entity["start"] : entity["end"]] == entity["text"]
+
+
+def test_lines_may_be_the_sentences(trained_on_documents):
+    archive = load_archive(trained_on_documents / "model.tar.gz")
+    predictor = Predictor.from_archive(archive, extra_args={"sentence_borders": "lines"})
+    prediction = predictor.predict_json({"document": "Lima : on. In\n\nLima rained\n"})
+    assert prediction["sentences"] == [[0, 4], [5, 6]]
+
+
+def test_an_unknown_way_to_split_is_refused(trained_on_documents):
+    archive = load_archive(trained_on_documents / "model.tar.gz")
+    with pytest.raises(ConfigurationError, match="one of rules, lines; got 'words'"):
+        Predictor.from_archive(archive, extra_args={"sentence_borders": "words"})
+
+
+def test_long_documents_are_tagged_in_pieces(predictor):
+    predictor._dataset_reader._max_document_tokens = 6
+    sentences = [["Lima", ":"], ["in", "Lima", "rained"]] * 3
+    prediction = predictor.predict_json({"sentences": sentences})
+    assert len(predictor._instances(predictor._text({"sentences": sentences}))) == 3
+    assert [place[3] for place in places(prediction)] == [
+        [first, first] for first in (0, 3, 5, 8, 10, 13)
+    ]
+    assert len(prediction["tags"]) == 15
+
+
+def test_a_tagger_of_sentences_tags_those_of_a_document_by_themselves(archive):
+    predictor = Predictor.from_archive(archive)
+    sentences = ["Maria Lindqvist left.", ["Lisbon", "rained"]]
+    document = predictor.predict_json({"sentences": sentences})
+    alone = [
+        predictor.predict_json({"sentence": sentences[0]}),
+        predictor.predict_json({"tokens": sentences[1]}),
+    ]
+    assert document["tags"] == alone[0]["tags"] + alone[1]["tags"]
+    assert len(document["entities"]) == sum(len(each["entities"]) for each in alone)
+
+
+def test_sentences_alone_are_answered_with_one_warning(predictor, caplog):
+    predictor.predict_json({"sentences": SENTENCES})
+    assert "alone" not in caplog.text
+    for _ in range(2):
+        assert len(predictor.predict_json({"tokens": ["in", "Lima"]})["tags"]) == 2
+    assert "sentences" not in predictor.predict("in Lima")
+    assert caplog.text.count("gets them alone") == 1
+    assert '{"document": "..."}' in caplog.text
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [{"sentences": "Lima"}, {"sentences": [["Lima", 3]]}, {"document": ["Lima"]}],
+)
+def test_what_is_no_document_is_refused(predictor, inputs):
+    with pytest.raises(ValueError, match="`inputs` must hold"):
+        predictor.predict_json(inputs)
+
+
+@pytest.mark.parametrize("inputs", [{"sentences": []}, {"sentences": [" "]}, {"document": "\n"}])
+def test_a_document_without_a_token_is_refused(predictor, inputs):
+    with pytest.raises(ValueError, match="`inputs` holds no token"):
+        predictor.predict_json(inputs)
+
+
+def test_documents_of_a_file_are_predicted_like_their_sentences(predictor, trained_on_documents):
+    instances = list(predictor._dataset_reader.read(trained_on_documents.parent / "documents.txt"))
+    of_file = predictor.predict_batch_instance(instances)
+    first = predictor.predict_json({"sentences": [["Lima", ":"], ["Lima", "said", "yes"]]})
+    assert of_file[0]["sentences"] == first["sentences"]
+    assert of_file[0]["tags"] == first["tags"] == ["U-PER", "O", "U-PER", "O", "O"]
+
+
+def test_a_saved_tagger_tags_documents(trained_on_documents, predictor):
+    model = tagger.load(trained_on_documents / "model.tar.gz")
+    tagged = model.tag_document(SENTENCES, probabilities=True)
+    assert tagged.sentences == [(0, 1), (2, 4)]
+    assert [(each.label, each.start, each.first) for each in tagged.entities] == [
+        ("LOC", 0, 0),
+        ("LOC", 10, 3),
+    ]
+    assert len(tagged.probabilities) == 5
+    text = "Lima : on. In Lima it rained."
+    expected = predictor.predict_json({"document": text})
+    assert model.tag_document(text).tags == expected["tags"]
+    assert model.tag_document(" ").tokens == model.tag_document([]).tokens == []
+    with pytest.raises(TypeError, match="an input must be a text or a list of non-empty tokens"):
+        model.tag_document([3])
