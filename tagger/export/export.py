@@ -47,6 +47,10 @@ def exported(model: Model, dataset_reader: DatasetReader, language: str = "en") 
             f"a `{type(model).__name__}` cannot be exported; expected a "
             f"`sequence_tagger`; of an ensemble, export a member"
         )
+    if model.uses_documents:
+        raise ConfigurationError(
+            "a tagger with `document_contexts` cannot be exported; the file takes single sentences"
+        )
     graph = Graph()
     words = graph.input("words", "int64", ["batch", "tokens"])
     lengths = graph.input("lengths", "int64", ["batch"])

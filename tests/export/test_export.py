@@ -289,6 +289,13 @@ def test_an_ensemble_is_refused():
         exported(ensemble, reader, "xx")
 
 
+def test_a_tagger_that_uses_documents_is_refused():
+    model, reader = random_tagger({"tokens": IDS})
+    model.document_contexts.append(torch.nn.Identity())
+    with pytest.raises(ConfigurationError, match="`document_contexts` cannot be exported"):
+        exported(model, reader, "xx")
+
+
 @pytest.mark.parametrize("language", ["ru", "zh", "klingon"])
 def test_a_language_whose_rules_cannot_be_kept_is_refused(language):
     model, reader = random_tagger({"tokens": IDS})
