@@ -252,9 +252,10 @@ def of_train() -> Iterator[Case]:
         ),
         "train.txt.gz:1:",
     )
-    yield case("byte order mark", trained_on(b"\xef\xbb\xbf" + BIO.encode()), "", legal=True)
+    labelled = BIO + "\nExpo B-EVENT\nBank B-ORG\n"
+    yield case("byte order mark", trained_on(b"\xef\xbb\xbf" + labelled.encode()), "", legal=True)
     yield case(
-        "carriage returns alone end lines", trained_on(BIO.replace("\n", "\r")), "", legal=True
+        "carriage returns alone end lines", trained_on(labelled.replace("\n", "\r")), "", legal=True
     )
     yield case(
         "one sentence",
@@ -270,9 +271,8 @@ def of_train() -> Iterator[Case]:
     )
     yield case(
         "label that only the validation file has",
-        trained_on(BIO + "Expo B-EVENT\n", name="dev.txt"),
-        "",
-        legal=True,
+        trained_on(BIO + "Expo B-FAIR\n", name="dev.txt"),
+        "train with this tag in the config's `vocabulary`",
     )
     glove = "glove_file:: 'vectors.txt',"
     yield case("vectors that do not exist", config(glove), "vectors.txt")
@@ -292,8 +292,7 @@ def of_train() -> Iterator[Case]:
     yield case(
         "vectors cut off",
         both(config(glove), file("vectors.txt", "Maria 1 2 3 4\nleft 1 2")),
-        "",
-        legal=True,
+        "vectors.txt:2:",
     )
     yield case(
         "vectors that are no numbers",

@@ -10,6 +10,7 @@ for looking at.
 """
 
 import argparse
+import importlib.util
 import shutil
 import sys
 import tempfile
@@ -22,13 +23,8 @@ import tagger
 from scripts.running_service import running_service
 from tagger.reports.run_tables import spell_probability
 
-try:
-    from selenium import webdriver
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-except ModuleNotFoundError:
-    sys.exit("try_service_page: needs selenium; run: pip install selenium")
-
+#: The key as WebDriver spells it.
+ARROW_RIGHT = "\ue014"
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -55,6 +51,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--data", help="development data, for the curves behind the dials")
     parser.add_argument("-o", "--output", type=Path, required=True, help="a folder for screenshots")
     args = parser.parse_args(arguments)
+    if importlib.util.find_spec("selenium") is None:
+        sys.exit("try_service_page: needs selenium; run: pip install selenium")
     for program in ("chromium", "chromedriver"):
         if shutil.which(program) is None:
             sys.exit(
@@ -100,7 +98,7 @@ class Page:
         label = self._model.tag(text).entities[0].label
         self._turn(label, -12)
         self._expect(text, {label: -12})
-        self._slider(label).send_keys(Keys.ARROW_RIGHT)
+        self._slider(label).send_keys(ARROW_RIGHT)
         self._expect(text, {label: -11.75})
         self._turn(label, 6)
         self._expect(text, {label: 6})
@@ -181,7 +179,7 @@ class Page:
         return found
 
     def _find(self, selector: str) -> Any:
-        return self._browser.find_element(By.CSS_SELECTOR, selector)
+        return self._browser.find_element("css selector", selector)
 
     def _until(
         self, is_true: Callable[[], bool], say: Callable[[], str] = lambda: "not reached"
@@ -200,6 +198,8 @@ def chromium(size: Sequence[int], scheme: str) -> Iterator[Any]:
         size: Width and height of the screen, in pixels.
         scheme: `light` or `dark`.
     """
+    from selenium import webdriver
+
     options = webdriver.ChromeOptions()
     options.binary_location = str(shutil.which("chromium"))
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})

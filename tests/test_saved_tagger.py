@@ -61,12 +61,24 @@ def test_it_finds_what_the_predictor_finds(model, predictor):
     assert TEXT[entity.start : entity.end] == entity.text
 
 
+def assert_alike(given, expected):
+    """Compares two results but for rounding: the sums of a row depend on its batch."""
+    assert given._replace(entities=[]) == expected._replace(entities=[])
+    assert [entity[:-1] for entity in given.entities] == [
+        entity[:-1] for entity in expected.entities
+    ]
+    probabilities = [entity.probability for entity in expected.entities]
+    assert [entity.probability for entity in given.entities] == pytest.approx(probabilities)
+
+
 def test_texts_tokens_and_streams_are_tagged_alike(model):
     one = model.tag(TEXT)
-    assert model.tag([TEXT, one.tokens])[0] == one
-    assert model.tag(tokens=one.tokens) == model.tag([TEXT, one.tokens])[1]
+    assert_alike(model.tag([TEXT, one.tokens])[0], one)
+    assert_alike(model.tag(tokens=one.tokens), model.tag([TEXT, one.tokens])[1])
     assert model.tag(tokens=["New York"]).tokens == ["New York"]
-    assert list(model.stream((text for text in TEXTS * 3), window=4)) == model.tag(TEXTS * 3)
+    streamed = list(model.stream((text for text in TEXTS * 3), window=4))
+    for given, expected in zip(streamed, model.tag(TEXTS * 3), strict=True):
+        assert_alike(given, expected)
     assert model.tag([]) == []
 
 

@@ -298,7 +298,7 @@ from pathlib import Path
 from allennlp.common import Params
 
 Path("mine.jsonnet").write_text("{ size: (import 'tagger/template.libsonnet').batch_size }")
-assert Params.from_file("mine.jsonnet").as_dict() == {"size": 32}
+assert Params.from_file("mine.jsonnet").as_dict() == {"size": 16}
 """,
         "couldn't open import",
     ),

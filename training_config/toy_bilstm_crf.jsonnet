@@ -9,7 +9,7 @@
   dropout:: 0.1,
   batch_size:: 8,
   learning_rate:: 0.01,
-  num_epochs:: 15,
+  num_epochs:: 25,
 
   train_data_path: 'data/toy/train.txt',
   validation_data_path: 'data/toy/dev.txt',

@@ -55,7 +55,7 @@ def test_the_page_of_a_run_is_whole_and_shows_epochs_metrics_and_probabilities(
 
 
 def test_a_run_without_errors_says_so_and_has_no_interval(trained, at_root, tmp_path):
-    write_run_report(trained, tmp_path / "run.html", "data/toy/train.txt")
+    write_run_report(trained, tmp_path / "run.html", "data/toy/dev.txt")
     page = read_page(tmp_path / "run.html")
     assert "F1 of entities 100.0 % no interval" in page.text
     assert page.text.endswith("Errors None.")

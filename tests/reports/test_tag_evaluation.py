@@ -78,9 +78,10 @@ def test_gold_spans_of_examples_have_their_probability(spoilt, tmp_path):
         assert all(0 < note.probability < 1 for note in notes)
 
 
-def test_curves_end_at_the_models_own_point(spoilt, tmp_path):
+def test_curves_end_at_the_models_own_point(archive, at_root):
+    archive.model.eval()
     evaluation = evaluate_tags(
-        spoilt.model, spoilt.validation_dataset_reader, write(tmp_path, "O"), 10, 0
+        archive.model, archive.validation_dataset_reader, "data/toy/test.txt", 10, 0
     )
     assert evaluation.points
     for label, (_, _, (precision, recall)) in evaluation.points.items():

@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from tqdm import tqdm
 
+from tagger.data.decoded_lines import decoded_lines
 from tagger.data.token_indexers import word_hash
 from tagger.modules.token_embedders.hash_table import HashTable
 
@@ -33,14 +34,19 @@ class VectorTable(HashTable):
         counts.
 
         Raises:
-            ConfigurationError: If a line does not hold as many numbers as the table has features.
+            ConfigurationError: If there is no line, or one does not hold as many numbers as the table
+                has features, or one too large for half precision.
+            ValueError: If a line is not UTF-8.
             FileNotFoundError: If there is no such file.
         """
         hashes: List[int] = []
         vectors: List[np.ndarray] = []
         dimension = self.rows.size(1)
-        with open(cached_path(file), encoding="utf-8", errors="surrogateescape") as lines:
-            for number, line in enumerate(tqdm(lines, desc="reading word vectors", leave=False), 1):
+        with (
+            open(cached_path(file), "rb") as lines,
+            tqdm(lines, desc="reading word vectors", leave=False) as shown,
+        ):
+            for number, line in decoded_lines(shown, file):
                 # A word may hold blanks.
                 word, *numbers = line.rstrip().rsplit(" ", dimension)
                 if number == 1 and len(numbers) == 1 and word.isdigit():
@@ -50,8 +56,23 @@ class VectorTable(HashTable):
                         f"{file}:{number}: expected a word and {dimension} numbers, got "
                         f"{len(line.split()) - 1} numbers; correct `embedding_dim` or the file"
                     )
-                vectors.append(np.array(numbers, dtype=np.float32).astype(np.float16))
+                vectors.append(_vector(numbers, f"{file}:{number}"))
                 hashes.append(word_hash(word))
+        if not vectors:
+            raise ConfigurationError(f"{file}: expected word vectors, got an empty file")
         unique, firsts = np.unique(np.array(hashes, dtype=np.int64), return_index=True)
         self.hashes = torch.from_numpy(unique)
         self.rows = torch.from_numpy(np.stack(vectors)[firsts])
+
+
+def _vector(numbers: List[str], place: str) -> np.ndarray:
+    try:
+        vector = np.array(numbers, dtype=np.float32)
+        # Half precision ends at 65,504.
+        with np.errstate(over="ignore"):
+            vector = vector.astype(np.float16)
+    except ValueError as error:
+        raise ConfigurationError(f"{place}: expected a word and its numbers; {error}") from None
+    if not np.isfinite(vector).all():
+        raise ConfigurationError(f"{place}: expected finite numbers below 65,504, got another")
+    return vector

@@ -117,6 +117,22 @@ def test_a_line_of_another_size_is_refused_with_its_place(tmp_path, vocab):
         WordVectors(3, vocab, str(path))
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "vectors.txt: expected word vectors, got an empty file"),
+        ("a 1 2 3\nb 1 x 3\n", "vectors.txt:2: expected a word and its numbers; .*'x'"),
+        ("a 1 2 nan\n", "vectors.txt:1: expected finite numbers"),
+        ("a 1 2 1e6\n", "vectors.txt:1: expected finite numbers below 65,504"),
+    ],
+)
+def test_a_file_that_holds_no_vectors_is_refused(text, message, tmp_path, vocab):
+    path = tmp_path / "vectors.txt"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match=message):
+        WordVectors(3, vocab, str(path))
+
+
 @pytest.mark.parametrize("probability", [-0.1, 1])
 def test_a_wrong_word_dropout_is_refused(vocab, probability):
     with pytest.raises(ConfigurationError, match="`word_dropout` must be at least 0 and below 1"):
