@@ -41,7 +41,8 @@ class WordFormsIndexer(TokenIndexer):
         if self._namespace is None:
             return
         forms = word_forms(token.text or "", self._lowercase)
-        for form in {forms[0], forms[-1]}:
+        # A set would have another order in every process, and so would the vocabulary.
+        for form in dict.fromkeys((forms[0], forms[-1])):
             counter[self._namespace][form] += 1
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:

@@ -76,3 +76,10 @@ def test_without_a_namespace_nothing_is_counted():
     assert batch["indices"].unique().tolist() == [1]
     assert batch["hashes"][0, 0, 0] == word_hash("Oslo")
     assert "tokens" not in vocab._token_to_index
+
+
+def test_the_vocabulary_has_the_same_order_in_every_process():
+    words = [f"{letter}x" for letter in "ABCDEFGHIJ"]
+    vocab = vocabulary_of(instance_of(*words))
+    forms = list(vocab.get_token_to_index_vocabulary("tokens"))[2:]
+    assert forms == [form for word in words for form in (word, word.lower())]
