@@ -220,5 +220,7 @@ except ImportError as error:
 
 def test_a_component_of_its_own_is_a_pipe(path):
     component = AllenNlpTagger("mine", path)
-    doc = component(spacy.blank("en").make_doc("Maria met Paulo in Lisbon."))
-    assert [span.text for span in doc.ents] == ["Maria", "Paulo", "Lisbon"]
+    text = "Maria met Paulo in Lisbon."
+    found = [span.text for span in component(spacy.blank("en").make_doc(text)).ents]
+    assert "Lisbon" in found
+    assert found == [entity.text for entity in tagger.load(path).tag(text).entities]

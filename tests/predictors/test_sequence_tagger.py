@@ -69,7 +69,11 @@ def test_a_batch_mixes_inputs_and_keeps_their_order(predictor):
 def test_instances_of_the_dataset_reader_are_tagged(predictor, at_root):
     instances = list(predictor._dataset_reader.read("data/toy/test.txt"))
     predictions = predictor.predict_batch_instance(instances)
-    assert predictions[0] == predictor.predict_instance(instances[0])
+    alone = predictor.predict_instance(instances[0])
+    for entity in [*predictions[0]["entities"], *alone["entities"]]:
+        # The sums of a row depend on its batch in the last digit.
+        entity["probability"] = pytest.approx(entity["probability"])
+    assert predictions[0] == alone
     for instance, prediction in zip(instances, predictions):
         assert prediction["tokens"] == [token.text for token in instance["tokens"]]
         assert len(prediction["tags"]) == len(prediction["tokens"])
