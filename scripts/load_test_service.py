@@ -148,7 +148,8 @@ def main(arguments: Sequence[str]) -> None:
         "--inputs", type=int, default=10_000, help="for predict-file, at least (default: 10,000)"
     )
     args = parser.parse_args(arguments)
-    texts = [line for line in args.file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = map(str.strip, args.file.read_text(encoding="utf-8").splitlines())
+    texts = [line for line in lines if line]
     speed, tags = predict_file(args.archive, texts, args.inputs)
     print(f"predict-file: {speed:.0f} texts a second", flush=True)
     with running_service(args.archive) as service:
