@@ -7,14 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import (
     Dict,
-    Iterable,
-    Iterator,
     List,
     Mapping,
     Optional,
     Sequence,
     Union,
-    overload,
 )
 
 import torch
@@ -33,12 +30,13 @@ from tagger.predictors import SequenceTaggerPredictor
 from tagger.predictors.texts import Text
 from tagger.spans import labels_of_tags
 from tagger_onnx.tagged_text import Entity, TaggedText
+from tagger_onnx.text_tagger import TextTagger
 
 #: A text, a text with its tokens, or the tokens alone.
 TextOrTokens = Union[str, Text, Sequence[str]]
 
 
-class SavedTagger:
+class SavedTagger(TextTagger[Union[str, Text]]):
     """Tags texts with a trained model; `tagger.load` makes it from an archive.
 
     Args:
@@ -47,6 +45,8 @@ class SavedTagger:
         name: What the tagger is called, such as the archive's path.
         language: The spaCy code of the language whose rules split texts into tokens.
     """
+
+    text_types = (str, Text)
 
     def __init__(
         self, model: SequenceTagger, dataset_reader: DatasetReader, name: str, language: str = "en"
@@ -103,51 +103,6 @@ class SavedTagger:
         """Splits a text into tokens, as `tag` does; `tag` takes the result in place of the text."""
         return self._predictor.split(text)
 
-    @overload
-    def tag(  # type: ignore[overload-overlap]  # a text is iterable too
-        self, inputs: Union[str, Text], *, probabilities: bool = False
-    ) -> TaggedText: ...
-
-    @overload
-    def tag(self, *, tokens: Sequence[str], probabilities: bool = False) -> TaggedText: ...
-
-    @overload
-    def tag(
-        self, inputs: Iterable[TextOrTokens], *, probabilities: bool = False
-    ) -> List[TaggedText]: ...
-
-    def tag(
-        self,
-        inputs: Union[TextOrTokens, Iterable[TextOrTokens], None] = None,
-        *,
-        tokens: Optional[Sequence[str]] = None,
-        probabilities: bool = False,
-    ) -> Union[TaggedText, List[TaggedText]]:
-        """Tags a text, or many at once, which is faster than one by one.
-
-        Args:
-            inputs: A text; or any number of texts and of lists of tokens. What `split` returns may stand
-                in place of a text.
-            tokens: The tokens of one text, instead of `inputs`.
-            probabilities: Whether to compute the probabilities of all tags of each token.
-
-        Returns:
-            The text with its tags and entities, or a list of such for several inputs, in their order. A
-            text without a token has none.
-
-        Raises:
-            TypeError: If an input is neither a text nor a list of tokens.
-        """
-        if (inputs is None) == (tokens is None):
-            raise TypeError("give either `inputs`, one text or several, or `tokens`")
-        if tokens is not None:
-            return self._tag_all([list(tokens)], probabilities)[0]
-        if isinstance(inputs, (str, Text)):
-            return self._tag_all([inputs], probabilities)[0]
-        if not isinstance(inputs, Iterable):
-            raise TypeError(f"`inputs` must be a text, or several; got {inputs!r}")
-        return self._tag_all(list(inputs), probabilities)
-
     def tag_document(
         self, document: Union[str, Sequence[TextOrTokens]], *, probabilities: bool = False
     ) -> TaggedText:
@@ -179,27 +134,6 @@ class SavedTagger:
             return TaggedText(document if isinstance(document, str) else "", [], [], [], [], [])
         predictor = self._predictor_with_probabilities if probabilities else self._predictor
         return _tagged_text(predictor.predict_json(inputs), probabilities)
-
-    def stream(
-        self,
-        inputs: Iterable[TextOrTokens],
-        *,
-        window: int = 2048,
-        probabilities: bool = False,
-    ) -> Iterator[TaggedText]:
-        """Tags any number of inputs one after another, such as the lines of a file.
-
-        Args:
-            inputs: Texts or lists of tokens.
-            window: How many are read, sorted by length and tagged at a time. All are in memory.
-            probabilities: See `tag`.
-
-        Yields:
-            The texts with their tags, in the order of the inputs.
-        """
-        inputs = iter(inputs)
-        while some := list(itertools.islice(inputs, window)):
-            yield from self._tag_all(some, probabilities)
 
     def with_bias(
         self, biases: Optional[Mapping[str, float]] = None, **more: float

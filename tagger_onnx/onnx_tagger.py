@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import (
     Any,
     Dict,
-    Iterable,
     Iterator,
     List,
     NamedTuple,
     Optional,
     Sequence,
     Union,
-    overload,
 )
 
 import numpy as np
@@ -21,6 +19,7 @@ import numpy as np
 from tagger_onnx.lookup import KINDS, distinct_words
 from tagger_onnx.splitter import Splitter
 from tagger_onnx.tagged_text import Entity, TaggedText, TextOrTokens
+from tagger_onnx.text_tagger import TextTagger
 
 #: The version of what the file's metadata holds.
 FORMAT = 1
@@ -35,7 +34,7 @@ class _Sentence(NamedTuple):
     starts: List[int]
 
 
-class OnnxTagger:
+class OnnxTagger(TextTagger[str]):
     """Tags texts as `tagger.SavedTagger` does, without PyTorch and AllenNLP.
 
     Args:
@@ -74,68 +73,6 @@ class OnnxTagger:
     def language(self) -> str:
         """The spaCy code of the language whose rules, which the file holds, split texts into tokens."""
         return self._split.language
-
-    @overload
-    def tag(  # type: ignore[overload-overlap]  # a text is iterable too
-        self, inputs: str, *, probabilities: bool = False
-    ) -> TaggedText: ...
-
-    @overload
-    def tag(self, *, tokens: Sequence[str], probabilities: bool = False) -> TaggedText: ...
-
-    @overload
-    def tag(
-        self, inputs: Iterable[TextOrTokens], *, probabilities: bool = False
-    ) -> List[TaggedText]: ...
-
-    def tag(
-        self,
-        inputs: Union[TextOrTokens, Iterable[TextOrTokens], None] = None,
-        *,
-        tokens: Optional[Sequence[str]] = None,
-        probabilities: bool = False,
-    ) -> Union[TaggedText, List[TaggedText]]:
-        """Tags a text, or many at once, which is faster than one by one.
-
-        Args:
-            inputs: A text; or any number of texts and of lists of tokens.
-            tokens: The tokens of one text, instead of `inputs`.
-            probabilities: Whether to return the probabilities of all tags of each token.
-
-        Returns:
-            The text with its tags and entities, or a list of such for several inputs, in their order. A
-            text without a token has none.
-
-        Raises:
-            TypeError: If an input is neither a text nor a list of tokens.
-            ValueError: If a text is too long for the tagger's transformer.
-        """
-        if (inputs is None) == (tokens is None):
-            raise TypeError("give either `inputs`, one text or several, or `tokens`")
-        if tokens is not None:
-            return self._tag_all([list(tokens)], probabilities)[0]
-        if isinstance(inputs, str):
-            return self._tag_all([inputs], probabilities)[0]
-        if not isinstance(inputs, Iterable):
-            raise TypeError(f"`inputs` must be a text, or several; got {inputs!r}")
-        return self._tag_all(list(inputs), probabilities)
-
-    def stream(
-        self, inputs: Iterable[TextOrTokens], *, window: int = 2048, probabilities: bool = False
-    ) -> Iterator[TaggedText]:
-        """Tags any number of inputs one after another, such as the lines of a file.
-
-        Args:
-            inputs: Texts or lists of tokens.
-            window: How many are read, sorted by length and tagged at a time. All are in memory.
-            probabilities: See `tag`.
-
-        Yields:
-            The texts with their tags, in the order of the inputs.
-        """
-        inputs = iter(inputs)
-        while some := list(itertools.islice(inputs, window)):
-            yield from self._tag_all(some, probabilities)
 
     def run(self, sentences: Sequence[Sequence[str]]) -> Dict[str, np.ndarray]:
         """Runs the file's graph on one batch.

@@ -1,0 +1,104 @@
+"""What all taggers of texts offer, whatever computes their tags."""
+
+import itertools
+from abc import ABC, abstractmethod
+from typing import (
+    ClassVar,
+    Generic,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+    Union,
+    cast,
+    overload,
+)
+
+from tagger_onnx.tagged_text import TaggedText
+
+#: A text, in each form that a tagger takes.
+T = TypeVar("T")
+
+
+class TextTagger(ABC, Generic[T]):
+    """Tags one text, several, or any number one after another.
+
+    Attributes:
+        text_types: The classes of a single text. Lists of tokens are none.
+    """
+
+    text_types: ClassVar[Tuple[type, ...]] = (str,)
+
+    @overload
+    def tag(self, inputs: T, *, probabilities: bool = False) -> TaggedText: ...
+
+    @overload
+    def tag(self, *, tokens: Sequence[str], probabilities: bool = False) -> TaggedText: ...
+
+    @overload
+    def tag(
+        self, inputs: Iterable[Union[T, Sequence[str]]], *, probabilities: bool = False
+    ) -> List[TaggedText]: ...
+
+    def tag(
+        self,
+        inputs: Union[T, Iterable[Union[T, Sequence[str]]], None] = None,
+        *,
+        tokens: Optional[Sequence[str]] = None,
+        probabilities: bool = False,
+    ) -> Union[TaggedText, List[TaggedText]]:
+        """Tags a text, or many at once, which is faster than one by one.
+
+        Args:
+            inputs: A text; or any number of texts and of lists of tokens. What the method `split` of a
+                `tagger.SavedTagger` returns may stand in place of a text there.
+            tokens: The tokens of one text, instead of `inputs`.
+            probabilities: Whether to return the probabilities of all tags of each token.
+
+        Returns:
+            The text with its tags and entities, or a list of such for several inputs, in their order. A
+            text without a token has none.
+
+        Raises:
+            TypeError: If an input is neither a text nor a list of tokens.
+            ValueError: If a text is too long for the transformer of an exported tagger.
+        """
+        if (inputs is None) == (tokens is None):
+            raise TypeError("give either `inputs`, one text or several, or `tokens`")
+        if tokens is not None:
+            return self._tag_all([list(tokens)], probabilities)[0]
+        if isinstance(inputs, self.text_types):
+            return self._tag_all([cast(T, inputs)], probabilities)[0]
+        if not isinstance(inputs, Iterable):
+            raise TypeError(f"`inputs` must be a text, or several; got {inputs!r}")
+        return self._tag_all(list(inputs), probabilities)
+
+    def stream(
+        self,
+        inputs: Iterable[Union[T, Sequence[str]]],
+        *,
+        window: int = 2048,
+        probabilities: bool = False,
+    ) -> Iterator[TaggedText]:
+        """Tags any number of inputs one after another, such as the lines of a file.
+
+        Args:
+            inputs: Texts or lists of tokens.
+            window: How many are read, sorted by length and tagged at a time. All are in memory.
+            probabilities: See `tag`.
+
+        Yields:
+            The texts with their tags, in the order of the inputs.
+        """
+        inputs = iter(inputs)
+        while some := list(itertools.islice(inputs, window)):
+            yield from self._tag_all(some, probabilities)
+
+    @abstractmethod
+    def _tag_all(
+        self, inputs: List[Union[T, Sequence[str]]], probabilities: bool
+    ) -> List[TaggedText]:
+        """Tags texts and lists of tokens, and keeps their order."""
