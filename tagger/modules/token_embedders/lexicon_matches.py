@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules import TokenEmbedder
 from tqdm import tqdm
 
+from tagger.data.decoded_lines import decoded_lines
 from tagger.data.token_indexers import word_forms, word_hash
 from tagger.modules.token_embedders.hash_table import HashTable
 
@@ -40,6 +41,7 @@ class LexiconMatches(TokenEmbedder):
 
     Raises:
         ConfigurationError: If there is no list, a name is given twice or a list has no term.
+        ValueError: If a line is not UTF-8.
         FileNotFoundError: If there is no such file.
     """
 
@@ -113,8 +115,11 @@ class LexiconMatches(TokenEmbedder):
         for name in self.names:
             hashes, num_long = [], 0
             path = folder / f"{name}.txt"
-            with open(path, encoding="utf-8") as lines:
-                for line in tqdm(lines, desc=f"reading {path}", leave=False):
+            with (
+                open(path, "rb") as lines,
+                tqdm(lines, desc=f"reading {path}", leave=False) as shown,
+            ):
+                for _, line in decoded_lines(shown, path):
                     words = line.split()
                     num_long += len(words) > self.max_length
                     if 0 < len(words) <= self.max_length:

@@ -103,3 +103,9 @@ def test_a_list_without_terms_is_refused(tmp_path):
 def test_a_missing_list_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="drugs.txt"):
         LexiconMatches(["drugs"], str(tmp_path))
+
+
+def test_a_list_in_another_encoding_is_refused_with_its_place(tmp_path):
+    (tmp_path / "names.txt").write_bytes("Ada\nJosé\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"names.txt:2: expected UTF-8, got byte 0xe9"):
+        LexiconMatches(["names"], str(tmp_path))
