@@ -3,8 +3,8 @@
 
 Both taggers have one architecture: words 100, a convolution over characters 128, BiLSTM 2 x 200, a CRF.
 They train on CoNLL-2003 with AllenNLP's trainer, Adam, and batches of 32. They take turns, epoch by
-epoch, in one process. Ours has the settings of `training_config/template.libsonnet`: its data loader,
-128 sentences at a time in evaluation, `fused_adam`, and each distinct word's characters encoded once.
+epoch, in one process. Ours has the data loader `bucketed`, 128 sentences at a time in evaluation,
+`fused_adam`, and each distinct word's characters encoded once.
 
 Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_training.py [--sentences 3200] [--epochs 3]
     [--data data/conll2003]

@@ -13,7 +13,6 @@ local character_hidden_size = 80;
   hidden_size:: 300,
   batch_size:: 32,
   learning_rate:: 0.001,
-  weight_decay:: 0,
   average_decay:: 0,
   num_epochs:: 25,
   patience:: 5,
@@ -31,5 +30,8 @@ local character_hidden_size = 80;
     encoder: { type: 'gru', hidden_size: $.hidden_size, bidirectional: true },
     regularizer: { regexes: [['head\\.crf\\.transitions', { type: 'l2', alpha: 0.01 }]] },
   },
-  trainer+: { learning_rate_scheduler: null },
+  trainer+: {
+    optimizer: { type: 'fused_adam', lr: $.learning_rate },
+    learning_rate_scheduler: null,
+  },
 }

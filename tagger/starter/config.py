@@ -43,7 +43,7 @@ def sizes_for(num_sentences: int) -> Sizes:
         return Sizes("small batches, a small network, patience", small)
     if num_sentences < 5_000:
         medium = {"batch_size": 16, "hidden_size": 100, "patience": 8}
-        return Sizes("smaller batches and a smaller network than the template's", medium)
+        return Sizes("a smaller network than the template's, patience", medium)
     if num_sentences < 50_000:
         return Sizes("the sizes of the template", {})
     large = {"batch_size": 64, "num_epochs": 20, "patience": 3}

@@ -1,6 +1,6 @@
 // What each part of the template's recipe brings: CoNLL-2003 from GloVe, the recipe and its variants, on development data.
 // Files: those of `conll2003_bilstm_crf_glove.jsonnet`, and `python scripts/prepare_lexicons.py`.
-// Eight epochs instead of 24, so that a run takes minutes. docs/recipe.md shows the results.
+// Eight epochs instead of 24, so that a run takes minutes. docs/recipe.md shows single runs of changes like these.
 local recipe = (import '../conll2003_bilstm_crf_glove.jsonnet') + { num_epochs:: 8 };
 
 {
@@ -9,7 +9,7 @@ local recipe = (import '../conll2003_bilstm_crf_glove.jsonnet') + { num_epochs::
     'the recipe': recipe,
     // Without a part.
     'vectors of the training words alone': recipe {
-      // The table of the other words is empty: their vector is that of unknown words.
+      // Other words have the vector of unknown words.
       vocabulary+: { pretrained_files: { tokens: recipe.glove_file } },
       dataset_reader+: { token_indexers+: { tokens: { type: 'single_id', lowercase_tokens: true } } },
       model+: { text_field_embedder+: { token_embedders+: {
