@@ -90,11 +90,7 @@ def chain_cross_entropy(
     # (B,)
     _, num_real = compacted(student.emissions, mask)
     with torch.no_grad():
-        if isinstance(teacher, ChainScores):
-            _check_shape("emissions", teacher.emissions, student.emissions.shape)
-            teacher = chain_marginals(teacher, mask)
-        _check_marginals(teacher, student)
-        marginals = ChainMarginals(*(each.to(student.emissions) for each in teacher))
+        marginals = _marginals_of_teacher(teacher, student, mask)
         expected = _expected_scores(marginals, student, num_real)
         is_impossible = None
         if not bool(expected.isfinite().all()):
@@ -110,6 +106,17 @@ def chain_cross_entropy(
     relative = student._replace(emissions=student.emissions - expected.unsqueeze(2))
     values = log_partition(relative, mask) + _WithoutExpectation.apply(*marginals, *student)
     return values if is_impossible is None else values.masked_fill(is_impossible, torch.inf)
+
+
+def _marginals_of_teacher(
+    teacher: Union[ChainScores, ChainMarginals], student: ChainScores, mask: Optional[torch.Tensor]
+) -> ChainMarginals:
+    """The teacher's marginals in the student's type, checked."""
+    if isinstance(teacher, ChainScores):
+        _check_shape("emissions", teacher.emissions, student.emissions.shape)
+        teacher = chain_marginals(teacher, mask)
+    _check_marginals(teacher, student)
+    return ChainMarginals(*(each.to(student.emissions) for each in teacher))
 
 
 def _expected_scores(
