@@ -114,9 +114,9 @@ def _marginals_of_teacher(
     """The teacher's marginals in the student's type, checked."""
     if isinstance(teacher, ChainScores):
         _check_shape("emissions", teacher.emissions, student.emissions.shape)
-        teacher = chain_marginals(teacher, mask)
-    _check_marginals(teacher, student)
-    return ChainMarginals(*(each.to(student.emissions) for each in teacher))
+    marginals = teacher if isinstance(teacher, ChainMarginals) else chain_marginals(teacher, mask)
+    _check_marginals(marginals, student)
+    return ChainMarginals(*(each.to(student.emissions) for each in marginals))
 
 
 def _expected_scores(
