@@ -6,8 +6,9 @@ local soft_labels = 'runs/soft/eng.train.npz';
 local distillation_weight = 0.5;
 
 (import 'conll2003_bilstm_crf_glove.jsonnet') + {
-  dataset_reader: { type: 'soft_labelled', reader: super.dataset_reader, soft_labels: soft_labels },
+  local reader = super.dataset_reader,
+  dataset_reader: { type: 'soft_labelled', reader: reader, soft_labels: soft_labels },
   // Validation and the saved tagger need no teacher.
-  validation_dataset_reader: super.dataset_reader,
+  validation_dataset_reader: reader,
   model+: { head+: { distillation_weight: distillation_weight } },
 }

@@ -88,9 +88,11 @@ def _instances_of_text(archive: Archive, path: Path, language: str) -> Iterable[
     from tagger.data.decoded_lines import decoded_lines
     from tagger.predictors.texts import TextSplitter
 
-    splitter = TextSplitter(language)
+    reader, splitter = archive.validation_dataset_reader, TextSplitter(language)
     with open(path, "rb") as lines:
         for _, text in decoded_lines(lines, path):
             words = splitter.sentence(text).words
             if words:
-                yield archive.validation_dataset_reader.text_to_instance(words)
+                instance = reader.text_to_instance(words)
+                reader.apply_token_indexers(instance)
+                yield instance
