@@ -14,8 +14,8 @@ LABELS = ("PER", "ORG", "LOC", "MISC")
 def build_model(params, folder):
     """Builds a config's reader and its model, for a small vocabulary.
 
-    Vectors, lists and transformer are small ones that are written to the folder. Classes with these names need
-    no others than the tags in BIOUL of `LABELS`.
+    Vectors, lists and transformer are small ones that are written to the folder. Classes with these
+    names need no others than the tags in BIOUL of `LABELS`.
     """
     text = json.dumps(params.as_dict(quiet=True))
     if TRANSFORMER in text:
