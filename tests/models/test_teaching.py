@@ -6,10 +6,17 @@ from allennlp.data import Batch
 from allennlp.models import load_archive
 from allennlp.nn.util import get_text_field_mask
 
-from tagger.linear_chain import ChainScores, tag_marginals, transition_marginals
+from tagger.linear_chain import (
+    ChainScores,
+    chain_marginals,
+    tag_marginals,
+    transition_marginals,
+)
 from tagger.models import SequenceTaggerEnsemble
+from tagger.models.sequence_tagger import marginals_of_teacher
 from tagger.models.teaching import soft_labels_of
 from tests.conftest import ROOT
+from tests.linear_chain.chains import mask_of, random_chains
 
 DEV = str(ROOT / "data/toy/dev.txt")
 # Soft labels are float16.
@@ -71,6 +78,37 @@ def test_a_teacher_of_documents_labels_their_sentences(trained_on_documents):
     assert words == [word for each in documents for word in each["metadata"]["words"]]
     best = labels.find(["in", "Lima", "rained"]).tags.argmax(1)
     assert [labels.tags[k] for k in best] == ["O", "U-LOC", "O"]
+
+
+def test_a_student_gets_the_teachers_chain_from_its_soft_labels():
+    chains, mask = random_chains(3, 4, 3), mask_of([4, 1, 2])
+    expected = chain_marginals(chains, mask)
+    actual = marginals_of_teacher(expected.tags, expected.transitions, mask)
+    for ours, theirs in zip(actual, expected):
+        torch.testing.assert_close(ours, theirs)
+    assert marginals_of_teacher(None, None, mask) is None
+
+
+def test_a_training_step_uses_soft_labels_and_validation_does_not(archive, instances):
+    model = archive.model
+    batch = Batch(instances[:2])
+    batch.index_instances(model.vocab)
+    tensors = batch.as_tensor_dict()
+    mask = get_text_field_mask(tensors["tokens"])
+    num_tags = len(model.tags)
+    teacher = chain_marginals(random_chains(*mask.shape, num_tags, dtype=torch.float32), mask)
+    soft = {"soft_tags": teacher.tags, "soft_transitions": teacher.transitions}
+    model.head._distillation_weight = 1.0
+    emissions = model.eval().emissions(tensors["tokens"], mask)
+    expected = model.head.crf.cross_entropy(emissions, teacher, mask).mean()
+    plain = model(**tensors)["loss"]
+    assert torch.equal(model(**tensors, **soft)["loss"], plain)
+    model.train()
+    for module in model.modules():
+        # Without dropout of any kind, training computes what validation does.
+        if module is not model:
+            module.eval()
+    torch.testing.assert_close(model(**tensors, **soft)["loss"], expected)
 
 
 def test_mistakes_are_named(archive, instances):
