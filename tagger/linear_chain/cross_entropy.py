@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional, Tuple, Union
 import torch
 
 from tagger.linear_chain.backend import Gradients
-from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.chain_scores import ChainScores, in_float64_on_cpu
 from tagger.linear_chain.checks import checked, checked_scores
 from tagger.linear_chain.functions import log_partition, tag_marginals, transition_marginals
 from tagger.linear_chain.holes import at_tokens, compacted, takes_holes
@@ -87,6 +87,7 @@ def chain_cross_entropy(
         ValueError: Also if the teacher's shapes differ from the student's.
     """
     student = checked_scores(student)
+    dtype, student = student.emissions.dtype, in_float64_on_cpu(student)
     # (B,)
     _, num_real = compacted(student.emissions, mask)
     with torch.no_grad():
@@ -105,7 +106,9 @@ def chain_cross_entropy(
     # expected score cannot cancel the leading digits of a large log Z.
     relative = student._replace(emissions=student.emissions - expected.unsqueeze(2))
     values = log_partition(relative, mask) + _WithoutExpectation.apply(*marginals, *student)
-    return values if is_impossible is None else values.masked_fill(is_impossible, torch.inf)
+    if is_impossible is not None:
+        values = values.masked_fill(is_impossible, torch.inf)
+    return values.to(dtype)
 
 
 def _marginals_of_teacher(

@@ -124,14 +124,14 @@ def test_small_types_are_computed_in_float32_at_least(teacher, student, dtype):
 
 
 def test_long_chains_keep_the_digits_of_a_small_cross_entropy():
-    scores = random_chains(1, 2000, 3, scale=30.0, dtype=torch.float32)
+    scores = random_chains(1, 400, 3, scale=30.0, dtype=torch.float32)
     # So wide are these scores that one path has nearly all of the probability.
     exact = ChainScores(*(each.double() for each in scores))
     expected = chain_cross_entropy(exact, exact)
     actual = chain_cross_entropy(chain_marginals(exact), scores)
     assert log_partition(exact) > 100 * expected
-    # The unit in the last place of log Z would be 4e-3.
-    torch.testing.assert_close(actual.double(), expected, rtol=0, atol=1e-3)
+    # The unit in the last place of log Z would be 2e-3.
+    torch.testing.assert_close(actual.double(), expected, rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("mask", [mask_of([4, 2, 1, 3, 0]), torch.tensor([4, 2, 1, 3, 0]), None])
