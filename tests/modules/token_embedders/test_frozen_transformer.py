@@ -82,6 +82,20 @@ def test_sentences_have_the_features_of_their_document(embedder, folder):
         start += len(words)
 
 
+def test_sentences_that_begin_inside_a_passage_may_end_in_another(embedder, folder):
+    embedder.eval()
+    # The passages end after the second and the fourth sentence.
+    _, passages = batch_of(folder, DOCUMENT)
+    limit = max(len(a.pieces) + len(b.pieces) for a, b in (passages[:2], passages[2:]))
+    texts = [DocumentTokens(DOCUMENT, 0, 4), DocumentTokens(DOCUMENT, 1, 4)]
+    tensors, _ = batch_of(folder, texts, max_pieces=limit)
+    assert (tensors["passage_lengths"][1, 0] > 0).sum() > 1
+    with torch.no_grad():
+        whole, part = embedder(**tensors)
+    start = len(WORDS[0])
+    torch.testing.assert_close(part[:-start], whole[start:], atol=1e-5, rtol=1e-5)
+
+
 def test_sentences_alone_have_others(embedder, folder):
     embedder.eval()
     with torch.no_grad():
