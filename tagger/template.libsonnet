@@ -66,6 +66,11 @@ checked({
   lexicon_folder:: 'lexicons',
   lowercase_lexicons:: false,
 
+  // A folder with a pretrained transformer, whose frozen features are put beside all others: docs/transformers.md.
+  transformer:: null,
+  transformer_dim:: 200,
+  transformer_dropout:: 0.5,
+
   // The tagger.
   hidden_size:: 256,
   num_layers:: 1,
@@ -109,6 +114,7 @@ checked({
         min_padding_length: std.foldl(std.max, $.character_widths, 1),
       },
       [if $.shape_dim > 0 then 'shapes']: { type: 'word_shapes' },
+      [if $.transformer != null then 'transformer']: { type: 'frozen_transformer', model_name: $.transformer },
       [if $.lexicons != [] then 'lexicons']: { type: 'lexicon' },
     },
   },
@@ -149,6 +155,12 @@ checked({
           names: $.lexicons,
           pretrained_file: $.lexicon_folder,
           lowercase: $.lowercase_lexicons,
+        },
+        [if $.transformer != null then 'transformer']: {
+          type: 'frozen_transformer',
+          model_name: $.transformer,
+          projection_dim: $.transformer_dim,
+          dropout: $.transformer_dropout,
         },
       },
     },
@@ -192,6 +204,7 @@ checked({
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
     // 'training_counts' is for class weights by rule; without one it does nothing.
-    callbacks: ['training_counts', 'log_clipping', 'show_metrics'],
+    callbacks: ['training_counts', 'log_clipping', 'show_metrics']
+               + (if $.transformer != null then ['frozen_features'] else []),
   },
 })

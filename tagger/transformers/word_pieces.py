@@ -1,0 +1,68 @@
+"""Cuts words into the pieces of a transformer's vocabulary."""
+
+import itertools
+from typing import Any, Dict, List, Sequence, Tuple
+
+#: The most words whose pieces are remembered.
+MAX_WORDS = 100_000
+
+
+class WordPieces:
+    """Cuts words into pieces, each distinct word once.
+
+    Each word is cut by itself, as inside a sentence. A word without a piece, such as one of invisible
+    characters, gets the unknown piece, so that each word has at least one.
+
+    Args:
+        tokenizer: A tokenizer of `transformers`; one that tells words by the blank before them must have
+            been made with `add_prefix_space=True`.
+
+    Attributes:
+        start_pieces: The special pieces before a text, such as `[CLS]`.
+        end_pieces: The special pieces after a text, such as `[SEP]`.
+        padding: The piece that pads.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._pieces: Dict[str, List[int]] = {}
+        self.start_pieces, self.end_pieces = _special_pieces(tokenizer)
+        self.padding: int = tokenizer.pad_token_id or 0
+        unknown = tokenizer.unk_token_id
+        self._unknown: int = self.padding if unknown is None else unknown
+
+    def __call__(self, words: Sequence[str]) -> List[List[int]]:
+        """Returns the pieces of each word, at least one; not to be written to."""
+        known = self._pieces
+        new = [word for word in dict.fromkeys(words) if word not in known]
+        if new:
+            if len(known) + len(new) > MAX_WORDS:
+                # Another thread may be reading the old one.
+                known = self._pieces = {}
+                new = list(dict.fromkeys(words))
+            # Halves of characters are no text.
+            texts = [word.encode(errors="replace").decode() for word in new]
+            cut = self._tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)[
+                "input_ids"
+            ]
+            known.update(zip(new, (pieces or [self._unknown] for pieces in cut)))
+        return [known[word] for word in words]
+
+    def joined(self, words: Sequence[str]) -> Tuple[List[int], List[int]]:
+        """Returns the pieces of all words, one after the other, and the number of pieces of each."""
+        pieces = self(words)
+        return list(itertools.chain.from_iterable(pieces)), list(map(len, pieces))
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """Leaves out the pieces, which a copy makes anew."""
+        return {**self.__dict__, "_pieces": {}}
+
+
+def _special_pieces(tokenizer: Any) -> Tuple[List[int], List[int]]:
+    """Returns the pieces that the tokenizer puts before and after a text."""
+    plain: List[int] = tokenizer("a", add_special_tokens=False)["input_ids"]
+    framed: List[int] = tokenizer("a")["input_ids"]
+    for start in range(len(framed) - len(plain) + 1):
+        if framed[start : start + len(plain)] == plain:
+            return framed[:start], framed[start + len(plain) :]
+    return [], []

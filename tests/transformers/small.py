@@ -1,0 +1,63 @@
+"""Small transformers with random weights: one with word pieces, one with byte-level BPE."""
+
+import string
+
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import ByteLevelBPETokenizer
+from transformers import RobertaConfig, RobertaModel, RobertaTokenizerFast
+
+from tests.configs import save_small_transformer
+from tests.conftest import ROOT
+
+LETTERS = string.ascii_lowercase + string.digits
+WORD_PIECES = [
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ","),
+    *LETTERS,
+    *(f"##{letter}" for letter in LETTERS),
+    *("london", "##don", "said", "the"),
+]
+
+
+def save_word_pieces(folder, seed=0):
+    """Writes a BERT that knows lowercase words."""
+    torch.manual_seed(seed)
+    folder.mkdir(exist_ok=True)
+    save_small_transformer(folder, WORD_PIECES, size=8)
+    return _with_large_weights(folder)
+
+
+def save_bpe(folder, seed=0):
+    """Writes a RoBERTa, whose pieces keep case and tell words by the blank before them."""
+    torch.manual_seed(seed)
+    folder.mkdir(exist_ok=True)
+    tokenizer = ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    text = (ROOT / "data/toy/train.txt").read_text()
+    tokenizer.train_from_iterator([text], vocab_size=320, special_tokens=special)
+    tokenizer.save_model(str(folder))
+    RobertaTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt")).save_pretrained(
+        folder
+    )
+    config = RobertaConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=8,
+        intermediate_size=8,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=514,
+    )
+    RobertaModel(config).save_pretrained(folder)
+    return _with_large_weights(folder)
+
+
+def _with_large_weights(folder):
+    """With the weights of a new model the words around a word hardly change its states."""
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    larger = {name: each * 10 if each.dim() == 2 else each for name, each in weights.items()}
+    save_file(larger, path, {"format": "pt"})
+    return str(folder)
+
+
+KINDS = {"word pieces": save_word_pieces, "bpe": save_bpe}
