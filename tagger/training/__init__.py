@@ -1,6 +1,7 @@
 """Callbacks of the trainer, optimizers, and an average of the weights."""
 
 import tagger.needs_allennlp  # noqa: F401
+from tagger.training.layerwise_adamw import LayerwiseAdamW
 from tagger.training.log_clipping import LogClippingCallback
 from tagger.training.moving_average import FusedExponentialMovingAverage
 from tagger.training.optimizers import FusedAdam, FusedAdamW
@@ -12,6 +13,7 @@ __all__ = [
     "FusedAdam",
     "FusedAdamW",
     "FusedExponentialMovingAverage",
+    "LayerwiseAdamW",
     "LogClippingCallback",
     "ShowMetricsCallback",
     "TrainingCountsCallback",
