@@ -1,0 +1,1 @@
+"""Pretrained transformers that read words: their pieces, their windows and their hidden states."""

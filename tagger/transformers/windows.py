@@ -1,0 +1,217 @@
+"""Windows: which word pieces of a text a transformer reads together, and from which it takes each state.
+
+A transformer reads a bounded number of pieces at a time. Sentences of one text share a window as long
+as they fit, so that each is read in context. A sentence that is longer than a window is read in several
+that overlap, and each piece keeps the state of the window in which it is farthest from a border.
+
+The order of the calls, here and in whatever trains a transformer:
+
+1. `group_sentences` and `overlapping_windows`, or both at once in `windows_of_text`;
+2. `padded_windows` makes a batch of pieces, for the transformer;
+3. `kept_states` takes the state of each piece out of the transformer's output;
+4. `pool_pieces` makes one state for each word.
+
+Letters: `N` windows, `L` pieces of the longest with its special ones, `P` pieces, `W` words.
+"""
+
+from typing import List, NamedTuple, Sequence, Tuple
+
+import torch
+
+#: How the states of a word's pieces become the word's.
+POOLINGS = ("mean", "first", "last")
+
+
+class Window(NamedTuple):
+    """A run of a text's pieces that the transformer reads together. Ends are exclusive.
+
+    Attributes:
+        start: The first piece that is read.
+        end: Where reading ends.
+        first: The first piece whose state is kept.
+        last: Where keeping ends.
+    """
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+def group_sentences(lengths: Sequence[int], max_pieces: int) -> List[Tuple[int, int]]:
+    """Groups neighbouring sentences that are read together.
+
+    There are as few groups as possible, and the largest is as small as that allows, so that no sentence
+    at the end of a document is left with little context. A sentence that is longer than a window makes
+    a group of its own.
+
+    Args:
+        lengths: The number of pieces of each sentence.
+        max_pieces: The most pieces of a window, without special ones.
+
+    Returns:
+        The first sentence of each group, and where the group ends.
+
+    Example:
+        >>> group_sentences([4, 4, 4, 1], max_pieces=12)
+        [(0, 2), (2, 4)]
+    """
+    fewest = len(_grouped(lengths, max_pieces))
+    low, high = 1, max_pieces
+    while low < high:
+        middle = (low + high) // 2
+        if len(_grouped(lengths, middle)) == fewest:
+            high = middle
+        else:
+            low = middle + 1
+    return _grouped(lengths, high)
+
+
+def overlapping_windows(num_pieces: int, max_pieces: int, overlap: int) -> List[Window]:
+    """Returns the windows of a text that is read from one end to the other.
+
+    The windows have about the same size, and each piece is kept from one of them.
+
+    Args:
+        num_pieces: The number of pieces of the text.
+        max_pieces: The most pieces of a window, without special ones.
+        overlap: At least how many pieces two windows share; below `max_pieces`.
+
+    Example:
+        >>> overlapping_windows(10, max_pieces=6, overlap=2)
+        [Window(start=0, end=6, first=0, last=5), Window(start=4, end=10, first=5, last=10)]
+    """
+    if num_pieces <= max_pieces:
+        return [Window(0, num_pieces, 0, num_pieces)] if num_pieces else []
+    number = 1 + -(-(num_pieces - max_pieces) // (max_pieces - overlap))
+    starts = [
+        index * (num_pieces - max_pieces) // (number - 1) for index in range(number)
+    ]  # The last one ends with the text.
+    # Halfway through what two neighbours share.
+    borders = [(before + max_pieces + after) // 2 for before, after in zip(starts, starts[1:])]
+    return [
+        Window(start, start + max_pieces, first, last)
+        for start, first, last in zip(starts, [0, *borders], [*borders, num_pieces])
+    ]
+
+
+def windows_of_text(sentence_lengths: Sequence[int], max_pieces: int, overlap: int) -> List[Window]:
+    """Returns the windows of a text of sentences, in order; each piece is kept from one of them.
+
+    Args:
+        sentence_lengths: The number of pieces of each sentence.
+        max_pieces: The most pieces of a window, without special ones.
+        overlap: At least how many pieces two windows of a long sentence share; below `max_pieces`.
+
+    Example:
+        >>> windows_of_text([2, 3, 9], max_pieces=6, overlap=2)[0]
+        Window(start=0, end=5, first=0, last=5)
+    """
+    windows: List[Window] = []
+    offset = 0
+    for start, end in group_sentences(sentence_lengths, max_pieces):
+        num_pieces = sum(sentence_lengths[start:end])
+        windows += [
+            Window(*(offset + place for place in window))
+            for window in overlapping_windows(num_pieces, max_pieces, overlap)
+        ]
+        offset += num_pieces
+    return windows
+
+
+def padded_windows(
+    pieces: Sequence[Sequence[int]],
+    start_pieces: Sequence[int],
+    end_pieces: Sequence[int],
+    padding: int,
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Makes a batch of windows, with the transformer's special pieces around each.
+
+    Args:
+        pieces: The pieces of each of N windows: `text[window.start : window.end]`.
+        start_pieces: What the transformer wants before them, such as `[CLS]`.
+        end_pieces: What it wants after them, such as `[SEP]`.
+        padding: The piece that pads.
+
+    Returns:
+        The pieces, (N, L) int64, and their mask, (N, L) bool.
+    """
+    margin = len(start_pieces) + len(end_pieces)
+    length = max(map(len, pieces), default=0) + margin
+    padded = torch.full((len(pieces), length), padding, dtype=torch.int64)
+    mask = torch.zeros(padded.shape, dtype=torch.bool)
+    for row, own in enumerate(pieces):
+        size = len(own) + margin
+        padded[row, :size] = torch.tensor([*start_pieces, *own, *end_pieces])
+        mask[row, :size] = True
+    return padded, mask
+
+
+def kept_states(
+    states: torch.Tensor, windows: Sequence[Window], num_start_pieces: int
+) -> torch.Tensor:
+    """Takes the states that windows keep out of a batch. Gradients flow through.
+
+    Args:
+        states: (N, L, ...), the states of the batch of `padded_windows`.
+        windows: The N windows.
+        num_start_pieces: How many special pieces precede each window.
+
+    Returns:
+        (P, ...), the kept states of all windows, one window after the other.
+    """
+    lengths = torch.tensor([window.last - window.first for window in windows])
+    begins = torch.tensor(
+        [
+            row * states.size(1) + num_start_pieces + window.first - window.start
+            for row, window in enumerate(windows)
+        ]
+    )
+    offsets = torch.arange(int(lengths.sum())) - torch.repeat_interleave(
+        lengths.cumsum(0) - lengths, lengths
+    )
+    places = torch.repeat_interleave(begins, lengths) + offsets
+    return states.flatten(0, 1)[places.to(states.device)]
+
+
+def pool_pieces(
+    states: torch.Tensor, num_pieces: torch.Tensor, pooling: str = "mean"
+) -> torch.Tensor:
+    """Makes one state for each word of those of its pieces. Gradients flow through.
+
+    Args:
+        states: (P, ...) floating-point, the states of the pieces of all words in order.
+        num_pieces: (W,) int64, the number of pieces of each word, at least 1; their sum is P.
+        pooling: `"mean"` of the pieces, or the `"first"` or the `"last"` piece alone.
+
+    Returns:
+        (W, ...), on the device of `states`.
+
+    Raises:
+        ValueError: If `pooling` is unknown.
+    """
+    if pooling not in POOLINGS:
+        raise ValueError(f"`pooling` must be one of {', '.join(POOLINGS)}; got {pooling!r}")
+    num_pieces = num_pieces.to(states.device)
+    ends = num_pieces.cumsum(0)
+    if pooling == "last":
+        return states[ends - 1]
+    if pooling == "first":
+        return states[ends - num_pieces]
+    words = torch.repeat_interleave(
+        torch.arange(len(num_pieces), device=states.device), num_pieces, output_size=len(states)
+    )
+    sums = states.new_zeros(len(num_pieces), *states.shape[1:]).index_add(0, words, states)
+    return sums / num_pieces.view(-1, *[1] * (states.dim() - 1))
+
+
+def _grouped(lengths: Sequence[int], max_pieces: int) -> List[Tuple[int, int]]:
+    """Puts as many sentences as fit into each group, from the first on."""
+    groups: List[Tuple[int, int]] = []
+    start, size = 0, 0
+    for index, length in enumerate(lengths):
+        if index > start and size + length > max_pieces:
+            groups.append((start, index))
+            start, size = index, 0
+        size += length
+    return [*groups, (start, len(lengths))] if lengths else []

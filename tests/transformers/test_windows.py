@@ -1,0 +1,96 @@
+"""Windows cover texts of any length, and states come back to their words."""
+
+import itertools
+import random
+
+import pytest
+import torch
+
+from tagger.transformers.windows import (
+    POOLINGS,
+    Window,
+    group_sentences,
+    kept_states,
+    overlapping_windows,
+    padded_windows,
+    pool_pieces,
+    windows_of_text,
+)
+
+
+def random_lengths(seed, longest=30):
+    draw = random.Random(seed)
+    return [draw.randint(1, longest) for _ in range(draw.randint(1, 8))]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_groups_are_as_few_and_as_even_as_any(seed):
+    lengths, limit = random_lengths(seed), 40
+    groups = group_sentences(lengths, limit)
+    sizes = [sum(lengths[start:end]) for start, end in groups]
+    partitions = []
+    for number in range(len(lengths)):
+        for cuts in itertools.combinations(range(1, len(lengths)), number):
+            borders = [0, *cuts, len(lengths)]
+            every = [sum(lengths[a:b]) for a, b in itertools.pairwise(borders)]
+            if max(every) <= limit:
+                partitions.append((len(every), max(every)))
+    assert (len(sizes), max(sizes)) == min(partitions)
+    assert [start for start, _ in groups[1:]] == [end for _, end in groups[:-1]]
+
+
+def test_a_sentence_longer_than_a_window_is_alone():
+    assert group_sentences([2, 50, 3], 10) == [(0, 1), (1, 2), (2, 3)]
+    assert group_sentences([], 10) == []
+
+
+@pytest.mark.parametrize("num_pieces", [1, 6, 7, 9, 10, 23, 10_000])
+@pytest.mark.parametrize("overlap", [0, 2, 5])
+def test_each_piece_is_kept_once_with_context_on_both_sides(num_pieces, overlap):
+    windows = overlapping_windows(num_pieces, 6, overlap)
+    kept = [place for window in windows for place in range(window.first, window.last)]
+    assert kept == list(range(num_pieces))
+    for window in windows:
+        assert window.end - window.start == min(6, num_pieces)
+        assert window.first - window.start >= (overlap // 2 if window.start else 0)
+        assert window.end - window.last >= (overlap // 2 if window.end < num_pieces else 0)
+
+
+def test_windows_of_a_text_of_10000_words_cover_it():
+    lengths = [7, 30, 10_000, 12, 400, 3]
+    windows = windows_of_text(lengths, 250, 64)
+    kept = [place for window in windows for place in range(window.first, window.last)]
+    assert kept == list(range(sum(lengths)))
+    assert max(window.end - window.start for window in windows) == 250
+
+
+def test_states_return_to_their_pieces():
+    text = list(range(100, 123))
+    windows = windows_of_text([4, 5, 14], 9, 4)
+    pieces, mask = padded_windows([text[w.start : w.end] for w in windows], [1, 2], [3], 0)
+    assert pieces[0, :2].tolist() == [1, 2]
+    assert [row[own][-1].item() for row, own in zip(pieces, mask)] == [3] * len(windows)
+    assert (pieces[~mask] == 0).all()
+    assert kept_states(pieces.unsqueeze(2), windows, 2).flatten().tolist() == text
+
+
+def test_pooling_is_that_of_a_loop():
+    states = torch.randn(9, 2, 3, dtype=torch.float64, requires_grad=True)
+    num_pieces = torch.tensor([1, 3, 2, 1, 2])
+    parts = states.split(num_pieces.tolist())
+    wanted = {
+        "mean": torch.stack([part.mean(0) for part in parts]),
+        "first": torch.stack([part[0] for part in parts]),
+        "last": torch.stack([part[-1] for part in parts]),
+    }
+    for pooling in POOLINGS:
+        torch.testing.assert_close(pool_pieces(states, num_pieces, pooling), wanted[pooling])
+        assert torch.autograd.gradcheck(lambda x, p=pooling: pool_pieces(x, num_pieces, p), states)
+    with pytest.raises(ValueError, match="one of mean, first, last"):
+        pool_pieces(states, num_pieces, "max")
+
+
+def test_no_text_has_no_window():
+    assert windows_of_text([], 9, 4) == []
+    assert overlapping_windows(0, 9, 4) == []
+    assert overlapping_windows(9, 9, 4) == [Window(0, 9, 0, 9)]
