@@ -3,12 +3,14 @@
 import tagger.needs_allennlp  # noqa: F401
 from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
 from tagger.modules.token_embedders.lexicon_matches import LexiconMatches
+from tagger.modules.token_embedders.transformer_embedder import TransformerEmbedder
 from tagger.modules.token_embedders.vector_table import VectorTable
 from tagger.modules.token_embedders.word_vectors import WordVectors, share_without_vector
 
 __all__ = [
     "DistinctCharactersEncoder",
     "LexiconMatches",
+    "TransformerEmbedder",
     "VectorTable",
     "WordVectors",
     "share_without_vector",
