@@ -13,8 +13,9 @@ from allennlp.common.checks import ConfigurationError
 class UpperLayers:
     """The upper layers of a transformer, which may be trained over states of the lower ones.
 
-    All else of the transformer is frozen: the embeddings, the lower layers, and what comes behind the last
-    layer. It works with every transformer of the library `transformers` that keeps its layers in a list.
+    All else of the transformer is frozen: the embeddings, the lower layers, and what comes behind the
+    last layer. It works with every transformer of the library `transformers` that keeps its layers in a
+    list.
 
     Args:
         transformer: The transformer. Its parameters are frozen, those of the upper layers apart.
@@ -101,7 +102,7 @@ class _Given(torch.nn.Module):
         return self._output
 
 
-def _find_layers(transformer: torch.nn.Module) -> Tuple[torch.nn.Module, str]:
+def _find_layers(transformer: Any) -> Tuple[torch.nn.Module, str]:
     """Returns the module that holds the list of a transformer's layers, and the name of the list."""
     number = getattr(transformer.config, "num_hidden_layers", None)
     for module in transformer.modules():

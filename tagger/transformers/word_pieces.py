@@ -15,8 +15,8 @@ _MAX_WORDS = 100_000
 class WordPieces:
     """Splits words into the word pieces of a pretrained transformer.
 
-    Each word is split alone, as one inside a sentence, where a tokenizer of bytes expects a space in front
-    of it. A word without a piece, such as an invisible character, is an unknown word.
+    Each word is split alone, as one inside a sentence, where a tokenizer of bytes expects a space in
+    front of it. A word without a piece, such as an invisible character, is an unknown word.
 
     Args:
         tokenizer: A tokenizer of the library `tokenizers`; it is left as it is.
@@ -64,8 +64,8 @@ class WordPieces:
         fast = getattr(tokenizer, "backend_tokenizer", None)
         if fast is None:
             raise ConfigurationError(
-                f"`model_name` is {model_name!r}, whose tokenizer `{type(tokenizer).__name__}` is not one "
-                f"of the fast ones; save it with a `tokenizer.json`"
+                f"`model_name` is {model_name!r}, whose tokenizer `{type(tokenizer).__name__}` is not "
+                f"one of the fast ones; save it with a `tokenizer.json`"
             )
         return cls(fast, tokenizer.pad_token_id or 0, tokenizer.unk_token_id or 0)
 
@@ -94,8 +94,8 @@ def not_found(model_name: str, part: str, error: Exception) -> ConfigurationErro
     """
     reason = str(error).strip().split("\n")[0]
     return ConfigurationError(
-        f"`model_name` is {model_name!r}, where no {part} of a transformer can be read ({reason}); give a "
-        f"folder with `config.json`, weights and tokenizer, or the name of one on the Hugging Face hub"
+        f"`model_name` is {model_name!r}, where no {part} of a transformer can be read ({reason}); give "
+        f"a folder with `config.json`, weights and tokenizer, or the name of one on the Hugging Face hub"
     )
 
 

@@ -44,8 +44,8 @@ class TransformerIndexer(TokenIndexer):
         self._overlap = max_pieces // 4 if overlap is None else overlap
         if not 0 <= self._overlap < self._size:
             raise ConfigurationError(
-                f"`overlap` must be at least 0 and below the {self._size} pieces that fit into a window of "
-                f"`max_pieces` ({max_pieces}) beside {self.pieces.num_special} special ones; got "
+                f"`overlap` must be at least 0 and below the {self._size} pieces that fit into a window "
+                f"of `max_pieces` ({max_pieces}) beside {self.pieces.num_special} special ones; got "
                 f"{self._overlap}"
             )
 

@@ -18,14 +18,14 @@ from tagger.transformers.word_pieces import not_found
 class TransformerEmbedder(TokenEmbedder):
     """Embeds words with a pretrained transformer, which is fine-tuned.
 
-    It goes with the indexer `transformer`. A word's vector is made of the last layer's states of its word
-    pieces. Training is in the precision of `precision`; evaluation and prediction are in float32.
+    It goes with the indexer `transformer`. A word's vector is made of the last layer's states of its
+    word pieces. Training is in the precision of `precision`; evaluation and prediction are in float32.
 
-    With `num_frozen_layers`, only the layers above are trained. The states of the frozen ones are computed
-    once for each text of the training and development data, and kept in memory.
+    With `num_frozen_layers`, only the layers above are trained. The states of the frozen ones are
+    computed once for each text of the training and development data, and kept in memory.
 
-    Letters: `B` batch, `T` tokens, `P` pieces of all windows of a text, `N` windows of a text, `S` windows
-    of the batch, `L` pieces of the longest window, `D` features.
+    Letters: `B` batch, `T` tokens, `P` pieces of all windows of a text, `N` windows of a text, `S`
+    windows of the batch, `L` pieces of the longest window, `D` features.
 
     Args:
         model_name: The folder of the transformer, or its name on the Hugging Face hub.
@@ -35,12 +35,16 @@ class TransformerEmbedder(TokenEmbedder):
         gradient_checkpointing: Whether to keep only the states between layers for the backward pass, and
             to compute the others again: less memory, more time.
         precision: In which precision training multiplies matrices: `"float32"`, `"bfloat16"`, or
-            `"auto"` for bfloat16 on devices that have it. `"float32"` leaves it to the trainer's `use_amp`.
+            `"auto"` for bfloat16 on devices that have it. `"float32"` leaves it to the trainer's
+            `use_amp`.
         max_cache_gb: The most memory for states of the frozen layers, in gigabytes.
 
     Raises:
         ConfigurationError: If there is no such transformer, or a setting does not fit it.
     """
+
+    # The library's types say less than its models have.
+    transformer_model: Any
 
     def __init__(
         self,
@@ -150,7 +154,7 @@ class TransformerEmbedder(TokenEmbedder):
             )
 
 
-def _load(model_name: str) -> torch.nn.Module:
+def _load(model_name: str) -> Any:
     """Returns a transformer in float32 without what a tagger does not use."""
     from transformers import AutoModel
 
