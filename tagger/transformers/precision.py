@@ -1,6 +1,7 @@
 """In which precision a transformer computes."""
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Callable, Dict
 
 import torch
 
@@ -25,6 +26,6 @@ def has_bfloat16(device: torch.device) -> bool:
     """Whether a device multiplies matrices in bfloat16 faster than in float32."""
     if device.type == "cpu":
         # Older versions of PyTorch do not tell.
-        capabilities = getattr(torch.cpu, "get_capabilities", dict)()
-        return bool(capabilities.get("amx_bf16"))
+        capabilities: Callable[[], Dict[str, Any]] = getattr(torch.cpu, "get_capabilities", dict)
+        return bool(capabilities().get("amx_bf16"))
     return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)

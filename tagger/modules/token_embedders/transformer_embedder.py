@@ -177,7 +177,11 @@ def _checkpoint_gradients(model: Any) -> None:
             f"the transformer `{type(model).__name__}` has no gradient checkpointing; set "
             f"`gradient_checkpointing` to false"
         )
-    model.gradient_checkpointing_enable({"use_reentrant": False})
+    # Newer versions have another name for it.
+    for name in ("activation_checkpointing_enable", "gradient_checkpointing_enable"):
+        if hasattr(model, name):
+            getattr(model, name)()
+            return
 
 
 def _position_table(model: torch.nn.Module) -> Optional[torch.nn.Embedding]:
