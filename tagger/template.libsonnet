@@ -47,6 +47,13 @@ checked({
   lexicon_folder:: 'lexicons',
   lowercase_lexicons:: false,
 
+  // A folder with a pretrained transformer, whose frozen features are put beside all others: docs/transformers.md.
+  transformer:: null,
+  transformer_dim:: 200,
+  transformer_dropout:: 0.5,
+  // If true, archives carry the transformer.
+  archive_transformer:: false,
+
   // The tagger.
   hidden_size:: 256,
   num_layers:: 1,
@@ -91,6 +98,7 @@ checked({
       },
       [if $.shape_dim > 0 then 'shapes']: { type: 'word_shapes' },
       [if $.lexicons != [] then 'lexicons']: { type: 'word_forms', namespace: null },
+      [if $.transformer != null then 'transformer']: { type: 'frozen_transformer', model_name: $.transformer },
     },
   },
 
@@ -130,6 +138,13 @@ checked({
           names: $.lexicons,
           pretrained_file: $.lexicon_folder,
           lowercase: $.lowercase_lexicons,
+        },
+        [if $.transformer != null then 'transformer']: {
+          type: 'frozen_transformer',
+          model_name: $.transformer,
+          projection_dim: $.transformer_dim,
+          dropout: $.transformer_dropout,
+          archive_transformer: $.archive_transformer,
         },
       },
     },
@@ -173,6 +188,9 @@ checked({
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
     // 'training_counts' is for class weights by rule; without one it does nothing.
-    callbacks: ['training_counts', 'log_clipping', 'show_metrics'],
+    callbacks: ['training_counts', 'log_clipping', 'show_metrics']
+               + (if $.transformer != null then ['frozen_features'] else []),
   },
+
+  include_in_archive: if $.archive_transformer then ['transformers'] else null,
 })

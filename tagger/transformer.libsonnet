@@ -19,7 +19,7 @@
   // The transformer: a folder, or a name of the Hugging Face hub.
   transformer:: error 'set `transformer`, the folder of a pretrained transformer',
   // The most word pieces that it reads together; a longer text is read in windows that overlap.
-  max_pieces:: 256,
+  max_pieces:: 250,
   // Its lower layers, of which nothing is trained and all is computed once.
   num_frozen_layers:: 0,
   // Less memory, more time.
@@ -29,7 +29,6 @@
 
   // The tagger.
   dropout:: 0.1,
-  head:: 'crf',
   weighting:: null,
 
   // Training. Learning rates rise in the first steps, and then fall until the last epoch.
@@ -71,7 +70,7 @@
     },
     encoder: { type: 'pass_through' },
     head: {
-      type: $.head,
+      type: 'crf',
       [if $.weighting != null then 'weighting']: $.weighting,
     },
     // A batch has a number of pieces, so a mean over sentences would count those of short ones more.
@@ -97,4 +96,7 @@
     // 'training_counts' is for class weights by rule; without one it does nothing.
     callbacks: ['training_counts', 'log_clipping', 'show_metrics'],
   },
+
+  // With its config and its tokenizer an archive needs no other file of the transformer.
+  include_in_archive: ['transformers'],
 })

@@ -1,6 +1,7 @@
 """Callbacks of the trainer, optimizers, and an average of the weights."""
 
 import tagger.needs_allennlp  # noqa: F401
+from tagger.training.frozen_features import FrozenFeaturesCallback
 from tagger.training.layerwise_adamw import LayerwiseAdamW
 from tagger.training.log_clipping import LogClippingCallback
 from tagger.training.moving_average import FusedExponentialMovingAverage
@@ -10,6 +11,7 @@ from tagger.training.training_counts import TrainingCountsCallback
 from tagger.training.tune_thresholds import TuneThresholdsCallback
 
 __all__ = [
+    "FrozenFeaturesCallback",
     "FusedAdam",
     "FusedAdamW",
     "FusedExponentialMovingAverage",

@@ -1,113 +1,68 @@
-"""Word pieces: the vocabulary entries of a pretrained transformer that make up a word."""
+"""Cuts words into the pieces of a transformer's vocabulary."""
 
-import json
-from typing import TYPE_CHECKING, Dict, List, Sequence
+import itertools
+from typing import Any, Dict, List, Sequence, Tuple
 
-from allennlp.common.checks import ConfigurationError
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
-# The most words whose pieces are remembered.
-_MAX_WORDS = 100_000
+#: The most words whose pieces are remembered.
+MAX_WORDS = 100_000
 
 
 class WordPieces:
-    """Splits words into the word pieces of a pretrained transformer.
+    """Cuts words into pieces, each distinct word once.
 
-    Each word is split alone, as one inside a sentence, where a tokenizer of bytes expects a space in
-    front of it. A word without a piece, such as an invisible character, is an unknown word.
+    Each word is cut by itself, as inside a sentence. A word without a piece, such as one of invisible
+    characters, gets the unknown piece, so that each word has at least one.
 
     Args:
-        tokenizer: A tokenizer of the library `tokenizers`; it is left as it is.
-        padding: The piece that pads.
-        unknown: The piece of unknown words.
+        tokenizer: A tokenizer of `transformers`; one that tells words by the blank before them must have
+            been made with `add_prefix_space=True`.
 
     Attributes:
-        tokenizer: The one that splits a word when it is called with that word alone.
-        start: The special pieces before a text, such as `[CLS]`.
-        end: The special pieces after it, such as `[SEP]`.
-        padding: As given.
-        unknown: As given.
+        start_pieces: The special pieces before a text, such as `[CLS]`.
+        end_pieces: The special pieces after a text, such as `[SEP]`.
+        padding: The piece that pads.
     """
 
-    def __init__(self, tokenizer: "Tokenizer", padding: int = 0, unknown: int = 0) -> None:
-        self.tokenizer = _for_single_words(tokenizer)
-        self.padding, self.unknown = padding, unknown
-        own = self.tokenizer.encode("a", add_special_tokens=False).ids
-        special = self.tokenizer.encode("a").ids
-        begin = next(
-            begin
-            for begin in range(len(special) - len(own) + 1)
-            if special[begin : begin + len(own)] == own
-        )
-        self.start: List[int] = special[:begin]
-        self.end: List[int] = special[begin + len(own) :]
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
         self._pieces: Dict[str, List[int]] = {}
+        self.start_pieces, self.end_pieces = _special_pieces(tokenizer)
+        self.padding: int = tokenizer.pad_token_id or 0
+        unknown = tokenizer.unk_token_id
+        self._unknown: int = self.padding if unknown is None else unknown
 
-    @classmethod
-    def load(cls, model_name: str) -> "WordPieces":
-        """Returns the word pieces of a pretrained transformer.
+    def __call__(self, words: Sequence[str]) -> List[List[int]]:
+        """Returns the pieces of each word, at least one; not to be written to."""
+        known = self._pieces
+        new = [word for word in dict.fromkeys(words) if word not in known]
+        if new:
+            if len(known) + len(new) > MAX_WORDS:
+                # Another thread may be reading the old one.
+                known = self._pieces = {}
+                new = list(dict.fromkeys(words))
+            # Halves of characters are no text.
+            texts = [word.encode(errors="replace").decode() for word in new]
+            cut = self._tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)[
+                "input_ids"
+            ]
+            known.update(zip(new, (pieces or [self._unknown] for pieces in cut)))
+        return [known[word] for word in words]
 
-        Args:
-            model_name: A folder, or a name of the Hugging Face hub.
+    def joined(self, words: Sequence[str]) -> Tuple[List[int], List[int]]:
+        """Returns the pieces of all words, one after the other, and the number of pieces of each."""
+        pieces = self(words)
+        return list(itertools.chain.from_iterable(pieces)), list(map(len, pieces))
 
-        Raises:
-            ConfigurationError: If there is no such tokenizer, or it is not one of the fast ones.
-        """
-        from transformers import AutoTokenizer
-
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(model_name)
-        except (OSError, ValueError) as error:
-            raise not_found(model_name, "tokenizer", error) from error
-        fast = getattr(tokenizer, "backend_tokenizer", None)
-        if fast is None:
-            raise ConfigurationError(
-                f"`model_name` is {model_name!r}, whose tokenizer `{type(tokenizer).__name__}` is not "
-                f"one of the fast ones; save it with a `tokenizer.json`"
-            )
-        return cls(fast, tokenizer.pad_token_id or 0, tokenizer.unk_token_id or 0)
-
-    @property
-    def num_special(self) -> int:
-        """The number of special pieces around a text."""
-        return len(self.start) + len(self.end)
-
-    def split(self, words: Sequence[str]) -> List[List[int]]:
-        """Returns the pieces of each word, at least one."""
-        if len(self._pieces) > _MAX_WORDS:
-            self._pieces.clear()
-        new = list(dict.fromkeys(word for word in words if word not in self._pieces))
-        for word, encoded in zip(new, self.tokenizer.encode_batch(new, add_special_tokens=False)):
-            self._pieces[word] = encoded.ids or [self.unknown]
-        return [self._pieces[word] for word in words]
+    def __getstate__(self) -> Dict[str, Any]:
+        """Leaves out the pieces, which a copy makes anew."""
+        return {**self.__dict__, "_pieces": {}}
 
 
-def not_found(model_name: str, part: str, error: Exception) -> ConfigurationError:
-    """Returns the error of a transformer that cannot be read.
-
-    Args:
-        model_name: Its folder or name.
-        part: What of it is missing.
-        error: What the library said.
-    """
-    reason = str(error).strip().split("\n")[0]
-    return ConfigurationError(
-        f"`model_name` is {model_name!r}, where no {part} of a transformer can be read ({reason}); give "
-        f"a folder with `config.json`, weights and tokenizer, or the name of one on the Hugging Face hub"
-    )
-
-
-def _for_single_words(tokenizer: "Tokenizer") -> "Tokenizer":
-    """Returns a copy that neither cuts nor pads, and splits a word as it does after a space."""
-    from tokenizers import Tokenizer, normalizers
-
-    copy = Tokenizer.from_str(tokenizer.to_str())
-    copy.no_truncation()
-    copy.no_padding()
-    settings = json.dumps(json.loads(copy.to_str())["pre_tokenizer"])
-    if '"ByteLevel"' in settings and '"add_prefix_space": true' not in settings:
-        own = [] if copy.normalizer is None else [copy.normalizer]
-        copy.normalizer = normalizers.Sequence([*own, normalizers.Prepend(" ")])
-    return copy
+def _special_pieces(tokenizer: Any) -> Tuple[List[int], List[int]]:
+    """Returns the pieces that the tokenizer puts before and after a text."""
+    plain: List[int] = tokenizer("a", add_special_tokens=False)["input_ids"]
+    framed: List[int] = tokenizer("a")["input_ids"]
+    for start in range(len(framed) - len(plain) + 1):
+        if framed[start : start + len(plain)] == plain:
+            return framed[:start], framed[start + len(plain) :]
+    return [], []

@@ -3,7 +3,7 @@
 import logging
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -15,6 +15,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from tagger.data.column_file import DOCUMENT_BORDERS, Row, read_sentences
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
+from tagger.data.document_tokens import DocumentTokens
 from tagger.data.documents import cut_document, read_pieces, word_ids
 from tagger.data.fields import TagSetsField
 from tagger.spans import ENCODINGS, IllegalTagError
@@ -22,6 +23,9 @@ from tagger.spans import ENCODINGS, IllegalTagError
 logger = logging.getLogger(__name__)
 
 Sentence = Sequence[Union[str, Token]]
+
+#: What an instance may be where documents are kept.
+INSTANCES = ("documents", "sentences")
 
 # The commands that prepare corpora which are not part of this project, by the name of their folder.
 _PREPARED_BY = {
@@ -72,6 +76,9 @@ class ColumnDatasetReader(DatasetReader):
         max_document_tokens: The most tokens of an instance. A longer document is cut at the borders of
             sentences into pieces of like length; a sentence that is longer stays whole, by itself. A
             log line counts both.
+        instances: With `documents`, whether an instance is a document (`"documents"`) or a sentence
+            (`"sentences"`), whose document only token indexers see that look at it, such as
+            `frozen_transformer`. A document that is given at prediction is an instance in any case.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
@@ -99,6 +106,7 @@ class ColumnDatasetReader(DatasetReader):
         no_label_tag: str = "O",
         documents: Optional[str] = None,
         max_document_tokens: int = 1000,
+        instances: str = "documents",
         **kwargs: Any,
     ) -> None:
         check_extra_arguments(ColumnDatasetReader, kwargs)
@@ -121,6 +129,15 @@ class ColumnDatasetReader(DatasetReader):
             raise ConfigurationError(
                 f"`max_document_tokens` must be at least 1; got {max_document_tokens}"
             )
+        if instances not in INSTANCES:
+            raise ConfigurationError(
+                f"`instances` must be one of {', '.join(INSTANCES)}; got {instances!r}"
+            )
+        if instances == "sentences" and documents is None:
+            raise ConfigurationError(
+                "`instances` is 'sentences', which is for sentences of documents; set `documents` to "
+                f"one of {', '.join(DOCUMENT_BORDERS)}, or leave `instances` out"
+            )
         if tag_encoding and not source_encoding:
             raise ConfigurationError(
                 f"`tag_encoding` is {tag_encoding!r}, but `source_encoding` is null, or there is a "
@@ -141,6 +158,7 @@ class ColumnDatasetReader(DatasetReader):
         self._delimiter = delimiter
         self._documents = documents
         self._max_document_tokens = max_document_tokens
+        self._reads_sentences = instances == "sentences"
 
     def text_to_instance(
         self, tokens: Sequence[Union[str, Token]], tags: Optional[Sequence[str]] = None
@@ -155,7 +173,8 @@ class ColumnDatasetReader(DatasetReader):
             IllegalTagError: If the tags are not a legal sequence of `source_encoding`, or if one of
                 several labels is empty or both known and unknown. It is a `ValueError`.
         """
-        return self._instance([tokens], None if tags is None else [self._spelling.converted(tags)])
+        converted = None if tags is None else [self._spelling.converted(tags)]
+        return self._instance(_as_document([tokens]), converted)
 
     def document_to_instances(self, sentences: Sequence[Sentence]) -> List[Instance]:
         """Makes instances of a document without tags: one for each piece, or for each sentence.
@@ -169,7 +188,7 @@ class ColumnDatasetReader(DatasetReader):
         if self._documents is None:
             return [self.text_to_instance(sentence) for sentence in sentences]
         pieces = cut_document(sentences, self._max_document_tokens)
-        return [self._instance(piece, None) for piece in pieces]
+        return [self._instance(_as_document(piece), None) for piece in pieces]
 
     def apply_token_indexers(self, instance: Instance) -> None:
         """Sets the indexers late, because instances without them move faster between processes."""
@@ -178,13 +197,13 @@ class ColumnDatasetReader(DatasetReader):
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
         num_known, num_certain = 0, 0
         with open(_find(file_path), "rb") as lines:
-            for sentences in self.shard_iterable(self._read_pieces(lines, file_path)):
-                instance = self._rows_to_instance(sentences, file_path)
+            for rows, tokens in self.shard_iterable(self._read_parts(lines, file_path)):
+                instance = self._rows_to_instance(rows, tokens, file_path)
                 field = instance.fields.get("tags")
                 if isinstance(field, TagSetsField) and self._tag_column is not None:
                     num_known += sum(
                         row.columns[self._tag_column] != self._spelling.unknown_tag
-                        for sentence in sentences
+                        for sentence in rows
                         for row in sentence
                     )
                     num_certain += len(field.known_tags())
@@ -198,22 +217,39 @@ class ColumnDatasetReader(DatasetReader):
                 self._spelling.tag_encoding,
             )
 
+    def _read_parts(
+        self, lines: Iterable[bytes], file_path: Union[str, PathLike]
+    ) -> Iterator[Tuple[List[List[Row]], DocumentTokens]]:
+        """Yields the sentences of each instance, and their tokens."""
+        for sentences in self._read_pieces(lines, file_path):
+            self._check_columns(sentences[0][0], file_path)
+            document = [
+                [Token(row.columns[self._token_column]) for row in rows] for rows in sentences
+            ]
+            if self._reads_sentences:
+                for index, rows in enumerate(sentences):
+                    yield [rows], DocumentTokens(document, index, index + 1)
+            else:
+                yield sentences, DocumentTokens(document, 0, len(document))
+
     def _read_pieces(
         self, lines: Iterable[bytes], file_path: Union[str, PathLike]
     ) -> Iterator[List[List[Row]]]:
-        """Returns the sentences of each instance."""
+        """Returns the sentences of each document, or each sentence by itself."""
         name, delimiter = file_path, self._delimiter
         if self._documents is None:
             return ([sentence] for sentence in read_sentences(lines, name, delimiter))
         return read_pieces(lines, name, delimiter, self._documents, self._max_document_tokens)
 
     def _rows_to_instance(
-        self, sentences: Sequence[Sequence[Row]], file_path: Union[str, PathLike]
+        self,
+        sentences: Sequence[Sequence[Row]],
+        tokens: DocumentTokens,
+        file_path: Union[str, PathLike],
     ) -> Instance:
-        self._check_columns(sentences[0][0], file_path)
-        tokens = [[row.columns[self._token_column] for row in rows] for rows in sentences]
+        keeps_lengths = not self._reads_sentences
         if self._tag_column is None:
-            return self._instance(tokens, None)
+            return self._instance(tokens, None, keeps_lengths)
         converted = []
         for rows in sentences:
             try:
@@ -223,29 +259,32 @@ class ColumnDatasetReader(DatasetReader):
             except IllegalTagError as error:
                 raise _located(error, rows, file_path) from None
         try:
-            return self._instance(tokens, converted)
+            return self._instance(tokens, converted, keeps_lengths)
         except IllegalTagError as error:
             rows = [row for rows in sentences for row in rows]
             raise _located(error, rows, file_path) from None
 
     def _instance(
-        self, sentences: Sequence[Sentence], converted: Optional[Sequence[Sequence[Any]]]
+        self,
+        tokens: DocumentTokens,
+        converted: Optional[Sequence[Sequence[Any]]],
+        keeps_lengths: bool = True,
     ) -> Instance:
-        """Makes an instance of sentences and of what their tags were converted to."""
-        text = TextField(
-            [
-                Token(token) if isinstance(token, str) else token
-                for sentence in sentences
-                for token in sentence
-            ]
-        )
-        words = [token.text or "" for token in text]
+        """Makes an instance of sentences and of what their tags were converted to.
+
+        Args:
+            tokens: The tokens of the sentences.
+            converted: The tags of each sentence.
+            keeps_lengths: With `documents`, whether the instance says where its sentences end.
+        """
+        text = TextField(tokens)
+        words = [token.text or "" for token in tokens]
         fields: Dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": words})}
         if converted is not None:
             every = [each for sentence in converted for each in sentence]
             fields["tags"] = self._spelling.field(every, text)
-        if self._documents is not None:
-            lengths = [len(sentence) for sentence in sentences]
+        if self._documents is not None and keeps_lengths:
+            lengths = [len(sentence) for sentence in tokens.document[tokens.first : tokens.last]]
             fields["sentence_lengths"] = TensorField(torch.tensor(lengths))
             fields["word_ids"] = TensorField(torch.tensor(word_ids(words)))
         return Instance(fields)
@@ -261,6 +300,14 @@ class ColumnDatasetReader(DatasetReader):
                 f"column {self._tag_column}, got {row.columns}; correct `token_column` and "
                 "`tag_column`, or set `tag_column` to null if there are no tags"
             )
+
+
+def _as_document(sentences: Sequence[Sentence]) -> DocumentTokens:
+    document = [
+        [Token(token) if isinstance(token, str) else token for token in sentence]
+        for sentence in sentences
+    ]
+    return DocumentTokens(document, 0, len(document))
 
 
 def _located(

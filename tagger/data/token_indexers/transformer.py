@@ -6,51 +6,55 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
-from tagger.transformers.windows import overlapping_windows
+from tagger.data.document_tokens import DocumentTokens
+from tagger.transformers.archived import fine_tuned_tokenizer
+from tagger.transformers.windows import windows_of_text
 from tagger.transformers.word_pieces import WordPieces
 
 
 @TokenIndexer.register("transformer")
 class TransformerIndexer(TokenIndexer):
-    """Splits words into the word pieces of a pretrained transformer, and long texts into windows.
+    """Cuts words into pieces, and texts into windows, for the token embedder `transformer`.
 
-    A text that is longer than a window is read in several that overlap. Each piece is kept from the
-    window in which it is farthest from a border, so that nothing is cut off.
+    A window has whole sentences of a document, as many as fit. A sentence that is longer is read in
+    several windows that overlap, and each piece is kept from the one in which it is farthest from a
+    border, so that nothing is cut off.
 
     Letters: `T` tokens, `N` windows, `P` pieces of all windows with their special ones.
 
     Args:
-        model_name: The folder of the transformer, or its name on the Hugging Face hub.
-        max_pieces: The most pieces of a window, special ones included.
-        overlap: The least number of pieces that two windows of a text share; by default a quarter of
-            `max_pieces`.
+        model_name: The transformer: a folder, or a name in the cache of the Hugging Face hub.
+        max_pieces: The most pieces of a window, without special ones.
+        overlap: At least how many pieces two windows of a long sentence share.
         token_min_padding_length: As for all of AllenNLP's indexers.
+        serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
 
     Raises:
-        ConfigurationError: If there is no such tokenizer, or the sizes do not fit together.
+        ConfigurationError: If the transformer cannot be found, or an argument is impossible.
     """
 
     def __init__(
         self,
         model_name: str,
-        max_pieces: int = 256,
-        overlap: Optional[int] = None,
+        max_pieces: int = 250,
+        overlap: int = 64,
         token_min_padding_length: int = 0,
+        serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__(token_min_padding_length)
-        self.pieces = WordPieces.load(model_name)
-        self.max_pieces = max_pieces
-        self._size = max_pieces - self.pieces.num_special
-        self._overlap = max_pieces // 4 if overlap is None else overlap
-        if not 0 <= self._overlap < self._size:
+        if max_pieces < 1:
+            raise ConfigurationError(f"`max_pieces` must be at least 1; got {max_pieces}")
+        if not 0 <= overlap < max_pieces:
             raise ConfigurationError(
-                f"`overlap` must be at least 0 and below the {self._size} pieces that fit into a window "
-                f"of `max_pieces` ({max_pieces}) beside {self.pieces.num_special} special ones; got "
-                f"{self._overlap}"
+                f"`overlap` must be at least 0 and below `max_pieces` ({max_pieces}); got {overlap}"
             )
+        self.max_pieces = max_pieces
+        self.overlap = overlap
+        self.tokenizer = fine_tuned_tokenizer(model_name, serialization_dir)
+        self.word_pieces = WordPieces(self.tokenizer)
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
-        """Counts nothing: the transformer has a vocabulary of its own."""
+        """Counts nothing: the transformer has its own vocabulary."""
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         """Returns what `TransformerEmbedder.forward` takes.
@@ -60,26 +64,29 @@ class TransformerIndexer(TokenIndexer):
             the states are used; `window_lengths`, N numbers of pieces; `num_pieces`, T numbers of kept
             pieces; and `mask`, T times true.
         """
-        by_word = self.pieces.split([token.ensure_text() for token in tokens])
-        text = [piece for pieces in by_word for piece in pieces]
-        before, after = self.pieces.start, self.pieces.end
-        indices: List[int] = []
-        is_kept: List[bool] = []
-        lengths: List[int] = []
-        for window in overlapping_windows(len(text), self._size, self._overlap):
+        sentences = [tokens]
+        if isinstance(tokens, DocumentTokens):
+            sentences = [list(each) for each in tokens.document[tokens.first : tokens.last]]
+        by_sentence = [
+            self.word_pieces([token.text or "" for token in sentence]) for sentence in sentences
+        ]
+        text = [piece for words in by_sentence for word in words for piece in word]
+        lengths = [sum(map(len, words)) for words in by_sentence]
+        before, after = self.word_pieces.start_pieces, self.word_pieces.end_pieces
+        indices: IndexedTokenList = self.get_empty_token_list()
+        for window in windows_of_text(lengths, self.max_pieces, self.overlap):
             own = [*before, *text[window.start : window.end], *after]
-            first = window.start - len(before)
-            is_kept += [window.first <= first + place < window.last for place in range(len(own))]
-            indices += own
-            lengths.append(len(own))
-        return {
-            "pieces": indices,
-            "is_kept": is_kept,
-            "window_lengths": lengths,
-            "num_pieces": [len(pieces) for pieces in by_word],
-            "mask": [True] * len(tokens),
-        }
+            begin = window.start - len(before)
+            indices["pieces"] += own
+            indices["is_kept"] += [
+                window.first <= begin + place < window.last for place in range(len(own))
+            ]
+            indices["window_lengths"].append(len(own))
+        indices["num_pieces"] = [len(word) for words in by_sentence for word in words]
+        indices["mask"] = [True] * len(tokens)
+        return indices
 
     def get_empty_token_list(self) -> IndexedTokenList:
+        """Returns what stands for no tokens."""
         names = ("pieces", "is_kept", "window_lengths", "num_pieces", "mask")
         return {name: [] for name in names}

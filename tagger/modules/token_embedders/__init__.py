@@ -2,13 +2,15 @@
 
 import tagger.needs_allennlp  # noqa: F401
 from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
+from tagger.modules.token_embedders.frozen_transformer import FrozenTransformerEmbedder
 from tagger.modules.token_embedders.lexicon_matches import LexiconMatches
-from tagger.modules.token_embedders.transformer_embedder import TransformerEmbedder
+from tagger.modules.token_embedders.transformer import TransformerEmbedder
 from tagger.modules.token_embedders.vector_table import VectorTable
 from tagger.modules.token_embedders.word_vectors import WordVectors, share_without_vector
 
 __all__ = [
     "DistinctCharactersEncoder",
+    "FrozenTransformerEmbedder",
     "LexiconMatches",
     "TransformerEmbedder",
     "VectorTable",

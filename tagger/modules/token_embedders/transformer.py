@@ -7,11 +7,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules import TokenEmbedder
 
 from tagger.modules.document_contexts import SentenceRows
+from tagger.transformers.archived import fine_tuned_model
 from tagger.transformers.precision import PRECISIONS, computing_in
 from tagger.transformers.state_cache import StateCache
 from tagger.transformers.upper_layers import UpperLayers
 from tagger.transformers.windows import POOLINGS, pool_pieces
-from tagger.transformers.word_pieces import not_found
 
 
 @TokenEmbedder.register("transformer")
@@ -28,7 +28,7 @@ class TransformerEmbedder(TokenEmbedder):
     windows of the batch, `L` pieces of the longest window, `D` features.
 
     Args:
-        model_name: The folder of the transformer, or its name on the Hugging Face hub.
+        model_name: The transformer: a folder, or a name in the cache of the Hugging Face hub.
         pooling: How the states of a word's pieces become its vector: `"mean"`, `"first"` or `"last"`.
         dropout: The probability, in training, of a feature of a word's vector to be dropped.
         num_frozen_layers: How many of the lower layers are frozen, and the embeddings below them.
@@ -38,6 +38,7 @@ class TransformerEmbedder(TokenEmbedder):
             `"auto"` for bfloat16 on devices that have it. `"float32"` leaves it to the trainer's
             `use_amp`.
         max_cache_gb: The most memory for states of the frozen layers, in gigabytes.
+        serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
 
     Raises:
         ConfigurationError: If there is no such transformer, or a setting does not fit it.
@@ -55,6 +56,7 @@ class TransformerEmbedder(TokenEmbedder):
         gradient_checkpointing: bool = False,
         precision: str = "float32",
         max_cache_gb: float = 4.0,
+        serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__()
         for name, value, known in (
@@ -67,7 +69,7 @@ class TransformerEmbedder(TokenEmbedder):
                 )
         self.pooling = pooling
         self.precision = precision
-        self.transformer_model = _load(model_name)
+        self.transformer_model = _reader(fine_tuned_model(model_name, serialization_dir))
         if gradient_checkpointing:
             _checkpoint_gradients(self.transformer_model)
         self.dropout = torch.nn.Dropout(dropout)
@@ -149,26 +151,19 @@ class TransformerEmbedder(TokenEmbedder):
         longest = table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
         if length > longest:
             raise ValueError(
-                f"a window has {length} word pieces, but the transformer takes at most {longest}; set "
-                f"`max_pieces` of the indexer `transformer` to {longest} or less"
+                f"a window has {length} word pieces, special ones included, but the transformer takes "
+                f"at most {longest}; lower `max_pieces` of the indexer `transformer`"
             )
 
 
-def _load(model_name: str) -> Any:
-    """Returns a transformer in float32 without what a tagger does not use."""
-    from transformers import AutoModel
-
-    try:
-        model = AutoModel.from_pretrained(model_name)
-    except (OSError, ValueError) as error:
-        raise not_found(model_name, "weights", error) from error
+def _reader(model: Any) -> Any:
+    """Returns the part of a transformer that reads, and trains nothing that goes nowhere."""
     if model.config.is_encoder_decoder:
         model = model.get_encoder()
-    # What it makes of the first piece goes nowhere.
     pooler = getattr(model, "pooler", None)
     if pooler is not None:
         pooler.requires_grad_(False)
-    return model.float()
+    return model
 
 
 def _checkpoint_gradients(model: Any) -> None:
@@ -181,6 +176,9 @@ def _checkpoint_gradients(model: Any) -> None:
     for name in ("activation_checkpointing_enable", "gradient_checkpointing_enable"):
         if hasattr(model, name):
             getattr(model, name)()
+            # It is for adapters over frozen embeddings, and its hook is in the way of an export.
+            if hasattr(model, "disable_input_require_grads"):
+                model.disable_input_require_grads()
             return
 
 

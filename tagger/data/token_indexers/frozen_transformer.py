@@ -1,0 +1,165 @@
+"""A token indexer that cuts words into the pieces of a transformer, with their document around them."""
+
+import itertools
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Token, TokenIndexer, Vocabulary
+from allennlp.data.token_indexers.token_indexer import IndexedTokenList
+
+from tagger.data.document_tokens import DocumentTokens
+from tagger.transformers.passages import Passage, passages_of
+from tagger.transformers.pretrained import find_transformer
+from tagger.transformers.windows import group_sentences
+from tagger.transformers.word_pieces import WordPieces
+
+#: What an embedder gives one vector each.
+UNITS = ("words", "text")
+
+
+class _Passages(NamedTuple):
+    """The passages of a document.
+
+    Attributes:
+        document: The document.
+        groups: The first sentence of each passage, and where it ends.
+        pieces: The pieces of each sentence.
+        num_pieces: The number of pieces of each word of each sentence.
+    """
+
+    document: Sequence[Sequence[Token]]
+    groups: List[Tuple[int, int]]
+    pieces: List[List[int]]
+    num_pieces: List[List[int]]
+
+
+@TokenIndexer.register("frozen_transformer")
+class FrozenTransformerIndexer(TokenIndexer):
+    """Cuts words into pieces, for the token embedder `frozen_transformer`.
+
+    An instance has the pieces of its passages: whole sentences of its document that the transformer
+    reads together. If the dataset reader keeps no documents, an instance is its own passage.
+
+    Args:
+        model_name: The transformer: a folder, or a name in the cache of the Hugging Face hub.
+        max_pieces: The most pieces of a passage of several sentences; as for the embedder.
+        unit: What gets one vector each: `"words"`, or the whole `"text"`, as a classifier may want it.
+        token_min_padding_length: As for all of AllenNLP's indexers.
+        serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
+
+    Raises:
+        ConfigurationError: If the transformer cannot be found, or an argument is impossible.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        max_pieces: int = 250,
+        unit: str = "words",
+        token_min_padding_length: int = 0,
+        serialization_dir: Optional[str] = None,
+    ) -> None:
+        super().__init__(token_min_padding_length)
+        if unit not in UNITS:
+            raise ConfigurationError(f"`unit` must be one of {', '.join(UNITS)}; got {unit!r}")
+        if max_pieces < 1:
+            raise ConfigurationError(f"`max_pieces` must be at least 1; got {max_pieces}")
+        self._max_pieces = max_pieces
+        self._unit = unit
+        self._word_pieces = WordPieces(find_transformer(model_name, serialization_dir).tokenizer())
+        # Those of the last document: its instances come one after the other.
+        self._last: Optional[_Passages] = None
+
+    def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
+        """Counts nothing: the transformer has its own vocabulary."""
+
+    def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
+        """Returns the pieces of the passages in which the tokens lie, and where they lie there."""
+        if isinstance(tokens, DocumentTokens):
+            passages = self._passages(tokens.document)
+            first, last = tokens.first, tokens.last
+        else:
+            passages = self._cut([tokens])
+            first, last = 0, 1
+        groups = [group for group in passages.groups if group[0] < last and first < group[1]]
+        start, end = groups[0][0], groups[-1][1]
+        num_pieces = passages.num_pieces
+        indices: IndexedTokenList = {
+            "pieces": [list(itertools.chain(*passages.pieces[start:end]))],
+            "num_pieces": [list(itertools.chain(*num_pieces[start:end]))],
+            "passage_lengths": [[sum(map(len, num_pieces[a:b])) for a, b in groups]],
+            "first_word": [sum(map(len, num_pieces[start:first]))],
+            "mask": [True] * len(tokens),
+        }
+        if self._unit == "text":
+            num_all = len(indices["pieces"][0])
+            indices.update(num_pieces=[[num_all]], passage_lengths=[[1]], mask=[True])
+        return indices
+
+    def passages(self, indexed: IndexedTokenList) -> Iterator[Passage]:
+        """Yields the passages of an indexed text.
+
+        Args:
+            indexed: What `tokens_to_indices` returned.
+        """
+        (pieces,), (num_pieces,) = (
+            np.array(indexed[name], dtype=np.int32) for name in ("pieces", "num_pieces")
+        )
+        yield from passages_of(pieces, num_pieces, indexed["passage_lengths"][0])
+
+    def get_empty_token_list(self) -> IndexedTokenList:
+        """Returns what stands for no tokens."""
+        return {
+            "pieces": [[]],
+            "num_pieces": [[]],
+            "passage_lengths": [[]],
+            "first_word": [0],
+            "mask": [],
+        }
+
+    def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> Dict[str, int]:
+        """Returns the number of entries of each tensor; rows of pieces count as one entry."""
+        return {
+            name: len(values[0]) if values and isinstance(values[0], list) else len(values)
+            for name, values in indexed_tokens.items()
+        }
+
+    def as_padded_tensor_dict(
+        self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]
+    ) -> Dict[str, torch.Tensor]:
+        """Returns tensors for the embedder, padded with zeros.
+
+        Returns:
+            `pieces` (1, P), `num_pieces` (1, words of all passages), `passage_lengths` (1, passages) and
+            `first_word` (1,), all int64; and `mask` (tokens,) bool. Tensors of one row do not count
+            when batches of similar length are made.
+        """
+        tensors: Dict[str, torch.Tensor] = {"first_word": torch.tensor(tokens["first_word"])}
+        for name in ("pieces", "num_pieces", "passage_lengths"):
+            row = torch.zeros(1, padding_lengths[name], dtype=torch.int64)
+            own = tokens[name][0][: padding_lengths[name]]
+            row[0, : len(own)] = torch.tensor(own, dtype=torch.int64)
+            tensors[name] = row
+        tensors["mask"] = torch.arange(padding_lengths["mask"]) < len(tokens["mask"])
+        return tensors
+
+    def _passages(self, document: Sequence[Sequence[Token]]) -> _Passages:
+        last = self._last
+        if last is None or last.document is not document:
+            last = self._last = self._cut(document)
+        return last
+
+    def _cut(self, document: Sequence[Sequence[Token]]) -> _Passages:
+        pieces, num_pieces = [], []
+        for sentence in document:
+            own, numbers = self._word_pieces.joined([token.text or "" for token in sentence])
+            pieces.append(own)
+            num_pieces.append(numbers)
+        groups = group_sentences(list(map(len, pieces)), self._max_pieces)
+        return _Passages(document, groups, pieces, num_pieces)
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """Leaves out the last document."""
+        return {**self.__dict__, "_last": None}

@@ -1,0 +1,346 @@
+"""A token embedder that takes the features of words from a transformer that is not trained."""
+
+import logging
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
+from allennlp.modules import TokenEmbedder
+
+from tagger.transformers.feature_store import FeatureStore, default_root, in_chunks
+from tagger.transformers.passages import Passage, passages_of
+from tagger.transformers.pretrained import FOLDER_VARIABLE, copy_transformer, find_transformer
+from tagger.transformers.word_features import WordFeatures
+
+logger = logging.getLogger(__name__)
+
+# Bytes of a file of features.
+_CHUNK = 2**27
+# Bytes of embedded passages that evaluation remembers: sentences of a passage may be in other batches.
+_MEMORY = 2**28
+
+
+class _Place(NamedTuple):
+    """Some words of a batch.
+
+    Attributes:
+        passage: Their passage, an index.
+        start: The first of them in the passage.
+        end: Where they end there, exclusive.
+    """
+
+    passage: int
+    start: int
+    end: int
+
+
+@TokenEmbedder.register("frozen_transformer")
+class FrozenTransformerEmbedder(TokenEmbedder):
+    """Embeds words by the hidden states of a frozen transformer, mixed by learnt weights.
+
+    The mix of layers is that of Peters et al. (2018), equation 1: softmax weights and a scale. The
+    indexer is `frozen_transformer`, which says what the transformer reads together.
+
+    The callback `frozen_features` of the trainer computes the features of all training and validation
+    data before the first epoch, and keeps them on disk for later runs. Other texts are embedded on the
+    fly, in batches of similar length; nothing of them is written.
+
+    The transformer is no part of the model's weights. An archive has its digest, and refuses another
+    transformer.
+
+    Letters: `B` batch, `T` tokens, `H` layers, `D` features of a layer, `E` features of a word.
+
+    Args:
+        model_name: The transformer: a folder, or a name in the cache of the Hugging Face hub.
+        layers: The hidden states that are mixed, from 0 for the embeddings; negative ones count from the
+            end. None mixes all.
+        pooling: How the states of its pieces become a word's: `"mean"`, or the `"first"` or the `"last"`
+            piece alone.
+        max_pieces: The most pieces that the transformer reads together. A longer sentence is read in
+            windows that overlap.
+        overlap: At least how many pieces two such windows share.
+        projection_dim: The features of a word after a linear layer; None for no such layer.
+        dropout: The dropout of the mixed features, before the linear layer.
+        cache_folder: Where features are kept; by default `tagger/features` in the user's cache directory
+            (`XDG_CACHE_HOME`, or `~/.cache`).
+        max_cache_gb: The most gigabytes of this folder. Before more is written, the files that were used
+            least recently are removed; if that is not enough, nothing is written. 0 keeps none.
+        archive_transformer: Whether the transformer is copied into the folder of the training run, from
+            which `include_in_archive: ['transformers']` puts it into the archive.
+        serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
+
+    Raises:
+        ConfigurationError: If the transformer cannot be found, or an argument does not fit it. When
+            weights are loaded: if the transformer is not the one that they were trained with.
+    """
+
+    digest: torch.Tensor
+
+    def __init__(
+        self,
+        model_name: str,
+        layers: Optional[List[int]] = None,
+        pooling: str = "mean",
+        max_pieces: int = 250,
+        overlap: int = 64,
+        projection_dim: Optional[int] = None,
+        dropout: float = 0.0,
+        cache_folder: Optional[str] = None,
+        max_cache_gb: float = 20.0,
+        archive_transformer: bool = False,
+        serialization_dir: Optional[str] = None,
+    ) -> None:
+        super().__init__()
+        transformer = find_transformer(model_name, serialization_dir)
+        if archive_transformer and serialization_dir is not None:
+            copy_transformer(transformer, model_name, serialization_dir)
+        # No submodule: its weights are neither trained nor saved.
+        self._features = WordFeatures(transformer, layers, pooling, max_pieces, overlap)
+        self._folder = transformer.folder
+        num_layers = len(self._features.layers)
+        self.layer_scores = torch.nn.Parameter(torch.zeros(num_layers))
+        self.scale = torch.nn.Parameter(torch.ones(()))
+        self.dropout = torch.nn.Dropout(dropout)
+        size = self._features.size
+        self.projection = torch.nn.Linear(size, projection_dim) if projection_dim else None
+        self.register_buffer(
+            "digest", torch.tensor(list(bytes.fromhex(transformer.digest)), dtype=torch.uint8)
+        )
+        self._cache_folder = Path(cache_folder).expanduser() if cache_folder else default_root()
+        self._max_bytes = max_cache_gb * 1e9
+        self._store: Optional[FeatureStore] = None
+        self._recent = _Recent(_MEMORY)
+        self._has_warned = False
+
+    def get_output_dim(self) -> int:
+        """Returns E."""
+        return self._features.size if self.projection is None else self.projection.out_features
+
+    def forward(
+        self,
+        pieces: torch.Tensor,
+        num_pieces: torch.Tensor,
+        passage_lengths: torch.Tensor,
+        first_word: torch.Tensor,
+        mask: torch.Tensor,
+    ) -> torch.Tensor:
+        """Embeds words.
+
+        Args:
+            pieces: (B, 1, P) int64, the pieces of the passages of each instance, 0 in the padding.
+            num_pieces: (B, 1, words of the passages) int64, the pieces of each word, 0 in the padding.
+            passage_lengths: (B, 1, passages) int64, the words of each passage, 0 in the padding.
+            first_word: (B, 1) int64, where the instance begins in its first passage.
+            mask: (B, T) bool, false in the padding.
+
+        Returns:
+            (B, T, E), undefined in the padding.
+        """
+        passages, places = self._passages(pieces, num_pieces, passage_lengths, first_word, mask)
+        mixed = self._mixed(passages, places)
+        # (B, T, D)
+        embedded = mixed.new_zeros(*mask.shape, mixed.size(1))
+        embedded[mask] = mixed
+        embedded = self.dropout(embedded)
+        return embedded if self.projection is None else self.projection(embedded)
+
+    def prepare(self, passages: Sequence[Passage]) -> None:
+        """Computes the features of passages, unless they are on disk, and keeps them there.
+
+        From then on, `forward` reads them.
+
+        Args:
+            passages: The passages, in any order.
+        """
+        if self._max_bytes <= 0:
+            return
+        features, device = self._features, self.layer_scores.device
+        if self._store is None:
+            shape = len(features.layers), features.size
+            self._store = FeatureStore(
+                self._cache_folder, features.settings(device), shape, self._max_bytes
+            )
+        store = self._store
+        missing = {key: each for each in passages if (key := each.key()) not in store}
+        num_pieces = sum(len(each.pieces) for each in missing.values())
+        if missing:
+            # Passages of a length go through the transformer together.
+            keys = sorted(missing, key=lambda key: len(missing[key].pieces))
+            bytes_of_word = 2 * len(features.layers) * features.size
+            sizes = [bytes_of_word * len(missing[key].num_pieces) for key in keys]
+            with Tqdm.tqdm(total=num_pieces, desc="computing features", unit=" pieces") as progress:
+                for chunk in in_chunks(sizes, _CHUNK):
+                    own = {keys[index]: missing[keys[index]] for index in chunk}
+                    with store.turn():
+                        if not self._add({k: each for k, each in own.items() if k not in store}):
+                            break
+                    progress.update(sum(len(each.pieces) for each in own.values()))
+        logger.info(
+            "features of %d passages, of which %d were computed; %s has %.2f GB of %d layers",
+            len(passages),
+            len(missing),
+            self._cache_folder,
+            store.nbytes / 1e9,
+            len(features.layers),
+        )
+
+    def train(self, mode: bool = True) -> "FrozenTransformerEmbedder":
+        """Puts the embedder into training mode, or out of it."""
+        self._recent.clear()
+        return super().train(mode)
+
+    def _add(self, missing: Dict[bytes, Passage]) -> bool:
+        """Computes the features of passages and puts them into the store; returns whether it did."""
+        if not missing:
+            return True
+        assert self._store is not None
+        keys = list(missing)
+        computed = self._features.compute(list(missing.values()), self.layer_scores.device)
+        return self._store.add(
+            [(keys[index], states.to(torch.float16).cpu().numpy()) for index, states in computed]
+        )
+
+    def _passages(
+        self,
+        pieces: torch.Tensor,
+        num_pieces: torch.Tensor,
+        passage_lengths: torch.Tensor,
+        first_word: torch.Tensor,
+        mask: torch.Tensor,
+    ) -> Tuple[List[Passage], List[_Place]]:
+        """Returns the passages of a batch, each once, and the places of its words."""
+        all_pieces, all_numbers = (
+            tensor.squeeze(1).cpu().numpy().astype(np.int32) for tensor in (pieces, num_pieces)
+        )
+        all_lengths = passage_lengths.squeeze(1).tolist()
+        skipped, wanted = first_word.squeeze(1).tolist(), mask.sum(1).tolist()
+        indices: Dict[bytes, int] = {}
+        passages: List[Passage] = []
+        places: List[_Place] = []
+        for row, lengths in enumerate(all_lengths):
+            # Of the instance's words, in its passages.
+            start, left = skipped[row], wanted[row]
+            for passage in passages_of(all_pieces[row], all_numbers[row], lengths):
+                taken = min(len(passage.num_pieces) - start, left)
+                index = indices.setdefault(passage.key(), len(passages))
+                if index == len(passages):
+                    passages.append(passage)
+                places.append(_Place(index, start, start + taken))
+                start, left = 0, left - taken
+        return passages, places
+
+    def _mixed(self, passages: Sequence[Passage], places: Sequence[_Place]) -> torch.Tensor:
+        """Returns the mixed features of all words of a batch, one instance after the other, (N, D)."""
+        weights = self.scale * self.layer_scores.softmax(0)
+        keys = [each.key() for each in passages]
+        store = self._store
+        kept = [store.get(key) if store is not None else None for key in keys]
+        missing = [index for index, features in enumerate(kept) if features is None]
+        if self.training and missing:
+            self._warn_of_missing()
+        if torch.is_grad_enabled() or not missing:
+            raw = dict(self._raw(passages, missing))
+            found: List[Any] = [raw.get(i) if each is None else each for i, each in enumerate(kept)]
+            return self._mix(found, places, weights)
+        mixed = self._recent.get(keys, weights)
+        new = [index for index in range(len(keys)) if keys[index] not in mixed]
+        computed = self._features.compute(
+            [passages[index] for index in new], weights.device, weights.detach()
+        )
+        for place, states in computed:
+            mixed[keys[new[place]]] = states
+        self._recent.put(mixed, weights)
+        return torch.cat([mixed[keys[at.passage]][at.start : at.end] for at in places])
+
+    def _raw(self, passages: Sequence[Passage], missing: Sequence[int]) -> List[Tuple[int, Any]]:
+        """Returns the features of some passages, (W, H, D) float16 on the CPU, with their indices."""
+        computed = self._features.compute(
+            [passages[index] for index in missing], self.layer_scores.device
+        )
+        return [
+            (missing[place], states.to(torch.float16).cpu().numpy()) for place, states in computed
+        ]
+
+    def _mix(
+        self, features: Sequence[np.ndarray], places: Sequence[_Place], weights: torch.Tensor
+    ) -> torch.Tensor:
+        """Sums up the layers of each word, (N, D), of features (W, H, D) of each passage."""
+        words = np.concatenate([features[at.passage][at.start : at.end] for at in places])
+        # (N, H, D)
+        states = torch.from_numpy(words).to(weights.device, non_blocking=True).float()
+        return torch.matmul(weights, states)
+
+    def _warn_of_missing(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "Features of training data are computed in every epoch; add 'frozen_features' to the "
+                "trainer's `callbacks` to have them computed once"
+            )
+
+    def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Refuses the weights of a model that was trained over another transformer."""
+        stored = state_dict.get(prefix + "digest")
+        if stored is not None and not torch.equal(stored.cpu(), self.digest.cpu()):
+            wanted, got = (bytes(each.tolist()).hex()[:12] for each in (stored, self.digest))
+            raise ConfigurationError(
+                f"`model_name` is a transformer with the digest {got}..., in "
+                f"{self._folder.absolute()}, but the model was trained over {wanted}...; put that one "
+                f"there, or set {FOLDER_VARIABLE} to the folder that holds it, or name its folder with "
+                f"--overrides, as `model_name` of the token indexer and of the token embedder"
+            )
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+class _Recent:
+    """Mixed features of the passages that were embedded last, up to a size.
+
+    Args:
+        max_bytes: The size.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._nbytes = 0
+        self._features: OrderedDict[bytes, torch.Tensor] = OrderedDict()
+        self._weights: Optional[torch.Tensor] = None
+        self._lock = threading.Lock()
+
+    def get(self, keys: Sequence[bytes], weights: torch.Tensor) -> Dict[bytes, torch.Tensor]:
+        """Returns the features of those passages that are there, if they were mixed by `weights`."""
+        with self._lock:
+            if self._weights is None or not torch.equal(self._weights, weights):
+                return {}
+            return {key: self._features[key] for key in keys if key in self._features}
+
+    def put(self, features: Dict[bytes, torch.Tensor], weights: torch.Tensor) -> None:
+        """Remembers features, and forgets the oldest if they are too many."""
+        with self._lock:
+            if self._weights is None or not torch.equal(self._weights, weights):
+                self._features.clear()
+                self._nbytes = 0
+                self._weights = weights.detach().clone()
+            for key, values in features.items():
+                if key not in self._features:
+                    self._nbytes += values.nbytes
+                self._features[key] = values
+                self._features.move_to_end(key)
+            while self._nbytes > self._max_bytes and self._features:
+                self._nbytes -= self._features.popitem(last=False)[1].nbytes
+
+    def clear(self) -> None:
+        """Forgets all."""
+        with self._lock:
+            self._features.clear()
+            self._nbytes = 0
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "_Recent":
+        return _Recent(self._max_bytes)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _Recent, (self._max_bytes,)

@@ -1,0 +1,60 @@
+"""Computes the features of frozen transformers before training starts."""
+
+from typing import Any, Dict, Iterator, Tuple
+
+from allennlp.data import DataLoader, Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.modules import TextFieldEmbedder
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.callbacks import TrainerCallback
+
+from tagger.data.token_indexers import FrozenTransformerIndexer
+from tagger.modules.token_embedders import FrozenTransformerEmbedder
+from tagger.transformers.word_features import Passage
+
+
+@TrainerCallback.register("frozen_features")
+class FrozenFeaturesCallback(TrainerCallback):
+    """Has the features of training and validation data computed in large batches, and kept on disk.
+
+    It concerns the token embedders `frozen_transformer`; without one it does nothing.
+    """
+
+    def on_start(
+        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
+    ) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        embedders = _embedders(trainer)
+        if not embedders:
+            return
+        passages: Dict[str, Dict[bytes, Passage]] = {name: {} for name in embedders}
+        for loader in (trainer.data_loader, trainer._validation_data_loader):
+            if loader is not None:
+                for name, passage in _passages(loader, trainer.model.vocab):
+                    if name in passages:
+                        passages[name].setdefault(passage.key(), passage)
+        for name, embedder in embedders.items():
+            embedder.prepare(list(passages[name].values()))
+
+
+def _embedders(trainer: GradientDescentTrainer) -> Dict[str, FrozenTransformerEmbedder]:
+    """Returns the embedders of frozen transformers, by the names of their indexers."""
+    return {
+        name.removeprefix("token_embedder_"): embedder
+        for module in trainer.model.modules()
+        if isinstance(module, TextFieldEmbedder)
+        for name, embedder in module.named_children()
+        if isinstance(embedder, FrozenTransformerEmbedder)
+    }
+
+
+def _passages(loader: DataLoader, vocab: Vocabulary) -> Iterator[Tuple[str, Passage]]:
+    """Yields the passages of a loader's texts, each with the name of its indexer."""
+    for instance in loader.iter_instances():
+        for field in instance.fields.values():
+            if not isinstance(field, TextField):
+                continue
+            for name, indexer in field.token_indexers.items():
+                if isinstance(indexer, FrozenTransformerIndexer):
+                    indexed = indexer.tokens_to_indices(field.tokens, vocab)
+                    yield from ((name, passage) for passage in indexer.passages(indexed))

@@ -1,0 +1,243 @@
+"""Features on disk: written once, mapped into memory by every later run.
+
+A store is a folder of files that never change. Each holds the features of many passages: a head, an
+index with a checksum of each passage, and the numbers. A file appears under its name when all of it is
+on the disk, so a process that is killed leaves nothing that others would read. Processes compute in
+turn, under a lock that the system takes back from a process that dies.
+
+Letters: `W` words of a passage, `H` layers, `D` features of a layer.
+"""
+
+import logging
+import os
+import secrets
+import struct
+import time
+import zlib
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
+
+import numpy as np
+
+from tagger.files import write_atomically
+
+logger = logging.getLogger(__name__)
+
+SUFFIX = ".features"
+# What this is, the number of passages, the checksum of the index.
+_HEAD = struct.Struct("<8sQI")
+_MAGIC = b"TAGFEAT1"
+_ENTRY = np.dtype([("key", "V16"), ("start", "<u8"), ("words", "<u4"), ("checksum", "<u4")])
+# Seconds after which the file of a writer that was killed is removed.
+_ABANDONED = 3600
+
+
+class _File:
+    """A file of features, mapped into memory."""
+
+    def __init__(self, path: Path, shape: Tuple[int, int]) -> None:
+        with open(path, "rb") as file:
+            magic, number, checksum = _HEAD.unpack(file.read(_HEAD.size))
+            if magic != _MAGIC:
+                raise ValueError("it is no file of features")
+            index = file.read(number * _ENTRY.itemsize)
+            if zlib.crc32(index) != checksum:
+                raise ValueError("its index is damaged")
+        self.entries = np.frombuffer(index, dtype=_ENTRY)
+        num_words = int(self.entries["words"].sum())
+        offset = _HEAD.size + len(index)
+        if path.stat().st_size != offset + num_words * shape[0] * shape[1] * 2:
+            raise ValueError("its size is wrong")
+        self.path = path
+        self.features = np.memmap(path, np.float16, "r", offset, (num_words, *shape))
+
+
+class FeatureStore:
+    """The features of passages, by key.
+
+    Args:
+        root: The folder of all stores, which the limit is for.
+        settings: The name of this store, which tells all that decides the features but the passage.
+        shape: (H, D).
+        max_bytes: The most bytes of all stores. Before more is written, the files that were used least
+            recently are removed, but none that this process uses; if that is not enough, nothing is
+            written.
+    """
+
+    def __init__(self, root: Path, settings: str, shape: Tuple[int, int], max_bytes: float) -> None:
+        self._root = root
+        self._folder = root / settings[:32]
+        self._shape = shape
+        self._max_bytes = max_bytes
+        self._files: Dict[Path, _File] = {}
+        # The file of each passage, its first word there, the number of words, and the checksum.
+        self._places: Dict[bytes, Tuple[_File, int, int, int]] = {}
+        self._checked: Set[bytes] = set()
+        self._is_full = False
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._remove_abandoned()
+        self.refresh()
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._places
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of this store's files."""
+        return sum(file.features.nbytes for file in self._files.values())
+
+    def refresh(self) -> None:
+        """Takes in the files that other processes have written."""
+        for path in sorted(self._folder.glob(f"*{SUFFIX}")):
+            if path not in self._files:
+                self._open(path)
+
+    def get(self, key: bytes) -> Optional[np.ndarray]:
+        """Returns the features of a passage, (W, H, D) float16, not writable; None if there are none.
+
+        The first time in a process they are compared with their checksum. If they are damaged, they
+        count as missing, and a warning says so.
+        """
+        place = self._places.get(key)
+        if place is None:
+            return None
+        file, start, num_words, checksum = place
+        features = file.features[start : start + num_words]
+        if key not in self._checked:
+            if zlib.crc32(features.data) != checksum:
+                del self._places[key]
+                logger.warning("%s is damaged; features are computed anew", file.path)
+                # Its other passages are as they are, but no later run shall read it.
+                file.path.unlink(missing_ok=True)
+                return None
+            self._checked.add(key)
+        return features
+
+    def add(self, features: Sequence[Tuple[bytes, np.ndarray]]) -> bool:
+        """Writes the features of passages.
+
+        Args:
+            features: At least one key, and its features, (W, H, D) float16.
+
+        Returns:
+            Whether they were written; a warning says why not.
+        """
+        entries = np.zeros(len(features), dtype=_ENTRY)
+        start = 0
+        for entry, (key, values) in zip(entries, features):
+            entry["key"], entry["start"], entry["words"] = np.void(key), start, len(values)
+            entry["checksum"] = zlib.crc32(np.ascontiguousarray(values).data)
+            start += len(values)
+        index = entries.tobytes()
+        size = _HEAD.size + len(index) + sum(values.nbytes for _, values in features)
+        if not self._make_room(size):
+            return False
+        path = self._folder / f"{secrets.token_hex(8)}{SUFFIX}"
+        try:
+            with write_atomically(path) as new, open(new, "wb") as file:
+                file.write(_HEAD.pack(_MAGIC, len(features), zlib.crc32(index)))
+                file.write(index)
+                for _, values in features:
+                    file.write(np.ascontiguousarray(values).data)
+        except OSError as error:
+            self._warn_once(f"{self._folder} can't be written ({error})")
+            return False
+        self._open(path)
+        return True
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Waits until no other process computes features of this store, and takes in what they wrote."""
+        with open(self._folder / "lock", "ab") as lock:
+            try:
+                import fcntl
+
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    logger.info("waiting for another process that computes features")
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+            except (ImportError, OSError):
+                # This file system has no locks; then two processes may compute the same.
+                pass
+            self.refresh()
+            yield
+
+    def _open(self, path: Path) -> None:
+        try:
+            file = _File(path, self._shape)
+            # So that the files that are used least recently can be told.
+            os.utime(path)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, struct.error) as error:
+            logger.warning("Removed %s: %s; its features are computed anew", path, error)
+            with suppress(OSError):
+                path.unlink()
+            return
+        self._files[path] = file
+        for key, start, num_words, checksum in file.entries.tolist():
+            self._places[key] = (file, start, num_words, checksum)
+
+    def _make_room(self, size: int) -> bool:
+        """Removes files until `size` bytes fit; returns whether they do."""
+        sizes = {}
+        for path in self._root.glob(f"*/*{SUFFIX}"):
+            with suppress(FileNotFoundError):
+                stat = path.stat()
+                sizes[path] = (stat.st_mtime, stat.st_size)
+        total = sum(own for _, own in sizes.values())
+        unused = sorted(
+            (used, path) for path, (used, _) in sizes.items() if path not in self._files
+        )
+        for _, path in unused:
+            if total + size <= self._max_bytes:
+                break
+            logger.info("Removed %s, which was used least recently", path)
+            with suppress(FileNotFoundError):
+                path.unlink()
+            total -= sizes[path][1]
+        if total + size <= self._max_bytes:
+            return True
+        self._warn_once(
+            f"{self._root} may have {self._max_bytes / 1e9:.1f} GB; raise `max_cache_gb`"
+        )
+        return False
+
+    def _warn_once(self, reason: str) -> None:
+        if not self._is_full:
+            self._is_full = True
+            logger.warning("Some features are not kept, and computed in every epoch: %s", reason)
+
+    def _remove_abandoned(self) -> None:
+        """Removes what processes that were killed have begun to write."""
+        for path in self._folder.glob(".*.unfinished"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _ABANDONED:
+                    path.unlink()
+
+
+def default_root() -> Path:
+    """Returns the folder of all stores unless a config names one: in the user's cache directory."""
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache, "tagger", "features")
+
+
+def in_chunks(sizes: Sequence[int], max_size: int) -> Iterator[List[int]]:
+    """Yields runs of indices whose sizes sum to at most `max_size`, or single ones.
+
+    Example:
+        >>> list(in_chunks([3, 3, 9, 1], max_size=6))
+        [[0, 1], [2], [3]]
+    """
+    chunk: List[int] = []
+    total = 0
+    for index, size in enumerate(sizes):
+        if chunk and total + size > max_size:
+            yield chunk
+            chunk, total = [], 0
+        chunk.append(index)
+        total += size
+    if chunk:
+        yield chunk

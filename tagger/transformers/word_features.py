@@ -1,0 +1,225 @@
+"""Features of words: the hidden states of a frozen transformer, pooled over the pieces of each word.
+
+Letters: `P` pieces, `W` words of a passage, `H` the chosen layers, `D` features of a layer.
+"""
+
+import hashlib
+import json
+from typing import Any, List, Optional, Sequence, Tuple
+
+import numpy as np
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from tagger.data.data_loaders.batch_order import batches_within
+from tagger.transformers.passages import Passage
+from tagger.transformers.pretrained import Transformer
+from tagger.transformers.windows import (
+    POOLINGS,
+    Window,
+    kept_states,
+    overlapping_windows,
+    padded_windows,
+    pool_pieces,
+)
+from tagger.transformers.word_pieces import WordPieces
+
+# Pieces that go through the transformer at a time, padding included.
+_BATCH_PIECES = {"cpu": 2048, "cuda": 32768}
+# Kinds of models that count positions from the padding's index on.
+_OFFSET_MODELS = ("roberta", "camembert", "longformer", "mpnet")
+
+
+class WordFeatures:
+    """Computes the features of the words of passages.
+
+    Args:
+        transformer: The transformer.
+        layers: The chosen hidden states, from 0 for the embeddings; negative ones count from the end.
+            None chooses all.
+        pooling: One of `POOLINGS`.
+        max_pieces: The most pieces of a window, without special ones.
+        overlap: At least how many pieces two windows of a longer passage share.
+
+    Raises:
+        ConfigurationError: If an argument is impossible, or does not fit the transformer.
+    """
+
+    def __init__(
+        self,
+        transformer: Transformer,
+        layers: Optional[Sequence[int]],
+        pooling: str,
+        max_pieces: int,
+        overlap: int,
+    ) -> None:
+        config = transformer.config()
+        self._pieces = WordPieces(transformer.tokenizer())
+        _check(pooling, max_pieces, overlap)
+        self._check_positions(config, max_pieces)
+        self._transformer = transformer
+        self.model: Any = transformer.model()
+        self.layers = _chosen(layers, config.num_hidden_layers + 1)
+        self.size: int = config.hidden_size
+        self._pooling = pooling
+        self._max_pieces = max_pieces
+        self._overlap = overlap
+
+    def settings(self, device: torch.device) -> str:
+        """Returns a digest of all that decides the features of a passage, in hexadecimal."""
+        settings = [
+            self._transformer.digest,
+            self.layers,
+            self._pooling,
+            self._max_pieces,
+            self._overlap,
+            str(dtype_on(device)),
+        ]
+        return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
+
+    def compute(
+        self, passages: Sequence[Passage], device: torch.device, mix: Optional[torch.Tensor] = None
+    ) -> List[Tuple[int, torch.Tensor]]:
+        """Computes the features of passages, in batches of similar length.
+
+        Args:
+            passages: The passages.
+            device: Where to compute.
+            mix: The weight of each layer, (H,) float32, to sum up the layers; None keeps all.
+
+        Returns:
+            The index of each passage, and its features, float32 on `device`: (W, D) with `mix`, else
+            (W, H, D). Those of a length come together.
+        """
+        if not passages:
+            return []
+        self.model.to(device)
+        is_bfloat16 = dtype_on(device) == torch.bfloat16
+        # One context for all batches: inside it, weights are converted once.
+        with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, is_bfloat16):
+            return self._compute(passages, device, mix)
+
+    def _compute(
+        self, passages: Sequence[Passage], device: torch.device, mix: Optional[torch.Tensor]
+    ) -> List[Tuple[int, torch.Tensor]]:
+        features: List[Tuple[int, torch.Tensor]] = []
+        windows = [
+            overlapping_windows(len(each.pieces), self._max_pieces, self._overlap)
+            for each in passages
+        ]
+        single = [index for index, own in enumerate(windows) if len(own) == 1]
+        for batch in _batches([windows[index][0] for index in single], device):
+            own = [single[place] for place in batch]
+            states = self._states(
+                [(passages[index], windows[index][0]) for index in own], device, mix
+            )
+            num_pieces = np.concatenate([passages[index].num_pieces for index in own])
+            words = pool_pieces(states, torch.from_numpy(num_pieces).long(), self._pooling)
+            features += zip(own, words.split([len(passages[index].num_pieces) for index in own]))
+        features += (
+            (index, self._long(passages[index], own_windows, device, mix))
+            for index, own_windows in enumerate(windows)
+            if len(own_windows) > 1
+        )
+        return features
+
+    def _long(
+        self,
+        passage: Passage,
+        windows: Sequence[Window],
+        device: torch.device,
+        mix: Optional[torch.Tensor],
+    ) -> torch.Tensor:
+        """Returns the features of a passage that needs several windows."""
+        at_once = max(1, _BATCH_PIECES[device.type] // self._max_pieces)
+        states = torch.cat(
+            [
+                self._states(
+                    [(passage, each) for each in windows[start : start + at_once]], device, mix
+                )
+                for start in range(0, len(windows), at_once)
+            ]
+        )
+        return pool_pieces(states, torch.from_numpy(passage.num_pieces).long(), self._pooling)
+
+    def _states(
+        self,
+        windows: Sequence[Tuple[Passage, Window]],
+        device: torch.device,
+        mix: Optional[torch.Tensor],
+    ) -> torch.Tensor:
+        """Returns the states of the pieces that windows keep, (P, D) with `mix`, else (P, H, D)."""
+        pieces, mask = padded_windows(
+            [passage.pieces[each.start : each.end].tolist() for passage, each in windows],
+            self._pieces.start_pieces,
+            self._pieces.end_pieces,
+            self._pieces.padding,
+        )
+        output = self.model(
+            input_ids=pieces.to(device), attention_mask=mask.to(device), output_hidden_states=True
+        )
+        kept = [
+            kept_states(
+                output.hidden_states[layer],
+                [each for _, each in windows],
+                len(self._pieces.start_pieces),
+            ).float()
+            for layer in self.layers
+        ]
+        if mix is None:
+            return torch.stack(kept, 1)
+        mixed = torch.zeros_like(kept[0])
+        for weight, states in zip(mix.tolist(), kept):
+            mixed.add_(states, alpha=weight)
+        return mixed
+
+    def _check_positions(self, config: Any, max_pieces: int) -> None:
+        """Refuses windows that are longer than what the transformer can read."""
+        positions = getattr(config, "max_position_embeddings", None)
+        if not positions or positions < 0:
+            return
+        num_special = len(self._pieces.start_pieces) + len(self._pieces.end_pieces)
+        offset = any(name in config.model_type for name in _OFFSET_MODELS)
+        unused = (config.pad_token_id or 0) + 1 if offset else 0
+        if max_pieces + num_special + unused > positions:
+            raise ConfigurationError(
+                f"`max_pieces` must be at most {positions - num_special - unused} for this transformer; "
+                f"got {max_pieces}"
+            )
+
+
+def dtype_on(device: torch.device) -> torch.dtype:
+    """Returns bfloat16 if the device computes with it natively, else float32."""
+    if device.type == "cuda":
+        native = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        native = device.type == "cpu" and torch.cpu._is_avx512_bf16_supported()
+    return torch.bfloat16 if native else torch.float32
+
+
+def _batches(windows: Sequence[Window], device: torch.device) -> List[List[int]]:
+    """Returns the windows of each batch, which have similar lengths."""
+    lengths = np.array([window.end - window.start for window in windows])
+    return [each.tolist() for each in batches_within(lengths, _BATCH_PIECES[device.type])]
+
+
+def _check(pooling: str, max_pieces: int, overlap: int) -> None:
+    if pooling not in POOLINGS:
+        raise ConfigurationError(f"`pooling` must be one of {', '.join(POOLINGS)}; got {pooling!r}")
+    if max_pieces < 1:
+        raise ConfigurationError(f"`max_pieces` must be at least 1; got {max_pieces}")
+    if not 0 <= overlap < max_pieces:
+        raise ConfigurationError(
+            f"`overlap` must be at least 0 and below `max_pieces` ({max_pieces}); got {overlap}"
+        )
+
+
+def _chosen(layers: Optional[Sequence[int]], number: int) -> List[int]:
+    if layers is None:
+        return list(range(number))
+    if not layers or not all(-number <= layer < number for layer in layers):
+        raise ConfigurationError(
+            f"`layers` must be from 0, the embeddings, to {number - 1}, or negative to count from the "
+            f"end; got {list(layers)}"
+        )
+    return [layer % number for layer in layers]

@@ -1,0 +1,16 @@
+// A BiLSTM-CRF on CoNLL-2003 over frozen features of the transformer all-MiniLM-L6-v2, GloVe 50 and characters.
+// The transformer reads up to 250 word pieces of a document together; batches are of sentences.
+// Files: see data/README.md; `python scripts/prepare_glove.py` and `python scripts/prepare_minilm.py`.
+(import 'tagger/template.libsonnet') + {
+  source_encoding:: 'IOB1',
+  glove_file:: 'data/glove/glove.6B.50d.txt',
+  lowercase_words:: true,
+  transformer:: 'data/all-MiniLM-L6-v2',
+  learning_rate:: 0.0015,
+  num_epochs:: 14,
+
+  train_data_path: 'data/conll2003/eng.train',
+  validation_data_path: 'data/conll2003/eng.testa',
+
+  dataset_reader+: { documents: 'docstart', instances: 'sentences' },
+}

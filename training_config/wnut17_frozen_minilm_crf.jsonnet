@@ -1,0 +1,13 @@
+// A BiLSTM-CRF on WNUT-17 over frozen features of the transformer all-MiniLM-L6-v2, GloVe 50 and characters.
+// Files: see data/README.md; `python scripts/prepare_glove.py` and `python scripts/prepare_minilm.py`.
+(import 'tagger/template.libsonnet') + {
+  source_encoding:: 'BIO',
+  glove_file:: 'data/glove/glove.6B.50d.txt',
+  lowercase_words:: true,
+  transformer:: 'data/all-MiniLM-L6-v2',
+  learning_rate:: 0.0015,
+  num_epochs:: 14,
+
+  train_data_path: 'data/wnut17/wnut17train.conll',
+  validation_data_path: 'data/wnut17/emerging.dev.conll',
+}
