@@ -187,7 +187,7 @@ def _rules(tokenizer: Any) -> str:
     fast = getattr(tokenizer, "backend_tokenizer", None)
     if fast is None:
         raise ConfigurationError(
-            f"the tokenizer `{type(tokenizer).__name__}` cannot be exported, because it is not one of the "
-            f"fast ones, which are rules in a file"
+            f"the tokenizer `{type(tokenizer).__name__}` cannot be exported, because it is not one of "
+            f"the fast ones, which are rules in a file"
         )
     return str(fast.to_str())

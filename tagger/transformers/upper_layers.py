@@ -23,6 +23,7 @@ class UpperLayers:
 
     Attributes:
         lower: The lower layers.
+        upper: The upper layers.
 
     Raises:
         ConfigurationError: If the layers cannot be told apart, or no upper layer is left.
@@ -37,9 +38,9 @@ class UpperLayers:
                 f"`num_frozen_layers` must be below the {len(layers)} layers of the transformer; got "
                 f"{num_lower}"
             )
-        self.lower, self._upper = layers[:num_lower], layers[num_lower:]
+        self.lower, self.upper = layers[:num_lower], layers[num_lower:]
         transformer.requires_grad_(False)
-        for layer in self._upper:
+        for layer in self.upper:
             layer.requires_grad_(True)
         # How many values a layer returns, the state first; 0 for the state alone.
         self._num_outputs = 0
@@ -77,7 +78,7 @@ class UpperLayers:
             lower_states: (N, L, D), as `lower_states` gives them, which was called before.
         """
         given = _Given(lower_states, self._num_outputs)
-        with self._layers([*[given] * len(self.lower), *self._upper]):
+        with self._layers([*[given] * len(self.lower), *self.upper]):
             return self._transformer(input_ids=pieces, attention_mask=mask).last_hidden_state
 
     @contextmanager

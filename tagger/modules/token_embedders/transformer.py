@@ -84,11 +84,12 @@ class TransformerEmbedder(TokenEmbedder):
         return int(self.transformer_model.config.hidden_size)
 
     def train(self, mode: bool = True) -> "TransformerEmbedder":
-        """Sets the mode; frozen layers never drop anything."""
+        """Sets the mode; what is frozen never drops anything."""
         super().train(mode)
         if self._upper_layers is not None:
-            for layer in self._upper_layers.lower:
-                layer.eval()
+            self.transformer_model.eval()
+            for layer in self._upper_layers.upper:
+                layer.train(mode)
         return self
 
     def forward(
