@@ -4,7 +4,6 @@ Its weights are among those of the model, so an archive needs no other file, and
 training started from may be gone.
 """
 
-import copy
 import shutil
 from pathlib import Path
 from typing import Any, Optional
@@ -59,7 +58,7 @@ def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
         if archived is None or archived.config().to_dict() == transformer.config().to_dict():
             if archived is None and run_folder is not None:
                 _copy(transformer, Path(run_folder, ARCHIVED, Path(name).name))
-            return copy.deepcopy(transformer.model()).float()
+            return transformer.model()
     from transformers import AutoModel
 
     return AutoModel.from_config(archived.config()).float()

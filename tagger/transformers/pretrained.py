@@ -5,10 +5,10 @@ import hashlib
 import json
 import os
 import shutil
-import weakref
 from pathlib import Path
 from typing import Any, List, NamedTuple, Optional, Union
 
+import torch
 from allennlp.common.checks import ConfigurationError
 
 #: The environment variable that names the folder of transformers that are not where a config says.
@@ -18,8 +18,6 @@ ARCHIVED = "transformers"
 
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 _OTHERS = ("config.json", "*token*.json", "vocab*", "merges.txt", "*.model")
-
-_loaded: "weakref.WeakValueDictionary[str, Any]" = weakref.WeakValueDictionary()
 
 
 class Transformer(NamedTuple):
@@ -48,21 +46,17 @@ class Transformer(NamedTuple):
         return AutoConfig.from_pretrained(str(self.folder))
 
     def model(self) -> Any:
-        """Loads the model in evaluation mode; all who ask in this process share it."""
-        model = _loaded.get(self.digest)
-        if model is None:
-            from transformers import AutoModel
-            from transformers.utils import logging
+        """Loads the model in float32, in evaluation mode."""
+        from transformers import AutoModel
+        from transformers.utils import logging
 
-            with_bars = logging.is_progress_bar_enabled()
-            logging.disable_progress_bar()
-            try:
-                model = AutoModel.from_pretrained(str(self.folder)).eval()
-            finally:
-                if with_bars:
-                    logging.enable_progress_bar()
-            _loaded[self.digest] = model
-        return model
+        with_bars = logging.is_progress_bar_enabled()
+        logging.disable_progress_bar()
+        try:
+            return AutoModel.from_pretrained(str(self.folder), dtype=torch.float32).eval()
+        finally:
+            if with_bars:
+                logging.enable_progress_bar()
 
 
 def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transformer:

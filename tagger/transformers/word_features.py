@@ -3,9 +3,12 @@
 Letters: `P` pieces, `W` words of a passage, `H` the chosen layers, `D` features of a layer.
 """
 
+import copy
 import hashlib
 import json
-from typing import Any, List, Optional, Sequence, Tuple
+import threading
+import weakref
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -28,6 +31,9 @@ from tagger.transformers.word_pieces import WordPieces
 _BATCH_PIECES = {"cpu": 2048, "cuda": 32768}
 # Kinds of models that count positions from the padding's index on.
 _OFFSET_MODELS = ("roberta", "camembert", "longformer", "mpnet")
+
+_models: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
 
 
 class WordFeatures:
@@ -58,12 +64,17 @@ class WordFeatures:
         _check(pooling, max_pieces, overlap)
         self._check_positions(config, max_pieces)
         self._transformer = transformer
-        self.model: Any = transformer.model()
+        # Loaded now, because an archive that carries it is removed as soon as it is read.
+        self._loaded = _shared(f"{transformer.digest} as saved", transformer.model)
+        self._model: Any = None
         self.layers = _chosen(layers, config.num_hidden_layers + 1)
         self.size: int = config.hidden_size
         self._pooling = pooling
         self._max_pieces = max_pieces
         self._overlap = overlap
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "WordFeatures":
+        return self  # It never changes.
 
     def settings(self, device: torch.device) -> str:
         """Returns a digest of all that decides the features of a passage, in hexadecimal."""
@@ -77,6 +88,7 @@ class WordFeatures:
         ]
         return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
+    @torch.inference_mode()
     def compute(
         self, passages: Sequence[Passage], device: torch.device, mix: Optional[torch.Tensor] = None
     ) -> List[Tuple[int, torch.Tensor]]:
@@ -93,15 +105,7 @@ class WordFeatures:
         """
         if not passages:
             return []
-        self.model.to(device)
-        is_bfloat16 = dtype_on(device) == torch.bfloat16
-        # One context for all batches: inside it, weights are converted once.
-        with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, is_bfloat16):
-            return self._compute(passages, device, mix)
-
-    def _compute(
-        self, passages: Sequence[Passage], device: torch.device, mix: Optional[torch.Tensor]
-    ) -> List[Tuple[int, torch.Tensor]]:
+        model = self._model = _frozen_model(self._loaded, self._transformer.digest, device)
         features: List[Tuple[int, torch.Tensor]] = []
         windows = [
             overlapping_windows(len(each.pieces), self._max_pieces, self._overlap)
@@ -110,14 +114,12 @@ class WordFeatures:
         single = [index for index, own in enumerate(windows) if len(own) == 1]
         for batch in _batches([windows[index][0] for index in single], device):
             own = [single[place] for place in batch]
-            states = self._states(
-                [(passages[index], windows[index][0]) for index in own], device, mix
-            )
+            states = self._states(model, [(passages[i], windows[i][0]) for i in own], mix)
             num_pieces = np.concatenate([passages[index].num_pieces for index in own])
             words = pool_pieces(states, torch.from_numpy(num_pieces).long(), self._pooling)
             features += zip(own, words.split([len(passages[index].num_pieces) for index in own]))
         features += (
-            (index, self._long(passages[index], own_windows, device, mix))
+            (index, self._long(model, passages[index], own_windows, mix))
             for index, own_windows in enumerate(windows)
             if len(own_windows) > 1
         )
@@ -125,27 +127,22 @@ class WordFeatures:
 
     def _long(
         self,
+        model: Any,
         passage: Passage,
         windows: Sequence[Window],
-        device: torch.device,
         mix: Optional[torch.Tensor],
     ) -> torch.Tensor:
         """Returns the features of a passage that needs several windows."""
-        at_once = max(1, _BATCH_PIECES[device.type] // self._max_pieces)
-        states = torch.cat(
-            [
-                self._states(
-                    [(passage, each) for each in windows[start : start + at_once]], device, mix
-                )
-                for start in range(0, len(windows), at_once)
-            ]
-        )
+        at_once = max(1, _BATCH_PIECES[model.device.type] // self._max_pieces)
+        starts = range(0, len(windows), at_once)
+        batches = [[(passage, each) for each in windows[at : at + at_once]] for at in starts]
+        states = torch.cat([self._states(model, batch, mix) for batch in batches])
         return pool_pieces(states, torch.from_numpy(passage.num_pieces).long(), self._pooling)
 
     def _states(
         self,
+        model: Any,
         windows: Sequence[Tuple[Passage, Window]],
-        device: torch.device,
         mix: Optional[torch.Tensor],
     ) -> torch.Tensor:
         """Returns the states of the pieces that windows keep, (P, D) with `mix`, else (P, H, D)."""
@@ -155,8 +152,10 @@ class WordFeatures:
             self._pieces.end_pieces,
             self._pieces.padding,
         )
-        output = self.model(
-            input_ids=pieces.to(device), attention_mask=mask.to(device), output_hidden_states=True
+        output = model(
+            input_ids=pieces.to(model.device),
+            attention_mask=mask.to(model.device),
+            output_hidden_states=True,
         )
         kept = [
             kept_states(
@@ -186,6 +185,28 @@ class WordFeatures:
                 f"`max_pieces` must be at most {positions - num_special - unused} for this transformer; "
                 f"got {max_pieces}"
             )
+
+
+def _frozen_model(loaded: Any, digest: str, device: torch.device) -> Any:
+    """Returns the model that computes on a device, of a type that the device is fast with."""
+    dtype = dtype_on(device)
+    if device.type == "cpu" and dtype == torch.float32:
+        return loaded
+
+    def convert() -> Any:
+        with torch.inference_mode(False):
+            return copy.deepcopy(loaded).to(device, dtype).requires_grad_(False)
+
+    return _shared(f"{digest} {device} {dtype}", convert)
+
+
+def _shared(name: str, make: Callable[[], Any]) -> Any:
+    """Returns a model that all who need it in this process share."""
+    with _lock:
+        model = _models.get(name)
+        if model is None:
+            model = _models[name] = make()
+        return model
 
 
 def dtype_on(device: torch.device) -> torch.dtype:

@@ -1,43 +1,53 @@
-"""Transformers with a few hundred random weights, written to folders."""
+"""Small transformers with random weights: one with word pieces, one with byte-level BPE."""
+
+import string
 
 import torch
 from tokenizers import ByteLevelBPETokenizer
-from transformers import BertConfig, BertModel, BertTokenizerFast, RobertaConfig, RobertaModel
+from transformers import RobertaConfig, RobertaModel, RobertaTokenizerFast
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-SIZES = {
-    "hidden_size": 8,
-    "intermediate_size": 8,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-    "initializer_range": 0.5,
-}
+from tests.configs import save_small_transformer
+from tests.conftest import ROOT
+
+LETTERS = string.ascii_lowercase + string.digits
+WORD_PIECES = [
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ","),
+    *LETTERS,
+    *(f"##{letter}" for letter in LETTERS),
+    *("london", "##don", "said", "the"),
+]
 
 
-def save_bert(folder, max_positions=64):
-    """Writes a transformer over word pieces; each letter is one, and case does not count."""
+def save_word_pieces(folder, seed=0):
+    """Writes a BERT that knows lowercase words."""
+    torch.manual_seed(seed)
     folder.mkdir(exist_ok=True)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
-    words += [f"##{letter}" for letter in LETTERS]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(vocab_size=len(words), max_position_embeddings=max_positions, **SIZES)
-    BertModel(config).save_pretrained(folder)
+    save_small_transformer(folder, WORD_PIECES, size=8)
     return str(folder)
 
 
-def save_roberta(folder, max_positions=64):
-    """Writes a transformer over pairs of bytes, for which a blank belongs to the word behind it."""
+def save_bpe(folder, seed=0):
+    """Writes a RoBERTa, whose pieces keep case and tell words by the blank before them."""
+    torch.manual_seed(seed)
     folder.mkdir(exist_ok=True)
     tokenizer = ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    text = "the cat said that the hat is on the mat"
-    tokenizer.train_from_iterator([text] * 3, vocab_size=290, special_tokens=special)
+    text = (ROOT / "data/toy/train.txt").read_text()
+    tokenizer.train_from_iterator([text], vocab_size=320, special_tokens=special)
     tokenizer.save_model(str(folder))
-    torch.manual_seed(0)
+    RobertaTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt")).save_pretrained(
+        folder
+    )
     config = RobertaConfig(
-        vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=max_positions, **SIZES
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=8,
+        intermediate_size=8,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=514,
     )
     RobertaModel(config).save_pretrained(folder)
     return str(folder)
+
+
+KINDS = {"word pieces": save_word_pieces, "bpe": save_bpe}

@@ -6,7 +6,7 @@ from allennlp.data import Token, Vocabulary
 
 from tagger.data.document_tokens import DocumentTokens
 from tagger.data.token_indexers import TransformerIndexer
-from tests.transformers.small import LETTERS, save_bert, save_roberta
+from tests.transformers.three_layers import LETTERS, save_bert, save_roberta
 
 
 def random_words(number, seed=0):

@@ -10,7 +10,7 @@ from transformers import AlbertConfig, AlbertModel
 from tagger.data.token_indexers import TransformerIndexer
 from tagger.modules.token_embedders import TransformerEmbedder
 from tests.data.token_indexers.test_transformer import random_words
-from tests.transformers.small import SIZES, save_bert, save_roberta
+from tests.transformers.three_layers import SIZES, save_bert, save_roberta
 
 SAVES = [save_bert, save_roberta]
 TEXTS = [["the", "cat"], random_words(30), ["a"], random_words(7, seed=1)]

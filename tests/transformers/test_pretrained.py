@@ -1,0 +1,49 @@
+"""Transformers are found, named by their content, and missed with a clear error."""
+
+import shutil
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from tagger.transformers.pretrained import FOLDER_VARIABLE, digest_of, find_transformer
+from tests.transformers.small import save_word_pieces
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return save_word_pieces(tmp_path / "tiny")
+
+
+def test_the_digest_is_of_the_content(folder, tmp_path):
+    copied = tmp_path / "copied"
+    shutil.copytree(folder, copied)
+    (copied / "README.md").write_text("no part of it")
+    assert digest_of(copied) == digest_of(folder)
+    for name in ("model.safetensors", "vocab.txt", "config.json"):
+        changed = tmp_path / f"changed {name}"
+        shutil.copytree(folder, changed)
+        content = bytearray((changed / name).read_bytes())
+        content[-1] ^= 1
+        (changed / name).write_bytes(content)
+        assert digest_of(changed) != digest_of(folder)
+
+
+def test_a_transformer_that_moved_is_found_by_its_name(folder, tmp_path, monkeypatch):
+    moved = tmp_path / "models"
+    moved.mkdir()
+    shutil.move(folder, moved / "tiny")
+    with pytest.raises(ConfigurationError, match=rf"{folder}.*{FOLDER_VARIABLE}.*--overrides"):
+        find_transformer(folder)
+    monkeypatch.setenv(FOLDER_VARIABLE, str(moved))
+    assert find_transformer(folder).folder == moved / "tiny"
+
+
+def test_a_folder_without_weights_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(ConfigurationError, match=r"config\.json.*got notes\.txt"):
+        find_transformer(str(tmp_path))
+
+
+def test_a_name_that_is_not_in_the_hubs_cache_is_no_download(monkeypatch):
+    with pytest.raises(ConfigurationError, match="not in the cache"):
+        find_transformer("nobody/no-such-transformer")
