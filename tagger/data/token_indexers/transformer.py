@@ -25,7 +25,8 @@ class TransformerIndexer(TokenIndexer):
     Args:
         model_name: The transformer: a folder, or a name in the cache of the Hugging Face hub.
         max_pieces: The most pieces of a window, without special ones.
-        overlap: At least how many pieces two windows of a long sentence share.
+        overlap: At least how many pieces two windows of a long sentence share; by default a quarter of
+            `max_pieces`.
         token_min_padding_length: As for all of AllenNLP's indexers.
         serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
 
@@ -37,13 +38,15 @@ class TransformerIndexer(TokenIndexer):
         self,
         model_name: str,
         max_pieces: int = 250,
-        overlap: int = 64,
+        overlap: Optional[int] = None,
         token_min_padding_length: int = 0,
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__(token_min_padding_length)
         if max_pieces < 1:
             raise ConfigurationError(f"`max_pieces` must be at least 1; got {max_pieces}")
+        if overlap is None:
+            overlap = max_pieces // 4
         if not 0 <= overlap < max_pieces:
             raise ConfigurationError(
                 f"`overlap` must be at least 0 and below `max_pieces` ({max_pieces}); got {overlap}"
