@@ -54,14 +54,18 @@ def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
         if archived is None:
             raise
     else:
+        if archived is None and run_folder is not None:
+            _copy(transformer, Path(run_folder, ARCHIVED, Path(name).name))
         # A run that goes on before its first checkpoint has no other weights.
-        if archived is None or archived.config().to_dict() == transformer.config().to_dict():
-            if archived is None and run_folder is not None:
-                _copy(transformer, Path(run_folder, ARCHIVED, Path(name).name))
+        if archived is None or _config_file(archived) == _config_file(transformer):
             return transformer.model()
     from transformers import AutoModel
 
     return AutoModel.from_config(archived.config()).float()
+
+
+def _config_file(transformer: Transformer) -> bytes:
+    return (transformer.folder / "config.json").read_bytes()
 
 
 def _archived(name: str, run_folder: Optional[str]) -> Optional[Transformer]:
