@@ -14,13 +14,15 @@ from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
-from tagger.data.data_loaders.batch_order import batches_within
+from tagger.data.data_loaders.batch_order import batches_within, in_chunks
 from tagger.data.data_loaders.columns import collect_columns
 from tagger.predictors.throughput import Throughput
 from tagger.threads import run_side_by_side
 
 #: How many batches are predicted at the same time on a CPU with as many cores; each takes a few MB.
 _PARTS_AT_ONCE = 8
+# The tokens of the inputs that are sorted by length together.
+_SORTED_TOKENS = 2**16
 
 
 class BatchedPredictor(Predictor):
@@ -120,7 +122,12 @@ class BatchedPredictor(Predictor):
         """
         self.throughput.start()
         num_tokens = np.array([len(instance["tokens"]) for instance in instances])
-        parts = [part.tolist() for part in batches_within(num_tokens, self._batch_tokens)]
+        # Sentences of one document stay near each other, and so do the features that they share.
+        parts = [
+            [block[index] for index in part]
+            for block in in_chunks(num_tokens.tolist(), _SORTED_TOKENS)
+            for part in batches_within(num_tokens[block], self._batch_tokens)
+        ]
         calls = [
             tuple([values[index] for index in part] for values in (instances, *others))
             for part in parts

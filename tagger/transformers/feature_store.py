@@ -16,7 +16,7 @@ import time
 import zlib
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterator, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -222,22 +222,3 @@ def default_root() -> Path:
     """Returns the folder of all stores unless a config names one: in the user's cache directory."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache, "tagger", "features")
-
-
-def in_chunks(sizes: Sequence[int], max_size: int) -> Iterator[List[int]]:
-    """Yields runs of indices whose sizes sum to at most `max_size`, or single ones.
-
-    Example:
-        >>> list(in_chunks([3, 3, 9, 1], max_size=6))
-        [[0, 1], [2], [3]]
-    """
-    chunk: List[int] = []
-    total = 0
-    for index, size in enumerate(sizes):
-        if chunk and total + size > max_size:
-            yield chunk
-            chunk, total = [], 0
-        chunk.append(index)
-        total += size
-    if chunk:
-        yield chunk

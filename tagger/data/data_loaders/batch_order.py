@@ -3,7 +3,7 @@
 Letters: `N` number of instances.
 """
 
-from typing import Iterator, List
+from typing import Iterator, List, Sequence
 
 import numpy as np
 
@@ -100,6 +100,25 @@ def shuffled_batches_within(
         num_batches = -(-len(instances) // _num_fitting(lengths[instances[0]], max_tokens))
         batches += _cut(generator.permutation(instances), num_batches)
     return [batches[i] for i in generator.permutation(len(batches))]
+
+
+def in_chunks(sizes: Sequence[int], max_size: int) -> Iterator[List[int]]:
+    """Yields runs of indices whose sizes sum to at most `max_size`, or single ones.
+
+    Example:
+        >>> list(in_chunks([3, 3, 9, 1], max_size=6))
+        [[0, 1], [2], [3]]
+    """
+    chunk: List[int] = []
+    total = 0
+    for index, size in enumerate(sizes):
+        if chunk and total + size > max_size:
+            yield chunk
+            chunk, total = [], 0
+        chunk.append(index)
+        total += size
+    if chunk:
+        yield chunk
 
 
 def _ranges(lengths: np.ndarray, max_tokens: int) -> Iterator[np.ndarray]:

@@ -78,7 +78,7 @@ class ColumnDatasetReader(DatasetReader):
             log line counts both.
         instances: With `documents`, whether an instance is a document (`"documents"`) or a sentence
             (`"sentences"`), whose document only token indexers see that look at it, such as
-            `frozen_transformer`. A document that is given at prediction is an instance in any case.
+            `frozen_transformer`.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
@@ -174,21 +174,26 @@ class ColumnDatasetReader(DatasetReader):
                 several labels is empty or both known and unknown. It is a `ValueError`.
         """
         converted = None if tags is None else [self._spelling.converted(tags)]
-        return self._instance(_as_document([tokens]), converted)
+        return self._instance(self._parts(_as_document([tokens]))[0], converted)
 
     def document_to_instances(self, sentences: Sequence[Sentence]) -> List[Instance]:
-        """Makes instances of a document without tags: one for each piece, or for each sentence.
+        """Makes instances of a document without tags: of its pieces, or of its sentences.
 
         Args:
             sentences: The tokens of each sentence, at least one in each.
 
         Returns:
-            Instances of the pieces in their order; without `documents` of the sentences.
+            Instances of the pieces in their order; without `documents`, or if `instances` are sentences,
+            of the sentences.
         """
         if self._documents is None:
             return [self.text_to_instance(sentence) for sentence in sentences]
         pieces = cut_document(sentences, self._max_document_tokens)
-        return [self._instance(_as_document(piece), None) for piece in pieces]
+        return [
+            self._instance(tokens, None)
+            for piece in pieces
+            for tokens in self._parts(_as_document(piece))
+        ]
 
     def apply_token_indexers(self, instance: Instance) -> None:
         """Sets the indexers late, because instances without them move faster between processes."""
@@ -226,11 +231,14 @@ class ColumnDatasetReader(DatasetReader):
             document = [
                 [Token(row.columns[self._token_column]) for row in rows] for rows in sentences
             ]
-            if self._reads_sentences:
-                for index, rows in enumerate(sentences):
-                    yield [rows], DocumentTokens(document, index, index + 1)
-            else:
-                yield sentences, DocumentTokens(document, 0, len(document))
+            for tokens in self._parts(document):
+                yield sentences[tokens.first : tokens.last], tokens
+
+    def _parts(self, document: Sequence[Sequence[Token]]) -> List[DocumentTokens]:
+        """Returns the tokens of each instance of a document: of all of it, or of each sentence."""
+        if self._reads_sentences:
+            return [DocumentTokens(document, at, at + 1) for at in range(len(document))]
+        return [DocumentTokens(document, 0, len(document))]
 
     def _read_pieces(
         self, lines: Iterable[bytes], file_path: Union[str, PathLike]
@@ -247,9 +255,8 @@ class ColumnDatasetReader(DatasetReader):
         tokens: DocumentTokens,
         file_path: Union[str, PathLike],
     ) -> Instance:
-        keeps_lengths = not self._reads_sentences
         if self._tag_column is None:
-            return self._instance(tokens, None, keeps_lengths)
+            return self._instance(tokens, None)
         converted = []
         for rows in sentences:
             try:
@@ -259,31 +266,22 @@ class ColumnDatasetReader(DatasetReader):
             except IllegalTagError as error:
                 raise _located(error, rows, file_path) from None
         try:
-            return self._instance(tokens, converted, keeps_lengths)
+            return self._instance(tokens, converted)
         except IllegalTagError as error:
             rows = [row for rows in sentences for row in rows]
             raise _located(error, rows, file_path) from None
 
     def _instance(
-        self,
-        tokens: DocumentTokens,
-        converted: Optional[Sequence[Sequence[Any]]],
-        keeps_lengths: bool = True,
+        self, tokens: DocumentTokens, converted: Optional[Sequence[Sequence[Any]]]
     ) -> Instance:
-        """Makes an instance of sentences and of what their tags were converted to.
-
-        Args:
-            tokens: The tokens of the sentences.
-            converted: The tags of each sentence.
-            keeps_lengths: With `documents`, whether the instance says where its sentences end.
-        """
+        """Makes an instance of sentences and of what their tags were converted to."""
         text = TextField(tokens)
         words = [token.text or "" for token in tokens]
         fields: Dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": words})}
         if converted is not None:
             every = [each for sentence in converted for each in sentence]
             fields["tags"] = self._spelling.field(every, text)
-        if self._documents is not None and keeps_lengths:
+        if self._documents is not None and not self._reads_sentences:
             lengths = [len(sentence) for sentence in tokens.document[tokens.first : tokens.last]]
             fields["sentence_lengths"] = TensorField(torch.tensor(lengths))
             fields["word_ids"] = TensorField(torch.tensor(word_ids(words)))
@@ -302,12 +300,11 @@ class ColumnDatasetReader(DatasetReader):
             )
 
 
-def _as_document(sentences: Sequence[Sentence]) -> DocumentTokens:
-    document = [
+def _as_document(sentences: Sequence[Sentence]) -> List[List[Token]]:
+    return [
         [Token(token) if isinstance(token, str) else token for token in sentence]
         for sentence in sentences
     ]
-    return DocumentTokens(document, 0, len(document))
 
 
 def _located(

@@ -12,7 +12,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.modules import TokenEmbedder
 
-from tagger.transformers.feature_store import FeatureStore, default_root, in_chunks
+from tagger.data.data_loaders.batch_order import in_chunks
+from tagger.transformers.feature_store import FeatureStore, default_root
 from tagger.transformers.passages import Passage, passages_of
 from tagger.transformers.pretrained import FOLDER_VARIABLE, copy_transformer, find_transformer
 from tagger.transformers.word_features import WordFeatures
@@ -22,7 +23,7 @@ logger = logging.getLogger(__name__)
 # Bytes of a file of features.
 _CHUNK = 2**27
 # Bytes of embedded passages that evaluation remembers: sentences of a passage may be in other batches.
-_MEMORY = 2**28
+_MEMORY = 2**29
 
 
 class _Place(NamedTuple):
