@@ -3,6 +3,7 @@
 import string
 
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import ByteLevelBPETokenizer
 from transformers import RobertaConfig, RobertaModel, RobertaTokenizerFast
 
@@ -23,7 +24,7 @@ def save_word_pieces(folder, seed=0):
     torch.manual_seed(seed)
     folder.mkdir(exist_ok=True)
     save_small_transformer(folder, WORD_PIECES, size=8)
-    return str(folder)
+    return _with_large_weights(folder)
 
 
 def save_bpe(folder, seed=0):
@@ -47,6 +48,15 @@ def save_bpe(folder, seed=0):
         max_position_embeddings=514,
     )
     RobertaModel(config).save_pretrained(folder)
+    return _with_large_weights(folder)
+
+
+def _with_large_weights(folder):
+    """With the weights of a new model the words around a word hardly change its states."""
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    larger = {name: each * 10 if each.dim() == 2 else each for name, each in weights.items()}
+    save_file(larger, path, {"format": "pt"})
     return str(folder)
 
 

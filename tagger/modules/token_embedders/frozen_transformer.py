@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 _CHUNK = 2**27
 # Bytes of embedded passages that evaluation remembers: sentences of a passage may be in other batches.
 _MEMORY = 2**29
+_LARGEST_HALF = torch.finfo(torch.float16).max
 
 
 class _Place(NamedTuple):
@@ -202,9 +203,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         assert self._store is not None
         keys = list(missing)
         computed = self._features.compute(list(missing.values()), self.layer_scores.device)
-        return self._store.add(
-            [(keys[index], states.to(torch.float16).cpu().numpy()) for index, states in computed]
-        )
+        return self._store.add([(keys[index], _half(states)) for index, states in computed])
 
     def _passages(
         self,
@@ -245,7 +244,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         if self.training and missing:
             self._warn_of_missing()
         if torch.is_grad_enabled() or not missing:
-            raw = dict(self._raw(passages, missing))
+            raw = self._raw(passages, missing) if missing else {}
             found: List[Any] = [raw.get(i) if each is None else each for i, each in enumerate(kept)]
             return self._mix(found, places, weights)
         mixed = self._recent.get(keys, weights)
@@ -258,14 +257,12 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         self._recent.put(mixed, weights)
         return torch.cat([mixed[keys[at.passage]][at.start : at.end] for at in places])
 
-    def _raw(self, passages: Sequence[Passage], missing: Sequence[int]) -> List[Tuple[int, Any]]:
-        """Returns the features of some passages, (W, H, D) float16 on the CPU, with their indices."""
+    def _raw(self, passages: Sequence[Passage], missing: Sequence[int]) -> Dict[int, Any]:
+        """Computes the features of some passages, (W, H, D) float16 on the CPU, by their indices."""
         computed = self._features.compute(
             [passages[index] for index in missing], self.layer_scores.device
         )
-        return [
-            (missing[place], states.to(torch.float16).cpu().numpy()) for place, states in computed
-        ]
+        return {missing[place]: _half(states) for place, states in computed}
 
     def _mix(
         self, features: Sequence[np.ndarray], places: Sequence[_Place], weights: torch.Tensor
@@ -296,6 +293,11 @@ class FrozenTransformerEmbedder(TokenEmbedder):
                 f"--overrides, as `model_name` of the token indexer and of the token embedder"
             )
         super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+def _half(states: torch.Tensor) -> np.ndarray:
+    # Infinity would make every mix NaN.
+    return states.clamp(-_LARGEST_HALF, _LARGEST_HALF).to(torch.float16).cpu().numpy()
 
 
 class _Recent:

@@ -1,0 +1,211 @@
+"""Words are embedded by a transformer that is neither trained nor saved."""
+
+import copy
+import logging
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data.fields import TextField
+
+from tagger.data.document_tokens import DocumentTokens
+from tagger.data.token_indexers import FrozenTransformerIndexer
+from tagger.modules.token_embedders import FrozenTransformerEmbedder
+from tagger.transformers import word_features
+from tests.transformers.small import KINDS, save_word_pieces
+
+WORDS = [["The", "London", "bank"], ["said"], ["a", "b"], ["the", "xylophone", ",", "12345"]]
+DOCUMENT = [[Token(word) for word in sentence] for sentence in WORDS]
+
+
+@pytest.fixture(autouse=True)
+def _in_float32(monkeypatch):
+    monkeypatch.setattr(word_features, "dtype_on", lambda device: torch.float32)
+
+
+@pytest.fixture(params=list(KINDS))
+def folder(request, tmp_path):
+    return KINDS[request.param](tmp_path / "tiny")
+
+
+@pytest.fixture
+def embedder(folder, tmp_path):
+    return random_embedder(folder, tmp_path)
+
+
+def random_embedder(folder, tmp_path, **arguments):
+    """An embedder with a mix that is not even."""
+    embedder = FrozenTransformerEmbedder(
+        folder, max_pieces=60, overlap=10, cache_folder=str(tmp_path / "cache"), **arguments
+    )
+    with torch.no_grad():
+        embedder.layer_scores.copy_(torch.randn(len(embedder.layer_scores)))
+        embedder.scale.fill_(1.7)
+    return embedder
+
+
+def batch_of(folder, texts, max_pieces=60):
+    """The tensors of a batch, and its passages."""
+    indexer = FrozenTransformerIndexer(folder, max_pieces=max_pieces)
+    batch = Batch([Instance({"tokens": TextField(text, {"t": indexer})}) for text in texts])
+    batch.index_instances(Vocabulary())
+    passages = [
+        passage
+        for text in texts
+        for passage in indexer.passages(indexer.tokens_to_indices(text, Vocabulary()))
+    ]
+    return batch.as_tensor_dict()["tokens"]["t"], passages
+
+
+def sentences(document=DOCUMENT):
+    return [DocumentTokens(document, at, at + 1) for at in range(len(document))]
+
+
+def written(tmp_path):
+    return [path for path in tmp_path.glob("cache/**/*") if path.is_file()]
+
+
+def test_sentences_have_the_features_of_their_document(embedder, folder):
+    embedder.eval()
+    with torch.no_grad():
+        whole, passages = batch_of(folder, [DocumentTokens(DOCUMENT, 0, 4)])
+        (document,) = embedder(**whole)
+        parts = embedder(**batch_of(folder, sentences())[0])
+    weights = 1.7 * embedder.layer_scores.detach().softmax(0)
+    ((_, states),) = embedder._features.compute(passages, torch.device("cpu"))
+    torch.testing.assert_close(document, torch.einsum("whd,h->wd", states, weights))
+    start = 0
+    for words, part in zip(WORDS, parts):
+        own = document[start : start + len(words)]
+        torch.testing.assert_close(part[: len(words)], own, atol=1e-5, rtol=1e-5)
+        start += len(words)
+
+
+def test_sentences_alone_have_others(embedder, folder):
+    embedder.eval()
+    with torch.no_grad():
+        together = embedder(**batch_of(folder, sentences())[0])
+        alone = embedder(**batch_of(folder, DOCUMENT)[0])
+    assert (together[0, :3] - alone[0, :3]).abs().max() > 1e-3
+
+
+def test_short_passages_are_those_of_the_indexer(embedder, folder):
+    embedder.eval()
+    with torch.no_grad():
+        (whole,) = embedder(**batch_of(folder, [DocumentTokens(DOCUMENT, 0, 4)], max_pieces=1)[0])
+        alone = embedder(**batch_of(folder, DOCUMENT)[0])
+    joined = torch.cat([part[: len(words)] for words, part in zip(WORDS, alone)])
+    torch.testing.assert_close(whole, joined, atol=1e-5, rtol=1e-5)
+
+
+def test_training_reads_what_was_prepared(embedder, folder, tmp_path, monkeypatch):
+    tensors, passages = batch_of(folder, sentences())
+    mask = tensors["mask"]
+    before = embedder.eval()(**tensors)[mask]
+    embedder.prepare(passages)
+    again = random_embedder(folder, tmp_path)
+    again.load_state_dict(embedder.state_dict())
+    monkeypatch.setattr(again._features, "compute", lambda *_: pytest.fail("computed anew"))
+    again.prepare(passages)
+    for each in (again.train(), again.eval()):
+        with torch.set_grad_enabled(each.training):
+            # Kept in half precision.
+            torch.testing.assert_close(each(**tensors)[mask], before, atol=5e-3, rtol=5e-3)
+
+
+def test_texts_that_were_not_prepared_are_embedded_beside_others(embedder, folder):
+    tensors, _ = batch_of(folder, sentences())
+    wanted = embedder.eval()(**tensors)[tensors["mask"]]
+    other, passages = batch_of(folder, DOCUMENT[:2])
+    embedder.prepare(passages)
+    with torch.no_grad():
+        for _ in range(2):
+            got = embedder(**tensors)[tensors["mask"]]
+            torch.testing.assert_close(got, wanted, atol=5e-3, rtol=5e-3)
+            embedder(**other)
+
+
+def test_prediction_writes_nothing(embedder, folder, tmp_path):
+    with torch.no_grad():
+        embedder.eval()(**batch_of(folder, sentences())[0])
+    assert not written(tmp_path)
+    embedder.prepare(batch_of(folder, sentences())[1])
+    assert written(tmp_path)
+
+
+def test_without_room_nothing_is_kept(folder, tmp_path):
+    embedder = random_embedder(folder, tmp_path, max_cache_gb=0)
+    tensors, passages = batch_of(folder, sentences())
+    embedder.prepare(passages)
+    assert not written(tmp_path)
+    assert embedder.train()(**tensors).isfinite().all()
+
+
+def test_training_without_the_callback_warns_once(embedder, folder, caplog):
+    tensors, _ = batch_of(folder, sentences())
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            embedder.train()(**tensors)
+    assert caplog.text.count("add 'frozen_features'") == 1
+
+
+def test_the_mix_is_learnt_and_the_transformer_is_not(folder, tmp_path):
+    embedder = random_embedder(folder, tmp_path, projection_dim=5)
+    assert embedder.get_output_dim() == 5
+    names = {"layer_scores", "scale", "projection.weight", "projection.bias"}
+    assert {name for name, _ in embedder.named_parameters()} == names
+    assert set(embedder.state_dict()) == {*names, "digest"}
+    embedder(**batch_of(folder, sentences())[0]).square().sum().backward()
+    assert all(each.grad.abs().sum() > 0 for each in embedder.parameters())
+
+
+def test_a_changed_mix_changes_what_was_embedded_before(embedder, folder):
+    tensors, _ = batch_of(folder, sentences())
+    embedder.eval()
+    with torch.no_grad():
+        before = embedder(**tensors)
+        embedder.scale.mul_(2)
+        torch.testing.assert_close(embedder(**tensors), 2 * before)
+
+
+def test_passages_of_other_batches_are_not_computed_again(embedder, folder, monkeypatch):
+    embedder.eval()
+    computed = []
+    compute = embedder._features.compute
+
+    def count(passages, *rest):
+        computed.append(len(passages))
+        return compute(passages, *rest)
+
+    monkeypatch.setattr(embedder._features, "compute", count)
+    with torch.no_grad():
+        for sentence in sentences():
+            embedder(**batch_of(folder, [sentence])[0])
+    assert computed == [1, 0, 0, 0]
+
+
+def test_a_batch_equals_its_instances(embedder, folder):
+    embedder.eval()
+    texts = [[Token("said")] * number for number in (1, 5, 90)]
+    with torch.no_grad():
+        tensors, _ = batch_of(folder, texts)
+        batched = embedder(**tensors)
+        embedder.train().eval()
+        for row, text in enumerate(texts):
+            (alone,) = embedder(**batch_of(folder, [text])[0])
+            got = batched[row, : len(text)]
+            torch.testing.assert_close(got, alone, atol=1e-5, rtol=1e-5)
+
+
+def test_copies_share_the_transformer(embedder):
+    assert copy.deepcopy(embedder)._features is embedder._features
+
+
+def test_another_transformer_is_refused(folder, tmp_path):
+    embedder = random_embedder(folder, tmp_path)
+    other = random_embedder(save_word_pieces(tmp_path / "other", seed=7), tmp_path)
+    with pytest.raises(
+        ConfigurationError, match=r"/other, but the model was trained over .*TAGGER"
+    ):
+        other.load_state_dict(embedder.state_dict())

@@ -1,0 +1,136 @@
+"""A tagger over a frozen transformer trains, saves little, and loads only beside its transformer."""
+
+import json
+import shutil
+import tarfile
+
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.models import load_archive
+
+import tagger
+from tagger.modules.token_embedders import FrozenTransformerEmbedder
+from tagger.transformers.pretrained import FOLDER_VARIABLE
+from tests.conftest import CONFIGS
+from tests.documents import text_of_documents
+from tests.transformers.small import save_bpe, save_word_pieces
+
+SENTENCES = [["Lima", ":"], ["in", "Lima", "rained"]]
+
+
+def config_of(folder, transformer, archive_transformer=False):
+    """A config that trains for one epoch on sentences of documents."""
+    data = folder / "documents.txt"
+    data.write_text(text_of_documents())
+    own = folder / "own.jsonnet"
+    own.write_text(
+        f"""
+        (import '{CONFIGS / "toy_bilstm_crf.jsonnet"}') + {{
+          transformer:: '{transformer}',
+          transformer_dim:: 6,
+          archive_transformer:: {json.dumps(archive_transformer)},
+          num_epochs:: 1,
+          train_data_path: '{data}',
+          validation_data_path: '{data}',
+          dataset_reader+: {{ documents: 'docstart', instances: 'sentences' }},
+          model+: {{ text_field_embedder+: {{ token_embedders+: {{
+            transformer+: {{ cache_folder: '{folder / "cache"}' }},
+          }} }} }},
+        }}
+        """
+    )
+    return Params.from_file(own)
+
+
+@pytest.fixture
+def transformer(tmp_path):
+    return save_word_pieces(tmp_path / "tiny")
+
+
+@pytest.fixture
+def train(tmp_path, transformer):
+    def train_once(name="run", **arguments):
+        train_model(config_of(tmp_path, transformer, **arguments), tmp_path / name)
+        return tmp_path / name / "model.tar.gz"
+
+    return train_once
+
+
+def in_archive(path):
+    with tarfile.open(path) as archive:
+        return archive.getnames()
+
+
+def test_a_tagger_trains_and_its_archive_needs_the_transformer(
+    train, transformer, tmp_path, monkeypatch, caplog
+):
+    path = train()
+    assert not any("transformers" in name for name in in_archive(path))
+    weights = torch.load(path.parent / "best.th", weights_only=True)
+    names = [name for name in weights if "token_embedder_transformer" in name]
+    assert {name.rpartition("token_embedder_transformer.")[2] for name in names} == {
+        "digest",
+        "layer_scores",
+        "scale",
+        "projection.weight",
+        "projection.bias",
+    }
+    before = tagger.load(path)
+    document = before.tag_document(SENTENCES, probabilities=True)
+    alone = before.tag(SENTENCES, probabilities=True)
+    # Each sentence sees the other one in the document.
+    assert document.probabilities[:2] != alone[0].probabilities
+
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    shutil.move(transformer, moved / "tiny")
+    with pytest.raises(ConfigurationError, match=f"{transformer}.*{FOLDER_VARIABLE}"):
+        tagger.load(path)
+    overrides = {
+        "dataset_reader.token_indexers.transformer.model_name": str(moved / "tiny"),
+        "model.text_field_embedder.token_embedders.transformer.model_name": str(moved / "tiny"),
+    }
+    load_archive(path, overrides=json.dumps(overrides))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(moved))
+    assert tagger.load(path).tag_document(SENTENCES, probabilities=True) == document
+
+    shutil.rmtree(moved / "tiny")
+    save_word_pieces(moved / "tiny", seed=5)
+    with pytest.raises(ConfigurationError, match="but the model was trained over"):
+        tagger.load(path)
+
+
+def test_features_are_computed_before_the_first_epoch_and_once(train, tmp_path, monkeypatch):
+    computed = []
+    compute = FrozenTransformerEmbedder._add
+
+    def count(self, missing):
+        computed.append(len(missing))
+        return compute(self, missing)
+
+    monkeypatch.setattr(FrozenTransformerEmbedder, "_add", count)
+    monkeypatch.setattr(
+        FrozenTransformerEmbedder, "_raw", lambda *_: pytest.fail("computed in a step")
+    )
+    train("first")
+    # Names have two documents each, and training and validation data are the same.
+    assert computed == [16]
+    train("second")
+    assert computed == [16]
+
+
+def test_an_archive_may_carry_the_transformer(train, transformer):
+    path = train(archive_transformer=True)
+    assert "transformers/tiny/model.safetensors" in in_archive(path)
+    wanted = tagger.load(path).tag(SENTENCES, probabilities=True)
+    shutil.rmtree(transformer)
+    assert tagger.load(path).tag(SENTENCES, probabilities=True) == wanted
+
+
+def test_the_transformer_may_have_pieces_of_bytes(tmp_path):
+    folder = tmp_path / "run"
+    train_model(config_of(tmp_path, save_bpe(tmp_path / "bpe")), folder)
+    assert len(tagger.load(folder / "model.tar.gz").tag("Lima rained").tags) == 2
