@@ -47,12 +47,12 @@ class Way(NamedTuple):
 
 def ways(num_layers: int) -> Dict[str, Dict[str, Any]]:
     """Returns the settings of each way, by name, for a transformer with so many layers."""
-    upper = {"num_frozen_layers": max(num_layers - 2, 1)}
+    upper: Dict[str, Any] = {"precision": "float32", "num_frozen_layers": max(num_layers - 2, 1)}
     name = f"upper {num_layers - upper['num_frozen_layers']}"
     return {
-        "float32": {},
+        "float32": {"precision": "float32"},
         "bfloat16": {"precision": "bfloat16"},
-        "checkpointing": {"gradient_checkpointing": True},
+        "checkpointing": {"precision": "float32", "gradient_checkpointing": True},
         name: upper,
         f"{name}, bfloat16": {**upper, "precision": "bfloat16"},
     }

@@ -1,11 +1,12 @@
-"""In which precision a transformer computes."""
+"""In which precision a transformer is trained."""
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Callable, Dict
 
 import torch
 
-#: `auto` is bfloat16 on devices that compute in it, and float32 on others.
+from tagger.transformers.word_features import dtype_on
+
+#: `auto` is bfloat16 on devices that compute in it natively, and float32 on others.
 PRECISIONS = ("float32", "bfloat16", "auto")
 
 
@@ -17,15 +18,6 @@ def computing_in(precision: str, device: torch.device) -> AbstractContextManager
             precision of the trainer stays in force.
         device: The device of the matrices.
     """
-    if precision == "bfloat16" or (precision == "auto" and has_bfloat16(device)):
+    if precision == "bfloat16" or (precision == "auto" and dtype_on(device) == torch.bfloat16):
         return torch.autocast(device.type, torch.bfloat16)
     return nullcontext()
-
-
-def has_bfloat16(device: torch.device) -> bool:
-    """Whether a device multiplies matrices in bfloat16 faster than in float32."""
-    if device.type == "cpu":
-        # Older versions of PyTorch do not tell.
-        capabilities: Callable[[], Dict[str, Any]] = getattr(torch.cpu, "get_capabilities", dict)
-        return bool(capabilities().get("amx_bf16"))
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
