@@ -19,7 +19,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params, Registrable
 
-from tests.configs import build_model
+from tests.configs import build_model, save_small_transformer
 from tests.conftest import CONFIGS, ROOT
 
 PATHS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "data/README.md"]
@@ -192,6 +192,9 @@ def test_configs_build(block, tmp_path, monkeypatch):
         text = (ROOT / "data/toy" / name).read_text() if is_toy else SEVERAL_LABELS
         (tmp_path / name).write_text(text)
     (tmp_path / "vectors.txt").write_text(" ".join(["the", *map(str, range(100))]) + "\n")
+    if "transformer::" in block:
+        (tmp_path / "transformer").mkdir()
+        save_small_transformer(tmp_path / "transformer")
     (tmp_path / "lists").mkdir()
     for name in ("drugs", "streets"):
         (tmp_path / f"lists/{name}.txt").write_text("Elm Street\n")
@@ -200,6 +203,7 @@ def test_configs_build(block, tmp_path, monkeypatch):
     (tmp_path / "config.jsonnet").write_text(block)
     monkeypatch.chdir(tmp_path)
     params = Params.from_file("config.jsonnet")
+    params.pop("include_in_archive", None)
     TrainModel.from_params(params, serialization_dir=str(tmp_path / "run"), local_rank=0)
 
 
