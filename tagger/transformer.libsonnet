@@ -24,7 +24,7 @@
   num_frozen_layers:: 0,
   // Less memory, more time.
   gradient_checkpointing:: false,
-  // 'auto' trains in bfloat16 on devices that have it, and otherwise in float32.
+  // 'auto' trains in bfloat16 where that is faster, and otherwise in float32.
   precision:: 'auto',
 
   // The tagger.

@@ -35,7 +35,7 @@ class TransformerEmbedder(TokenEmbedder):
         gradient_checkpointing: Whether to keep only the states between layers for the backward pass, and
             to compute the others again: less memory, more time.
         precision: In which precision training multiplies matrices: `"float32"`, `"bfloat16"`, or
-            `"auto"` for bfloat16 on devices that have it. `"float32"` leaves it to the trainer's
+            `"auto"` for bfloat16 where that is faster. `"float32"` leaves it to the trainer's
             `use_amp`.
         max_cache_gb: The most memory for states of the frozen layers, in gigabytes.
         serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
