@@ -51,8 +51,6 @@ checked({
   transformer:: null,
   transformer_dim:: 200,
   transformer_dropout:: 0.5,
-  // If true, archives carry the transformer.
-  archive_transformer:: false,
 
   // The tagger.
   hidden_size:: 256,
@@ -144,7 +142,6 @@ checked({
           model_name: $.transformer,
           projection_dim: $.transformer_dim,
           dropout: $.transformer_dropout,
-          archive_transformer: $.archive_transformer,
         },
       },
     },
@@ -191,6 +188,4 @@ checked({
     callbacks: ['training_counts', 'log_clipping', 'show_metrics']
                + (if $.transformer != null then ['frozen_features'] else []),
   },
-
-  include_in_archive: if $.archive_transformer then ['transformers'] else null,
 })

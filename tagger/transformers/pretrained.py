@@ -125,8 +125,22 @@ def transformer_files(folder: Union[str, Path]) -> List[Path]:
     return sorted({*weights, *others}, key=lambda file: file.name)
 
 
+def carries_transformers(run_folder: str) -> bool:
+    """Whether the config of a training run puts its transformers into the archive.
+
+    It does so by AllenNLP's `include_in_archive: ['transformers']`.
+
+    Args:
+        run_folder: The folder of the training run.
+    """
+    config = Path(run_folder, "config.json")
+    if not config.is_file():
+        return False
+    return ARCHIVED in (json.loads(config.read_text()).get("include_in_archive") or [])
+
+
 def copy_transformer(transformer: Transformer, name: str, run_folder: str) -> None:
-    """Copies a transformer to where `include_in_archive: ['transformers']` takes it from.
+    """Copies a transformer to where AllenNLP's `include_in_archive` takes it from.
 
     Args:
         transformer: The transformer.

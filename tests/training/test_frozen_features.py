@@ -21,7 +21,7 @@ from tests.transformers.small import save_bpe, save_word_pieces
 SENTENCES = [["Lima", ":"], ["in", "Lima", "rained"]]
 
 
-def config_of(folder, transformer, archive_transformer=False):
+def config_of(folder, transformer, carries=False):
     """A config that trains for one epoch on sentences of documents."""
     data = folder / "documents.txt"
     data.write_text(text_of_documents())
@@ -31,7 +31,7 @@ def config_of(folder, transformer, archive_transformer=False):
         (import '{CONFIGS / "toy_bilstm_crf.jsonnet"}') + {{
           transformer:: '{transformer}',
           transformer_dim:: 6,
-          archive_transformer:: {json.dumps(archive_transformer)},
+          include_in_archive: {["transformers"] if carries else []},
           num_epochs:: 1,
           train_data_path: '{data}',
           validation_data_path: '{data}',
@@ -123,7 +123,7 @@ def test_features_are_computed_before_the_first_epoch_and_once(train, tmp_path, 
 
 
 def test_an_archive_may_carry_the_transformer(train, transformer):
-    path = train(archive_transformer=True)
+    path = train(carries=True)
     assert "transformers/tiny/model.safetensors" in in_archive(path)
     wanted = tagger.load(path).tag(SENTENCES, probabilities=True)
     shutil.rmtree(transformer)

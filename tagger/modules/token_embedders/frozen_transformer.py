@@ -15,7 +15,12 @@ from allennlp.modules import TokenEmbedder
 from tagger.data.data_loaders.batch_order import in_chunks
 from tagger.transformers.feature_store import FeatureStore, default_root
 from tagger.transformers.passages import Passage, passages_of
-from tagger.transformers.pretrained import FOLDER_VARIABLE, copy_transformer, find_transformer
+from tagger.transformers.pretrained import (
+    FOLDER_VARIABLE,
+    carries_transformers,
+    copy_transformer,
+    find_transformer,
+)
 from tagger.transformers.word_features import WordFeatures
 
 logger = logging.getLogger(__name__)
@@ -53,7 +58,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
     fly, in batches of similar length; nothing of them is written.
 
     The transformer is no part of the model's weights. An archive has its digest, and refuses another
-    transformer.
+    transformer. It carries the transformer if the config says `include_in_archive: ['transformers']`.
 
     Letters: `B` batch, `T` tokens, `H` layers, `D` features of a layer, `E` features of a word.
 
@@ -72,8 +77,6 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             (`XDG_CACHE_HOME`, or `~/.cache`).
         max_cache_gb: The most gigabytes of this folder. Before more is written, the files that were used
             least recently are removed; if that is not enough, nothing is written. 0 keeps none.
-        archive_transformer: Whether the transformer is copied into the folder of the training run, from
-            which `include_in_archive: ['transformers']` puts it into the archive.
         serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
 
     Raises:
@@ -94,12 +97,11 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         dropout: float = 0.0,
         cache_folder: Optional[str] = None,
         max_cache_gb: float = 20.0,
-        archive_transformer: bool = False,
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__()
         transformer = find_transformer(model_name, serialization_dir)
-        if archive_transformer and serialization_dir is not None:
+        if serialization_dir is not None and carries_transformers(serialization_dir):
             copy_transformer(transformer, model_name, serialization_dir)
         # No submodule: its weights are neither trained nor saved.
         self._features = WordFeatures(transformer, layers, pooling, max_pieces, overlap)
