@@ -98,5 +98,5 @@
   },
 
   // With its config and its tokenizer an archive needs no other file of the transformer.
-  include_in_archive: ['transformers'],
+  include_in_archive: ['fine_tuned'],
 })

@@ -10,12 +10,10 @@ from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from tagger.transformers.pretrained import (
-    ARCHIVED,
-    Transformer,
-    find_transformer,
-    transformer_files,
-)
+from tagger.transformers.pretrained import Transformer, find_transformer, transformer_files
+
+#: Where a training run and its archive have them.
+FINE_TUNED = "fine_tuned"
 
 _WEIGHTS = {".safetensors", ".bin"}
 
@@ -37,7 +35,7 @@ def fine_tuned_tokenizer(name: str, run_folder: Optional[str]) -> Any:
 def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
     """Loads a transformer to be trained, in float32, or makes that of an archive, without weights.
 
-    A training run's config and tokenizer are put where `include_in_archive: ['transformers']` takes them
+    A training run's config and tokenizer are put where `include_in_archive: ['fine_tuned']` takes them
     from.
 
     Args:
@@ -55,7 +53,7 @@ def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
             raise
     else:
         if archived is None and run_folder is not None:
-            _copy(transformer, Path(run_folder, ARCHIVED, Path(name).name))
+            _copy(transformer, Path(run_folder, FINE_TUNED, Path(name).name))
         # A run that goes on before its first checkpoint has no other weights.
         if archived is None or _config_file(archived) == _config_file(transformer):
             return transformer.model()
@@ -69,7 +67,7 @@ def _config_file(transformer: Transformer) -> bytes:
 
 
 def _archived(name: str, run_folder: Optional[str]) -> Optional[Transformer]:
-    folder = Path(run_folder or "", ARCHIVED, Path(name).name)
+    folder = Path(run_folder or "", FINE_TUNED, Path(name).name)
     return Transformer(folder, "") if run_folder and folder.is_dir() else None
 
 

@@ -29,7 +29,7 @@ def weights(model):
 
 
 def test_a_run_keeps_the_config_and_the_tokenizer_alone(run_folder, name, tmp_path):
-    kept = {path.name for path in (tmp_path / "run/transformers/tiny").iterdir()}
+    kept = {path.name for path in (tmp_path / "run/fine_tuned/tiny").iterdir()}
     assert "config.json" in kept
     assert not any(path.endswith((".safetensors", ".bin")) for path in kept)
     before = fine_tuned_tokenizer(name, None)
