@@ -107,6 +107,7 @@ def test_upper_layers_learn_over_kept_states_of_lower_ones(save, folders):
     upper = without_dropout(TransformerEmbedder(folders[save], num_frozen_layers=2)).train()
     expected, all_gradients = gradients(whole, TEXTS, indexer)
     own = {name for name in all_gradients if "layer.2." in name}
+    assert own == {name for name, each in upper.named_parameters() if each.requires_grad}
     # The first time states are computed, and then they are found.
     for _ in range(2):
         vectors, upper_gradients = gradients(upper, TEXTS, indexer)
