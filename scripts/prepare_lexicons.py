@@ -1,4 +1,4 @@
-"""Writes lists of names of persons, places, companies and peoples, for the embedder `lexicon_matches`.
+"""Writes lists of names of persons, places, companies and peoples, for the embedder `lexicon`.
 
 They come from Python packages that `pip install '.[lexicons]'` installs on Python 3.11 and newer:
 

@@ -95,7 +95,7 @@ checked({
         min_padding_length: std.foldl(std.max, $.character_widths, 1),
       },
       [if $.shape_dim > 0 then 'shapes']: { type: 'word_shapes' },
-      [if $.lexicons != [] then 'lexicons']: { type: 'word_forms', namespace: null },
+      [if $.lexicons != [] then 'lexicons']: { type: 'lexicon' },
       [if $.transformer != null then 'transformer']: { type: 'frozen_transformer', model_name: $.transformer },
     },
   },
@@ -132,7 +132,7 @@ checked({
           vocab_namespace: 'word_shapes',
         },
         [if $.lexicons != [] then 'lexicons']: {
-          type: 'lexicon_matches',
+          type: 'lexicon',
           names: $.lexicons,
           pretrained_file: $.lexicon_folder,
           lowercase: $.lowercase_lexicons,

@@ -129,7 +129,7 @@ def test_shapes_and_lists_are_embedded_if_asked_for(config):
     params = config("lexicons:: ['drugs'], lexicon_folder:: 'mine', lowercase_lexicons:: true")
     embedders = params["model"]["text_field_embedder"]["token_embedders"].as_dict()
     assert embedders["lexicons"] == {
-        "type": "lexicon_matches",
+        "type": "lexicon",
         "names": ["drugs"],
         "pretrained_file": "mine",
         "lowercase": True,

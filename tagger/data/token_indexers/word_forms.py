@@ -12,6 +12,7 @@ from tagger_onnx.words import word_forms, word_hash
 
 
 @TokenIndexer.register("word_forms")
+@TokenIndexer.register("lexicon", constructor="of_hashes")
 class WordFormsIndexer(TokenIndexer):
     """Gives each word the indices and the hashes of its forms, for the token embedder `word_vectors`.
 
@@ -19,8 +20,8 @@ class WordFormsIndexer(TokenIndexer):
     the first form, and the last where it differs, so that dates and numbers are learnt together.
 
     Args:
-        namespace: The vocabulary's namespace of the forms; None for hashes alone, as `lexicon_matches`
-            takes them, so that no word is counted twice.
+        namespace: The vocabulary's namespace of the forms; None for hashes alone, so that no word is
+            counted twice.
         lowercase: Whether the first form is lowercase already, as in the files of GloVe 6B.
         token_min_padding_length: As for all of AllenNLP's indexers.
     """
@@ -35,6 +36,11 @@ class WordFormsIndexer(TokenIndexer):
         self._namespace = namespace
         self._lowercase = lowercase
         self._hashes: Dict[str, Tuple[int, ...]] = {}
+
+    @classmethod
+    def of_hashes(cls, token_min_padding_length: int = 0) -> "WordFormsIndexer":
+        """Makes an indexer without a namespace, for the token embedder `lexicon`."""
+        return cls(None, token_min_padding_length=token_min_padding_length)
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
         """Counts a token's first form, and its last if they differ."""

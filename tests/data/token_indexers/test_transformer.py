@@ -85,14 +85,15 @@ def test_windows_of_a_document_do_not_cut_its_sentences(indexer_of):
 
 
 def test_a_word_has_a_blank_before_it_whatever_the_class_of_the_tokenizer(indexer_of, tmp_path):
-    expected = indexed(indexer_of(save_roberta), ["the", "cat"])
+    own = indexer_of(save_roberta)
+    expected = indexed(own, ["the", "cat"])
     folder = tmp_path / "save_roberta"
     backend = ByteLevelBPETokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))
     for path in folder.glob("*token*.json"):
         path.unlink()
     PreTrainedTokenizerFast(tokenizer_object=backend._tokenizer).save_pretrained(folder)
     indexer = TransformerIndexer(str(folder))
-    assert type(indexer.tokenizer) is not type(indexer_of(save_roberta).tokenizer)
+    assert type(indexer.tokenizer) is not type(own.tokenizer)
     assert indexer.word_pieces(["the", "cat"]) == [expected["pieces"][1:2], expected["pieces"][2:3]]
 
 

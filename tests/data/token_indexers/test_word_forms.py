@@ -1,8 +1,10 @@
 import copy
+from collections import defaultdict
 
 import pytest
 import torch
-from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.common import Params
+from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
 
 from tagger.data.token_indexers import WordFormsIndexer, word_forms, word_hash
@@ -83,3 +85,12 @@ def test_the_vocabulary_has_the_same_order_in_every_process():
     vocab = vocabulary_of(instance_of(*words))
     forms = list(vocab.get_token_to_index_vocabulary("tokens"))[2:]
     assert forms == [form for word in words for form in (word, word.lower())]
+
+
+def test_the_indexer_of_lexicons_gives_hashes_and_counts_no_words():
+    indexer = TokenIndexer.from_params(Params({"type": "lexicon"}))
+    counter = defaultdict(lambda: defaultdict(int))
+    indexer.count_vocab_items(Token("Lima"), counter)
+    assert not counter
+    indexed = indexer.tokens_to_indices([Token("Lima")], Vocabulary())
+    assert indexed["hashes"] == [tuple(map(word_hash, word_forms("Lima", lowercase=False)))]

@@ -23,13 +23,14 @@ _FACTOR = -7046029254386353131
 _MODULUS = 1 << 64
 
 
-@TokenEmbedder.register("lexicon_matches")
-class LexiconMatches(TokenEmbedder):
+@TokenEmbedder.register("lexicon")
+class Lexicon(TokenEmbedder):
     """Marks each token's place in the longest term of each list that covers it (Chiu & Nichols 2016).
 
     A list is a text file in UTF-8 with a term on each line, its words apart by blanks as the tokens of
     the text. Lists may have millions of terms: each takes eight bytes and one for each list, in memory
-    and in archives, where lists travel without their words. The indexer is `word_forms`.
+    and in archives, where lists travel without their words. The indexer is
+    `lexicon`.
 
     Letters: `B` batch, `T` tokens, `F` forms of a word, `L` lists, `V` terms.
 

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token, Vocabulary
 
 from tagger.data.token_indexers import WordFormsIndexer
-from tagger.modules.token_embedders import LexiconMatches
+from tagger.modules.token_embedders import Lexicon
 
 PLACES = ".SBIE"
 LISTS = {
@@ -53,28 +53,28 @@ def marked(embedder, *texts):
     ],
 )
 def test_the_longest_term_that_covers_a_token_counts(folder, text, places, names):
-    assert marked(LexiconMatches(["places", "names"], str(folder)), text) == [[places, names]]
+    assert marked(Lexicon(["places", "names"], str(folder)), text) == [[places, names]]
 
 
 def test_in_lowercase_terms_are_found_in_any_case(folder):
-    embedder = LexiconMatches(["places", "names"], str(folder), lowercase=True)
+    embedder = Lexicon(["places", "names"], str(folder), lowercase=True)
     assert marked(embedder, "NEW york") == [["BE", ".S"]]
 
 
 def test_padding_is_no_part_of_a_term(folder):
-    embedder = LexiconMatches(["places", "names"], str(folder))
+    embedder = Lexicon(["places", "names"], str(folder))
     assert marked(embedder, "New", "in New York City") == [[".", "."], [".BIE", "..S."]]
 
 
 def test_of_equally_long_terms_the_first_counts(tmp_path):
     (tmp_path / "a.txt").write_text("x y\ny z\n")
     (tmp_path / "b.txt").write_text("other\n")
-    assert marked(LexiconMatches(["a", "b"], str(tmp_path)), "x y z") == [["BEE", "..."]]
+    assert marked(Lexicon(["a", "b"], str(tmp_path)), "x y z") == [["BEE", "..."]]
 
 
 def test_a_model_without_the_lists_takes_those_of_its_archive(folder):
-    saved = LexiconMatches(["places", "names"], str(folder))
-    loaded = LexiconMatches(["places", "names"])
+    saved = Lexicon(["places", "names"], str(folder))
+    loaded = Lexicon(["places", "names"])
     assert loaded.get_output_dim() == saved.get_output_dim() == 8
     assert marked(loaded, "Ada King of Ulm") == [["....", "...."]]
     loaded.load_state_dict(saved.state_dict())
@@ -83,7 +83,7 @@ def test_a_model_without_the_lists_takes_those_of_its_archive(folder):
 
 def test_terms_that_are_too_long_are_left_out_with_a_warning(folder, caplog):
     with caplog.at_level(logging.WARNING):
-        embedder = LexiconMatches(["places", "names"], str(folder), max_length=2)
+        embedder = Lexicon(["places", "names"], str(folder), max_length=2)
     assert "places.txt: left out 1 terms of more than 2 words" in caplog.text
     assert marked(embedder, "New York City") == [["BE.", ".S."]]
 
@@ -91,21 +91,21 @@ def test_terms_that_are_too_long_are_left_out_with_a_warning(folder, caplog):
 @pytest.mark.parametrize("names", [[], ["places", "places"]])
 def test_wrong_names_are_refused(folder, names):
     with pytest.raises(ConfigurationError, match="`names` must be the names of lists, each once"):
-        LexiconMatches(names, str(folder))
+        Lexicon(names, str(folder))
 
 
 def test_a_list_without_terms_is_refused(tmp_path):
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(ConfigurationError, match="empty.txt: expected a term on each line"):
-        LexiconMatches(["empty"], str(tmp_path))
+        Lexicon(["empty"], str(tmp_path))
 
 
 def test_a_missing_list_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="drugs.txt"):
-        LexiconMatches(["drugs"], str(tmp_path))
+        Lexicon(["drugs"], str(tmp_path))
 
 
 def test_a_list_in_another_encoding_is_refused_with_its_place(tmp_path):
     (tmp_path / "names.txt").write_bytes("Ada\nJosé\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"names.txt:2: expected UTF-8, got byte 0xe9"):
-        LexiconMatches(["names"], str(tmp_path))
+        Lexicon(["names"], str(tmp_path))
