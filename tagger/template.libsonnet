@@ -95,8 +95,8 @@ checked({
         min_padding_length: std.foldl(std.max, $.character_widths, 1),
       },
       [if $.shape_dim > 0 then 'shapes']: { type: 'word_shapes' },
-      [if $.lexicons != [] then 'lexicons']: { type: 'lexicon' },
       [if $.transformer != null then 'transformer']: { type: 'frozen_transformer', model_name: $.transformer },
+      [if $.lexicons != [] then 'lexicons']: { type: 'lexicon' },
     },
   },
 

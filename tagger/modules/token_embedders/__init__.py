@@ -11,8 +11,8 @@ from tagger.modules.token_embedders.word_vectors import WordVectors, share_witho
 __all__ = [
     "DistinctCharactersEncoder",
     "FrozenTransformerEmbedder",
-    "TransformerEmbedder",
     "Lexicon",
+    "TransformerEmbedder",
     "VectorTable",
     "WordVectors",
     "share_without_vector",

@@ -348,3 +348,41 @@ class TestPublishedCorpora:
             for tag_encoding in ENCODINGS:
                 converted = convert_tags(tags, encoding, tag_encoding)
                 assert tags_to_spans(converted, tag_encoding) == expected, (position, tag_encoding)
+
+
+DOCUMENTS = "a O\n\nb O\nc O\n\n-DOCSTART- O\n\nd O\n"
+
+
+def test_sentences_may_know_their_documents(write):
+    reader = ColumnDatasetReader(documents="docstart", instances="sentences")
+    instances = list(reader.read(write(DOCUMENTS)))
+    assert [words for words, _ in words_and_tags(instances)] == [["a"], ["b", "c"], ["d"]]
+    assert all("sentence_lengths" not in instance.fields for instance in instances)
+    first, second, third = (instance["tokens"].tokens for instance in instances)
+    assert first.document is second.document
+    assert [[str(token) for token in sentence] for sentence in first.document] == [
+        ["a"],
+        ["b", "c"],
+    ]
+    assert [(each.first, each.last) for each in (first, second, third)] == [(0, 1), (1, 2), (0, 1)]
+    new = reader.document_to_instances([["x"], ["y", "z"]])
+    assert [instance["tokens"].tokens.first for instance in new] == [0, 1]
+    assert len(new[1]["tokens"].tokens.document) == 2
+    alone = reader.text_to_instance(["y", "z"])
+    assert len(alone["tokens"].tokens.document) == 1
+    assert {frozenset(each.fields) for each in (alone, *new)} == {frozenset({"tokens", "metadata"})}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"documents": "docstart", "instances": "words"},
+            "one of documents, sentences; got 'words'",
+        ),
+        ({"instances": "sentences"}, "set `documents` to one of docstart, blank_lines"),
+    ],
+)
+def test_instances_must_be_known_and_have_documents(arguments, message):
+    with pytest.raises(ConfigurationError, match=message):
+        ColumnDatasetReader(**arguments)
