@@ -102,6 +102,8 @@ class Pieces:
         self._name = name
         self._start, self._end = description["start"], description["end"]
         self._padding, self._max_pieces = description["padding"], description["max_pieces"]
+        # Of a word without any; taggers over AllenNLP's embedder have none there either.
+        self._unknown: List[int] = description.get("unknown", [])
         self._tokenizer = Tokenizer.from_str(description["tokenizer"])
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
@@ -144,7 +146,7 @@ class Pieces:
         if known is None:
             if len(self._known) >= _MAX_WORDS:
                 self._known.clear()
-            known = self._tokenizer.encode(word, add_special_tokens=False).ids
+            known = self._tokenizer.encode(word, add_special_tokens=False).ids or self._unknown
             self._known[word] = known
         return known
 

@@ -1,4 +1,4 @@
-"""The shared template of the configs."""
+"""The shared templates of the configs."""
 
 import pytest
 from allennlp.common import Params
@@ -35,6 +35,29 @@ def test_a_field_that_the_template_does_not_read_is_refused(typo, meant, config)
     message = f"`{typo}::` is no field of the template; did you mean `{meant or ''}"
     with pytest.raises(RuntimeError, match=message):
         config(f"{typo}:: 3")
+
+
+def test_the_template_of_fine_tuning_refuses_unknown_fields_too(tmp_path):
+    path = tmp_path / "own.jsonnet"
+    own = f"transformer:: 'x', {FILES}"
+    path.write_text(f"(import 'tagger/transformer.libsonnet') + {{ {own}, layer_decai:: 1 }}")
+    with pytest.raises(RuntimeError, match="`layer_decai::` .* did you mean `layer_decay::`"):
+        Params.from_file(path)
+    path.write_text(f"(import 'tagger/transformer.libsonnet') + {{ {own}, layer_decay:: 1 }}")
+    assert Params.from_file(path)["trainer"]["optimizer"]["layer_decay"] == 1
+
+
+@pytest.mark.parametrize("missing", ["transformer", "source_encoding"])
+def test_the_template_of_fine_tuning_asks_for_what_it_needs(missing, tmp_path):
+    path = tmp_path / "own.jsonnet"
+    given = {"transformer": "transformer:: 'x'", "source_encoding": "source_encoding:: 'BIO'"}
+    del given[missing]
+    path.write_text(
+        f"(import 'tagger/transformer.libsonnet') + {{ {', '.join(given.values())}, "
+        f"train_data_path: 't', validation_data_path: 'd' }}"
+    )
+    with pytest.raises(RuntimeError, match=f"set `{missing}`"):
+        Params.from_file(path)
 
 
 def test_fields_of_the_template_and_keys_of_allennlp_are_taken(config):

@@ -46,9 +46,12 @@ const KINDS = {
     }
     const rules = JSON.parse(description.tokenizer);
     const tokenizer = new Tokenizer({ ...rules, truncation: null, padding: null }, {});
-    const { start, end, padding, max_pieces: most } = description;
+    const { start, end, padding, unknown = [], max_pieces: most } = description;
     return ({ words, rows, longest }, tensor) => {
-      const piecesOf = words.map((word) => tokenizer.encode(word, { add_special_tokens: false }).ids);
+      const piecesOf = words.map((word) => {
+        const { ids } = tokenizer.encode(word, { add_special_tokens: false });
+        return ids.length ? ids : unknown;
+      });
       const offsets = [];
       const sentences = rows.map((row) => {
         const pieces = [...start];

@@ -25,6 +25,7 @@ from allennlp.modules.token_embedders import (
 
 from tagger.data.token_indexers import (
     CachedCharactersIndexer,
+    TransformerIndexer,
     WordFormsIndexer,
     WordShapesIndexer,
 )
@@ -32,7 +33,11 @@ from tagger.export.encoders import linear, pool
 from tagger.export.graph import Graph
 from tagger.export.indexers import describe_characters, describe_forms, describe_single_id
 from tagger.export.transformer import embed_with_transformer
-from tagger.modules.token_embedders import DistinctCharactersEncoder, WordVectors
+from tagger.modules.token_embedders import (
+    DistinctCharactersEncoder,
+    TransformerEmbedder,
+    WordVectors,
+)
 from tagger.modules.token_embedders.hash_table import HashTable
 
 # AllenNLP's vocabularies start with padding and the unknown word.
@@ -96,7 +101,7 @@ def embed(
                 f"`{type(own).__name__}`; use {', '.join(each.__name__ for each in kinds)}"
             )
         vectors, descriptions[name] = add(graph, own, Part(name, indexer, vocab))
-        is_of_words = type(own) is not PretrainedTransformerMismatchedEmbedder
+        is_of_words = add is not _embed_with_transformer
         embedded.append(graph.add("Gather", vectors, words) if is_of_words else vectors)
     joined = graph.add("Concat", *embedded, axis=2) if len(embedded) > 1 else embedded[0]
     return joined, descriptions
@@ -177,11 +182,9 @@ def find(graph: Graph, table: HashTable, hashes: str) -> str:
     return graph.add("Where", is_found, row, np.int64(-1))
 
 
-def _embed_with_transformer(
-    graph: Graph, embedder: PretrainedTransformerMismatchedEmbedder, part: Part
-) -> Tuple[str, Description]:
-    assert isinstance(part.indexer, PretrainedTransformerMismatchedIndexer)
-    return embed_with_transformer(graph, embedder, part.indexer, part.name)
+def _embed_with_transformer(graph: Graph, embedder: Any, part: Part) -> Tuple[str, Description]:
+    indexer: Any = part.indexer
+    return embed_with_transformer(graph, embedder, indexer, part.name)
 
 
 _Adder = Callable[[Graph, Any, Part], Tuple[str, Description]]
@@ -198,5 +201,6 @@ _EMBEDDERS: Dict[type, Tuple[Optional[_Adder], Tuple[type, ...]]] = {
         (PretrainedTransformerMismatchedIndexer,),
     ),
     TokenCharactersEncoder: (_embed_characters, (CachedCharactersIndexer, TokenCharactersIndexer)),
+    TransformerEmbedder: (_embed_with_transformer, (TransformerIndexer,)),
     WordVectors: (_embed_forms, (WordFormsIndexer,)),
 }

@@ -5,7 +5,7 @@ Letters: `B` batch, `T` tokens, `P` word pieces, `D` features.
 
 import logging
 import warnings
-from typing import Any, Dict, List, Tuple, cast
+from typing import Any, Dict, List, NamedTuple, Tuple, Union, cast
 
 import numpy as np
 import onnx
@@ -14,13 +14,29 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
 
+from tagger.data.token_indexers import TransformerIndexer
 from tagger.export.graph import OPSET, Graph
+from tagger.modules.token_embedders import TransformerEmbedder
+
+
+class _Reader(NamedTuple):
+    """What an embedder and its indexer do.
+
+    Attributes:
+        transformer: The transformer.
+        pooling: Which pieces make up a word: `"mean"`, `"first"` or `"last"`.
+        description: What the runtime must know of the indexer.
+    """
+
+    transformer: Any
+    pooling: str
+    description: Dict[str, Any]
 
 
 def embed_with_transformer(
     graph: Graph,
-    embedder: PretrainedTransformerMismatchedEmbedder,
-    indexer: PretrainedTransformerMismatchedIndexer,
+    embedder: Union[PretrainedTransformerMismatchedEmbedder, TransformerEmbedder],
+    indexer: Union[PretrainedTransformerMismatchedIndexer, TransformerIndexer],
     name: str,
 ) -> Tuple[str, Dict[str, Any]]:
     """Embeds tokens with a transformer that sees their word pieces.
@@ -37,6 +53,46 @@ def embed_with_transformer(
     Raises:
         ConfigurationError: If a setting or the transformer cannot be exported.
     """
+    if isinstance(embedder, TransformerEmbedder):
+        assert isinstance(indexer, TransformerIndexer)
+        reader = _ours(embedder, indexer)
+    else:
+        assert isinstance(indexer, PretrainedTransformerMismatchedIndexer)
+        reader = _allennlps(embedder, indexer)
+    pieces = graph.input(f"{name}_pieces", "int64", ["batch", "pieces"])
+    num_pieces = graph.input(f"{name}_num_pieces", "int64", ["batch"])
+    offsets = graph.input(f"{name}_offsets", "int64", ["batch", "tokens", 2])
+    width = graph.add("Squeeze", graph.add("Shape", pieces, start=1, end=2))
+    # (P,), (B, P)
+    places = graph.add("Range", np.int64(0), width, np.int64(1))
+    mask = graph.add("Less", places, graph.add("Unsqueeze", num_pieces, np.array([1])))
+    mask = graph.add("Cast", mask, to=1)
+    vectors = graph.take_in(_exported(reader.transformer), [pieces, mask])
+    weights = _shares(graph, offsets, places, reader.pooling)
+    return graph.add("MatMul", weights, vectors), reader.description
+
+
+def _ours(embedder: TransformerEmbedder, indexer: TransformerIndexer) -> _Reader:
+    """Reads a text in one window: longer texts are refused by the runtime."""
+    pieces = indexer.word_pieces
+    start, end = pieces.start_pieces, pieces.end_pieces
+    description = {
+        "kind": "pieces",
+        "tokenizer": _rules(indexer.tokenizer),
+        "start": start,
+        "end": end,
+        "padding": pieces.padding,
+        # Those of a word without a piece.
+        "unknown": pieces([""])[0],
+        "max_pieces": len(start) + indexer.max_pieces + len(end),
+    }
+    return _Reader(embedder.transformer_model, embedder.pooling, description)
+
+
+def _allennlps(
+    embedder: PretrainedTransformerMismatchedEmbedder,
+    indexer: PretrainedTransformerMismatchedIndexer,
+) -> _Reader:
     matched = embedder._matched_embedder
     if matched._max_length is not None or indexer._matched_indexer._max_length is not None:
         raise ConfigurationError(
@@ -46,26 +102,19 @@ def embed_with_transformer(
         raise ConfigurationError(
             "`pretrained_transformer_mismatched` with `last_layer_only` false cannot be exported"
         )
-    pieces = graph.input(f"{name}_pieces", "int64", ["batch", "pieces"])
-    num_pieces = graph.input(f"{name}_num_pieces", "int64", ["batch"])
-    offsets = graph.input(f"{name}_offsets", "int64", ["batch", "tokens", 2])
-    width = graph.add("Squeeze", graph.add("Shape", pieces, start=1, end=2))
-    # (P,), (B, P)
-    places = graph.add("Range", np.int64(0), width, np.int64(1))
-    mask = graph.add("Less", places, graph.add("Unsqueeze", num_pieces, np.array([1])))
-    mask = graph.add("Cast", mask, to=1)
-    vectors = graph.take_in(_exported(matched.transformer_model), [pieces, mask])
-    weights = _shares(graph, offsets, places, embedder.sub_token_mode)
-    return graph.add("MatMul", weights, vectors), _describe(indexer, matched.transformer_model)
+    pooling = "mean" if embedder.sub_token_mode == "avg" else "first"
+    transformer = matched.transformer_model
+    return _Reader(transformer, pooling, _describe(indexer, transformer))
 
 
-def _shares(graph: Graph, offsets: str, places: str, mode: str) -> str:
+def _shares(graph: Graph, offsets: str, places: str, pooling: str) -> str:
     """The share of each word piece in each token, (B, T, P); 0 for a token without a piece."""
     # (B, T, 1) each
     first, last = (graph.add("Gather", offsets, np.array([place]), axis=2) for place in (0, 1))
-    if mode == "first":
-        # A token without a piece has the first -1.
-        return graph.add("Cast", graph.add("Equal", places, first), to=1)
+    if pooling != "mean":
+        # A token without a piece has -1 for both.
+        own = first if pooling == "first" else last
+        return graph.add("Cast", graph.add("Equal", places, own), to=1)
     is_inside = graph.add(
         "And",
         graph.add("GreaterOrEqual", places, graph.add("Max", first, np.int64(0))),
@@ -115,12 +164,7 @@ def _describe(
     indexer: PretrainedTransformerMismatchedIndexer, transformer: torch.nn.Module
 ) -> Dict[str, Any]:
     own = indexer._allennlp_tokenizer
-    fast = getattr(indexer._tokenizer, "backend_tokenizer", None)
-    if fast is None:
-        raise ConfigurationError(
-            f"the tokenizer `{type(indexer._tokenizer).__name__}` cannot be exported, because it is not "
-            f"one of the fast ones, which are rules in a file"
-        )
+    rules = _rules(indexer._tokenizer)
     start, end = own.single_sequence_start_tokens, own.single_sequence_end_tokens
     types: List[Any] = [token.type_id for token in [*start, *end]]
     if any([*types, own.single_sequence_token_type_id]):
@@ -131,9 +175,19 @@ def _describe(
     config: Any = transformer.config
     return {
         "kind": "pieces",
-        "tokenizer": fast.to_str(),
+        "tokenizer": rules,
         "start": [token.text_id for token in start],
         "end": [token.text_id for token in end],
         "padding": indexer._tokenizer.pad_token_id or 0,
         "max_pieces": getattr(config, "max_position_embeddings", None),
     }
+
+
+def _rules(tokenizer: Any) -> str:
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    if fast is None:
+        raise ConfigurationError(
+            f"the tokenizer `{type(tokenizer).__name__}` cannot be exported, because it is not one of "
+            f"the fast ones, which are rules in a file"
+        )
+    return str(fast.to_str())

@@ -2,6 +2,7 @@
 
 import tagger.needs_allennlp  # noqa: F401
 from tagger.training.frozen_features import FrozenFeaturesCallback
+from tagger.training.layerwise_adamw import LayerwiseAdamW
 from tagger.training.log_clipping import LogClippingCallback
 from tagger.training.moving_average import FusedExponentialMovingAverage
 from tagger.training.optimizers import FusedAdam, FusedAdamW
@@ -14,6 +15,7 @@ __all__ = [
     "FusedAdam",
     "FusedAdamW",
     "FusedExponentialMovingAverage",
+    "LayerwiseAdamW",
     "LogClippingCallback",
     "ShowMetricsCallback",
     "TrainingCountsCallback",

@@ -1,12 +1,16 @@
 """Optimizers."""
 
+import re
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.training.optimizers import Optimizer, make_parameter_groups
 
-#: Since torch 2.5 there is a fused pass for CPUs.
-_IS_FUSED = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 5)
+#: Makes an optimizer update in one pass. Since torch 2.5 there is one for CPUs.
+FUSED: Dict[str, Any] = (
+    {"fused": True} if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 5) else {}
+)
 
 
 class _Fused(Optimizer):
@@ -22,16 +26,30 @@ class _Fused(Optimizer):
         weight_decay: float = 0.0,
         amsgrad: bool = False,
     ) -> None:
+        _check_expressions(model_parameters, parameter_groups or [])
         options: Dict[str, Any] = {
             "lr": lr,
             "betas": betas,
             "eps": eps,
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
+            **FUSED,
         }
-        if _IS_FUSED:
-            options["fused"] = True
         super().__init__(make_parameter_groups(model_parameters, parameter_groups), **options)
+
+
+def _check_expressions(
+    parameters: List[Tuple[str, torch.nn.Parameter]],
+    groups: List[Tuple[List[str], Dict[str, Any]]],
+) -> None:
+    """Refuses an expression that matches nothing, of which AllenNLP only warns."""
+    for expression in (each for expressions, _ in groups for each in expressions):
+        if not any(re.search(expression, name) for name, _ in parameters):
+            parts = sorted({".".join(name.split(".")[:2]) for name, _ in parameters})
+            raise ConfigurationError(
+                f"`parameter_groups` has the expression {expression!r}, which matches no trained "
+                f"parameter; they are in {', '.join(parts)}; correct or remove it"
+            )
 
 
 @Optimizer.register("fused_adam")
@@ -44,11 +62,15 @@ class FusedAdam(_Fused, torch.optim.Adam):
     Args:
         model_parameters: The parameters by name; supplied by the trainer in a config.
         parameter_groups: Lists of regular expressions, each with options for the matching parameters.
+            An expression that matches nothing is an error.
         lr: The learning rate.
         betas: The decay of the running means of the gradient and of its square.
         eps: A small number that is added to the denominator.
         weight_decay: The factor of an L2 penalty.
         amsgrad: Whether to divide by the largest mean square so far.
+
+    Raises:
+        ConfigurationError: If an expression matches no parameter.
     """
 
 

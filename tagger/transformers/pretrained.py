@@ -35,7 +35,9 @@ class Transformer(NamedTuple):
         """Loads the tokenizer; one that tells words by the blank before them takes words alone."""
         from transformers import AutoTokenizer
 
-        return AutoTokenizer.from_pretrained(str(self.folder), add_prefix_space=True)
+        tokenizer = AutoTokenizer.from_pretrained(str(self.folder), add_prefix_space=True)
+        _put_blank_before(tokenizer)
+        return tokenizer
 
     def config(self) -> Any:
         """Loads the description of the model."""
@@ -151,6 +153,19 @@ def copy_transformer(transformer: Transformer, name: str, run_folder: str) -> No
     target.mkdir(parents=True, exist_ok=True)
     for file in transformer_files(transformer.folder):
         shutil.copyfile(file, target / file.name)
+
+
+def _put_blank_before(tokenizer: Any) -> None:
+    """Gives a text the blank before it that the general class for tokenizers of bytes leaves out."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return
+    settings = json.dumps(json.loads(backend.to_str())["pre_tokenizer"])
+    if '"ByteLevel"' in settings and '"add_prefix_space": true' not in settings:
+        from tokenizers import normalizers
+
+        own = [backend.normalizer] if backend.normalizer else []
+        backend.normalizer = normalizers.Sequence([*own, normalizers.Prepend(" ")])
 
 
 @functools.lru_cache(maxsize=64)

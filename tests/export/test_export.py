@@ -192,8 +192,16 @@ def test_vectors_stay_in_half_precision(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_transformer_gives_the_same(tmp_path):
-    model, reader = random_tagger(transformer(tmp_path), {"type": "pass_through"})
+@pytest.mark.parametrize("kind", ["pretrained_transformer_mismatched", "transformer"])
+def test_a_transformer_gives_the_same(kind, tmp_path):
+    parts = transformer(tmp_path)
+    if kind == "transformer":
+        for part in parts["tokens"].values():
+            part.pop("sub_token_mode", None)
+            part["type"] = kind
+        parts["tokens"]["indexer"]["max_pieces"] = 510
+        parts["tokens"]["embedder"].update(gradient_checkpointing=True, num_frozen_layers=1)
+    model, reader = random_tagger(parts, {"type": "pass_through"})
     saved, run = both(model, reader)
     sentences = random_sentences(20)
     # The tokenizer gives no piece for these.
@@ -206,8 +214,9 @@ def test_a_transformer_gives_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
-        ("avg", [[0, 0.5, 0.5, 0], [0, 0, 0, 0], [1, 0, 0, 0]]),
+        ("mean", [[0, 0.5, 0.5, 0], [0, 0, 0, 0], [1, 0, 0, 0]]),
         ("first", [[0, 1, 0, 0], [0] * 4, [1, 0, 0, 0]]),
+        ("last", [[0, 0, 1, 0], [0] * 4, [1, 0, 0, 0]]),
     ],
 )
 def test_pieces_share_in_their_tokens(mode, expected):

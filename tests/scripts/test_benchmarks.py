@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.conftest import CONFIGS, ROOT
+from tests.transformers.three_layers import save_bert
 
 COLUMNS = "Anna NNP I-NP I-PER\nwent VBD I-VP O\n\nKeller NNP I-NP I-PER\nleft VBD I-VP O\n"
 
@@ -34,9 +35,16 @@ def corpus(tmp_path):
             "--config ",
         ),
         ("benchmark_training", "--data {corpus} --sentences 2 --epochs 1", "AllenNLP"),
+        (
+            "benchmark_transformer",
+            "--data {corpus}/eng.train --transformer {corpus}/tiny --sentences 2 --rounds 1",
+            "upper 2, bfloat16",
+        ),
     ],
 )
 def test_a_benchmark_runs(script, options, shown, corpus, warm_python):
+    if "--transformer" in options:
+        save_bert(corpus / "tiny")
     arguments = options.format(corpus=corpus, configs=CONFIGS).split()
     printed = subprocess.check_output(
         [sys.executable, ROOT / f"scripts/{script}.py", *arguments], text=True, cwd=corpus

@@ -1,6 +1,7 @@
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.training.optimizers import Optimizer
 
 import tagger.training  # noqa: F401
@@ -34,3 +35,8 @@ def test_fused_optimizers_make_the_steps_of_allennlps(name, options):
     expected = optimized(name, **options)
     torch.testing.assert_close(optimized(f"fused_{name}", **options), expected)
     assert not torch.equal(expected, optimized("sgd"))
+
+
+def test_an_expression_that_matches_nothing_is_refused():
+    with pytest.raises(ConfigurationError, match="'biases', which matches no trained parameter"):
+        optimized("fused_adamw", parameter_groups=[[["weight", "biases"], {"lr": 1}]])

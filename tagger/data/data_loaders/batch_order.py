@@ -11,6 +11,10 @@ import numpy as np
 _BATCHES_PER_WINDOW = 50
 # If all instances were sorted in one window, few batches would hardly vary.
 _MIN_WINDOWS = 4
+# Of batches within a number of tokens: instances may be batched with others that are longer by so much,
+_LEAST_SHARE_OF_LONGEST = 0.9
+# or by any length if there are only so many.
+_LEAST_BATCHES = 4
 
 
 def shuffled_batches(
@@ -72,10 +76,30 @@ def batches_within(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
     batches: List[np.ndarray] = []
     start = 0
     while start < len(order):
-        end = start + max(1, max_tokens // max(1, int(lengths[order[start]])))
+        end = start + _num_fitting(lengths[order[start]], max_tokens)
         batches.append(order[start:end])
         start = end
     return batches
+
+
+def shuffled_batches_within(
+    lengths: np.ndarray, max_tokens: int, generator: np.random.Generator
+) -> List[np.ndarray]:
+    """Returns the indices of the instances of each batch, in random order, as many as fit.
+
+    Instances are sorted by length and cut into ranges. Each range makes as many batches as its longest
+    instance asks for, so that their number is the same in each epoch whatever goes together.
+
+    Args:
+        lengths: The length of each instance, (N,).
+        max_tokens: As for `batches_within`.
+        generator: The source of randomness.
+    """
+    batches: List[np.ndarray] = []
+    for instances in _ranges(lengths, max_tokens):
+        num_batches = -(-len(instances) // _num_fitting(lengths[instances[0]], max_tokens))
+        batches += _cut(generator.permutation(instances), num_batches)
+    return [batches[i] for i in generator.permutation(len(batches))]
 
 
 def in_chunks(sizes: Sequence[int], max_size: int) -> Iterator[List[int]]:
@@ -95,6 +119,24 @@ def in_chunks(sizes: Sequence[int], max_size: int) -> Iterator[List[int]]:
         total += size
     if chunk:
         yield chunk
+
+
+def _ranges(lengths: np.ndarray, max_tokens: int) -> Iterator[np.ndarray]:
+    """Yields the indices of instances of similar lengths, the longest first."""
+    order = _longest_first(np.arange(len(lengths)), lengths)
+    start = 0
+    while start < len(order):
+        longest = lengths[order[start]]
+        # Where instances are too short to share their padding with the longest one
+        end = int(np.searchsorted(-lengths[order], -longest * _LEAST_SHARE_OF_LONGEST, "right"))
+        # and where there are enough of them to be shuffled.
+        end = max(end, start + _LEAST_BATCHES * _num_fitting(longest, max_tokens))
+        yield order[start:end]
+        start = end
+
+
+def _num_fitting(length: int, max_tokens: int) -> int:
+    return max(1, max_tokens // max(1, int(length)))
 
 
 def _longest_first(indices: np.ndarray, lengths: np.ndarray) -> np.ndarray:

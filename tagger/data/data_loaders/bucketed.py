@@ -13,7 +13,12 @@ from allennlp.data.dataset_readers import DatasetReaderInput
 from allennlp.data.samplers import BatchSampler
 from allennlp.nn.util import move_to_device
 
-from tagger.data.data_loaders.batch_order import ordered_batches, shuffled_batches
+from tagger.data.data_loaders.batch_order import (
+    batches_within,
+    ordered_batches,
+    shuffled_batches,
+    shuffled_batches_within,
+)
 from tagger.data.data_loaders.columns import Column, collect_columns
 from tagger.data.data_loaders.prefetching import prefetch
 
@@ -47,14 +52,17 @@ class BucketedDataLoader(DataLoader):
         sort_by_length: Whether a batch holds instances of similar length, measured by their longest
             tensor. Without `shuffle`, the longest come first. Without either, instances keep the order
             of the file; use this where predictions are written.
+        max_tokens: In place of `batch_size`, the most tokens in a batch, its padding included. Where a
+            transformer's indexer makes word pieces, they count. A longer instance is a batch of its own.
         batch_sampler: Chooses the batches in place of the arguments above. It keeps all instances in
             memory. In distributed training it samples from each worker's instances separately.
         seed: The seed of the shuffling; by default drawn from numpy's generator, which the config's
             `numpy_seed` seeds.
 
     Raises:
-        ConfigurationError: If a worker has no instance, if neither or both of `batch_size` and
-            `batch_sampler` are given, or if `batch_size` is below 1.
+        ConfigurationError: If a worker has no instance, if not exactly one of `batch_size`, `max_tokens`
+            and `batch_sampler` is given, if a size is below 1, or if `max_tokens` is given in
+            distributed training or without `sort_by_length`.
     """
 
     def __init__(
@@ -67,19 +75,20 @@ class BucketedDataLoader(DataLoader):
         sort_by_length: bool = True,
         batch_sampler: Optional[BatchSampler] = None,
         seed: Optional[int] = None,
+        max_tokens: Optional[int] = None,
     ) -> None:
-        if (batch_size is None) == (batch_sampler is None):
+        _check_sizes({"batch_size": batch_size, "max_tokens": max_tokens}, batch_sampler)
+        if max_tokens is not None and (is_distributed() or not sort_by_length):
             raise ConfigurationError(
-                "give either `batch_size` or `batch_sampler`, which has its own batch size; got "
-                f"{'neither' if batch_size is None else 'both'}"
+                "`max_tokens` needs `sort_by_length`, and cannot be used in distributed training, where "
+                "all workers need the same number of batches; give `batch_size`"
             )
-        if batch_size is not None and batch_size < 1:
-            raise ConfigurationError(f"`batch_size` must be at least 1; got {batch_size}")
         self._reader = reader
         self._data_path = data_path
         self._shuffle = shuffle
         self._sort_by_length = sort_by_length
         self._batch_sampler = batch_sampler
+        self._max_tokens = max_tokens
         self._epochs_begun = 0
         self._device = torch.device("cpu")
         # Empty once they are indexed, unless a sampler needs them.
@@ -97,6 +106,8 @@ class BucketedDataLoader(DataLoader):
     def __len__(self) -> int:
         if self._batch_sampler is not None:
             return self._batch_sampler.get_num_batches(self._instances)
+        if self._max_tokens is not None:
+            return len(list(self._batches_of_epoch(0)))
         return self._num_batches
 
     def __iter__(self) -> Iterator[TensorDict]:
@@ -149,9 +160,13 @@ class BucketedDataLoader(DataLoader):
         """Returns the indices of the instances of each batch."""
         if self._batch_sampler is not None:
             return map(np.array, self._batch_sampler.get_batch_indices(self._instances))
+        generator = np.random.default_rng([self._seed, epoch])
+        if self._max_tokens is not None:
+            if not self._shuffle:
+                return batches_within(self._lengths, self._max_tokens)
+            return shuffled_batches_within(self._lengths, self._max_tokens, generator)
         if not self._shuffle:
             return ordered_batches(self._lengths, self._num_batches, self._sort_by_length)
-        generator = np.random.default_rng([self._seed, epoch])
         return shuffled_batches(self._lengths, self._num_batches, generator, self._sort_by_length)
 
     def _assemble(self, indices: np.ndarray) -> TensorDict:
@@ -165,6 +180,19 @@ class BucketedDataLoader(DataLoader):
         batch = _map_tensors(batch, lambda tensor: tensor.to(self._device, non_blocking=True))
         # Fields that batch themselves may return tensors in lists.
         return move_to_device(batch, self._device)
+
+
+def _check_sizes(sizes: Dict[str, Optional[int]], batch_sampler: Optional[BatchSampler]) -> None:
+    given = {name: size for name, size in sizes.items() if size is not None}
+    if len(given) + (batch_sampler is not None) != 1:
+        names = [*given, *(["batch_sampler"] if batch_sampler is not None else [])]
+        raise ConfigurationError(
+            "give either `batch_size`, `max_tokens` or `batch_sampler`, which has its own batch size; "
+            f"got {' and '.join(names) or 'neither'}"
+        )
+    for name, size in given.items():
+        if size < 1:
+            raise ConfigurationError(f"`{name}` must be at least 1; got {size}")
 
 
 def _map_tensors(nested: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> Any:

@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from tagger.data.data_loaders.batch_order import ordered_batches, shuffled_batches
+from tagger.data.data_loaders.batch_order import (
+    batches_within,
+    ordered_batches,
+    shuffled_batches,
+    shuffled_batches_within,
+)
 
 
 @pytest.fixture
@@ -73,3 +78,29 @@ def test_unshuffled_batches_go_from_long_to_short_or_stay_in_place(lengths):
     assert (np.diff(np.concatenate(ends)) <= 0).all()
     in_place = np.concatenate(ordered_batches(lengths, 100, sort=False))
     assert in_place.tolist() == list(range(len(lengths)))
+
+
+def shuffled_within(lengths, max_tokens, seed=0):
+    return shuffled_batches_within(lengths, max_tokens, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("max_tokens", [1, 50, 1_000, 10**6])
+def test_batches_within_a_number_of_tokens_hold_each_instance_once(max_tokens, lengths):
+    batches = shuffled_within(lengths, max_tokens)
+    assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
+    assert min(map(len, batches)) > 0
+    assert all(len(b) == 1 or len(b) * lengths[b].max() <= max_tokens for b in batches)
+
+
+def test_batches_within_a_number_of_tokens_are_full_and_hardly_padded(lengths):
+    batches = shuffled_within(lengths, 1_000)
+    assert share_of_padding(batches, lengths) < 0.1
+    assert len(batches) < 1.15 * len(batches_within(lengths, 1_000))
+
+
+def test_epochs_within_a_number_of_tokens_have_equally_many_batches_of_other_companions(lengths):
+    first, second = (shuffled_within(lengths, 1_000, seed) for seed in (1, 2))
+    assert len(first) == len(second)
+    assert not {frozenset(b.tolist()) for b in first} & {frozenset(b.tolist()) for b in second}
+    means = [lengths[batch].mean() for batch in first]
+    assert abs(np.corrcoef(means[:-1], means[1:])[0, 1]) < 0.5

@@ -75,6 +75,17 @@ def test_an_epoch_has_each_sentence_once(loader_of, sentences, options):
     assert sorted(sum(batches, [])) == sorted(sentences)
 
 
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_batches_may_have_a_number_of_tokens(loader_of, sentences, shuffle):
+    loader = loader_of(batch_size=None, max_tokens=30, shuffle=shuffle)
+    batches, again = words_of(loader), words_of(loader)
+    assert len(batches) == len(again) == len(loader)
+    assert sorted(sum(batches, [])) == sorted(sentences)
+    for words in batches:
+        assert len(words) == 1 or len(words) * max(map(len, words)) <= 30
+    assert (batches != again) == shuffle
+
+
 def test_epochs_differ_and_the_seed_repeats_them(loader_of):
     loader, again, other = loader_of(seed=1), loader_of(seed=1), loader_of(seed=2)
     first, second = words_of(loader), words_of(loader)
@@ -167,17 +178,25 @@ def test_iterating_before_indexing_is_an_error_that_names_the_call(reader):
         iter(BucketedDataLoader(reader, TRAIN, batch_size=8))
 
 
+@pytest.mark.parametrize("name", ["batch_size", "max_tokens"])
 @pytest.mark.parametrize("value", [0, -1])
-def test_batch_sizes_out_of_range_are_refused(reader, value):
-    with pytest.raises(ConfigurationError, match=f"`batch_size` must be at least 1; got {value}"):
-        BucketedDataLoader(reader, TRAIN, batch_size=value)
+def test_batch_sizes_out_of_range_are_refused(reader, name, value):
+    with pytest.raises(ConfigurationError, match=f"`{name}` must be at least 1; got {value}"):
+        BucketedDataLoader(reader, TRAIN, **{name: value})
 
 
 def test_a_batch_size_or_a_sampler_is_asked_for(reader):
-    with pytest.raises(ConfigurationError, match="`batch_size` or `batch_sampler`.* got neither"):
+    with pytest.raises(ConfigurationError, match="`max_tokens` or `batch_sampler`.* got neither"):
         BucketedDataLoader(reader, TRAIN)
-    with pytest.raises(ConfigurationError, match="got both"):
+    with pytest.raises(ConfigurationError, match="got batch_size and batch_sampler"):
         BucketedDataLoader(reader, TRAIN, batch_size=8, batch_sampler=BucketBatchSampler(8))
+    with pytest.raises(ConfigurationError, match="got batch_size and max_tokens"):
+        BucketedDataLoader(reader, TRAIN, batch_size=8, max_tokens=8)
+
+
+def test_a_number_of_tokens_needs_sorting(reader):
+    with pytest.raises(ConfigurationError, match="`max_tokens` needs `sort_by_length`"):
+        BucketedDataLoader(reader, TRAIN, max_tokens=8, sort_by_length=False)
 
 
 def test_a_file_without_instances_is_named():

@@ -1,0 +1,194 @@
+"""A token embedder over a pretrained transformer that is trained."""
+
+from typing import Any, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules import TokenEmbedder
+
+from tagger.modules.document_contexts import SentenceRows
+from tagger.transformers.archived import fine_tuned_model
+from tagger.transformers.precision import PRECISIONS, computing_in
+from tagger.transformers.state_cache import StateCache
+from tagger.transformers.upper_layers import UpperLayers
+from tagger.transformers.windows import POOLINGS, pool_pieces
+
+
+@TokenEmbedder.register("transformer")
+class TransformerEmbedder(TokenEmbedder):
+    """Embeds words with a pretrained transformer, which is fine-tuned.
+
+    It goes with the indexer `transformer`. A word's vector is made of the last layer's states of its
+    word pieces. Training is in the precision of `precision`; evaluation and prediction are in float32.
+
+    With `num_frozen_layers`, only the layers above are trained. The states of the frozen ones are
+    computed once for each text of the training and development data, and kept in memory.
+
+    Letters: `B` batch, `T` tokens, `P` pieces of all windows of a text, `N` windows of a text, `S`
+    windows of the batch, `L` pieces of the longest window, `D` features.
+
+    Args:
+        model_name: The transformer: a folder, or a name in the cache of the Hugging Face hub.
+        pooling: How the states of a word's pieces become its vector: `"mean"`, `"first"` or `"last"`.
+        dropout: The probability, in training, of a feature of a word's vector to be dropped.
+        num_frozen_layers: How many of the lower layers are frozen, and the embeddings below them.
+        gradient_checkpointing: Whether to keep only the states between layers for the backward pass, and
+            to compute the others again: less memory, more time.
+        precision: In which precision training multiplies matrices: `"float32"`, `"bfloat16"`, or
+            `"auto"` for bfloat16 where that is faster. `"float32"` leaves it to the trainer's
+            `use_amp`.
+        max_cache_gb: The most memory for states of the frozen layers, in gigabytes.
+        serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
+
+    Raises:
+        ConfigurationError: If there is no such transformer, or a setting does not fit it.
+    """
+
+    # The library's types say less than its models have.
+    transformer_model: Any
+
+    def __init__(
+        self,
+        model_name: str,
+        pooling: str = "mean",
+        dropout: float = 0.0,
+        num_frozen_layers: int = 0,
+        gradient_checkpointing: bool = False,
+        precision: str = "float32",
+        max_cache_gb: float = 4.0,
+        serialization_dir: Optional[str] = None,
+    ) -> None:
+        super().__init__()
+        for name, value, known in (
+            ("pooling", pooling, POOLINGS),
+            ("precision", precision, PRECISIONS),
+        ):
+            if value not in known:
+                raise ConfigurationError(
+                    f"`{name}` must be one of {', '.join(known)}; got {value!r}"
+                )
+        self.pooling = pooling
+        self.precision = precision
+        self.transformer_model = _reader(fine_tuned_model(model_name, serialization_dir))
+        if gradient_checkpointing:
+            _checkpoint_gradients(self.transformer_model)
+        self.dropout = torch.nn.Dropout(dropout)
+        self._upper_layers: Optional[UpperLayers] = None
+        if num_frozen_layers:
+            self._upper_layers = UpperLayers(self.transformer_model, num_frozen_layers)
+        self._cache = StateCache(max_cache_gb * 1e9)
+        self._has_trained = False
+
+    def get_output_dim(self) -> int:
+        """Returns the features of a word's vector."""
+        return int(self.transformer_model.config.hidden_size)
+
+    def train(self, mode: bool = True) -> "TransformerEmbedder":
+        """Sets the mode; what is frozen never drops anything."""
+        super().train(mode)
+        if self._upper_layers is not None:
+            self.transformer_model.eval()
+            for layer in self._upper_layers.upper:
+                layer.train(mode)
+        return self
+
+    def forward(
+        self,
+        pieces: torch.Tensor,
+        is_kept: torch.Tensor,
+        window_lengths: torch.Tensor,
+        num_pieces: torch.Tensor,
+        mask: torch.Tensor,
+    ) -> torch.Tensor:
+        """Embeds words.
+
+        Args:
+            pieces: (B, P) int64, the windows of each text, one after the other.
+            is_kept: (B, P) bool, of which pieces the states are used.
+            window_lengths: (B, N) int64, the number of pieces of each window, 0 in the padding.
+            num_pieces: (B, T) int64, how many kept pieces each word has, 0 in the padding.
+            mask: (B, T) bool.
+
+        Returns:
+            (B, T, D), 0 in the padding.
+
+        Raises:
+            ValueError: If a window has more pieces than the transformer takes.
+        """
+        places = torch.arange(pieces.size(1), device=pieces.device)
+        windows = SentenceRows(places < window_lengths.sum(1, keepdim=True), window_lengths)
+        # (S, L)
+        rows, row_mask = windows.split(pieces), windows.mask
+        self._check_length(rows.size(1))
+        padding = self.transformer_model.config.pad_token_id
+        states = self._states(torch.where(row_mask, rows, padding or 0), row_mask)
+        # (all kept pieces, D), (all words, D)
+        kept = states[windows.split(is_kept) & row_mask]
+        words = pool_pieces(kept, num_pieces[mask], self.pooling)
+        embedded = words.new_zeros(*mask.shape, words.size(1))
+        embedded[mask] = self.dropout(words)
+        return embedded
+
+    def _states(self, pieces: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Returns the states of windows, (S, L, D) float32."""
+        precision = self.precision if self.training else "float32"
+        self._has_trained = self._has_trained or self.training
+        with computing_in(precision, pieces.device):
+            # New text of a saved tagger is not kept.
+            if self._upper_layers is not None and self._has_trained:
+                lower = self._cache.states(pieces, mask, self._upper_layers.lower_states)
+                states = self._upper_layers.states(pieces, mask, lower)
+            else:
+                output = self.transformer_model(input_ids=pieces, attention_mask=mask)
+                states = output.last_hidden_state
+        return states.float()
+
+    def _check_length(self, length: int) -> None:
+        """Refuses windows that are too long, for which a transformer has an error that says nothing."""
+        table = _position_table(self.transformer_model)
+        if table is None:
+            return
+        # Some count positions from behind the padding.
+        longest = table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
+        if length > longest:
+            raise ValueError(
+                f"a window has {length} word pieces, special ones included, but the transformer takes "
+                f"at most {longest}; lower `max_pieces` of the indexer `transformer`"
+            )
+
+
+def _reader(model: Any) -> Any:
+    """Returns the part of a transformer that reads, and trains nothing that goes nowhere."""
+    if model.config.is_encoder_decoder:
+        model = model.get_encoder()
+    pooler = getattr(model, "pooler", None)
+    if pooler is not None:
+        pooler.requires_grad_(False)
+    return model
+
+
+def _checkpoint_gradients(model: Any) -> None:
+    if not model.supports_gradient_checkpointing:
+        raise ConfigurationError(
+            f"the transformer `{type(model).__name__}` has no gradient checkpointing; set "
+            f"`gradient_checkpointing` to false"
+        )
+    # Newer versions have another name for it.
+    for name in ("activation_checkpointing_enable", "gradient_checkpointing_enable"):
+        if hasattr(model, name):
+            getattr(model, name)()
+            # It is for adapters over frozen embeddings, and its hook is in the way of an export.
+            if hasattr(model, "disable_input_require_grads"):
+                model.disable_input_require_grads()
+            return
+
+
+def _position_table(model: torch.nn.Module) -> Optional[torch.nn.Embedding]:
+    """Returns the table of learnt positions, None if there is none."""
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Embedding) and name.split(".")[-1] in (
+            "position_embeddings",
+            "wpe",
+        ):
+            return module
+    return None

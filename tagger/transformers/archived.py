@@ -1,0 +1,82 @@
+"""What an archive has of a transformer that was fine-tuned: its config and its tokenizer.
+
+Its weights are among those of the model, so an archive needs no other file, and the weights that
+training started from may be gone.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any, Optional
+
+from allennlp.common.checks import ConfigurationError
+
+from tagger.transformers.pretrained import Transformer, find_transformer, transformer_files
+
+#: Where a training run and its archive have them.
+FINE_TUNED = "fine_tuned"
+
+_WEIGHTS = {".safetensors", ".bin"}
+
+
+def fine_tuned_tokenizer(name: str, run_folder: Optional[str]) -> Any:
+    """Loads the tokenizer of a transformer, first that of an archive.
+
+    Args:
+        name: A folder, or a name in the cache of the Hugging Face hub.
+        run_folder: Where an archive is unpacked, or a training run is kept; None for neither.
+
+    Raises:
+        ConfigurationError: If it is nowhere.
+    """
+    transformer = _archived(name, run_folder) or find_transformer(name)
+    return transformer.tokenizer()
+
+
+def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
+    """Loads a transformer to be trained, in float32, or makes that of an archive, without weights.
+
+    A training run's config and tokenizer are put where `include_in_archive: ['fine_tuned']` takes them
+    from.
+
+    Args:
+        name: As for `fine_tuned_tokenizer`.
+        run_folder: As for `fine_tuned_tokenizer`.
+
+    Raises:
+        ConfigurationError: If it is nowhere.
+    """
+    archived = _archived(name, run_folder)
+    try:
+        transformer = find_transformer(name)
+    except ConfigurationError:
+        if archived is None:
+            raise
+    else:
+        if archived is None and run_folder is not None:
+            _copy(transformer, Path(run_folder, FINE_TUNED, Path(name).name))
+        # A run that goes on before its first checkpoint has no other weights.
+        if archived is None or _config_file(archived) == _config_file(transformer):
+            return transformer.model()
+    from transformers import AutoModel
+
+    return AutoModel.from_config(archived.config()).float()
+
+
+def _config_file(transformer: Transformer) -> bytes:
+    return (transformer.folder / "config.json").read_bytes()
+
+
+def _archived(name: str, run_folder: Optional[str]) -> Optional[Transformer]:
+    folder = Path(run_folder or "", FINE_TUNED, Path(name).name)
+    return Transformer(folder, "") if run_folder and folder.is_dir() else None
+
+
+def _copy(transformer: Transformer, target: Path) -> None:
+    """Copies all but the weights. The folder is there when all of it is."""
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    for file in transformer_files(transformer.folder):
+        if file.suffix not in _WEIGHTS:
+            shutil.copyfile(file, unfinished / file.name)
+    unfinished.rename(target)

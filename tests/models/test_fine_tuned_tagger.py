@@ -1,0 +1,139 @@
+"""Taggers over a transformer that is fine-tuned, from the config to the archive."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.data import DataLoader, DatasetReader, Vocabulary
+from allennlp.models import Model, load_archive
+from allennlp.training.optimizers import Optimizer
+
+import tagger
+from tests.conftest import ROOT
+from tests.transformers.three_layers import save_bert
+
+TOY = ROOT / "data/toy"
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    """Evaluates a config of the template with further settings, over a transformer in a folder."""
+    folder = tmp_path_factory.mktemp("fine_tuned")
+
+    def evaluate(**settings):
+        transformer = save_bert(folder / "transformer")
+        settings = {
+            "transformer": transformer,
+            "source_encoding": "BIO",
+            "max_pieces": 60,
+            "pieces_per_batch": 400,
+            "num_epochs": 1,
+            **settings,
+        }
+        hidden = ", ".join(f"{name}:: {json.dumps(value)}" for name, value in settings.items())
+        data = f"train_data_path: '{TOY}/train.txt', validation_data_path: '{TOY}/dev.txt'"
+        path = folder / "config.jsonnet"
+        path.write_text(f"(import 'tagger/transformer.libsonnet') + {{ {hidden}, {data} }}")
+        return Params.from_file(path)
+
+    evaluate.folder = folder
+    return evaluate
+
+
+@pytest.fixture(scope="module")
+def run(config):
+    """The folder of a run with class weights; the transformer that it started from is gone."""
+    weighting = {"type": "chain", "label_weights": {"PER": 2.0}}
+    folder = config.folder / "run"
+    model = train_model(config(weighting=weighting), str(folder), force=True)
+    shutil.rmtree(config.folder / "transformer")
+    return folder, model.eval()
+
+
+def model_and_batch(params):
+    reader = DatasetReader.from_params(params["dataset_reader"])
+    loader = DataLoader.from_params(
+        Params({**params["data_loader"], "seed": 0}),
+        reader=reader,
+        data_path=params["train_data_path"],
+    )
+    vocab = Vocabulary.from_instances(loader.iter_instances())
+    loader.index_with(vocab)
+    torch.manual_seed(0)
+    return Model.from_params(params["model"], vocab=vocab), next(iter(loader))
+
+
+def trained_names(model, batch):
+    model.train()(**batch)["loss"].backward()
+    return {name for name, each in model.named_parameters() if each.grad is not None}
+
+
+def test_every_parameter_that_is_trained_gets_a_gradient(config):
+    model, batch = model_and_batch(config())
+    names = trained_names(model, batch)
+    wanted = {name for name, each in model.named_parameters() if each.requires_grad}
+    assert names == wanted
+    rest = {name for name, _ in model.named_parameters()} - wanted
+    assert rest == {name for name in rest if ".pooler." in name or "_constraint_mask" in name}
+    model, batch = model_and_batch(config(num_frozen_layers=2))
+    names = trained_names(model, batch)
+    in_transformer = {name for name in names if ".transformer_model." in name}
+    assert in_transformer == {name for name in wanted if ".layer.2." in name}
+    assert names - in_transformer == {name for name in wanted if ".transformer_model." not in name}
+
+
+def test_learning_rates_are_those_of_the_settings(config):
+    params = config(learning_rate=0.5, transformer_learning_rate=0.1, layer_decay=0.5)
+    model, _ = model_and_batch(params)
+    optimizer = Optimizer.from_params(
+        params["trainer"]["optimizer"],
+        model_parameters=[(n, p) for n, p in model.named_parameters() if p.requires_grad],
+    )
+    rates = sorted({group["lr"] for group in optimizer.param_groups}, reverse=True)
+    assert rates == pytest.approx([0.5, 0.1, 0.05, 0.025, 0.0125])
+
+
+def test_class_weights_act(config):
+    losses = []
+    for weighting in (
+        None,
+        {"type": "chain", "label_weights": {"PER": 1.0}},
+        {"type": "chain", "label_weights": {"PER": 3.0}},
+    ):
+        model, batch = model_and_batch(config(weighting=weighting))
+        losses.append(model.eval()(**batch)["loss"].item())
+    assert losses[0] == pytest.approx(losses[1])
+    assert losses[2] != pytest.approx(losses[0], rel=0.01)
+
+
+def test_an_archive_needs_no_other_file(run):
+    folder, model = run
+    archive = load_archive(folder / "model.tar.gz")
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(archive.model.state_dict()[name], value)
+    saved = tagger.SavedTagger.of(archive, "saved")
+    sentences = [["Anna", "Keller", "of", "Basel"], ["a"] * 300]
+    tagged = saved.tag(sentences, probabilities=True)
+    for sentence, text in zip(sentences, tagged):
+        assert len(text.tags) == len(sentence)
+        for of_token in text.probabilities:
+            assert sum(of_token.values()) == pytest.approx(1, abs=1e-4)
+
+
+def test_a_text_of_10000_words_is_tagged_to_its_end(run):
+    saved = tagger.load(run[0] / "model.tar.gz")
+    text = saved.tag(tokens=["word"] * 10_000)
+    assert len(text.tags) == 10_000
+
+
+def test_decoding_is_tuned_and_a_report_written(run, allennlp, tmp_path, capsys):
+    archive = run[0] / "model.tar.gz"
+    tuned = tmp_path / "tuned.tar.gz"
+    allennlp("tune-decoding", archive, TOY / "dev.txt", "-o", tuned, "--f-beta", "PER=2")
+    assert "PER" in capsys.readouterr().out
+    assert len(tagger.load(tuned).tag(tokens=["Anna"]).tags) == 1
+    allennlp("report", run[0], "-o", tmp_path / "report.html")
+    assert "PER" in (tmp_path / "report.html").read_text()

@@ -1,0 +1,10 @@
+// MiniLM-L6 fine-tuned under a CRF on WNUT-17: emerging entities in noisy text, six labels, four of them rare.
+// Files: see data/README.md; `python scripts/prepare_minilm.py` writes the transformer.
+// Expect: development F1 .60 (one run).
+(import 'tagger/transformer.libsonnet') + {
+  transformer:: 'data/all-MiniLM-L6-v2',
+  source_encoding:: 'BIO',
+
+  train_data_path: 'data/wnut17/wnut17train.conll',
+  validation_data_path: 'data/wnut17/emerging.dev.conll',
+}
