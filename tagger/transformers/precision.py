@@ -1,11 +1,11 @@
-"""In which precision a transformer is trained."""
+"""In which precision a transformer computes."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Callable, Dict
 
 import torch
 
-#: `auto` is bfloat16 where it makes training steps faster, and float32 elsewhere.
+#: `auto` is bfloat16 where a device has units for it, and float32 elsewhere.
 PRECISIONS = ("float32", "bfloat16", "auto")
 
 
@@ -17,12 +17,12 @@ def computing_in(precision: str, device: torch.device) -> AbstractContextManager
             precision of the trainer stays in force.
         device: The device of the matrices.
     """
-    if precision == "bfloat16" or (precision == "auto" and trains_faster_in_bfloat16(device)):
+    if precision == "bfloat16" or (precision == "auto" and has_bfloat16_matrices(device)):
         return torch.autocast(device.type, torch.bfloat16)
     return nullcontext()
 
 
-def trains_faster_in_bfloat16(device: torch.device) -> bool:
+def has_bfloat16_matrices(device: torch.device) -> bool:
     """Whether a device has units for matrices in bfloat16.
 
     A processor that has instructions for vectors of bfloat16 alone, AVX-512 without AMX, loses more by

@@ -16,6 +16,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.data.data_loaders.batch_order import batches_within
 from tagger.transformers.passages import Passage
+from tagger.transformers.precision import has_bfloat16_matrices
 from tagger.transformers.pretrained import Transformer
 from tagger.transformers.windows import (
     POOLINGS,
@@ -210,12 +211,8 @@ def _shared(name: str, make: Callable[[], Any]) -> Any:
 
 
 def dtype_on(device: torch.device) -> torch.dtype:
-    """Returns bfloat16 if the device computes with it natively, else float32."""
-    if device.type == "cuda":
-        native = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        native = device.type == "cpu" and torch.cpu._is_avx512_bf16_supported()
-    return torch.bfloat16 if native else torch.float32
+    """Returns bfloat16 if the device has units for matrices in it, else float32."""
+    return torch.bfloat16 if has_bfloat16_matrices(device) else torch.float32
 
 
 def _batches(windows: Sequence[Window], device: torch.device) -> List[List[int]]:
