@@ -1,4 +1,4 @@
-# mypy: disable-error-code=no-untyped-def
+# mypy: disable-error-code="no-untyped-def,assignment"
 # ruff: noqa: N803
 """Vectors over tags, and matrices over pairs of tags, in tiles whose sides are powers of two.
 
