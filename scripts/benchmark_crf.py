@@ -11,8 +11,8 @@ All candidates get the same float32 scores and right-padded masks, with lengths 
 take turns. A candidate is not timed if its numbers differ from the reference in float64. `decoding` ends
 in lists, as AllenNLP's `viterbi_tags` returns them. Memory is the peak rise of the resident size (VmHWM
 of Linux, reset before) during one loss with gradient in a separate process. pytorch-crf and torch-struct
-are left out unless they are installed (`pip install --no-deps pytorch-crf torch-struct`). Set OMP_WAIT_POLICY=PASSIVE on a machine that
-does anything else.
+are left out unless they are installed (`pip install --no-deps pytorch-crf torch-struct`). Set
+OMP_WAIT_POLICY=PASSIVE on a machine that does anything else.
 """
 
 import argparse
