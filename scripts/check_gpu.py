@@ -96,7 +96,11 @@ def environment(device: str) -> Dict[str, Any]:
 def run_part(name: str, options: Options) -> Dict[str, Any]:
     """Runs a part in this process and returns what is kept of it."""
     started = time.time()
-    kept: Dict[str, Any] = {"part": name, "environment": environment(options.device)}
+    kept: Dict[str, Any] = {
+        "part": name,
+        "options": options._asdict(),
+        "environment": environment(options.device),
+    }
     try:
         kept.update(status="done", results=PARTS[name](options))
     except SkippedError as reason:
@@ -137,9 +141,12 @@ def write(path: Path, kept: Dict[str, Any]) -> None:
     partial.replace(path)
 
 
-def is_done(path: Path) -> bool:
-    """Whether a part has results; one that failed or was skipped is run again."""
-    return path.exists() and json.loads(path.read_text())["status"] == "done"
+def is_done(path: Path, options: Options) -> bool:
+    """Whether a part has results under these options; one that failed or was skipped has not."""
+    if not path.exists():
+        return False
+    kept = json.loads(path.read_text())
+    return kept["status"] == "done" and kept["options"] == options._asdict()
 
 
 def write_report(folder: Path) -> List[str]:
@@ -177,15 +184,15 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             f"torch on a machine with a GPU, or try the program with `--device cpu --sizes tiny`"
         )
     given.output.mkdir(parents=True, exist_ok=True)
+    options = Options(given.device, given.sizes == "tiny")
     if given.worker:
-        options = Options(given.device, given.sizes == "tiny")
         write(given.output / f"{names[0]}.json", run_part(names[0], options))
         return 0
     passed_on = ["--output", str(given.output), "--device", given.device, "--sizes", given.sizes]
     statuses = []
     for name in names:
         path = given.output / f"{name}.json"
-        if given.again or not is_done(path):
+        if given.again or not is_done(path, options):
             print(f"{name} ...", end=" ", flush=True)
             run_in_process(name, given.output, passed_on, given.limit)
             # After each part, so that a check that is interrupted has a report.

@@ -30,8 +30,12 @@ class Goal(NamedTuple):
 
 
 def judged(kept: Kept) -> List[Goal]:
-    """Returns the goals for an H100 with what was measured."""
-    results = {name: each.get("results", {}) for name, each in kept.items()}
+    """Returns the goals for an H100 with what was measured; the smallest sizes measure nothing."""
+    results = {
+        name: each["results"]
+        for name, each in kept.items()
+        if each["status"] == "done" and not each["options"]["is_tiny"]
+    }
     return [
         Goal(name, bound, is_least, _found(measure, results))
         for name, bound, is_least, measure in _GOALS

@@ -76,6 +76,7 @@ def test_parts_that_are_done_are_not_run_again(tmp_path, monkeypatch, capsys):
         runs.append(name)
         status = "failed" if name == "memory" else "done"
         kept = {"part": name, "status": status, "reason": "why", "seconds": 1, "results": {}}
+        kept["options"] = Options("cpu", is_tiny=True)._asdict()
         check_gpu.write(folder / f"{name}.json", kept)
 
     monkeypatch.setattr(check_gpu, "run_in_process", run)
@@ -85,6 +86,8 @@ def test_parts_that_are_done_are_not_run_again(tmp_path, monkeypatch, capsys):
     assert runs[5:] == ["memory"]
     check_gpu.main(["crf-small", "--again", *QUICK, str(tmp_path)])
     assert runs[6:] == ["crf-small"]
+    check_gpu.main(["crf-small", "--device", "cpu", "--output", str(tmp_path)])
+    assert runs[7:] == ["crf-small"]  # other sizes have no results yet
     written = json.loads((tmp_path / "report.json").read_text())
     assert set(written["parts"]) == set(runs)
     assert "## memory: failed\n\n```\nwhy" in (tmp_path / "report.md").read_text()
@@ -126,17 +129,16 @@ def test_goals_are_judged():
     rows = [row("ours", 1.0), row("AllenNLP", 150.0)]
     at_shape = {"copy": {"median": 0.2}, "rows": rows}
     epochs = [{"batch": 32, "epoch": 5.0}, {"batch": 128, "epoch": 2.5}]
-    kept = {
-        "crf-medium": {"results": at_shape},
-        "crf-large": {"results": at_shape},
-        "training": {"results": {"rows": epochs}},
-        "memory": {"status": "failed"},
-    }
-    goals = report.judged(kept)
+    results = {"crf-medium": at_shape, "crf-large": at_shape, "training": {"rows": epochs}}
+    full = {"status": "done", "options": Options()._asdict()}
+    kept = {name: {**full, "results": each} for name, each in results.items()}
+    goals = report.judged({**kept, "memory": {"status": "failed"}})
     met = [goal.is_met for goal in goals]
     assert met == [True, True, False, False, None, True, False, None, None]
     assert goals[2].value == pytest.approx(5)
     assert "**fell short**" in report.markdown({}, goals)
+    tiny = {name: {**each, "options": TINY._asdict()} for name, each in kept.items()}
+    assert {goal.is_met for goal in report.judged(tiny)} == {None}
 
 
 def test_every_loss_of_several_labels_is_measured():
