@@ -14,15 +14,19 @@ LABELS = ("PER", "ORG", "LOC", "MISC")
 def build_model(params, folder):
     """Builds a config's reader and its model, for a small vocabulary.
 
-    Vectors and transformer are small ones that are written to the folder. Classes with these names need
-    no others than the tags in BIOUL of `LABELS`.
+    Vectors, lists and transformer are small ones that are written to the folder. Classes with these
+    names need no others than the tags in BIOUL of `LABELS`.
     """
     text = json.dumps(params.as_dict(quiet=True))
     if TRANSFORMER in text:
         save_small_transformer(folder)
     params = Params(json.loads(text.replace(TRANSFORMER, str(folder))))
     DatasetReader.from_params(params["dataset_reader"])
-    embedder = params["model"]["text_field_embedder"]["token_embedders"]["tokens"]
+    embedders = params["model"]["text_field_embedder"]["token_embedders"]
+    for name in embedders.get("lexicons", {"names": []})["names"]:
+        (folder / f"{name}.txt").write_text("Lima")
+        embedders["lexicons"]["pretrained_file"] = str(folder)
+    embedder = embedders["tokens"]
     if "pretrained_file" in embedder:
         vectors = folder / "vectors.txt"
         vectors.write_text(" ".join(["said", *["0.5"] * embedder["embedding_dim"]]))

@@ -73,6 +73,28 @@ def test_the_crf_works_without_allennlp(run_fresh):
     assert outcome.succeeded, outcome.output
 
 
+def test_the_crf_of_transformers_works_without_allennlp(run_fresh, tmp_path):
+    outcome = run_fresh(
+        WITHOUT_ALLENNLP
+        + """
+import torch
+from transformers import BertConfig, BertModel
+from tagger.huggingface import CrfForTokenClassification
+
+sizes = {"num_hidden_layers": 1, "num_attention_heads": 1}
+BertModel(BertConfig(vocab_size=9, hidden_size=4, intermediate_size=4, **sizes)).save_pretrained("bert")
+model = CrfForTokenClassification.from_backbone(
+    "bert", ["O", "B-PER"], weighting={"type": "chain", "label_weights": {"PER": 2}}
+)
+labels = torch.tensor([[-100, 1, 0]])
+model(input_ids=torch.tensor([[1, 2, 3]]), labels=labels).loss.backward()
+assert model.crf.transitions.grad.abs().sum() > 0
+assert "allennlp" not in __import__("sys").modules
+"""
+    )
+    assert outcome.succeeded, outcome.output
+
+
 def test_every_weighting_and_rule_is_known_without_allennlp(run_fresh):
     from tagger.modules import TagWeighting, WeightRule
 

@@ -5,10 +5,9 @@
   glove_file:: 'data/glove/glove.6B.50d.txt',
   lowercase_words:: true,
   hidden_size:: 100,
+  // A hundred sentences: small batches make enough steps.
   batch_size:: 8,
-  learning_rate:: 0.003,
-  num_epochs:: 30,
-  patience:: null,
+  num_epochs:: 60,
 
   train_data_path: 'data/crossner_music/train.txt',
   validation_data_path: 'data/crossner_music/dev.txt',

@@ -4,10 +4,7 @@
   source_encoding:: 'BIO',
   glove_file:: 'data/glove/glove.6B.50d.txt',
   lowercase_words:: true,
-  hidden_size:: 100,
-  learning_rate:: 0.005,
-  num_epochs:: 10,
-  patience:: null,
+  num_epochs:: 12,
 
   train_data_path: 'data/wnut17/wnut17train.conll',
   validation_data_path: 'data/wnut17/emerging.dev.conll',

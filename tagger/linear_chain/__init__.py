@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from tagger.linear_chain import implementations
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
+from tagger.linear_chain.cross_entropy import (
+    ChainMarginals,
+    chain_cross_entropy,
+    chain_marginals,
+)
 from tagger.linear_chain.functions import (
     backward_scores,
     forward_scores,
@@ -36,9 +41,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IMPLEMENTATIONS",
+    "ChainMarginals",
     "ChainScores",
     "allowed_tags",
     "backward_scores",
+    "chain_cross_entropy",
+    "chain_marginals",
     "compacted",
     "forward_scores",
     "k_best_decode",

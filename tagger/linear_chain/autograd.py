@@ -10,7 +10,7 @@ import torch
 
 from tagger.linear_chain import reference
 from tagger.linear_chain.backend import Backend, CannotComputeError, Computed, Gradients
-from tagger.linear_chain.chain_scores import ChainScores, restricted
+from tagger.linear_chain.chain_scores import ChainScores, in_float64_on_cpu, restricted
 from tagger.linear_chain.log_space import log_ratio, logsumexp, normalized_exp, total_of
 from tagger.linear_chain.padding import last_tokens, real_tokens, without_padding
 
@@ -70,7 +70,7 @@ class BackendFunctions:
     ) -> torch.Tensor:
         """As `reference.step_log_likelihoods`."""
         if gold_tags.dim() == 3:
-            exact = _in_float64_on_cpu(scores)
+            exact = in_float64_on_cpu(scores)
             allowed = self.step_log_normalizers(restricted(exact, gold_tags), lengths)
             steps = log_ratio(allowed, self.step_log_normalizers(exact, lengths))
             return steps.to(scores.emissions.dtype)
@@ -303,11 +303,6 @@ class _Attached(torch.autograd.Function):
         return (None, None, *ctx.gradients(scores, kept, weights))
 
 
-def _in_float64_on_cpu(scores: ChainScores) -> ChainScores:
-    """`scores` in the type in which kernels on a CPU compute; on a GPU float64 is slow."""
-    return scores if scores.emissions.is_cuda else ChainScores(*(x.double() for x in scores))
-
-
 def _reference_gradients(
     specification: ScoreFunction, scores: ChainScores, weights: torch.Tensor
 ) -> Gradients:
@@ -319,7 +314,7 @@ def _reference_gradients(
     with torch.enable_grad():
         # Views tell two arguments apart that are one tensor.
         inputs = ChainScores(*(tensor.view_as(tensor) for tensor in scores))
-        values = specification(_in_float64_on_cpu(inputs)).to(weights.dtype)
+        values = specification(in_float64_on_cpu(inputs)).to(weights.dtype)
     differentiated = [tensor for tensor in inputs if tensor.requires_grad]
     gradients = iter(
         torch.autograd.grad(

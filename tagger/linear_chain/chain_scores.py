@@ -44,3 +44,8 @@ def restricted(scores: ChainScores, allowed: torch.Tensor) -> ChainScores:
     """`scores` under which only the allowed tags, (B, T, K) bool, are possible."""
     impossible = torch.full_like(scores.emissions, -torch.inf)
     return scores._replace(emissions=torch.where(allowed, scores.emissions, impossible))
+
+
+def in_float64_on_cpu(scores: ChainScores) -> ChainScores:
+    """`scores` in the type in which kernels on a CPU compute; on a GPU float64 is slow."""
+    return scores if scores.emissions.is_cuda else ChainScores(*(x.double() for x in scores))

@@ -12,6 +12,7 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
+from tagger.linear_chain import ChainMarginals
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.models.measured_model import MeasuredModel
 from tagger.modules.document_contexts import DocumentContext, SentenceRows, encode_sentences
@@ -150,6 +151,8 @@ class SequenceTagger(MeasuredModel):
         metadata: Optional[List[Dict[str, Any]]] = None,
         sentence_lengths: Optional[torch.Tensor] = None,
         word_ids: Optional[torch.Tensor] = None,
+        soft_tags: Optional[torch.Tensor] = None,
+        soft_transitions: Optional[torch.Tensor] = None,
     ) -> Dict[str, Any]:
         """Computes the loss if there are gold tags, and predicts tags except in training steps.
 
@@ -161,6 +164,8 @@ class SequenceTagger(MeasuredModel):
             sentence_lengths: (B, sentences) int64, the number of tokens of each sentence of a document,
                 0 in the padding; None for sentences.
             word_ids: (B, T) int64, the same number for the same words of a document.
+            soft_tags: (B, T, K), a teacher's probability of each tag at each token of a sentence.
+            soft_transitions: (B, K, K), how often the teacher expects each transition in a sentence.
 
         Returns:
             `loss`, a scalar, if `tags` are given. Except in training steps without `training_metrics`,
@@ -176,7 +181,11 @@ class SequenceTagger(MeasuredModel):
         output: Dict[str, Any] = {}
         gold_tags = None if tags is None else rows.split(tags)
         if gold_tags is not None:
-            losses = self.head.sequence_loss(emissions, gold_tags, rows.mask)
+            if self.training:
+                teacher = marginals_of_teacher(soft_tags, soft_transitions, rows.mask)
+                losses = self.head.distillation_loss(emissions, gold_tags, rows.mask, teacher)
+            else:
+                losses = self.head.sequence_loss(emissions, gold_tags, rows.mask)
             output["loss"] = self._loss(losses, mask)
         if tags is not None and self.training and not self.training_metrics:
             return output
@@ -283,6 +292,24 @@ class SequenceTagger(MeasuredModel):
         if self.loss_reduction == "token":
             return sequence_losses.sum() / mask.sum().clamp(min=1)
         return sequence_losses.sum()
+
+
+def marginals_of_teacher(
+    soft_tags: Optional[torch.Tensor], soft_transitions: Optional[torch.Tensor], mask: torch.Tensor
+) -> Optional[ChainMarginals]:
+    """Returns what a teacher makes of sentences, None without soft labels.
+
+    Args:
+        soft_tags: (B, T, K), 0 in the padding.
+        soft_transitions: (B, K, K).
+        mask: (B, T) bool, right-padded.
+    """
+    if soft_tags is None or soft_transitions is None:
+        return None
+    rows = torch.arange(len(mask), device=mask.device)
+    return ChainMarginals(
+        soft_tags, soft_transitions, soft_tags[:, 0], soft_tags[rows, mask.sum(1) - 1]
+    )
 
 
 def _complete_vocabulary(vocab: Vocabulary, label_namespace: str, tag_encoding: str) -> None:

@@ -7,7 +7,9 @@ import torch
 
 from tagger.from_allennlp import ConfigurationError
 from tagger.linear_chain import (
+    ChainMarginals,
     ChainScores,
+    chain_cross_entropy,
     compacted,
     k_best_decode,
     log_likelihood,
@@ -123,6 +125,26 @@ class ConditionalRandomField(torch.nn.Module):
         if self.constrain_training:
             self._check_gold_is_allowed(log_likelihoods)
         return log_likelihoods
+
+    def cross_entropy(
+        self,
+        inputs: torch.Tensor,
+        teacher: Union[ChainMarginals, ChainScores],
+        mask: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """Minus the expected log-likelihood under a teacher's distribution, without weighting.
+
+        Args:
+            inputs: (B, T, K), emission scores.
+            teacher: The teacher's chains over the same tags, or their `chain_marginals`.
+            mask: (B, T) bool, true at real tokens; `None` if every token is real.
+
+        Returns:
+            (B,), to be minimised; inf where `constrain_training` forbids what the teacher holds
+            possible.
+        """
+        scores = self._training_scores(inputs)
+        return chain_cross_entropy(teacher, scores, self._mask(inputs, mask))
 
     def log_partition(
         self, inputs: torch.Tensor, mask: Optional[torch.Tensor] = None

@@ -26,28 +26,19 @@ class Sizes(NamedTuple):
 def sizes_for(num_sentences: int) -> Sizes:
     """Returns the settings that suit a number of training sentences.
 
-    Small data need many steps an epoch and a small network; large data need few epochs.
+    Small data need many small batches and a small network; large data need few epochs.
 
     Example:
         >>> sizes_for(100).settings["batch_size"], sizes_for(10_000).settings
         (8, {})
     """
-    if num_sentences < 500:
-        small = {
-            "batch_size": 8,
-            "hidden_size": 100,
-            "learning_rate": 0.003,
-            "num_epochs": 60,
-            "patience": 15,
-        }
-        return Sizes("small batches, a small network, patience", small)
-    if num_sentences < 5_000:
-        medium = {"batch_size": 16, "hidden_size": 100, "patience": 8}
-        return Sizes("a smaller network than the template's, patience", medium)
+    if num_sentences < 2_000:
+        num_epochs = 60 if num_sentences < 500 else 40
+        small = {"batch_size": 8, "hidden_size": 100, "num_epochs": num_epochs}
+        return Sizes("small batches, a small network, many epochs", small)
     if num_sentences < 50_000:
         return Sizes("the sizes of the template", {})
-    large = {"batch_size": 64, "num_epochs": 20, "patience": 3}
-    return Sizes("large batches, few epochs", large)
+    return Sizes("large batches, few epochs", {"batch_size": 64, "num_epochs": 10})
 
 
 def rare_labels(counts: Dict[str, int]) -> List[str]:

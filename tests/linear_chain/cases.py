@@ -8,6 +8,7 @@ import torch
 from tagger.linear_chain import (
     ChainScores,
     backward_scores,
+    chain_cross_entropy,
     forward_scores,
     log_likelihood,
     log_partition,
@@ -50,6 +51,9 @@ FUNCTIONS: Dict[str, Callable[[ChainScores, torch.Tensor, torch.Tensor], torch.T
     "tag_marginals": lambda scores, tags, mask: tag_marginals(scores, mask),
     "transition_marginals": lambda scores, tags, mask: transition_marginals(scores, mask),
     "forward_scores": lambda scores, tags, mask: or_zero(forward_scores(scores, mask), mask),
+    "chain_cross_entropy": lambda scores, tags, mask: chain_cross_entropy(
+        teacher_of(scores), scores, mask
+    ),
     "backward_scores": lambda scores, tags, mask: or_zero(backward_scores(scores, mask), mask),
 }
 #: Weighted sums, called like `FUNCTIONS`; the weights are distinct, and NaN in the padding.
@@ -204,6 +208,12 @@ def assert_error_at_most_twice_plain_pytorch(
         scale = max(float(target.abs().max()), implementation.smallest_scale)
         allowed = max(2 * float((plain - target).abs().max()), rounding * scale)
         assert (actual - target).abs().max() <= allowed
+
+
+def teacher_of(scores: ChainScores) -> ChainScores:
+    """Other chains of which the same paths are possible."""
+    emissions, transitions, start, end = (tensor.detach() for tensor in scores)
+    return ChainScores(emissions / 2, transitions / 3, -start.nan_to_num(neginf=torch.inf), end)
 
 
 def pairs_of_tags(scores: ChainScores, tags: torch.Tensor) -> torch.Tensor:

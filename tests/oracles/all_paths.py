@@ -114,6 +114,13 @@ class AllPaths:
             return torch.zeros_like(self.path_scores)
         return self.path_scores.softmax(0)
 
+    def cross_entropy(self, student: "AllPaths") -> torch.Tensor:
+        """Minus the expectation of the student's log-likelihood under these paths' probabilities."""
+        probabilities = self.probabilities()
+        log_likelihoods = student.path_scores - student.log_mass()
+        counted = torch.where(probabilities > 0, log_likelihoods, torch.zeros_like(probabilities))
+        return -(probabilities * counted).sum()
+
     def k_best(self, k: int) -> List[Tuple[float, Tuple[int, ...]]]:
         """The k best `(score, path)`, best first."""
         paths = map(tuple, self.tags.tolist())

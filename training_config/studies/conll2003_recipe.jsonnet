@@ -32,11 +32,8 @@ local recipe = (import '../conll2003_bilstm_crf_glove.jsonnet') + { num_epochs::
     'batches of 32': recipe { batch_size:: 32 },
     'hidden size 200': recipe { hidden_size:: 200 },
     'two layers': recipe { num_layers:: 2 },
-    'lists of names': recipe {
-      lexicons:: ['first_names', 'last_names', 'cities', 'countries', 'regions', 'peoples', 'companies'],
-      lexicon_folder:: 'data/lexicons',
-      lowercase_lexicons:: true,
-    },
+    'lists of names': recipe + (import '../lexicons.libsonnet'),
+    'the document, and lists of names': import '../conll2003_bilstm_crf_documents.jsonnet',
   },
   columns: [
     { title: 'dev F1', metrics: ['best_validation_f1-measure-overall'] },

@@ -2,5 +2,6 @@
 
 from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.data.dataset_readers.document import DocumentDatasetReader
+from tagger.data.dataset_readers.soft_labelled import SoftLabelledDatasetReader
 
-__all__ = ["ColumnDatasetReader", "DocumentDatasetReader"]
+__all__ = ["ColumnDatasetReader", "DocumentDatasetReader", "SoftLabelledDatasetReader"]

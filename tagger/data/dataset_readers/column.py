@@ -142,6 +142,11 @@ class ColumnDatasetReader(DatasetReader):
         self._documents = documents
         self._max_document_tokens = max_document_tokens
 
+    @property
+    def reads_documents(self) -> bool:
+        """Whether an instance is a document, or a piece of one, instead of a sentence."""
+        return self._documents is not None
+
     def text_to_instance(
         self, tokens: Sequence[Union[str, Token]], tags: Optional[Sequence[str]] = None
     ) -> Instance:

@@ -6,7 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.linear_chain import ChainScores
+from tagger.linear_chain import ChainMarginals, ChainScores
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.modules.heads.chain_head import ChainHead, legal_transitions
 from tagger.modules.heads.tagging_head import TaggingHead
@@ -31,10 +31,14 @@ class CrfHead(ChainHead):
         decode_bias: A number by label, see `ChainDecoder`.
         entity_thresholds: Probabilities by label, below which entities are not predicted.
         decoding: `"viterbi"` or `"minimum_risk"`.
+        distillation_weight: In training on soft labels, the share of the teacher in the loss, from 0 to
+            1; None for training without a teacher. A sentence whose gold tags are all unknown learns
+            from the teacher alone.
 
     Raises:
         ConfigurationError: If the vocabulary has no tags, `constrain_training` is true for plain labels
-            or without `constrain_decoding`, or `ChainDecoder` refuses a setting.
+            or without `constrain_decoding`, `distillation_weight` is out of range, or `ChainDecoder`
+            refuses a setting.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class CrfHead(ChainHead):
         decode_bias: Optional[Dict[str, float]] = None,
         entity_thresholds: Optional[Dict[str, float]] = None,
         decoding: str = "viterbi",
+        distillation_weight: Optional[float] = None,
     ) -> None:
         constraints = None
         tags = tags_in_order(vocab, label_namespace)
@@ -59,9 +64,15 @@ class CrfHead(ChainHead):
                 "`constrain_training` needs tags that spell spans, and `constrain_decoding`; set it to "
                 "false, or give `tag_encoding`"
             )
+        if distillation_weight is not None and not 0 <= distillation_weight <= 1:
+            raise ConfigurationError(
+                f"`distillation_weight` must be from 0, gold tags alone, to 1, the teacher alone; got "
+                f"{distillation_weight!r}"
+            )
         super().__init__(
             vocab, label_namespace, tag_encoding, decode_bias, entity_thresholds, decoding
         )
+        self._distillation_weight = distillation_weight
         self.crf = ConditionalRandomField(
             len(tags), constraints, include_start_end_transitions, weighting, constrain_training
         )
@@ -71,5 +82,36 @@ class CrfHead(ChainHead):
     ) -> torch.Tensor:
         return -self.crf.log_likelihood(emissions, gold_tags, mask)
 
+    def distillation_loss(
+        self,
+        emissions: torch.Tensor,
+        gold_tags: torch.Tensor,
+        mask: torch.Tensor,
+        teacher: Optional[ChainMarginals],
+    ) -> torch.Tensor:
+        """Mixes the loss on gold tags with the cross-entropy to the teacher's distribution."""
+        if self._distillation_weight is None:
+            return super().distillation_loss(emissions, gold_tags, mask, teacher)
+        if teacher is None:
+            raise ConfigurationError(
+                "`distillation_weight` needs instances with soft labels; set the dataset reader to "
+                "`soft_labelled`, or leave `distillation_weight` out"
+            )
+        weight = self._distillation_weight
+        taught = self.crf.cross_entropy(emissions, teacher, mask)
+        if bool((taught == torch.inf).any()):
+            raise ConfigurationError(
+                "the teacher holds tags possible that `constrain_training` forbids; leave it out, or "
+                "take a teacher with `constrain_decoding`"
+            )
+        mixed = (1 - weight) * self.sequence_loss(emissions, gold_tags, mask) + weight * taught
+        return torch.where(_has_gold(gold_tags, mask), mixed, taught)
+
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
         return self.crf.decoding_scores(emissions)
+
+
+def _has_gold(gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Whether anything is known of a sequence's tags, (B,) bool."""
+    is_known = ~gold_tags.all(2) if gold_tags.dim() == 3 else gold_tags >= 0
+    return (is_known & mask).any(1)

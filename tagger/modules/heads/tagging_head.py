@@ -4,8 +4,10 @@ from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+from tagger.linear_chain import ChainMarginals
 from tagger.metrics import TagMetrics
 from tagger.vocabulary import tags_in_order
 
@@ -37,6 +39,34 @@ class TaggingHead(torch.nn.Module, Registrable):
             (B,), differentiable, 0 for a sequence without tokens.
         """
         raise NotImplementedError
+
+    def distillation_loss(
+        self,
+        emissions: torch.Tensor,
+        gold_tags: torch.Tensor,
+        mask: torch.Tensor,
+        teacher: Optional[ChainMarginals],
+    ) -> torch.Tensor:
+        """Computes the loss of each sequence in training, with what a teacher makes of it.
+
+        Args:
+            emissions: (B, T, K), scores of each tag at each token.
+            gold_tags: As for `sequence_loss`.
+            mask: (B, T) bool.
+            teacher: The teacher's marginals; None if the instances have no soft labels.
+
+        Returns:
+            (B,), differentiable.
+
+        Raises:
+            ConfigurationError: If there are soft labels for a head that takes none, or the reverse.
+        """
+        if teacher is not None:
+            raise ConfigurationError(
+                "the instances have soft labels, which only a head `crf` with `distillation_weight` "
+                "takes; set it, or take `soft_labelled` out of the dataset reader"
+            )
+        return self.sequence_loss(emissions, gold_tags, mask)
 
     def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Chooses the tags to predict.

@@ -1,0 +1,98 @@
+"""The subcommand `soft-labels`: writes what a saved tagger makes of a text, for another to learn from.
+
+allennlp soft-labels teacher.tar.gz train.txt -o soft.npz
+"""
+
+import argparse
+from pathlib import Path
+from typing import Iterable
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Archive
+
+
+@Subcommand.register("soft-labels")
+class WriteSoftLabels(Subcommand):
+    """Writes a teacher's probabilities of tags and transitions to a file."""
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        """Adds the subcommand's options."""
+        description = (
+            "Write what a saved tagger, or an ensemble, makes of a text: the probability of each tag at "
+            "each token, and of each transition. Another tagger can be trained on it."
+        )
+        subparser = parser.add_parser(
+            self.name, description=description, help="Write soft labels of a teacher."
+        )
+        subparser.add_argument("archive_file", type=Path, help="the archived teacher")
+        subparser.add_argument("input_file", type=Path, help="the text")
+        subparser.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
+        subparser.add_argument(
+            "--format",
+            choices=("columns", "text"),
+            default="columns",
+            help="a column file, with or without tags, or a sentence on each line",
+        )
+        subparser.add_argument(
+            "--language", default="en", help="the spaCy code of the language of --format text"
+        )
+        subparser.add_argument(
+            "--temperature",
+            type=float,
+            default=1.0,
+            help="what the teacher's scores are divided by; above 1 the labels are softer",
+        )
+        subparser.add_argument("--batch-size", type=int, default=64, help="sentences at a time")
+        subparser.add_argument(
+            "--cuda-device", type=int, default=-1, help="the GPU's id; -1 for the CPU"
+        )
+        subparser.add_argument("--force", action="store_true", help="overwrite the output")
+        subparser.set_defaults(func=soft_labels_from_args)
+        return subparser
+
+
+def soft_labels_from_args(args: argparse.Namespace) -> None:
+    """Runs the subcommand; prints errors to standard error and exits with status 1."""
+    from allennlp.common.checks import check_for_gpu
+
+    from tagger.commands.command_line import check_output, errors_in_one_line, load_model
+    from tagger.files import write_atomically
+    from tagger.models.teaching import soft_labels_of
+
+    with errors_in_one_line("soft-labels"):
+        check_output(args.output, [args.archive_file, args.input_file], args.force)
+        check_for_gpu(args.cuda_device)
+        archive = load_model(args.archive_file, cuda_device=args.cuda_device)
+        if args.format == "text":
+            instances = _instances_of_text(archive, args.input_file, args.language)
+        else:
+            instances = _reader_without_tags(archive).read(args.input_file)
+        labels = soft_labels_of(archive.model, instances, args.batch_size, args.temperature)
+        with write_atomically(args.output, args.force) as path:
+            labels.save(path)
+        num_tokens = sum(map(len, labels.sentences))
+        print(f"Wrote {args.output}: {len(labels.sentences)} sentences, {num_tokens} tokens")
+
+
+def _reader_without_tags(archive: Archive) -> DatasetReader:
+    """The teacher's reader, which reads no gold tags, so that it takes any."""
+    config = archive.config.duplicate()
+    params = config.get("validation_dataset_reader") or config["dataset_reader"]
+    if params.get("type") == "column":
+        params["tag_column"] = None
+    return DatasetReader.from_params(params)
+
+
+def _instances_of_text(archive: Archive, path: Path, language: str) -> Iterable[Instance]:
+    from tagger.data.decoded_lines import decoded_lines
+    from tagger.predictors.texts import TextSplitter
+
+    reader, splitter = archive.validation_dataset_reader, TextSplitter(language)
+    with open(path, "rb") as lines:
+        for _, text in decoded_lines(lines, path):
+            words = splitter.sentence(text).words
+            if words:
+                instance = reader.text_to_instance(words)
+                reader.apply_token_indexers(instance)
+                yield instance

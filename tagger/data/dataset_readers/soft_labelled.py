@@ -1,0 +1,111 @@
+"""A reader that puts a teacher's soft labels beside the gold tags."""
+
+import itertools
+from os import PathLike
+from typing import Any, Iterable, List, Optional, Sequence, Union
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance
+
+from tagger.data.dataset_readers.column import ColumnDatasetReader
+from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
+from tagger.data.fields import SoftLabelsField, TagField
+from tagger.data.soft_labels import SoftLabels
+
+#: The tag of all tokens of unlabelled text.
+_UNKNOWN = "?"
+
+
+@DatasetReader.register("soft_labelled")
+class SoftLabelledDatasetReader(DatasetReader):
+    """Reads training data whose sentences `allennlp soft-labels` has given to a teacher.
+
+    Use it to train, and the reader that it wraps as `validation_dataset_reader`: validation and saved
+    models need no teacher. The files of soft labels are opened when training data are read.
+
+    Args:
+        reader: The reader `column` of the training data, without `documents`.
+        soft_labels: The file of soft labels of all sentences that `reader` reads.
+        unlabelled: Files of soft labels of other text. All of their sentences are read too, with unknown
+            gold tags.
+        label_namespace: The namespace of the tags in the vocabulary.
+        **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
+
+    Raises:
+        ConfigurationError: If `reader` is another one.
+    """
+
+    def __init__(
+        self,
+        reader: DatasetReader,
+        soft_labels: str,
+        unlabelled: Optional[List[str]] = None,
+        label_namespace: str = "labels",
+        **kwargs: Any,
+    ) -> None:
+        check_extra_arguments(SoftLabelledDatasetReader, kwargs)
+        super().__init__(
+            manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
+        )
+        if not isinstance(reader, ColumnDatasetReader) or reader.reads_documents:
+            raise ConfigurationError(
+                f"`reader` must be of type `column`, without `documents`; got "
+                f"{type(reader).__name__}" + (" of documents" * hasattr(reader, "reads_documents"))
+            )
+        self._reader = reader
+        self._path = soft_labels
+        self._unlabelled = unlabelled or []
+        self._label_namespace = label_namespace
+
+    def text_to_instance(self, *inputs: Any, **kwargs: Any) -> Instance:
+        """Makes an instance without soft labels, as the wrapped reader does."""
+        return self._reader.text_to_instance(*inputs, **kwargs)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        self._reader.apply_token_indexers(instance)
+
+    def _set_worker_info(self, info: Any) -> None:
+        super()._set_worker_info(info)
+        self._reader._set_worker_info(info)
+
+    def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
+        soft_labels = SoftLabels.load(self._path)
+        for instance in self._reader._read(file_path):
+            words = instance["metadata"]["words"]  # type: ignore[index]
+            self._add(instance, soft_labels, words, self._path)
+            yield instance
+        for path in self._unlabelled:
+            of_text = SoftLabels.load(path)
+            for words in self.shard_iterable(iter(of_text.sentences)):
+                instance = self._reader.text_to_instance(list(words))
+                instance.add_field(
+                    "tags",
+                    TagField(
+                        [_UNKNOWN] * len(words),
+                        instance["tokens"],  # type: ignore[arg-type]
+                        self._label_namespace,
+                        _UNKNOWN,
+                    ),
+                )
+                self._add(instance, of_text, words, path)
+                yield instance
+
+    def _add(
+        self, instance: Instance, soft_labels: SoftLabels, words: Sequence[str], path: str
+    ) -> None:
+        found = soft_labels.find(words)
+        if found is None:
+            start = " ".join(itertools.islice(words, 8))
+            raise ValueError(
+                f"{path}: expected soft labels of all training data, got none of the sentence `{start} "
+                f"...`; write them for this file by `allennlp soft-labels`, and read other files by "
+                f"`validation_dataset_reader`"
+            )
+        for name, probabilities, dimensions in (
+            ("soft_tags", found.tags, (1,)),
+            ("soft_transitions", found.transitions, (0, 1)),
+        ):
+            tensor = torch.from_numpy(probabilities)
+            field = SoftLabelsField(tensor, soft_labels.tags, dimensions, self._label_namespace)
+            instance.add_field(name, field)

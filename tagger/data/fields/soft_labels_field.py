@@ -1,0 +1,64 @@
+"""A field for a teacher's probabilities."""
+
+from typing import Sequence, Tuple
+
+import torch
+from allennlp.data import Vocabulary
+from allennlp.data.fields import TensorField
+
+
+class SoftLabelsField(TensorField):
+    """Probabilities of tags, in the order of the teacher's tags until they are indexed.
+
+    Padding is 0.
+
+    Args:
+        probabilities: A tensor of which some dimensions are the teacher's K tags.
+        tags: The teacher's tags, in the order of these dimensions.
+        tag_dimensions: Which dimensions these are.
+        label_namespace: The namespace of the student's tags in the vocabulary.
+
+    Example:
+        >>> field = SoftLabelsField(torch.tensor([[0.9, 0.1]]), ["O", "U-PER"], (1,))
+        >>> field.index(Vocabulary({"labels": {"U-PER": 2, "O": 1}}))
+        >>> field.as_tensor(field.get_padding_lengths())
+        tensor([[0.1000, 0.9000]])
+    """
+
+    __slots__ = ["_label_namespace", "_tag_dimensions", "_tags"]
+
+    def __init__(
+        self,
+        probabilities: torch.Tensor,
+        tags: Sequence[str],
+        tag_dimensions: Tuple[int, ...],
+        label_namespace: str = "labels",
+    ) -> None:
+        super().__init__(probabilities)
+        self._tags = tags
+        self._tag_dimensions = tag_dimensions
+        self._label_namespace = label_namespace
+
+    def index(self, vocab: Vocabulary) -> None:
+        """Puts the probabilities into the order of the student's tags.
+
+        Raises:
+            ValueError: If teacher and student have different tags.
+        """
+        indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
+        if indices.keys() != set(self._tags):
+            raise ValueError(
+                f"teacher and student must have the same tags; the teacher alone has "
+                f"{_listed(set(self._tags) - indices.keys())}, the student alone "
+                f"{_listed(indices.keys() - set(self._tags))}; give both the same `tag_encoding`, and "
+                f"training data with the same labels"
+            )
+        places = {tag: place for place, tag in enumerate(self._tags)}
+        order = torch.tensor([places[tag] for tag in sorted(indices, key=indices.__getitem__)])
+        for dimension in self._tag_dimensions:
+            self.tensor = self.tensor.index_select(dimension, order)
+        self._tags = sorted(indices, key=indices.__getitem__)
+
+
+def _listed(tags: set) -> str:
+    return ", ".join(sorted(tags)) or "none"

@@ -1,0 +1,114 @@
+"""Soft labels: what a teacher makes of sentences, kept in a file."""
+
+import zipfile
+from os import PathLike
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+#: The version of what a file holds.
+FORMAT = 1
+
+
+class SentenceMarginals(NamedTuple):
+    """A teacher's probabilities for one sentence of T tokens over K tags.
+
+    Attributes:
+        tags: (T, K) float32, the probability of each tag at each token; rows sum to 1.
+        transitions: (K, K) float32, how often each transition is expected; they sum to T - 1.
+    """
+
+    tags: np.ndarray
+    transitions: np.ndarray
+
+
+class SoftLabels:
+    """A teacher's marginals of sentences, which are found by their words.
+
+    In memory and in the file they are float16, 2 K bytes a token and 2 K^2 bytes a sentence. The file is
+    compressed. Of sentences with the same words the first counts.
+
+    Args:
+        tags: The teacher's K tags, in the order of the columns.
+        sentences: The words of each of S sentences.
+        tag_marginals: (tokens, K), of the tokens of all sentences, one after another.
+        transitions: (S, K, K), see `SentenceMarginals`.
+
+    Attributes:
+        tags: The teacher's tags.
+        sentences: The words of each sentence.
+    """
+
+    def __init__(
+        self,
+        tags: Sequence[str],
+        sentences: Sequence[Sequence[str]],
+        tag_marginals: np.ndarray,
+        transitions: np.ndarray,
+    ) -> None:
+        self.tags = list(tags)
+        self.sentences: List[Tuple[str, ...]] = [tuple(words) for words in sentences]
+        self._tag_marginals = tag_marginals.astype(np.float16)
+        self._transitions = transitions.astype(np.float16)
+        lengths = [len(words) for words in self.sentences]
+        self._ends = np.cumsum(lengths, dtype=np.int64)
+        self._indices: Dict[Tuple[str, ...], int] = {}
+        for index, words in enumerate(self.sentences):
+            self._indices.setdefault(words, index)
+
+    def find(self, words: Sequence[str]) -> Optional[SentenceMarginals]:
+        """Returns the marginals of a sentence, None if there are none."""
+        index = self._indices.get(tuple(words))
+        if index is None:
+            return None
+        end = int(self._ends[index])
+        tags = self._tag_marginals[end - len(words) : end].astype(np.float32)
+        transitions = self._transitions[index].astype(np.float32)
+        # float16 keeps three digits.
+        tags /= np.maximum(tags.sum(1, keepdims=True), 1e-9)
+        transitions *= (len(words) - 1) / max(float(transitions.sum()), 1e-9)
+        return SentenceMarginals(tags, transitions)
+
+    def save(self, path: Union[str, PathLike]) -> None:
+        """Writes a file that `load` reads."""
+        words = "\n".join(word for sentence in self.sentences for word in sentence)
+        with open(path, "wb") as file:
+            np.savez_compressed(
+                file,
+                format=np.array(FORMAT),
+                tags=np.array(self.tags),
+                words=np.frombuffer(words.encode("utf-8", "surrogatepass"), np.uint8),
+                lengths=np.array([len(sentence) for sentence in self.sentences]),
+                tag_marginals=self._tag_marginals,
+                transitions=self._transitions,
+            )
+
+    @classmethod
+    def load(cls, path: Union[str, PathLike]) -> "SoftLabels":
+        """Reads a file that `allennlp soft-labels` has written.
+
+        Raises:
+            FileNotFoundError: If there is none; the message names the command.
+            ValueError: If the file is another one.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                content: Dict[str, Any] = dict(arrays)
+        except FileNotFoundError:
+            raise FileNotFoundError(
+                f"{path}: expected a file of soft labels, got none; `allennlp soft-labels TEACHER TEXT "
+                f"-o {path}` writes it"
+            ) from None
+        except (ValueError, zipfile.BadZipFile, EOFError):
+            content = {}
+        if int(content.get("format", 0)) != FORMAT:
+            raise ValueError(
+                f"{path}: expected a file of `allennlp soft-labels` with format {FORMAT}, got another; "
+                f"write it again"
+            )
+        words = content["words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
+        ends = np.cumsum(content["lengths"]).tolist()
+        sentences = [words[start:end] for start, end in zip([0, *ends], ends)]
+        return cls(
+            content["tags"].tolist(), sentences, content["tag_marginals"], content["transitions"]
+        )

@@ -1,0 +1,130 @@
+"""The configuration of a CRF on a token-classification model."""
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from transformers import AutoConfig, PretrainedConfig
+
+from tagger.from_allennlp import ConfigurationError
+from tagger.modules import TagWeighting, WeightRule
+from tagger.spans import infer_encoding
+
+
+class CrfConfig(PretrainedConfig):
+    """What `config.json` of a `CrfForTokenClassification` holds.
+
+    Args:
+        backbone: The configuration of the token-classification model under the CRF, as a dictionary with
+            its `model_type`.
+        tag_encoding: How the tags in `id2label` spell spans; `None` for plain labels.
+        weighting: The class weighting: its `type` and the arguments of that class, without names of
+            labels; see `resolved_weighting`. `None` for the plain likelihood.
+        constrain_decoding: Whether only sequences that `tag_encoding` allows are predicted.
+        constrain_training: Whether the likelihood, too, is over these sequences only.
+        **kwargs: The arguments of `PretrainedConfig`, of which `id2label` names the tags.
+    """
+
+    model_type = "crf_token_classification"
+
+    def __init__(
+        self,
+        backbone: Optional[Dict[str, Any]] = None,
+        tag_encoding: Optional[str] = None,
+        weighting: Optional[Dict[str, Any]] = None,
+        constrain_decoding: bool = True,
+        constrain_training: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self.backbone = backbone or {}
+        self.tag_encoding = tag_encoding
+        self.weighting = weighting
+        self.constrain_decoding = constrain_decoding
+        self.constrain_training = constrain_training
+        super().__init__(**kwargs)
+
+    @property
+    def tags(self) -> List[str]:
+        """The tags in the order of their indices."""
+        return [self.id2label[k] for k in range(len(self.id2label))]
+
+    def backbone_config(self) -> PretrainedConfig:
+        """Returns the configuration of the model under the CRF."""
+        settings = dict(self.backbone)
+        return AutoConfig.for_model(settings.pop("model_type"), **settings)
+
+    def make_weighting(self) -> Optional[TagWeighting]:
+        """Makes the weighting that `weighting` describes."""
+        if self.weighting is None:
+            return None
+        arguments = dict(self.weighting)
+        return TagWeighting.by_name(arguments.pop("type"))(**arguments)
+
+
+def encoding_of(tags: Sequence[str]) -> Optional[str]:
+    """Returns how tags spell spans, `None` for plain labels.
+
+    Raises:
+        ConfigurationError: If a tag occurs twice.
+    """
+    if len(set(tags)) < len(tags):
+        raise ConfigurationError(f"`tags` must be distinct; got {', '.join(tags)}")
+    return infer_encoding(tags)
+
+
+def resolved_weighting(
+    weighting: Mapping[str, Any],
+    tags: Sequence[str],
+    tag_counts: Optional[Mapping[str, int]] = None,
+) -> Dict[str, Any]:
+    """Replaces labels and rules in the description of a weighting by numbers for each tag.
+
+    Args:
+        weighting: The `type` of a `TagWeighting` and its arguments as in a config of AllenNLP, such as
+            `{"type": "chain", "label_weights": {"PER": 2}}` or
+            `{"type": "marginal", "weight_rule": {"type": "balanced"}, "gamma": 1}`.
+        tags: All tags, in the order of their indices.
+        tag_counts: How often training shows each tag, which a `weight_rule` needs.
+
+    Returns:
+        The same weighting in terms of `tag_weights` and, for `softmax_margin`, `cost`.
+
+    Raises:
+        ConfigurationError: If `type` is missing, a label is unknown, a rule has no counts, or the
+            weighting refuses an argument.
+    """
+    arguments = dict(weighting)
+    if "type" not in arguments:
+        raise ConfigurationError(
+            f"`weighting` must name its `type`, one of {', '.join(TagWeighting.list_available())}; "
+            f"got {weighting!r}"
+        )
+    name = arguments.pop("type")
+    rule = arguments.get("weight_rule")
+    if rule is not None:
+        if tag_counts is None:
+            raise ConfigurationError(
+                f"`weight_rule` needs the tags of the training data; give `tag_counts`, a count for "
+                f"each of {', '.join(tags)}"
+            )
+        options = {"type": rule} if isinstance(rule, str) else dict(rule)
+        arguments["weight_rule"] = WeightRule.by_name(options.pop("type"))(**options)
+        arguments["tag_counts"] = [tag_counts.get(tag, 0) for tag in tags]
+    made: Any = TagWeighting.by_name(name)(vocab=_Tags(tags), **arguments)
+    for by_label in ("label_weights", "weight_rule", "tag_counts"):
+        arguments.pop(by_label, None)
+    resolved = {"type": name, **arguments, "tag_weights": made.tag_weights.tolist()}
+    if hasattr(made, "cost"):
+        for by_label in ("missing", "inventing", "confusing"):
+            resolved.pop(by_label, None)
+        resolved["cost"] = made.cost.tolist()
+    return resolved
+
+
+class _Tags:
+    """Tags as the part of AllenNLP's `Vocabulary` that weightings read."""
+
+    def __init__(self, tags: Sequence[str]) -> None:
+        self._tags = dict(enumerate(tags))
+
+    def get_index_to_token_vocabulary(self, namespace: str) -> Dict[int, str]:
+        """Returns the tag of each index, whatever the namespace."""
+        return self._tags

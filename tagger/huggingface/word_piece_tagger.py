@@ -1,0 +1,165 @@
+"""Tags texts with a CRF on a transformer."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import torch
+from transformers import AutoTokenizer
+
+from tagger.huggingface.crf_for_token_classification import CrfForTokenClassification
+from tagger.huggingface.word_pieces import Window, encode_words, window_size
+from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
+from tagger.spans.entities import EntityFinder
+from tagger_onnx.tagged_text import Entity, TaggedText
+from tagger_onnx.text_tagger import TextTagger
+
+# The most word pieces of a batch, padding included.
+_BATCH_PIECES = 4096
+
+
+class _Words(NamedTuple):
+    text: str
+    words: List[str]
+    starts: List[int]
+
+
+class WordPieceTagger(TextTagger[str]):
+    """Tags texts and lists of tokens as `tagger.SavedTagger` does.
+
+    A text of any length is one chain: if it does not fit into the transformer, its emissions come from
+    windows with context on both sides.
+
+    Args:
+        model: The model, which is put into evaluation mode.
+        tokenizer: Its tokenizer.
+        language: The spaCy code of the language whose rules split texts into words. The rules are part
+            of spaCy; nothing is downloaded.
+    """
+
+    def __init__(
+        self, model: CrfForTokenClassification, tokenizer: Any, language: str = "en"
+    ) -> None:
+        self._model = model.eval()
+        self._tokenizer = tokenizer
+        self._language = language
+        self._tags = model.config.tags
+        self._size = window_size(tokenizer, model.config.backbone_config())
+        self._find_entities: Optional[EntityFinder] = None
+        if model.config.tag_encoding is not None:
+            self._find_entities = EntityFinder(self._tags, model.config.tag_encoding)
+
+    @classmethod
+    def from_pretrained(
+        cls, path: Union[str, Path], language: str = "en", **kwargs: Any
+    ) -> "WordPieceTagger":
+        """Loads a model and its tokenizer from a folder.
+
+        Args:
+            path: The folder, to which both were saved.
+            language: See the class.
+            **kwargs: Further arguments of the model's `from_pretrained`.
+        """
+        model = CrfForTokenClassification.from_pretrained(path, **kwargs)
+        return cls(model, AutoTokenizer.from_pretrained(path), language)
+
+    def _tag_all(
+        self, inputs: List[Union[str, Sequence[str]]], probabilities: bool
+    ) -> List[TaggedText]:
+        texts = [self._split(each) for each in inputs]
+        windows = [encode_words(self._tokenizer, text.words, self._size) for text in texts]
+        emissions = self._emissions(texts, windows)
+        results = []
+        for text, each, of_text in zip(texts, emissions, windows):
+            known = sorted(word for window in of_text for word in window.words)
+            results.append(self._tagged(text, each, known, probabilities))
+        return results
+
+    def _split(self, text_or_words: Union[str, Sequence[str]]) -> _Words:
+        if isinstance(text_or_words, str):
+            found = [token for token in self._splitter(text_or_words) if not token.is_space]
+            return _Words(text_or_words, [t.text for t in found], [t.idx for t in found])
+        is_list = isinstance(text_or_words, (list, tuple))
+        if not is_list or not all(isinstance(word, str) and word for word in text_or_words):
+            raise TypeError(
+                f"an input must be a text or a list of non-empty tokens; got {text_or_words!r:.200}"
+            )
+        words, starts, offset = list(text_or_words), [], 0
+        for word in words:
+            starts.append(offset)
+            offset += len(word) + 1
+        return _Words(" ".join(words), words, starts)
+
+    @cached_property
+    def _splitter(self) -> Any:
+        # It takes a second.
+        import spacy
+
+        return spacy.blank(self._language).tokenizer
+
+    @torch.no_grad()
+    def _emissions(
+        self, texts: Sequence[_Words], windows: Sequence[Sequence[Window]]
+    ) -> List[torch.Tensor]:
+        """The emissions of each text, (words, K), 0 for words without a piece."""
+        device = self._model.crf.transitions.device
+        emissions = [torch.zeros(len(text.words), len(self._tags), device=device) for text in texts]
+        flat = [(row, window) for row, of_text in enumerate(windows) for window in of_text]
+        for batch in _batches(flat):
+            padded = self._tokenizer.pad(
+                [window.inputs for _, window in batch], return_tensors="pt"
+            ).to(device)
+            logits = self._model(**padded).logits.to(emissions[0].dtype)
+            for (row, window), each in zip(batch, logits):
+                emissions[row][window.words] = each[window.pieces]
+        return emissions
+
+    @torch.no_grad()
+    def _tagged(
+        self, text: _Words, emissions: torch.Tensor, known: List[int], probabilities: bool
+    ) -> TaggedText:
+        """Tags a text whose words `known` have emissions; the others are absent and get `O`."""
+        scores = self._model.chain_scores(emissions[known].unsqueeze(0))
+        scores = ChainScores(*(each.to(emissions.dtype) for each in scores))
+        paths, _ = viterbi_decode(scores)
+        tags = ["O"] * len(text.words)
+        for word, index in zip(known, paths[0].tolist()):
+            tags[word] = self._tags[index]
+        by_word: List[Any] = [{} for _ in text.words] if probabilities else []
+        if probabilities:
+            for word, row in zip(known, tag_marginals(scores)[0].tolist()):
+                by_word[word] = dict(zip(self._tags, row))
+        entities = self._entities(text, paths, scores, known)
+        return TaggedText(text.text, text.words, tags, [], entities, by_word)
+
+    def _entities(
+        self, text: _Words, paths: torch.Tensor, scores: ChainScores, known: List[int]
+    ) -> List[Entity]:
+        if self._find_entities is None or not known:
+            return []
+        mask = torch.ones_like(paths, dtype=torch.bool)
+        found = self._find_entities(paths, mask)
+        found_probabilities = self._find_entities.probabilities(scores, found, mask).tolist()
+        entities = []
+        for label, first, last, probability in zip(
+            found.labels, found.firsts, found.lasts, found_probabilities
+        ):
+            first, last = known[first], known[last]
+            start, end = text.starts[first], text.starts[last] + len(text.words[last])
+            name = self._find_entities.labels[label]
+            entities.append(
+                Entity(name, text.text[start:end], start, end, first, last, probability)
+            )
+        return entities
+
+
+def _batches(windows: List[Tuple[int, Window]]) -> List[List[Tuple[int, Window]]]:
+    """Windows of like lengths together."""
+    batches: List[List[Tuple[int, Window]]] = []
+    for each in sorted(windows, key=lambda pair: len(pair[1].inputs["input_ids"])):
+        # The longest of a batch is its last.
+        length = len(each[1].inputs["input_ids"])
+        if not batches or (len(batches[-1]) + 1) * length > _BATCH_PIECES:
+            batches.append([])
+        batches[-1].append(each)
+    return batches

@@ -1,0 +1,171 @@
+"""The cross-entropy between two linear chains over the same tokens and tags.
+
+Letters: `B` rows (sequences), `T` tokens, `K` tags.
+"""
+
+from typing import Any, NamedTuple, Optional, Tuple, Union
+
+import torch
+
+from tagger.linear_chain.backend import Gradients
+from tagger.linear_chain.chain_scores import ChainScores, in_float64_on_cpu
+from tagger.linear_chain.checks import checked, checked_scores
+from tagger.linear_chain.functions import log_partition, tag_marginals, transition_marginals
+from tagger.linear_chain.holes import at_tokens, compacted, takes_holes
+from tagger.linear_chain.tracing import not_traced
+
+
+class ChainMarginals(NamedTuple):
+    """How often each score of a chain is expected to count in the score of a path, row by row.
+
+    This is the gradient of log Z by the scores, and all that `chain_cross_entropy` needs of a teacher.
+
+    Args:
+        tags: (B, T, K), the probability of each tag at each token; 0 at masked tokens.
+        transitions: (B, K, K), the expected number of transitions from tag i to tag j: the sum over
+            tokens of `transition_marginals`.
+        start: (B, K), the probability of opening the row with each tag.
+        end: (B, K), the probability of closing the row with each tag.
+    """
+
+    tags: torch.Tensor
+    transitions: torch.Tensor
+    start: torch.Tensor
+    end: torch.Tensor
+
+
+@not_traced
+def chain_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> ChainMarginals:
+    """The tag marginals of each row, and the sums of its transition marginals.
+
+    Args:
+        scores: The scores of B sequences of up to T tokens over K tags.
+        mask: As for every function of the chain (see `tagger.linear_chain.functions`).
+
+    Returns:
+        Differentiable; all 0 for a row without a token and where no path is possible.
+    """
+    return ChainMarginals(*_marginals(scores, mask))
+
+
+@takes_holes(at_tokens)
+def _marginals(scores: ChainScores, mask: Optional[torch.Tensor]) -> Tuple[torch.Tensor, ...]:
+    scores, lengths = checked(scores, mask)
+    tags = tag_marginals(scores, lengths)
+    transitions = transition_marginals(scores, lengths).sum(1)
+    if tags.size(1) == 0:
+        ends = tags.sum(1)
+        return tags, transitions, ends, ends
+    rows = torch.arange(len(tags), device=tags.device)
+    return tags, transitions, tags[:, 0], tags[rows, (lengths - 1).clamp(min=0)]
+
+
+@not_traced
+def chain_cross_entropy(
+    teacher: Union[ChainScores, ChainMarginals],
+    student: ChainScores,
+    mask: Optional[torch.Tensor] = None,
+) -> torch.Tensor:
+    """Minus the expected log-likelihood of the student's chain under the teacher's distribution.
+
+    This is `-sum_y p_teacher(y) log p_student(y) = log Z(student) - E_teacher[score_student]`. The score
+    is a sum of terms that depend on two neighbouring tags at most, so that the expectation needs only
+    the teacher's marginals. The gradient by each score of the student is the student's marginal less
+    the teacher's. Less the teacher's entropy it is the Kullback-Leibler divergence.
+
+    Args:
+        teacher: The teacher's scores, or its `chain_marginals`, which may be computed once and kept.
+            Neither gets a gradient.
+        student: The scores of B sequences of up to T tokens over K tags.
+        mask: As for every function of the chain (see `tagger.linear_chain.functions`).
+
+    Returns:
+        (B,), in nats, differentiable with respect to the student. inf, without a gradient, where the
+        student makes impossible what the teacher holds possible.
+
+    Raises:
+        ValueError: Also if the teacher's shapes differ from the student's.
+    """
+    student = checked_scores(student)
+    dtype, student = student.emissions.dtype, in_float64_on_cpu(student)
+    # (B,)
+    _, num_real = compacted(student.emissions, mask)
+    with torch.no_grad():
+        marginals = _marginals_of_teacher(teacher, student, mask)
+        expected = _expected_scores(marginals, student, num_real)
+        is_impossible = None
+        if not bool(expected.isfinite().all()):
+            # What the teacher holds impossible does not count, even if it is -inf or NaN.
+            counted = (
+                torch.where(p > 0, x, torch.zeros_like(p)) for p, x in zip(marginals, student)
+            )
+            expected = _expected_scores(marginals, ChainScores(*counted), num_real)
+            is_impossible = (expected == -torch.inf).any(1)
+            expected = expected.masked_fill(is_impossible.unsqueeze(1), 0)
+    # What is taken from all emissions of a token is taken from log Z. Taken from each token at once, the
+    # expected score cannot cancel the leading digits of a large log Z.
+    relative = student._replace(emissions=student.emissions - expected.unsqueeze(2))
+    values = log_partition(relative, mask) + _WithoutExpectation.apply(*marginals, *student)
+    if is_impossible is not None:
+        values = values.masked_fill(is_impossible, torch.inf)
+    return values.to(dtype)
+
+
+def _marginals_of_teacher(
+    teacher: Union[ChainScores, ChainMarginals], student: ChainScores, mask: Optional[torch.Tensor]
+) -> ChainMarginals:
+    """The teacher's marginals in the student's type, checked."""
+    if isinstance(teacher, ChainScores):
+        _check_shape("emissions", teacher.emissions, student.emissions.shape)
+    marginals = teacher if isinstance(teacher, ChainMarginals) else chain_marginals(teacher, mask)
+    _check_marginals(marginals, student)
+    return ChainMarginals(*(each.to(student.emissions) for each in marginals))
+
+
+def _expected_scores(
+    marginals: ChainMarginals, scores: ChainScores, num_real: torch.Tensor
+) -> torch.Tensor:
+    """The expected score of each row, spread over its `num_real` tokens: (B, T)."""
+    at_each_token = (marginals.tags * scores.emissions).sum(2)
+    elsewhere = (
+        (marginals.transitions * scores.transitions).sum((1, 2))
+        + (marginals.start * scores.start).sum(1)
+        + (marginals.end * scores.end).sum(1)
+    )
+    return at_each_token + (elsewhere / num_real.clamp(min=1)).unsqueeze(1)
+
+
+class _WithoutExpectation(torch.autograd.Function):
+    """Zeros, (B,), whose gradient is that of minus the expected score: minus the marginals."""
+
+    @staticmethod
+    def forward(ctx: Any, *marginals_and_scores: torch.Tensor) -> torch.Tensor:
+        marginals = marginals_and_scores[:4]
+        ctx.save_for_backward(*marginals)
+        return marginals[0].new_zeros(len(marginals[0]))
+
+    @staticmethod
+    def backward(ctx: Any, weights: torch.Tensor) -> Gradients:
+        tags, *shared = ctx.saved_tensors
+        gradients = [torch.tensordot(-weights, marginals, 1) for marginals in shared]
+        return (None, None, None, None, -weights.view(-1, 1, 1) * tags, *gradients)
+
+
+def _check_marginals(teacher: ChainMarginals, student: ChainScores) -> None:
+    batch_size, _, num_tags = student.emissions.shape
+    shapes = {
+        "tags": student.emissions.shape,
+        "transitions": (batch_size, num_tags, num_tags),
+        "start": (batch_size, num_tags),
+        "end": (batch_size, num_tags),
+    }
+    for name, shape in shapes.items():
+        _check_shape(name, getattr(teacher, name), shape)
+
+
+def _check_shape(name: str, tensor: torch.Tensor, shape: Tuple[int, ...]) -> None:
+    if tensor.shape != shape:
+        raise ValueError(
+            f"`{name}` of the teacher must have shape {tuple(shape)} to fit the student's emissions; "
+            f"got {tuple(tensor.shape)}"
+        )

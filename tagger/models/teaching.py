@@ -1,0 +1,125 @@
+"""What a saved tagger teaches: its marginals of sentences, as soft labels.
+
+Letters: `S` sentences, `L` tokens of the longest, `K` tags.
+"""
+
+from typing import Any, Dict, Iterable, Iterator, List, Tuple, cast
+
+import numpy as np
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
+from allennlp.data import Batch, Instance
+from allennlp.models import Model
+from allennlp.nn.util import get_text_field_mask, move_to_device
+
+from tagger.data.soft_labels import SoftLabels
+from tagger.linear_chain import ChainMarginals, ChainScores, chain_marginals
+from tagger.models.sequence_tagger import SequenceTagger
+from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
+from tagger.modules.document_contexts import SentenceRows
+from tagger.modules.heads import ChainHead
+
+# How many batches are sorted by length together.
+_BATCHES_IN_MEMORY = 64
+
+
+def soft_labels_of(
+    model: Model, instances: Iterable[Instance], batch_size: int = 64, temperature: float = 1.0
+) -> SoftLabels:
+    """Computes the marginals of a teacher.
+
+    Args:
+        model: A sequence tagger with a head `crf` or `softmax`, or an ensemble of such. Of an ensemble
+            that averages marginals, these are the means of its members' marginals.
+        instances: The sentences, or documents if the teacher has learnt from documents. Their gold tags
+            do not matter.
+        batch_size: The number of instances at a time.
+        temperature: What the teacher's scores are divided by. Above 1 its distributions are softer.
+
+    Returns:
+        The marginals of all sentences, in the order of the instances.
+
+    Raises:
+        ConfigurationError: If the model is none of these, there is no sentence, or `temperature` is not
+            positive.
+    """
+    _check(model, temperature)
+    tagger = cast(SequenceTagger, model).eval()
+    sentences: List[List[str]] = []
+    tags: List[np.ndarray] = []
+    transitions: List[np.ndarray] = []
+    for words, marginals in _taught(tagger, instances, batch_size, temperature):
+        sentences += words
+        for row, sentence in enumerate(words):
+            tags.append(marginals.tags[row, : len(sentence)].numpy())
+            transitions.append(marginals.transitions[row].numpy())
+    if not sentences:
+        raise ConfigurationError("there is no sentence to label")
+    return SoftLabels(tagger.tags, sentences, np.concatenate(tags), np.stack(transitions))
+
+
+@torch.no_grad()
+def _taught(
+    model: SequenceTagger, instances: Iterable[Instance], batch_size: int, temperature: float
+) -> Iterator[Tuple[List[List[str]], ChainMarginals]]:
+    """Yields sentences and their marginals in float16, some at a time."""
+    device = next(model.parameters()).device
+    for some in lazy_groups_of(instances, _BATCHES_IN_MEMORY * batch_size):
+        # Batches of similar lengths need little padding.
+        order = sorted(range(len(some)), key=lambda index: len(some[index]["tokens"]))
+        found: Dict[int, Any] = {}
+        for group in lazy_groups_of(order, batch_size):
+            batch = Batch([_without_gold(some[index]) for index in group])
+            batch.index_instances(model.vocab)
+            tensors: Dict[str, Any] = move_to_device(batch.as_tensor_dict(), device)
+            mask = get_text_field_mask(tensors["tokens"])
+            rows = model.sentence_rows(
+                mask, tensors.get("sentence_lengths"), tensors.get("word_ids")
+            )
+            marginals = _marginals(model, tensors["tokens"], mask, rows, temperature)
+            marginals = ChainMarginals(*(each.half().cpu() for each in marginals))
+            lengths = rows.mask.sum(1).tolist()
+            for row, document in enumerate(rows.documents.tolist()):
+                found.setdefault(group[document], []).append((marginals, row, lengths[row]))
+        for index, instance in enumerate(some):
+            words = list(instance["metadata"]["words"])  # type: ignore[index]
+            for marginals, row, length in found[index]:
+                own = ChainMarginals(*(each[row : row + 1] for each in marginals))
+                yield [words[:length]], own
+                words = words[length:]
+
+
+def _marginals(
+    model: SequenceTagger,
+    tokens: Any,
+    mask: torch.Tensor,
+    rows: SentenceRows,
+    temperature: float,
+) -> ChainMarginals:
+    """The marginals of the sentences of a batch; S rows."""
+    if isinstance(model, SequenceTaggerEnsemble) and model.average == "marginals":
+        by_member = [
+            _marginals(cast(SequenceTagger, member), tokens, mask, rows, temperature)
+            for member in model.members
+        ]
+        return ChainMarginals(*(torch.stack(each).mean(0) for each in zip(*by_member)))
+    head = cast(ChainHead, model.head)
+    scores = head.chain_scores(model.emissions(tokens, mask, rows).float())
+    return chain_marginals(ChainScores(*(each / temperature for each in scores)), rows.mask)
+
+
+def _without_gold(instance: Instance) -> Instance:
+    """An instance without its tags, of which the teacher may not know all."""
+    return Instance({name: field for name, field in instance.fields.items() if name != "tags"})
+
+
+def _check(model: Model, temperature: float) -> None:
+    head = getattr(model, "head", None)
+    if not isinstance(model, SequenceTagger) or not isinstance(head, ChainHead):
+        raise ConfigurationError(
+            "a teacher must be a `sequence_tagger` with the head `crf` or `softmax`, or an ensemble of "
+            "such"
+        )
+    if not 0 < temperature < float("inf"):
+        raise ConfigurationError(f"`temperature` must be a positive number; got {temperature}")

@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Vocabulary
+
+from tagger.data.data_loaders import BucketedDataLoader
+from tagger.data.soft_labels import SoftLabels
+
+TAGS = ["B-PER", "I-PER", "O"]
+
+
+def save(path, sentences):
+    generator = np.random.default_rng(len(sentences))
+    tags = generator.dirichlet([1] * 3, size=sum(map(len, sentences)))
+    counts = [max(len(words) - 1, 0) for words in sentences]
+    transitions = generator.dirichlet([1] * 9, size=len(sentences)).reshape(-1, 3, 3)
+    transitions *= np.array(counts)[:, None, None]
+    labels = SoftLabels(TAGS, sentences, tags, transitions)
+    labels.save(path)
+    return labels
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "train.txt").write_text("Ada B-PER\nleft O\n\nWhy O\n\n")
+    return tmp_path
+
+
+def make(folder, **arguments):
+    return DatasetReader.from_params(
+        Params(
+            {
+                "type": "soft_labelled",
+                "reader": {"type": "column"},
+                "soft_labels": str(folder / "soft.npz"),
+                **arguments,
+            }
+        )
+    )
+
+
+def test_soft_labels_stand_beside_gold_tags_and_unlabelled_text_has_none(folder):
+    # In another order than the file.
+    of_train = save(folder / "soft.npz", [["Why"], ["Ada", "left"]])
+    of_text = save(folder / "more.npz", [["Zoë", "came", "too"]])
+    reader = make(folder, unlabelled=[str(folder / "more.npz")])
+    loader = BucketedDataLoader(reader, str(folder / "train.txt"), batch_size=3, shuffle=False)
+    vocab = Vocabulary.from_instances(loader.iter_instances())
+    # The unknown tag is no tag.
+    assert sorted(vocab.get_token_to_index_vocabulary("labels")) == ["B-PER", "O"]
+    vocab.add_token_to_namespace("I-PER", "labels")
+    loader.index_with(vocab)
+    (batch,) = loader
+    words = [each["words"] for each in batch["metadata"]]
+    tags = [vocab.get_token_from_index(k, "labels") for k in range(3)]
+    order = [TAGS.index(tag) for tag in tags]
+    assert sorted(words) == [["Ada", "left"], ["Why"], ["Zoë", "came", "too"]]
+    for row, sentence in enumerate(words):
+        found = (of_text if "Zoë" in sentence else of_train).find(sentence)
+        expected = torch.from_numpy(found.tags)[:, order]
+        assert torch.equal(batch["soft_tags"][row, : len(sentence)], expected)
+        assert batch["soft_tags"][row, len(sentence) :].eq(0).all()
+        expected = torch.from_numpy(found.transitions)[order][:, order]
+        assert torch.equal(batch["soft_transitions"][row], expected)
+        gold = batch["tags"][row, : len(sentence)].tolist()
+        assert gold == (
+            [-1] * 3
+            if "Zoë" in sentence
+            else [tags.index("B-PER"), tags.index("O")][-len(sentence) :]
+        )
+
+
+def test_files_are_opened_when_training_data_are_read(folder):
+    reader = make(folder, soft_labels="missing.npz")
+    assert "soft_tags" not in reader.text_to_instance(["Ada"]).fields
+    with pytest.raises(FileNotFoundError, match="missing.npz: expected a file of soft labels"):
+        list(reader.read(str(folder / "train.txt")))
+
+
+def test_a_sentence_without_soft_labels_is_named(folder):
+    save(folder / "soft.npz", [["Why"]])
+    message = "soft.npz: expected soft labels of all .* `Ada left ...`.*`validation_dataset_reader`"
+    with pytest.raises(ValueError, match=message):
+        list(make(folder).read(str(folder / "train.txt")))
+
+
+def test_only_a_reader_of_sentences_is_taken(folder):
+    for reader in ({"type": "column", "documents": "docstart"}, {"type": "document"}):
+        with pytest.raises(ConfigurationError, match="`reader` must be of type `column`, without"):
+            make(folder, reader=reader)

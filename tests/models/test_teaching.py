@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch
+from allennlp.models import load_archive
+from allennlp.nn.util import get_text_field_mask
+
+from tagger.linear_chain import (
+    ChainScores,
+    chain_marginals,
+    tag_marginals,
+    transition_marginals,
+)
+from tagger.models import SequenceTaggerEnsemble
+from tagger.models.sequence_tagger import marginals_of_teacher
+from tagger.models.teaching import soft_labels_of
+from tests.conftest import ROOT
+from tests.linear_chain.chains import mask_of, random_chains
+
+DEV = str(ROOT / "data/toy/dev.txt")
+# Soft labels are float16.
+CLOSE = {"rtol": 2e-3, "atol": 2e-4}
+
+
+@pytest.fixture
+def instances(archive):
+    return list(archive.validation_dataset_reader.read(DEV))
+
+
+def expected_marginals(model, instance, temperature=1.0):
+    """Tag marginals, (T, K), and sums of transition marginals, (K, K), of one sentence alone."""
+    batch = Batch([instance])
+    batch.index_instances(model.vocab)
+    tensors = batch.as_tensor_dict()
+    mask = get_text_field_mask(tensors["tokens"])
+    with torch.no_grad():
+        scores = model.head.chain_scores(model.emissions(tensors["tokens"], mask))
+        scores = ChainScores(*(each / temperature for each in scores))
+        return tag_marginals(scores)[0].numpy(), transition_marginals(scores)[0].sum(0).numpy()
+
+
+@pytest.mark.parametrize("temperature", [1.0, 4.0])
+def test_soft_labels_are_the_marginals_of_each_sentence(archive, instances, temperature):
+    labels = soft_labels_of(archive.model, instances, 3, temperature)
+    assert labels.tags == archive.model.tags
+    assert [list(words) for words in labels.sentences] == [
+        each["metadata"]["words"] for each in instances
+    ]
+    for instance in instances:
+        found = labels.find(instance["metadata"]["words"])
+        tags, transitions = expected_marginals(archive.model, instance, temperature)
+        np.testing.assert_allclose(found.tags, tags, **CLOSE)
+        np.testing.assert_allclose(found.transitions, transitions, **CLOSE)
+
+
+def test_an_ensemble_of_marginals_teaches_their_means(archive, trained, instances):
+    first, second = (load_archive(trained / "model.tar.gz").model for _ in range(2))
+    with torch.no_grad():
+        second.projection.weight.mul_(0.2)
+    ensemble = SequenceTaggerEnsemble(first.vocab, [first, second], "marginals")
+    labels = soft_labels_of(ensemble, instances[:2])
+    found = labels.find(instances[0]["metadata"]["words"])
+    by_member = [expected_marginals(each, instances[0]) for each in (first.eval(), second.eval())]
+    for actual, (ours, theirs) in zip(found, zip(*by_member)):
+        np.testing.assert_allclose(actual, (ours + theirs) / 2, **CLOSE)
+
+
+def test_a_teacher_of_documents_labels_their_sentences(trained_on_documents):
+    archive = load_archive(trained_on_documents / "model.tar.gz")
+    documents = list(
+        archive.dataset_reader.read(str(trained_on_documents.parent / "documents.txt"))
+    )
+    labels = soft_labels_of(archive.model, documents, 5)
+    lengths = [n for each in documents for n in each["sentence_lengths"].tensor.tolist()]
+    assert [len(words) for words in labels.sentences] == lengths
+    words = [word for sentence in labels.sentences for word in sentence]
+    assert words == [word for each in documents for word in each["metadata"]["words"]]
+    best = labels.find(["in", "Lima", "rained"]).tags.argmax(1)
+    assert [labels.tags[k] for k in best] == ["O", "U-LOC", "O"]
+
+
+def test_a_student_gets_the_teachers_chain_from_its_soft_labels():
+    chains, mask = random_chains(3, 4, 3), mask_of([4, 1, 2])
+    expected = chain_marginals(chains, mask)
+    actual = marginals_of_teacher(expected.tags, expected.transitions, mask)
+    for ours, theirs in zip(actual, expected):
+        torch.testing.assert_close(ours, theirs)
+    assert marginals_of_teacher(None, None, mask) is None
+
+
+def test_a_training_step_uses_soft_labels_and_validation_does_not(archive, instances):
+    model = archive.model
+    batch = Batch(instances[:2])
+    batch.index_instances(model.vocab)
+    tensors = batch.as_tensor_dict()
+    mask = get_text_field_mask(tensors["tokens"])
+    num_tags = len(model.tags)
+    teacher = chain_marginals(random_chains(*mask.shape, num_tags, dtype=torch.float32), mask)
+    soft = {"soft_tags": teacher.tags, "soft_transitions": teacher.transitions}
+    model.head._distillation_weight = 1.0
+    emissions = model.eval().emissions(tensors["tokens"], mask)
+    expected = model.head.crf.cross_entropy(emissions, teacher, mask).mean()
+    plain = model(**tensors)["loss"]
+    assert torch.equal(model(**tensors, **soft)["loss"], plain)
+    model.train()
+    for module in model.modules():
+        # Without dropout of any kind, training computes what validation does.
+        if module is not model:
+            module.eval()
+    torch.testing.assert_close(model(**tensors, **soft)["loss"], expected)
+
+
+def test_mistakes_are_named(archive, instances):
+    with pytest.raises(ConfigurationError, match="`temperature` must be a positive number; got 0"):
+        soft_labels_of(archive.model, instances, temperature=0)
+    with pytest.raises(ConfigurationError, match="there is no sentence to label"):
+        soft_labels_of(archive.model, [])
+    with pytest.raises(ConfigurationError, match="a teacher must be a `sequence_tagger`"):
+        soft_labels_of(archive.model.projection, instances)

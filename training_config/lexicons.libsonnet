@@ -1,0 +1,6 @@
+// The lists that `python scripts/prepare_lexicons.py` puts into data/lexicons, to be added to a config.
+{
+  lexicons:: ['first_names', 'last_names', 'cities', 'countries', 'regions', 'peoples', 'companies'],
+  lexicon_folder:: 'data/lexicons',
+  lowercase_lexicons:: true,
+}
