@@ -35,7 +35,6 @@ from tagger.linear_chain.cuda.tiles import (
     plus_outer_product,
     product,
     tags_in_tile,
-    times,
     zeros,
 )
 
@@ -252,13 +251,12 @@ def adjoint_kernel(
         if length > 0:
             tl.store(by_start + row * num_tags + tag, gradient, mask=is_tag)
         _clear(by_emissions_of_row, length * num_tags, num_tokens * num_tags)
-    sums = times(sums, weights, REST)
     # Other threads of this program may have stored what is loaded below.
     tl.debug_barrier()
     # Columns are stored one by one: a tile of addresses would take registers all the time.
     for k in range(num_tags):
         target = own_pairs + (tag * num_tags + k)
-        column = column_of(sums, k, TAGS, REST)
+        column = column_of(sums, k, TAGS, REST) * column_of(weights, k, TAGS, REST)
         column += tl.load(target, mask=is_tag, other=0.0)
         tl.store(target, column, mask=is_tag)
 

@@ -140,15 +140,6 @@ def plus_outer_product(matrix, before, after, REST: tl.constexpr):
 
 
 @triton.jit
-def times(matrix, factors, REST: tl.constexpr):
-    """Returns the products of the entries of two matrices."""
-    products = (matrix[0] * factors[0],)
-    if REST > 0:
-        products += (matrix[1] * factors[1], matrix[2] * factors[2], matrix[3] * factors[3])
-    return products
-
-
-@triton.jit
 def highest(matrix, TAGS: tl.constexpr, REST: tl.constexpr):
     """Returns the vector of the largest entry for each tag moved to."""
     top = tl.max(matrix[0], 0)
