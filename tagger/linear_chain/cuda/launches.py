@@ -17,6 +17,7 @@ from tagger.linear_chain.cuda.sum_product import adjoint_kernel, forward_kernel
 _MAX_TAGS = 128
 # Of the transitions, in each thread. With more, the adjoint spills.
 _MAX_REGISTERS = 48
+_REGISTERS_OF_A_PROCESSOR = 65536
 # Bounds the scratch memory: each program has its own matrices of derivatives by the transitions.
 _MAX_PROGRAMS = 4096
 # Terms underflow below 1e-38 and 2e-308: too small to change a digit of a sum of at least this size.
@@ -121,6 +122,7 @@ def launch_adjoint(
     _, transitions, _, end = contiguous(_directed(scores, from_the_end))
     by_emissions = torch.empty_like(messages)
     by_start = messages.new_zeros(batch_size, num_tags)
+    options = launch_options(messages)
     pairs = messages.new_zeros(num_programs, 2, num_tags, num_tags)
     with torch.cuda.device_of(messages):
         adjoint_kernel[(num_programs,)](
@@ -140,7 +142,9 @@ def launch_adjoint(
             TINY=_TINY[messages.dtype],
             OF_ARRIVALS=upstream.dim() == 3,
             FROM_THE_END=from_the_end,
-            **launch_options(messages),
+            # Without it, the compiler spills registers so that more programs fit.
+            maxnreg=min(_REGISTERS_OF_A_PROCESSOR // (32 * options["num_warps"]), 255),
+            **options,
         )
     by_transitions = pairs.sum((0, 1))
     if from_the_end:
