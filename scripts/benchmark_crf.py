@@ -1,4 +1,4 @@
-"""Times linear-chain CRFs: ours, AllenNLP's and pytorch-crf, in one run, and prints tables.
+"""Times linear-chain CRFs: ours, AllenNLP's, pytorch-crf and torch-struct, and prints tables.
 
 Run: python scripts/benchmark_crf.py [--tables crf weightings growth] [--sizes 32x128x9 ...]
     [--device cuda] [--threads 2] [--repeats 9]
@@ -10,12 +10,13 @@ of labels of which a third is unknown.
 All candidates get the same float32 scores and right-padded masks, with lengths uniform in [T/2, T], and
 take turns. A candidate is not timed if its numbers differ from the reference in float64. `decoding` ends
 in lists, as AllenNLP's `viterbi_tags` returns them. Memory is the peak rise of the resident size (VmHWM
-of Linux, reset before) during one loss with gradient in a separate process. pytorch-crf is left out if
-it is not installed (`pip install --no-deps pytorch-crf`). Set OMP_WAIT_POLICY=PASSIVE on a machine that
-does anything else.
+of Linux, reset before) during one loss with gradient in a separate process. pytorch-crf and torch-struct
+are left out unless they are installed (`pip install --no-deps pytorch-crf torch-struct`). Set
+OMP_WAIT_POLICY=PASSIVE on a machine that does anything else.
 """
 
 import argparse
+import contextlib
 import itertools
 import multiprocessing
 import statistics
@@ -27,6 +28,7 @@ import torch
 from allennlp.modules import ConditionalRandomField as AllenNLPField
 
 from tagger.linear_chain import use_implementation
+from tagger.linear_chain.declared import declare_range, declare_right_padded
 from tagger.modules import ConditionalRandomField, TagWeighting
 
 Size = Tuple[int, int, int]
@@ -95,7 +97,8 @@ def random_batch(size: Size, device: str = "cpu") -> Batch:
         torch.randint(num_tags, (batch_size, num_tokens), generator=generator),
         torch.arange(num_tokens) < lengths.unsqueeze(1),
     )
-    return Batch(*(tensor.to(device) for tensor in batch))
+    emissions, tags, mask = (tensor.to(device) for tensor in batch)
+    return Batch(emissions, declare_range(tags, 0, num_tags - 1), declare_right_padded(mask))
 
 
 def _of_module(module: Any) -> Candidate:
@@ -116,21 +119,53 @@ def candidates(num_tags: int, device: str = "cpu") -> Dict[str, Candidate]:
         "our reference": _by_reference(_of_module(ours)),
         "AllenNLP": _of_module(allennlp.to(device)),
     }
-    try:
-        from torchcrf import CRF
-    except ImportError:
-        return found
-    pytorch_crf = CRF(num_tags, batch_first=True).to(device)
-    with torch.no_grad():
-        pytorch_crf.start_transitions.copy_(ours.start_transitions)
-        pytorch_crf.transitions.copy_(ours.transitions)
-        pytorch_crf.end_transitions.copy_(ours.end_transitions)
-    found["pytorch-crf"] = Candidate(
-        pytorch_crf,
-        lambda batch: pytorch_crf(batch.emissions, batch.tags, batch.mask, reduction="sum"),
-        lambda batch: pytorch_crf.decode(batch.emissions, batch.mask),
-    )
+    for name, make in (("pytorch-crf", _pytorch_crf), ("torch-struct", _torch_struct)):
+        with contextlib.suppress(ImportError):
+            found[name] = make(ours)
     return found
+
+
+def _pytorch_crf(ours: ConditionalRandomField) -> Candidate:
+    from torchcrf import CRF
+
+    crf = CRF(ours.num_tags, batch_first=True).to(ours.transitions.device)
+    with torch.no_grad():
+        crf.start_transitions.copy_(ours.start_transitions)
+        crf.transitions.copy_(ours.transitions)
+        crf.end_transitions.copy_(ours.end_transitions)
+    return Candidate(
+        crf,
+        lambda batch: crf(batch.emissions, batch.tags, batch.mask, reduction="sum"),
+        lambda batch: crf.decode(batch.emissions, batch.mask),
+    )
+
+
+def _torch_struct(ours: ConditionalRandomField) -> Candidate:
+    """torch-struct's distribution, whose scores of each pair of neighbours come from our parameters."""
+    from torch_struct import LinearChainCRF
+
+    def distribution(batch: Batch) -> Any:
+        lengths = batch.mask.sum(1)
+        # (B, T - 1, K, K), to the tag in the third dimension from that in the last
+        pairs = batch.emissions[:, 1:].unsqueeze(3) + ours.transitions.t()
+        first = ours.start_transitions + batch.emissions[:, 0]
+        pairs = torch.cat([pairs[:, :1] + first[:, None, None], pairs[:, 1:]], dim=1)
+        places = torch.arange(pairs.size(1), device=pairs.device)
+        is_last = (places == lengths.unsqueeze(1) - 2)[:, :, None, None]
+        pairs = torch.where(is_last, pairs + ours.end_transitions.unsqueeze(1), pairs)
+        return LinearChainCRF(pairs, lengths=lengths)
+
+    def log_likelihood(batch: Batch) -> torch.Tensor:
+        found = distribution(batch)
+        parts = found.struct.to_parts(batch.tags, ours.num_tags, lengths=batch.mask.sum(1))
+        return found.log_prob(parts.type_as(batch.emissions)).sum()
+
+    def decode(batch: Batch) -> List[List[int]]:
+        found = distribution(batch)
+        paths = found.struct.from_parts(found.argmax)[0].tolist()
+        return [path[:length] for path, length in zip(paths, batch.mask.sum(1).tolist())]
+
+    return Candidate(ours, log_likelihood, decode)
 
 
 def _by_reference(candidate: Candidate) -> Candidate:

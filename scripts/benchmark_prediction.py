@@ -41,10 +41,16 @@ class TimedPredictor:
         source: the file of sentences.
         predictor: its registered name; empty for AllenNLP's base class.
         batch_size: how many instances it is given at a time.
+        device: of the model, as torch names it.
     """
 
     def __init__(
-        self, run_config: Dict[str, Any], source: str, predictor: str, batch_size: int
+        self,
+        run_config: Dict[str, Any],
+        source: str,
+        predictor: str,
+        batch_size: int,
+        device: str = "cpu",
     ) -> None:
         # Building empties the config.
         run_config = copy.deepcopy(run_config)
@@ -56,7 +62,7 @@ class TimedPredictor:
         self._sentences = [instance["tokens"].tokens for instance in instances]
         torch.manual_seed(0)
         model: Any = Model.from_params(Params(run_config["model"]), vocab=vocab)
-        model.eval()
+        model.to(device).eval()
         self._predictor = (Predictor.by_name(predictor) if predictor else Predictor)(
             model, self._reader
         )

@@ -8,9 +8,10 @@ those of all). The default is three targets, five numbers of tags and both types
 minutes. Triton keeps what it has compiled in ~/.triton, or in TRITON_CACHE_DIR.
 
 The script calls the public functions of `tagger.linear_chain` and compiles each kernel that they launch,
-with the arguments and options of that launch. The columns of the table are a thread's `registers`; the
-bytes of its stack, to which registers are `spilled`; the bytes of `shared` memory; the `instructions` of
-the kernel; and those `per token`, which are those of the loop over tokens without the loops inside it
+with the arguments and options of that launch. The columns of the table are the sides of the `tile` and
+its rest (see `tagger/linear_chain/cuda/tiles.py`); a thread's `registers`; the bytes of its stack, to
+which registers are `spilled`; the bytes of `shared` memory; the `instructions` of the kernel, which each
+warp executes; and those `per token`, which are those of the loop over tokens without the loops inside it
 (steps that are computed again in log space, which is rare). `--quick` leaves out the last two.
 """
 
@@ -97,7 +98,7 @@ class KernelReport(NamedTuple):
     kernel: str
     target: str
     tags: int
-    tile: int
+    tile: str
     type: str
     warps: int
     registers: int
@@ -170,7 +171,7 @@ def report_of(kernel: CompiledKernel, case: Case, is_quick: bool) -> KernelRepor
         kernel=_name_of(kernel, constants),
         target=f"sm_{case.target}",
         tags=case.num_tags,
-        tile=constants["TAGS"],
+        tile="+".join(str(constants[side]) for side in ("TAGS", "REST") if constants.get(side)),
         type=TYPES[next(iter(kernel.src.signature.values()))],
         warps=kernel.metadata.num_warps,
         registers=int(registers),

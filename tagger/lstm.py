@@ -21,6 +21,7 @@ def bidirectional_lstm(
     inputs: torch.Tensor,
     mask: torch.BoolTensor,
     recurrent_dropout: float = 0.0,
+    reversal: Optional[torch.Tensor] = None,
 ) -> torch.Tensor:
     """Runs one LSTM over each sequence, and another over the sequence reversed.
 
@@ -40,6 +41,7 @@ def bidirectional_lstm(
         mask: (B, T) bool, right-padded.
         recurrent_dropout: The probability of each weight between states to be left out of this call
             (Merity et al. 2018, section 2, DropConnect), in which all tokens share a draw.
+        reversal: What `reversal_of` returns for `mask`; `None` to compute it. Layers can share it.
 
     Returns:
         (B, T, 2H), the states of `to_right` and those of `to_left`, 0 in the padding.
@@ -50,9 +52,8 @@ def bidirectional_lstm(
     _check(to_right, to_left, inputs, mask)
     if inputs.size(1) == 0:  # which PyTorch's LSTM refuses
         return inputs.sum(2, keepdim=True).expand(-1, -1, 2 * to_right.hidden_size)
-    # (B, T): where each token lies when its sequence is reversed and the padding stays
-    positions = torch.arange(mask.size(1), device=mask.device)
-    reversal = torch.where(mask, mask.sum(1, keepdim=True) - 1 - positions, positions)
+    if reversal is None:
+        reversal = reversal_of(mask)
     lstms, both_inputs = (to_right, to_left), (inputs, _reordered(inputs, reversal))
     run = _side_by_side if _leaves_threads_idle(inputs.device) else _in_turn
     # Drawn here, because threads would draw in any order.
@@ -61,6 +62,16 @@ def bidirectional_lstm(
     # (B, T, 2H)
     states = torch.cat([from_left, _reordered(from_right, reversal)], dim=2)
     return states.masked_fill(~mask.unsqueeze(2), 0)
+
+
+def reversal_of(mask: torch.Tensor) -> torch.Tensor:
+    """Where each token lies when its sequence is reversed and the padding stays, (B, T) int64.
+
+    Args:
+        mask: (B, T) bool, right-padded.
+    """
+    positions = torch.arange(mask.size(1), device=mask.device)
+    return torch.where(mask, mask.sum(1, keepdim=True) - 1 - positions, positions)
 
 
 def _reordered(values: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
-from tagger.linear_chain.padding import real_tokens
+from tagger.linear_chain.declared import declared_range, is_declared_right_padded
+from tagger.linear_chain.padding import real_tokens, without_padding
 
 _COMPUTED_TYPES = (torch.float32, torch.float64)
 
@@ -94,7 +95,8 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
         emissions: (B, T, K).
 
     Raises:
-        ValueError: If a shape does not fit, or a length is out of range.
+        ValueError: If a shape does not fit, or a length is out of range; on a GPU, a length out of range
+            fails later, without a message of ours, as the module `declared` describes.
         HoleError: If a row has a real token after a masked one.
     """
     batch_size, num_tokens, _ = emissions.shape
@@ -108,7 +110,12 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
         ):
             return mask
         lengths = _array_on_cpu(mask)
-        if bool(((lengths < 0) | (lengths > num_tokens)).any()):
+        is_outside = ((lengths < 0) | (lengths > num_tokens)).any()
+        if _is_elsewhere(mask):
+            torch._assert_async(
+                ~is_outside, "`mask` holds lengths outside 0 to the number of tokens"
+            )
+        elif bool(is_outside):
             raise ValueError(f"`mask` holds lengths outside 0 to {num_tokens}: {mask.tolist()}")
         return mask
     if mask.shape != (batch_size, num_tokens):
@@ -123,7 +130,9 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
     is_real = _array_on_cpu(mask.bool())
     # (B, T - 1): a real token after a masked one
     rises = is_real[:, 1:] > is_real[:, :-1]
-    if bool(rises.any()):
+    if _is_elsewhere(mask) and is_declared_right_padded(mask):
+        torch._assert_async(~rises.any(), "`mask` was declared to be right-padded, but has a hole")
+    elif bool(rises.any()):
         raise HoleError(mask.bool())
     lengths = is_real.sum(1)
     return lengths if isinstance(lengths, torch.Tensor) else torch.from_numpy(lengths)
@@ -198,6 +207,9 @@ def checked_gold_tags(
             )
             if num_unknown >= 0:
                 return torch.from_numpy(allowed) if num_unknown else gold_tags
+    declared = declared_range(gold_tags)
+    if declared is not None and declared[0] >= 0 and declared[1] < num_tags:
+        return gold_tags
     array = _array_on_cpu(gold_tags)
     if not bool(((array < 0) | (array >= num_tags)).any()):
         return gold_tags
@@ -293,9 +305,16 @@ def has_no_number(scores: ChainScores, lengths: torch.Tensor) -> Optional[torch.
     """Which rows hold NaN or +inf at a real token, or in the scores that all tokens share.
 
     Returns:
-        (B,) bool; or `None` if there is no such row, which one sum mostly shows.
+        (B,) bool; or `None` if there is no such row, which one sum mostly shows. On a GPU never `None`,
+        so that the host need not wait.
     """
     emissions, transitions, start, end = scores
+    if _is_elsewhere(emissions) and emissions.numel():
+        is_real = real_tokens(lengths, emissions.size(1))
+        # (B, T), then (B,): the largest scores, which are NaN where there is one
+        tops = without_padding(emissions.amax(2), is_real).amax(1)
+        shared = torch.stack([transitions.amax(), start.amax(), end.amax()]).amax()
+        return ~((tops < torch.inf) & (shared < torch.inf))
     with np.errstate(invalid="ignore", over="ignore"):
         total = float(sum(_array_on_cpu(tensor.detach()).sum() for tensor in scores))
     if total < torch.inf:
@@ -320,10 +339,15 @@ def _is_plain_array(tensor: torch.Tensor) -> bool:
     return tensor.device.type == "cpu" and tensor.is_contiguous()
 
 
+def _is_elsewhere(tensor: torch.Tensor) -> bool:
+    """Whether the host would wait for the tensor's values."""
+    return tensor.device.type != "cpu"
+
+
 def _array_on_cpu(tensor: torch.Tensor) -> Any:
     """A tensor on a CPU as an array, any other as it is.
 
     PyTorch spreads even small checks over threads. On a busy machine these wait for one another longer
     than the check takes.
     """
-    return tensor.numpy() if tensor.device.type == "cpu" else tensor
+    return tensor if _is_elsewhere(tensor) else tensor.numpy()

@@ -16,6 +16,9 @@ log-likelihood 0. A result of -inf has no gradient.
 A row has no distribution if a real token has a score of NaN or +inf, or if a score is that all tokens
 share. Sums over it are NaN, and so are the scores of its best paths; samples of it mean nothing.
 
+On a GPU the values of a (B, T) mask and of gold tags are checked too, for which the host waits. It need
+not for lengths, nor for tensors whose values `tagger.linear_chain.declared` was told.
+
 Raises:
     ValueError: If shapes do not fit, a tag is out of range, or a token has no allowed tag.
     TypeError: If scores are not floating-point numbers, or tags neither integers nor bool.

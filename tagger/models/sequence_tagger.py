@@ -13,6 +13,7 @@ from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from tagger.linear_chain import ChainMarginals
+from tagger.linear_chain.declared import declare_right_padded
 from tagger.models.measured_model import MeasuredModel
 from tagger.modules.document_contexts import DocumentContext, SentenceRows, encode_sentences
 from tagger.modules.heads import TaggingHead
@@ -174,7 +175,7 @@ class SequenceTagger(MeasuredModel):
         Raises:
             ConfigurationError: If a model with `document_contexts` is trained on sentences.
         """
-        mask = get_text_field_mask(tokens)
+        mask = declare_right_padded(get_text_field_mask(tokens))
         rows = self.sentence_rows(mask, sentence_lengths, word_ids)
         emissions = self.emissions(tokens, mask, rows)
         output: Dict[str, Any] = {}

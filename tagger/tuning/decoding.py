@@ -122,7 +122,7 @@ class DecodingTuner:
         head: The head with the decoder to tune. Its decoder is replaced by each one that is tried.
         tags: All tags, in the order of their indices.
         tag_encoding: How the tags spell spans.
-        batches: The sentences, on the CPU, like the head.
+        batches: The sentences, on the head's device.
     """
 
     def __init__(
@@ -216,7 +216,8 @@ class DecodingTuner:
     def _decode(self, settings: Settings, with_probabilities: bool) -> DecodedEntities:
         head = self.head
         decoding = head.decoder.decoding
-        head.decoder = ChainDecoder(self._tags, self._tag_encoding, *settings, decoding)
+        decoder = ChainDecoder(self._tags, self._tag_encoding, *settings, decoding)
+        head.decoder = decoder.to(head.decoder.bias.device)
         parts = []
         for batch in self.batches:
             if with_probabilities:
@@ -227,13 +228,13 @@ class DecodingTuner:
                 tags = head.decode(batch.emissions, batch.mask)
                 probabilities = torch.full(tags.shape, torch.nan)
             spans, is_right = self._match(batch, tags)
-            of_spans = probabilities.numpy()[rows_and_tokens(spans.starts, tags.size(1))]
+            of_spans = probabilities.cpu().numpy()[rows_and_tokens(spans.starts, tags.size(1))]
             parts.append((spans.labels, is_right, of_spans))
         return DecodedEntities(*map(np.concatenate, zip(*parts)))
 
     def _match(self, batch: Batch, tags: torch.Tensor) -> SpanMatches:
         predicted, gold = (
-            lay_end_to_end(each.numpy(), batch.mask.numpy(), len(self._tags))
+            lay_end_to_end(each.cpu().numpy(), batch.mask.cpu().numpy(), len(self._tags))
             for each in (tags, batch.gold_tags)
         )
         return match_spans(self._tables, predicted, gold)

@@ -11,6 +11,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask, move_to_device
 
+from tagger.linear_chain.declared import declare_right_padded
 from tagger.models import SequenceTagger
 from tagger.modules.heads import ChainHead
 from tagger.spans.finding import certain_tags
@@ -43,7 +44,7 @@ def tuner_on_file(
             f"got {model.tag_encoding or 'plain labels'}"
         )
     batches = read_batches(model, reader, path, batch_size)
-    return DecodingTuner(copy.deepcopy(head).cpu(), model.tags, model.tag_encoding, batches)
+    return DecodingTuner(copy.deepcopy(head), model.tags, model.tag_encoding, batches)
 
 
 def settings_of(model: Model) -> Settings:
@@ -80,9 +81,9 @@ def read_batches(
         tensors: Dict[str, Any] = batch.as_tensor_dict()
         gold_tags = torch.from_numpy(certain_tags(tensors["tags"].numpy())).to(device)
         tensors = move_to_device(tensors, device)
-        mask = get_text_field_mask(tensors["tokens"])
+        mask = declare_right_padded(get_text_field_mask(tensors["tokens"]))
         rows = model.sentence_rows(mask, tensors.get("sentence_lengths"), tensors.get("word_ids"))
         with torch.no_grad():
             emissions = model.emissions(tensors["tokens"], mask, rows)
-        batches.append(Batch(emissions.float().cpu(), rows.split(gold_tags).cpu(), rows.mask.cpu()))
+        batches.append(Batch(emissions.float(), rows.split(gold_tags), rows.mask))
     return batches

@@ -2,22 +2,28 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
+import torch
 
+from tagger.linear_chain import use_implementation
 from tests.conftest import ROOT
+from tests.linear_chain.cases import Case
 from tests.linear_chain.conftest import needs_triton
 
 pytestmark = needs_triton
 
 # Every variant, and for other targets, tiles and types a part of them: the script without arguments
-# compiles all. 33 and 64 tags have the same tile, but 64 are loaded several at a time.
+# compiles all.
 CASES = [
     "90/33/float32",
     "80/9/float32/log_likelihood",
     "80/64/float32/log_likelihood",
+    "90/64/float32/log_likelihood",
     "100/64/float32/tag_marginals",
+    "80/48/float32/log_likelihood",
     "100/9/float64/log_likelihood",
 ]
 VARIANTS = {
@@ -89,7 +95,39 @@ def test_every_variant_compiles(reports):
         ("sm_100", 64, "float32"),
         ("sm_100", 9, "float64"),
     }
-    assert {report["tile"] for report in reports} == {16, 64}
+    assert {report["tile"] for report in reports} == {"16", "32+1", "32+16", "64"}
+
+
+def kernels_of_the_sources():
+    sources = "".join(path.read_text() for path in (ROOT / "tagger").rglob("*.py"))
+    return set(re.findall(r"@triton\.jit\ndef (\w+)_kernel\(", sources))
+
+
+def test_no_kernel_is_left_out(reports):
+    assert {report["kernel"].split(" (")[0] for report in reports} == kernels_of_the_sources()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="kernels are interpreted without a GPU")
+def test_every_kernel_runs_in_the_interpreter(monkeypatch):
+    from triton.runtime.interpreter import GridExecutor
+
+    from scripts.report_kernels import FUNCTIONS
+
+    interpreted, run = set(), GridExecutor.__call__
+
+    def record(self, *args, **kwargs):
+        interpreted.add(self.fn.__name__.removesuffix("_kernel"))
+        return run(self, *args, **kwargs)
+
+    monkeypatch.setattr(GridExecutor, "__call__", record)
+    scores, tags, _ = Case((2,), 2).batch(torch.device("cpu"))
+    scores.emissions.requires_grad_()
+    with use_implementation("cuda"):
+        for function in FUNCTIONS.values():
+            value = function(scores, tags)
+            if value.requires_grad:
+                value.sum().backward()
+    assert interpreted == kernels_of_the_sources()
 
 
 def test_nothing_spills_up_to_64_tags_in_float32(reports):

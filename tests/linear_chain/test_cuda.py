@@ -41,6 +41,23 @@ def test_more_rows_than_programs(name, implementation, monkeypatch):
     assert_equals_reference(name, implementation, Case((3, 1, 0, 2, 3), 4, "some impossible"))
 
 
+# A rest of one tag; of 16 places for 12 tags; and products that underflow.
+@in_triton
+@pytest.mark.parametrize(("num_tags", "kind"), [(33, "plain"), (44, "plain"), (36, "wide")])
+def test_tags_that_fill_a_tile_and_a_rest(num_tags, kind, implementation):
+    case = Case((3, 1), num_tags, kind)
+    for name in ("step_log_likelihoods", "step_log_marginals"):
+        assert_equals_reference(name, implementation, case)
+    scores, _, mask = case.batch(implementation.device)
+    # The best path leads through the rest.
+    scores.emissions[0, 1, -1] += 1000
+    paths, path_scores = viterbi_decode(scores, mask)
+    with use_implementation("reference"):
+        expected, expected_scores = viterbi_decode(scores, mask)
+    torch.testing.assert_close(path_scores, expected_scores, rtol=1e-9, atol=1e-9)
+    assert torch.equal(paths, expected)
+
+
 @in_triton
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_the_kernels_do_not_take_goes_through_the_reference(name, implementation, monkeypatch):

@@ -5,6 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules import Seq2SeqEncoder
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from tagger import lstm
 from tagger.modules import BiLstmEncoder
 from tests.linear_chain.chains import mask_of
 
@@ -96,3 +97,13 @@ def test_is_found_by_its_name_in_a_config():
 def test_arguments_that_make_no_sense_are_refused(arguments, message):
     with pytest.raises(ConfigurationError, match=message):
         BiLstmEncoder(**{"input_size": 7, "hidden_size": 4, **arguments})
+
+
+def test_the_index_of_reversed_tokens_is_computed_once_for_all_layers(monkeypatch):
+    reversal, calls = lstm.reversal_of(MASK), []
+    monkeypatch.setattr("tagger.lstm.reversal_of", None)
+    monkeypatch.setattr(
+        "tagger.modules.encoders.bilstm.reversal_of", lambda mask: calls.append(mask) or reversal
+    )
+    BiLstmEncoder(7, 4, num_layers=3)(inputs(), MASK)
+    assert len(calls) == 1

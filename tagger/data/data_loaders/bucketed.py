@@ -21,6 +21,7 @@ from tagger.data.data_loaders.batch_order import (
 )
 from tagger.data.data_loaders.columns import Column, collect_columns
 from tagger.data.data_loaders.prefetching import prefetch
+from tagger.linear_chain.declared import declare_range
 
 
 @DataLoader.register("bucketed")
@@ -177,9 +178,17 @@ class BucketedDataLoader(DataLoader):
 
     def _on_device(self, batch: TensorDict) -> TensorDict:
         # Pinned memory is copied while the caller goes on.
-        batch = _map_tensors(batch, lambda tensor: tensor.to(self._device, non_blocking=True))
+        batch = _map_tensors(batch, self._copied)
         # Fields that batch themselves may return tensors in lists.
         return move_to_device(batch, self._device)
+
+    def _copied(self, tensor: torch.Tensor) -> torch.Tensor:
+        copy = tensor.to(self._device, non_blocking=True)
+        if tensor.dtype == torch.int64 and tensor.numel():
+            lowest, highest = tensor.aminmax()
+            # Tags are then checked without waiting for the GPU.
+            declare_range(copy, int(lowest), int(highest))
+        return copy
 
 
 def _check_sizes(sizes: Dict[str, Optional[int]], batch_sampler: Optional[BatchSampler]) -> None:

@@ -1,9 +1,8 @@
 """Launches the kernels.
 
-Each thread holds up to 32 registers of the transitions; the adjoint holds as many for their transpose
+Each thread holds up to 48 registers of the transitions; the adjoint holds as many for their transpose
 and as many for their derivatives. `scripts/report_kernels.py` prints what each compiled kernel takes.
-The number of warps was not tuned on a GPU. Tags are padded to a power of two, so that 33 cost as much
-as 64.
+The number of warps was not tuned on a GPU.
 """
 
 from typing import Dict, Optional, Tuple
@@ -16,6 +15,9 @@ from tagger.linear_chain.cuda.sum_product import adjoint_kernel, forward_kernel
 
 # The transitions and derivatives of more tags do not fit into the registers of a multiprocessor.
 _MAX_TAGS = 128
+# Of the transitions, in each thread. With more, the adjoint spills.
+_MAX_REGISTERS = 48
+_REGISTERS_OF_A_PROCESSOR = 65536
 # Bounds the scratch memory: each program has its own matrices of derivatives by the transitions.
 _MAX_PROGRAMS = 4096
 # Terms underflow below 1e-38 and 2e-308: too small to change a digit of a sum of at least this size.
@@ -33,10 +35,20 @@ def contiguous(scores: ChainScores) -> ChainScores:
 
 
 def launch_options(emissions: torch.Tensor) -> Dict[str, int]:
-    """Returns the side of the tile, and enough warps for 32 registers of transitions a thread."""
-    size = triton.next_power_of_2(emissions.size(2))
-    num_warps = size**2 * emissions.element_size() // 4 // (32 * 32)
-    return {"TAGS": size, "num_warps": min(max(num_warps, 1), 16)}
+    """Returns the sides of the tiles, and enough warps for the registers that transitions take.
+
+    Up to 32 tags fit into one warp, so that only more than these are divided into a power of two and a
+    rest, which is padded to a power of two as well. A rest of more than half of that power is not worth
+    it.
+    """
+    num_tags = emissions.size(2)
+    tags, rest = triton.next_power_of_2(num_tags), 0
+    if tags > 32 and num_tags <= tags * 3 // 4:
+        tags //= 2
+        rest = triton.next_power_of_2(num_tags - tags)
+    registers = (tags + rest) ** 2 * emissions.element_size() // 4
+    num_warps = triton.next_power_of_2(triton.cdiv(registers, _MAX_REGISTERS * 32))
+    return {"TAGS": tags, "REST": rest, "num_warps": min(num_warps, 16)}
 
 
 def launch_forward(
@@ -110,6 +122,7 @@ def launch_adjoint(
     _, transitions, _, end = contiguous(_directed(scores, from_the_end))
     by_emissions = torch.empty_like(messages)
     by_start = messages.new_zeros(batch_size, num_tags)
+    options = launch_options(messages)
     pairs = messages.new_zeros(num_programs, 2, num_tags, num_tags)
     with torch.cuda.device_of(messages):
         adjoint_kernel[(num_programs,)](
@@ -129,7 +142,9 @@ def launch_adjoint(
             TINY=_TINY[messages.dtype],
             OF_ARRIVALS=upstream.dim() == 3,
             FROM_THE_END=from_the_end,
-            **launch_options(messages),
+            # Without it, the compiler spills registers so that more programs fit.
+            maxnreg=min(_REGISTERS_OF_A_PROCESSOR // (32 * options["num_warps"]), 255),
+            **options,
         )
     by_transitions = pairs.sum((0, 1))
     if from_the_end:

@@ -3,7 +3,12 @@
 """The kernel that finds the best path of each row."""
 
 from tagger.linear_chain.cuda.language import tl, triton
-from tagger.linear_chain.cuda.tiles import load_tags, load_transitions
+from tagger.linear_chain.cuda.tiles import (
+    best_moves,
+    load_tags,
+    load_transitions,
+    tags_in_tile,
+)
 
 
 @triton.jit
@@ -19,6 +24,7 @@ def best_path_kernel(
     num_tokens,
     num_tags,
     TAGS: tl.constexpr,
+    REST: tl.constexpr,
 ):
     """Writes the best path of each row and its score; one program computes one row.
 
@@ -33,7 +39,8 @@ def best_path_kernel(
         path_scores: (B,), written for rows that have a token.
         num_tokens: T.
         num_tags: K.
-        TAGS: K rounded up to a power of two.
+        TAGS: see `tiles`.
+        REST: see `tiles`.
     """
     row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row).to(tl.int32)
@@ -41,15 +48,16 @@ def best_path_kernel(
         emissions += row * num_tokens * num_tags
         pointers += row * num_tokens * num_tags
         paths += row * num_tokens
-        tag = tl.arange(0, TAGS)
-        moves = load_transitions(transitions, num_tags, TAGS)
-        best = load_tags(start, num_tags, TAGS) + load_tags(emissions, num_tags, TAGS)
+        tag = tags_in_tile(TAGS, REST)
+        moves = load_transitions(transitions, num_tags, TAGS, REST)
+        best = load_tags(start, num_tags, TAGS, REST) + load_tags(emissions, num_tags, TAGS, REST)
         for t in range(1, length):
-            best, pointer = tl.max(best[:, None] + moves, 0, return_indices=True)
-            best += load_tags(emissions + t * num_tags, num_tags, TAGS)
+            best, pointer = best_moves(best, moves, TAGS, REST)
+            best += load_tags(emissions + t * num_tags, num_tags, TAGS, REST)
             tl.store(pointers + t * num_tags + tag, pointer.to(tl.uint8), mask=tag < num_tags)
-        best += load_tags(end, num_tags, TAGS)
-        best_score, current = tl.max(best, 0, return_indices=True)
+        best += load_tags(end, num_tags, TAGS, REST)
+        best_score = tl.max(best)
+        current = tl.max(tl.where(best == best_score, tag, 0))
         tl.store(path_scores + row, best_score)
         # Other threads of this program wrote the pointers that are read below.
         tl.debug_barrier()
@@ -57,5 +65,5 @@ def best_path_kernel(
             t = length - step
             tl.store(paths + t, current)
             pointer = tl.load(pointers + t * num_tags + tag, mask=tag < num_tags, other=0)
-            current = tl.sum(tl.where(tag == current, pointer.to(tl.int32), 0), 0)
+            current = tl.sum(tl.where(tag == current, pointer.to(tl.int32), 0))
         tl.store(paths, current)

@@ -11,6 +11,7 @@ from torch.nn.functional import pad
 
 from tagger.linear_chain.backend import CannotComputeError, Computed, Gradients, Tensors
 from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.cuda import scan
 from tagger.linear_chain.cuda.language import triton
 from tagger.linear_chain.cuda.launches import (
     contiguous,
@@ -32,6 +33,8 @@ def steps(
 ) -> Computed:
     """Log normalisers or log-likelihoods, of each token or summed."""
     scores = _checked(scores)
+    if is_total and scan.suits(scores):
+        return scan.log_likelihoods(scores, lengths, gold_tags, with_gradients)
     messages = _empty_messages(scores) if with_gradients else None
     values = launch_forward(scores, lengths, gold_tags, messages)
     if is_total:
@@ -72,6 +75,8 @@ def best_paths(
     if k > 1:
         raise CannotComputeError
     scores = _checked(scores)
+    if scan.suits(scores):
+        return scan.best_paths(scores, lengths)
     emissions = scores.emissions
     batch_size, num_tokens, num_tags = emissions.shape
     pointers = torch.empty(emissions.shape, dtype=torch.uint8, device=emissions.device)

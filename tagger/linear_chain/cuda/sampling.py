@@ -40,10 +40,10 @@ def sample_kernel(
     uniforms += sample * num_tokens
     paths += sample * num_tokens
     tag = tl.arange(0, TAGS)
-    leaving = load_tags(end, num_tags, TAGS)
+    leaving = load_tags(end, num_tags, TAGS, 0)
     for step in range(length):
         t = length - 1 - step
-        log_weights = load_tags(messages + t * num_tags, num_tags, TAGS) + leaving
+        log_weights = load_tags(messages + t * num_tags, num_tags, TAGS, 0) + leaving
         weights = tl.exp(log_weights - finite(tl.max(log_weights, 0)))
         cumulated = tl.cumsum(weights, 0)
         drawn = cumulated > tl.load(uniforms + t) * tl.max(cumulated, 0)
@@ -51,4 +51,4 @@ def sample_kernel(
         last_possible = tl.max(tl.where(weights > 0.0, tag, 0), 0)
         current = tl.min(tl.where(drawn & (weights > 0.0), tag, last_possible), 0)
         tl.store(paths + t, current)
-        leaving = load_column(transitions, current, num_tags, TAGS)
+        leaving = load_column(transitions, current, num_tags, TAGS, 0)

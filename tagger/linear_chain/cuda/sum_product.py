@@ -16,7 +16,7 @@ and the terms of the last sum are the derivatives by the transitions.
 
 An optional pointer may be `None`; Triton then compiles a kernel without the code that uses it.
 
-Constants: `TAGS` is K rounded up to a power of two; the tags added as padding score -inf. `TINY` is the
+Constants: `TAGS` and `REST` are the sides of the tiles that hold K tags (see `tiles`). `TINY` is the
 smallest sum that does not count as an underflow. If `FROM_THE_END`, rows are read backwards and
 suffixes take the place of prefixes; the caller then transposes the transitions and swaps the start and
 end scores. The package's docstring explains `B`, `T` and `K`.
@@ -25,10 +25,17 @@ end scores. The package's docstring explains `B`, `T` and `K`.
 from tagger.linear_chain.cuda.language import tl, triton
 from tagger.linear_chain.cuda.tiles import (
     IMPOSSIBLE,
+    column_of,
+    exponential,
     finite,
+    highest,
     load_column,
     load_tags,
     load_transitions,
+    plus_outer_product,
+    product,
+    tags_in_tile,
+    zeros,
 )
 
 
@@ -46,6 +53,7 @@ def forward_kernel(
     num_tokens,
     num_tags,
     TAGS: tl.constexpr,
+    REST: tl.constexpr,
     TINY: tl.constexpr,
     FROM_THE_END: tl.constexpr,
 ):
@@ -68,6 +76,7 @@ def forward_kernel(
         num_tokens: T.
         num_tags: K.
         TAGS: see the module's docstring.
+        REST: see the module's docstring.
         TINY: see the module's docstring.
         FROM_THE_END: see the module's docstring; true only with `arrivals`.
     """
@@ -79,21 +88,21 @@ def forward_kernel(
         messages += row * num_tokens * num_tags
     if arrivals is not None:
         arrivals += row * num_tokens * num_tags
-    tag = tl.arange(0, TAGS)
-    weights, peaks = _weights(transitions, num_tags, TAGS)
-    arriving = load_tags(start, num_tags, TAGS)
+    tag = tags_in_tile(TAGS, REST)
+    weights, peaks = _weights(transitions, num_tags, TAGS, REST)
+    arriving = load_tags(start, num_tags, TAGS, REST)
     message = arriving
     value = tl.full((), 0.0, message.dtype)
     log_sum_before = value
     for t in range(length):
         token = _token(t, length, FROM_THE_END)
-        emission = load_tags(emissions + token * num_tags, num_tags, TAGS)
+        emission = load_tags(emissions + token * num_tags, num_tags, TAGS, REST)
         if t > 0:
-            total = tl.sum(tl.exp(message)[:, None] * weights, 0)
+            total = product(tl.exp(message), weights, TAGS, REST)
             is_needed = emission > IMPOSSIBLE if arrivals is None else tag < num_tags
             if _any(is_needed & (total < TINY)):
                 for k in range(num_tags):
-                    column = message + load_column(transitions, k, num_tags, TAGS)
+                    column = message + load_column(transitions, k, num_tags, TAGS, REST)
                     arriving = tl.where(tag == k, _log_sum(column), arriving)
             else:
                 arriving = tl.log(_at_least(total, TINY)) + peaks
@@ -107,7 +116,7 @@ def forward_kernel(
         if messages is not None:
             tl.store(messages + token * num_tags + tag, message, mask=tag < num_tags)
     if arrivals is None and length > 0:
-        _, top, log_sum = _shifted(message + load_tags(end, num_tags, TAGS))
+        _, top, log_sum = _shifted(message + load_tags(end, num_tags, TAGS, REST))
         tl.store(values + length - 1, value + top + log_sum - log_sum_before)
     if tags is not None:
         # Other threads of this program wrote the values that are read below.
@@ -132,6 +141,7 @@ def adjoint_kernel(
     num_tokens,
     num_tags,
     TAGS: tl.constexpr,
+    REST: tl.constexpr,
     TINY: tl.constexpr,
     OF_ARRIVALS: tl.constexpr,
     FROM_THE_END: tl.constexpr,
@@ -158,19 +168,22 @@ def adjoint_kernel(
         num_tokens: T.
         num_tags: K.
         TAGS: see the module's docstring.
+        REST: see the module's docstring.
         TINY: see the module's docstring.
         OF_ARRIVALS: whether to differentiate arrivals.
         FROM_THE_END: as for `forward_kernel`.
     """
     program = tl.program_id(0)
-    tag = tl.arange(0, TAGS)
+    tag = tags_in_tile(TAGS, REST)
     is_tag = tag < num_tags
     num_pairs = num_tags * num_tags
-    weights, peaks = _weights(transitions, num_tags, TAGS)
-    # (TAGS, TAGS), with the tag moved to in the first dimension: each thread sums over the first
-    # dimension alone, whereas a sum over the second takes all threads.
-    entering = tl.exp(load_transitions(entering, num_tags, TAGS) - peaks[:, None])
-    sums = tl.zeros((TAGS, TAGS), weights.dtype)
+    weights, peaks = _weights(transitions, num_tags, TAGS, REST)
+    # With the tag moved to in the first dimension: each thread sums over the first dimension alone,
+    # whereas a sum over the second takes all threads.
+    entering = load_transitions(entering, num_tags, TAGS, REST)
+    entering = exponential(entering, peaks, 0, REST)
+    zero = tl.zeros(tag.shape, peaks.dtype)
+    sums = zeros(peaks.dtype, TAGS, REST)
     own_pairs = pairs + program.to(tl.int64) * 2 * num_pairs
     for index in range(program, batch_size, tl.num_programs(0)):
         row = tl.cast(index, tl.int64)
@@ -180,15 +193,15 @@ def adjoint_kernel(
         if tags is not None:
             tags_of_row = tags + row * num_tokens
         upstream_of_row = upstream + row * num_tokens * (num_tags if OF_ARRIVALS else 1)
-        adjoint = tl.zeros((TAGS,), weights.dtype)
-        weight = tl.full((), 0.0, weights.dtype)
+        adjoint = zero
+        weight = tl.full((), 0.0, peaks.dtype)
         own = tl.full((), 0, tl.int32)
         if tags is not None and length > 0:
             own = tl.load(tags_of_row + length - 1).to(tl.int32)
         if not OF_ARRIVALS and length > 0:
-            last = load_tags(messages_of_row + (length - 1) * num_tags, num_tags, TAGS)
+            last = load_tags(messages_of_row + (length - 1) * num_tags, num_tags, TAGS, REST)
             weight = tl.load(upstream_of_row + length - 1)
-            adjoint = weight * _softmax(last + load_tags(end, num_tags, TAGS))
+            adjoint = weight * _softmax(last + load_tags(end, num_tags, TAGS, REST))
         gradient = adjoint
         for step in range(length):
             t = length - 1 - step
@@ -201,28 +214,28 @@ def adjoint_kernel(
                 of_tags = upstream_of_row + token * num_tags + tag
                 adjoint += tl.load(of_tags, mask=is_tag, other=0.0)
                 # Rounding errors in a token's constant would add up from token to token.
-                own_message = load_tags(messages_of_row + token * num_tags, num_tags, TAGS)
-                adjoint -= tl.sum(adjoint, 0) * _softmax(own_message)
+                own_message = load_tags(messages_of_row + token * num_tags, num_tags, TAGS, REST)
+                adjoint -= tl.sum(adjoint) * _softmax(own_message)
                 gradient = adjoint
             if t > 0:
                 token_before = _token(t - 1, length, FROM_THE_END)
-                before = load_tags(messages_of_row + token_before * num_tags, num_tags, TAGS)
+                before = load_tags(messages_of_row + token_before * num_tags, num_tags, TAGS, REST)
                 message = tl.exp(before)
-                total = tl.sum(message[:, None] * weights, 0)
+                total = product(message, weights, TAGS, REST)
                 if _any((adjoint != 0.0) & (total < TINY)):
-                    ratio = tl.zeros((TAGS,), weights.dtype)
-                    returned = ratio
+                    ratio = zero
+                    returned = zero
                     for k in range(num_tags):
-                        column = before + load_column(transitions, k, num_tags, TAGS)
-                        share = _softmax(column) * tl.sum(tl.where(tag == k, adjoint, 0.0), 0)
+                        column = before + load_column(transitions, k, num_tags, TAGS, REST)
+                        share = _softmax(column) * tl.sum(tl.where(tag == k, adjoint, 0.0))
                         returned += share
                         target = own_pairs + (tag * num_tags + k)
                         share += tl.load(target, mask=is_tag, other=0.0)
                         tl.store(target, share, mask=is_tag)
                 else:
                     ratio = tl.where(adjoint != 0.0, adjoint / _at_least(total, TINY), 0.0)
-                    returned = message * tl.sum(entering * ratio[:, None], 0)
-                sums += message[:, None] * ratio[None, :]
+                    returned = message * product(ratio, entering, TAGS, REST)
+                sums = plus_outer_product(sums, message, ratio, REST)
                 if tags is not None:
                     own_before = tl.load(tags_of_row + t - 1).to(tl.int32)
                     # Only one thread adds, so that the order of the additions is fixed.
@@ -232,19 +245,18 @@ def adjoint_kernel(
                 adjoint = returned
                 if not OF_ARRIVALS:
                     weight_before = tl.load(upstream_of_row + t - 1)
-                    scale = (weight_before - weight) / _at_least(tl.sum(message, 0), 1.0)
+                    scale = (weight_before - weight) / _at_least(tl.sum(message), 1.0)
                     adjoint += scale * message
                     weight = weight_before
         if length > 0:
             tl.store(by_start + row * num_tags + tag, gradient, mask=is_tag)
         _clear(by_emissions_of_row, length * num_tags, num_tokens * num_tags)
-    sums *= weights
     # Other threads of this program may have stored what is loaded below.
     tl.debug_barrier()
     # Columns are stored one by one: a tile of addresses would take registers all the time.
     for k in range(num_tags):
         target = own_pairs + (tag * num_tags + k)
-        column = tl.sum(tl.where(tag[None, :] == k, sums, 0.0), 1)
+        column = column_of(sums, k, TAGS, REST) * column_of(weights, k, TAGS, REST)
         column += tl.load(target, mask=is_tag, other=0.0)
         tl.store(target, column, mask=is_tag)
 
@@ -256,11 +268,11 @@ def _token(t, length, FROM_THE_END: tl.constexpr):
 
 
 @triton.jit
-def _weights(transitions, num_tags, TAGS: tl.constexpr):
-    """Returns exp(transitions - peaks), (TAGS, TAGS), and the columns' finite peaks, (TAGS,)."""
-    scores = load_transitions(transitions, num_tags, TAGS)
-    peaks = finite(tl.max(scores, 0))
-    return tl.exp(scores - peaks[None, :]), peaks
+def _weights(transitions, num_tags, TAGS: tl.constexpr, REST: tl.constexpr):
+    """Returns the matrix exp(transitions - peaks), and the columns' finite peaks."""
+    scores = load_transitions(transitions, num_tags, TAGS, REST)
+    peaks = finite(highest(scores, TAGS, REST))
+    return exponential(scores, peaks, 1, REST), peaks
 
 
 @triton.jit
@@ -271,22 +283,22 @@ def _at_least(values, bound):
 
 @triton.jit
 def _any(conditions):
-    return tl.max(conditions.to(tl.int32), 0) > 0
+    return tl.max(conditions.to(tl.int32)) > 0
 
 
 @triton.jit
 def _shifted(scores):
     """Returns `scores` less the largest, the largest, and the log-sum of the first (0 if all -inf)."""
-    top = tl.max(scores, 0)
+    top = tl.max(scores)
     scores -= finite(top)
-    return scores, top, tl.log(_at_least(tl.sum(tl.exp(scores), 0), 1.0))
+    return scores, top, tl.log(_at_least(tl.sum(tl.exp(scores)), 1.0))
 
 
 @triton.jit
 def _softmax(scores):
     """Returns the softmax of a vector; zeros where all scores are -inf."""
-    powers = tl.exp(scores - finite(tl.max(scores, 0)))
-    return powers / _at_least(tl.sum(powers, 0), 1.0)
+    powers = tl.exp(scores - finite(tl.max(scores)))
+    return powers / _at_least(tl.sum(powers), 1.0)
 
 
 @triton.jit

@@ -6,7 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
 
-from tagger.lstm import bidirectional_lstm
+from tagger.lstm import bidirectional_lstm, reversal_of
 
 
 @Seq2SeqEncoder.register("bilstm")
@@ -88,11 +88,14 @@ class BiLstmEncoder(Seq2SeqEncoder):
         """
         outputs = inputs.masked_fill(~mask.unsqueeze(2), 0)
         recurrent_dropout = self.recurrent_dropout if self.training else 0.0
+        reversal = reversal_of(mask)
         for to_right, to_left, layer_dropout in zip(
             self.forward_layers, self.backward_layers, self.layer_dropouts
         ):
             lstms = cast(Tuple[torch.nn.LSTM, torch.nn.LSTM], (to_right, to_left))
-            outputs = bidirectional_lstm(*lstms, layer_dropout(outputs), mask, recurrent_dropout)
+            outputs = bidirectional_lstm(
+                *lstms, layer_dropout(outputs), mask, recurrent_dropout, reversal
+            )
         return self.output_dropout(outputs)
 
     def get_input_dim(self) -> int:

@@ -8,6 +8,7 @@ import torch
 from tagger.did_you_mean import did_you_mean
 from tagger.from_allennlp import ConfigurationError, Vocabulary
 from tagger.linear_chain import ChainScores, allowed_tags, log_likelihood
+from tagger.linear_chain.declared import has_unknown_tags
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 from tagger.spans import labels_of_tags
 from tagger.vocabulary import tags_in_order
@@ -91,7 +92,7 @@ class SoftmaxMarginWeighting(TagWeighting):
         # (K, K)
         margins = self.cost + self.tag_weights.log().unsqueeze(1)
         margins = margins.masked_fill(torch.eye(len(margins), device=margins.device).bool(), 0.0)
-        if gold_tags.dim() == 2 and not bool(((gold_tags == -1) & mask).any()):
+        if gold_tags.dim() == 2 and not has_unknown_tags(gold_tags, mask):
             # The padding may hold other numbers than tags.
             tags_or_zero = torch.where(mask, gold_tags, torch.zeros_like(gold_tags))
             # (B, T, K)

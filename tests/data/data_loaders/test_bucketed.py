@@ -17,6 +17,7 @@ from allennlp.data.samplers import BucketBatchSampler
 from allennlp.training.callbacks import TrainerCallback
 
 from tagger.data import BucketedDataLoader, ColumnDatasetReader
+from tagger.linear_chain.declared import declared_range
 from tagger.training_counts import count_labels
 from tests.conftest import CONFIGS, ROOT
 from tests.data.data_loaders.test_columns import assert_same
@@ -324,3 +325,13 @@ def test_a_recovered_run_goes_on_as_if_never_broken_off(tmp_path, at_root):
     unbroken = train_model(toy_params(**changes), str(tmp_path / "unbroken"))
     # single precision, three epochs
     torch.testing.assert_close(recovered.state_dict(), unbroken.state_dict(), rtol=1e-3, atol=1e-4)
+
+
+def test_batches_on_a_device_declare_the_range_of_their_tags(loader_of):
+    loader = loader_of()
+    batch = loader._on_device(loader._assemble(np.arange(8)))
+    lowest, highest = batch["tags"].aminmax()
+    assert declared_range(batch["tags"]) == (int(lowest), int(highest))
+    assert (
+        lowest >= 0
+    )  # also in the padding, so that nothing waits for a device to look for unknown tags

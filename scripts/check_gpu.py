@@ -1,0 +1,212 @@
+"""Checks and measures everything on a GPU, part by part, and writes a report.
+
+Run: scripts/check_gpu.sh [PART ...] [--again] [--output FOLDER] [--device cuda] [--sizes tiny]
+
+Without PART all parts run, each in a process of its own that is stopped after eight minutes. `crf`
+stands for all parts whose names begin so. The results of each part are kept as FOLDER/PART.json (FOLDER
+is $OUT, or `gpu`); a part that is done there is not run again, unless `--again` is given. Each call
+writes FOLDER/report.md and FOLDER/report.json anew from all results. Corpora are looked for in `data`;
+parts whose corpus is missing say so. `--device cpu --sizes tiny` shows that the parts run, and measures
+nothing.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import torch
+
+from scripts.gpu_check import crf, report, training
+from scripts.gpu_check.measuring import SIZES, Options, Results, SkippedError
+
+ROOT = Path(__file__).parent.parent
+SECONDS_OF_A_PART = 480
+
+
+def gpu_tests(options: Options) -> Results:
+    """Runs the tests that need a GPU."""
+    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-rs", "-p", "no:cacheprovider"]
+    command += ["tests/tuning/test_on_a_gpu.py"] if options.is_tiny else ["tests"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    output = done.stdout + done.stderr
+    counts = {
+        outcome: int(number)
+        for number, outcome in re.findall(
+            r"(\d+) (passed|failed|errors?|skipped)", output.splitlines()[-1] if output else ""
+        )
+    }
+    # 5: no test was selected
+    if done.returncode not in (0, 5) or not output:
+        raise RuntimeError(f"the tests failed:\n{output[-4000:]}")
+    return {"counts": counts}
+
+
+#: The parts in the order in which they run. A name's first word, as `crf`, stands for all that begin so.
+PARTS: Dict[str, Callable[[Options], Results]] = {
+    "tests": gpu_tests,
+    **{f"crf-{shape}": crf.at_shape(shape) for shape in SIZES},
+    "weightings": crf.weightings,
+    "memory": crf.memory,
+    "training": training.training,
+    "precision": training.precision,
+    "finetuning": training.finetuning,
+    "reuters": training.reuters,
+    "prediction": training.prediction,
+    "processes": crf.processes,
+}
+
+
+def selected(names: Sequence[str]) -> List[str]:
+    """Returns the parts that names stand for, in the order of `PARTS`; all parts without names."""
+    for name in names:
+        if not any(_stands_for(name, part) for part in PARTS):
+            raise argparse.ArgumentTypeError(
+                f"PART must be one of {', '.join(PARTS)}, or `crf`; got `{name}`"
+            )
+    return [part for part in PARTS if not names or any(_stands_for(n, part) for n in names)]
+
+
+def _stands_for(name: str, part: str) -> bool:
+    return part == name or part.startswith(f"{name}-")
+
+
+def environment(device: str) -> Dict[str, Any]:
+    """Returns the versions and the GPU on which a part ran."""
+    versions: Dict[str, Optional[str]] = {}
+    for package in ("torch", "triton", "transformers", "numpy"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = None
+    name = "CPU" if device == "cpu" else torch.cuda.get_device_name(device)
+    return {"device": name, "python": platform.python_version(), **versions}
+
+
+def run_part(name: str, options: Options) -> Dict[str, Any]:
+    """Runs a part in this process and returns what is kept of it."""
+    started = time.time()
+    kept: Dict[str, Any] = {
+        "part": name,
+        "options": options._asdict(),
+        "environment": environment(options.device),
+    }
+    try:
+        kept.update(status="done", results=PARTS[name](options))
+    except SkippedError as reason:
+        kept.update(status="skipped", reason=str(reason))
+    except Exception:
+        kept.update(status="failed", reason=traceback.format_exc()[-4000:])
+    return {**kept, "seconds": time.time() - started}
+
+
+def run_in_process(name: str, folder: Path, arguments: Sequence[str], limit: float) -> None:
+    """Runs a part in a process of its own, which writes the part's file; also if it is stopped."""
+    path = folder / f"{name}.json"
+    path.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "scripts.check_gpu", name, "--worker", *arguments]
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    reason = f"stopped after {limit:.0f} seconds"
+    with (folder / f"{name}.log").open("w") as log:
+        streams: Dict[str, Any] = {"stdout": log, "stderr": subprocess.STDOUT}
+        worker = subprocess.Popen(command, env=variables, start_new_session=True, **streams)
+        try:
+            reason = f"ended with code {worker.wait(limit)}; see {log.name}"
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            # Also what the part has started.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(worker.pid, signal.SIGKILL)
+            worker.wait()
+    if not path.exists():
+        write(path, {"part": name, "status": "failed", "reason": reason})
+
+
+def write(path: Path, kept: Dict[str, Any]) -> None:
+    """Writes a file of results, whole or not at all."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(kept, indent=1))
+    partial.replace(path)
+
+
+def is_done(path: Path, options: Options) -> bool:
+    """Whether a part has results under these options; one that failed or was skipped has not."""
+    if not path.exists():
+        return False
+    kept = json.loads(path.read_text())
+    return kept["status"] == "done" and kept["options"] == options._asdict()
+
+
+def write_report(folder: Path) -> List[str]:
+    """Writes the report of all parts that have a file; returns the goals that fell short."""
+    paths = [folder / f"{name}.json" for name in PARTS]
+    kept = {path.stem: json.loads(path.read_text()) for path in paths if path.exists()}
+    goals = report.judged(kept)
+    write(folder / "report.json", {"parts": kept, "goals": [goal._asdict() for goal in goals]})
+    (folder / "report.md").write_text(report.markdown(kept, goals))
+    return [goal.name for goal in goals if goal.is_met is False]
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Runs the parts that are left and writes the report; returns 1 if a part failed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; default: all"
+    )
+    parser.add_argument("--again", action="store_true", help="run parts again that are done")
+    parser.add_argument("--output", type=Path, default=Path(os.environ.get("OUT", "gpu")))
+    parser.add_argument("--device", default="cuda", help="as torch names it")
+    parser.add_argument("--sizes", choices=("full", "tiny"), default="full")
+    parser.add_argument("--limit", type=float, default=SECONDS_OF_A_PART, help="seconds of a part")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    try:
+        names = selected(given.parts)
+    except argparse.ArgumentTypeError as error:
+        parser.error(str(error))
+    if given.device != "cpu" and not torch.cuda.is_available():
+        sys.exit(
+            f"check_gpu: PyTorch {torch.__version__} finds no CUDA device; install a CUDA build of "
+            f"torch on a machine with a GPU, or try the program with `--device cpu --sizes tiny`"
+        )
+    given.output.mkdir(parents=True, exist_ok=True)
+    options = Options(given.device, given.sizes == "tiny")
+    if given.worker:
+        write(given.output / f"{names[0]}.json", run_part(names[0], options))
+        return 0
+    passed_on = ["--output", str(given.output), "--device", given.device, "--sizes", given.sizes]
+    statuses = []
+    for name in names:
+        path = given.output / f"{name}.json"
+        if given.again or not is_done(path, options):
+            print(f"{name} ...", end=" ", flush=True)
+            run_in_process(name, given.output, passed_on, given.limit)
+            # After each part, so that a check that is interrupted has a report.
+            write_report(given.output)
+            kept = json.loads(path.read_text())
+            statuses.append(kept["status"])
+            print(kept["status"], kept.get("reason", "").strip().rpartition("\n")[2], flush=True)
+        else:
+            print(f"{name} is done; --again runs it again")
+    for goal in write_report(given.output):
+        print(f"fell short: {goal}")
+    print(f"wrote {given.output}/report.md and report.json")
+    return int("failed" in statuses)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""Parts of the check of a GPU that measure the CRF alone."""
+
+import contextlib
+import multiprocessing
+import time
+from functools import partial
+from typing import Any, Callable, Iterator, List
+
+import torch
+
+from scripts import benchmark_crf
+from scripts.gpu_check.measuring import Options, Results, seconds_of
+from tagger.modules import ConditionalRandomField
+
+# Libraries that decode sentence by sentence take minutes for more tokens.
+MOST_TOKENS_TO_DECODE = 2**18
+
+
+def at_shape(shape: str) -> Callable[[Options], Results]:
+    """Returns the part that compares the CRFs of all libraries at one shape."""
+    return lambda options: _at_shape(options, shape)
+
+
+def _at_shape(options: Options, shape: str) -> Results:
+    size, device = options.size(shape), options.device
+    batch = benchmark_crf.random_batch(size, device)
+    few = benchmark_crf.random_batch((min(size[0], 16), *size[1:]), device)
+    found = benchmark_crf.candidates(size[2], device)
+    target = torch.empty_like(batch.emissions)
+    copying = seconds_of(options, lambda: target.copy_(batch.emissions))
+    rows: List[Results] = []
+    for name, candidate in found.items():
+        row: Results = {"candidate": name}
+        rows.append(row)
+        with _reported(row):
+            row["disagreement"] = benchmark_crf.disagreement(candidate, found["our reference"], few)
+            if row["disagreement"]:
+                continue
+            row["loss+gradient"] = seconds_of(options, partial(candidate.gradients, batch))
+            if name == "ours":
+                row["viterbi"] = seconds_of(options, partial(_viterbi, candidate.module, batch))
+            if name == "ours" or size[0] * size[1] <= MOST_TOKENS_TO_DECODE:
+                row["decoding"] = seconds_of(options, partial(candidate.run, "decoding", batch))
+    return {"size": list(size), "copy": copying, "rows": rows}
+
+
+@torch.no_grad()
+def _viterbi(module: Any, batch: benchmark_crf.Batch) -> None:
+    module.viterbi_decode(batch.emissions, batch.mask)
+
+
+def weightings(options: Options) -> Results:
+    """Compares the weightings with the plain likelihood."""
+    rows = []
+    for shape in ("small", "medium"):
+        size = options.size(shape)
+        batch = benchmark_crf.random_batch(size, options.device)
+        found = benchmark_crf.weighted_candidates(size[2], options.device)
+        found["partial labels"] = benchmark_crf.with_unknown_tags(found["plain"], batch)
+        for name, candidate in found.items():
+            seconds = seconds_of(options, partial(candidate.gradients, batch))
+            rows.append({"size": list(size), "weighting": name, "loss+gradient": seconds})
+    return {"rows": rows}
+
+
+def memory(options: Options) -> Results:
+    """Measures the memory that one loss with gradient adds to the emissions."""
+    size = options.size("large")
+    batch = benchmark_crf.random_batch(size, options.device)
+    emissions = batch.emissions.numel() * batch.emissions.element_size()
+    if options.device == "cpu":
+        added = benchmark_crf.peak_memory("ours", size) * 2**20
+    else:
+        candidate = benchmark_crf.candidates(size[2], options.device)["ours"]
+        candidate.gradients(batch)
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        candidate.gradients(batch)
+        torch.cuda.synchronize()
+        added = torch.cuda.max_memory_allocated() - before
+    return {"size": list(size), "emissions": emissions, "added": added, "ratio": added / emissions}
+
+
+def processes(options: Options) -> Results:
+    """Trains with two processes on one device, which must compute what one computes alone."""
+    (alone,) = _side_by_side(options, 1)
+    both = _side_by_side(options, 2)
+    return {
+        "alone": alone["seconds"],
+        "side_by_side": [each["seconds"] for each in both],
+        "same": all(abs(each["loss"] / alone["loss"] - 1) < 1e-6 for each in both),
+    }
+
+
+@contextlib.contextmanager
+def _reported(row: Results) -> Iterator[None]:
+    """Writes down that a library fails, and goes on with the next."""
+    try:
+        yield
+    except Exception as error:
+        row["error"] = f"{type(error).__name__}: {str(error)[:300]}"
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def _side_by_side(options: Options, number: int) -> List[Results]:
+    context = multiprocessing.get_context("spawn")
+    queue, start = context.Queue(), context.Barrier(number)
+    workers = [
+        context.Process(target=_descend, args=(options, queue, start)) for _ in range(number)
+    ]
+    for worker in workers:
+        worker.start()
+    found = [queue.get(timeout=200) for _ in workers]
+    for worker in workers:
+        worker.join()
+    return found
+
+
+def _descend(options: Options, queue: Any, start: Any) -> None:
+    """Trains a CRF's parameters for some steps and reports the seconds of a step and the loss."""
+    torch.set_num_threads(1)
+    size = options.size("medium")
+    batch = benchmark_crf.random_batch(size, options.device)
+    torch.manual_seed(0)
+    module = ConditionalRandomField(size[2]).to(options.device)
+    optimizer = torch.optim.SGD(module.parameters(), lr=1e-5)
+
+    def step() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = -module(*batch)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    step()
+    num_steps = 2 if options.is_tiny else 50
+    start.wait(timeout=200)
+    started = time.perf_counter()
+    for _ in range(num_steps):
+        loss = step()
+    value = float(loss)
+    queue.put({"seconds": (time.perf_counter() - started) / num_steps, "loss": value})
