@@ -44,6 +44,7 @@
 
   train_data_path: error 'set `train_data_path`, a column file to train on',
   validation_data_path: error 'set `validation_data_path`, a column file to choose the best epoch on',
+  datasets_for_vocab_creation: ['train'],
 
   dataset_reader: {
     type: 'column',
