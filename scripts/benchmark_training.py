@@ -184,9 +184,10 @@ def timed_trainer(
     run_config: Dict[str, Any], folder: str, watch: Stopwatch
 ) -> GradientDescentTrainer:
     """Returns the trainer of a run, with each part of its steps timed."""
-    run = TrainModel.from_params(
-        Params(copy.deepcopy(run_config)), serialization_dir=folder, local_rank=0
-    )
+    run_config = copy.deepcopy(run_config)
+    # It is read by the command that writes archives.
+    run_config.pop("include_in_archive", None)
+    run = TrainModel.from_params(Params(run_config), serialization_dir=folder, local_rank=0)
     trainer, model = cast(GradientDescentTrainer, run.trainer), cast(Any, run.model)
 
     def time_method(owner: Any, name: str, part: str) -> None:

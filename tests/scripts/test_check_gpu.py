@@ -30,10 +30,8 @@ def data(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [name for name in PARTS if name not in ("memory", "tests")])
-def test_a_part_runs(name, data, monkeypatch):
-    if name == "finetuning":
-        monkeypatch.setattr(training, "CONFIGS", data)
-        (data / "conll2003_minilm_crf.jsonnet").write_text(fine_tuned())
+@pytest.mark.usefixtures("data")
+def test_a_part_runs(name, monkeypatch):
     if name == "processes":
         monkeypatch.setattr(crf, "_side_by_side", in_this_process)
     kept = check_gpu.run_part(name, TINY)
@@ -41,16 +39,6 @@ def test_a_part_runs(name, data, monkeypatch):
     assert not any("error" in row for row in kept["results"].get("rows", []))
     json.dumps(kept)
     assert f"## {name}: done" in report.markdown({name: kept}, [])
-
-
-def fine_tuned():
-    kind = "pretrained_transformer_mismatched"
-    embedder = {"type": kind, "model_name": "data/all-MiniLM-L6-v2"}
-    config = training._bilstm_crf(2)
-    config["dataset_reader"]["token_indexers"] = {"tokens": embedder}
-    config["model"]["text_field_embedder"] = {"token_embedders": {"tokens": embedder}}
-    config["model"]["encoder"] = {"type": "pass_through"}
-    return json.dumps(config)
 
 
 def in_this_process(options, number):
