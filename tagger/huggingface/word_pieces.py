@@ -1,6 +1,9 @@
 """Words and their tags as the word pieces that a transformer takes, in windows that it can hold."""
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+
+from tagger.transformers.windows import overlapping_windows
+from tagger.transformers.word_pieces import special_pieces
 
 #: The label of pieces that are no word's first: to the CRF they are absent.
 MASKED = -100
@@ -38,10 +41,9 @@ def encode_words(
 ) -> List[Window]:
     """Splits the words of a text into word pieces.
 
-    A text of too many pieces becomes several windows of whole words, each with up to a quarter of its
-    pieces before and after as context, so that nothing is cut off. Only a word that alone has too many
-    pieces loses the last of them. A word of which the tokenizer leaves nothing, such as a lone control
-    character, is in no window.
+    A text of too many pieces becomes several windows that overlap, so that nothing is cut off, and each
+    word stands in the window where it has the most context. A word of which the tokenizer leaves
+    nothing, such as a lone control character, is in no window.
 
     Args:
         tokenizer: A fast tokenizer of `transformers`.
@@ -60,76 +62,29 @@ def encode_words(
         )
     if labels is not None and len(labels) != len(words):
         raise ValueError(f"expected {len(words)} `labels`, one for each word; got {len(labels)}")
-    room = size - tokenizer.num_special_tokens_to_add()
+    start, end = special_pieces(tokenizer)
+    room = size - len(start) - len(end)
     if room < 4:
         raise ValueError(f"`size` must leave room for 4 pieces and special tokens; got {size}")
-    counts = [0] * len(words)
-    for word in _pieces(tokenizer, words).word_ids():
-        counts[word] += 1
-    return [
-        _window(tokenizer, words, span, size, labels)
-        for span in _spans(counts, room)
-        if any(counts[span.first : span.end])
-    ]
-
-
-class _Span(NamedTuple):
-    """Words from `first` to before `end`, with context from `before` to before `after`."""
-
-    before: int
-    first: int
-    end: int
-    after: int
-
-
-def _spans(counts: Sequence[int], room: int) -> Iterator[_Span]:
-    """Parts of a text that have room with their context; `counts` are pieces by word."""
-    num_words = len(counts)
-    if sum(counts) <= room:
-        yield _Span(0, 0, num_words, num_words)
-        return
-    context = room // 4
-    own_room = room - 2 * context
-    first = 0
-    while first < num_words:
-        end = first + _num_fitting(counts[first:], own_room, at_least=1)
-        before = first - _num_fitting(counts[:first][::-1], context)
-        yield _Span(before, first, end, end + _num_fitting(counts[end:], context))
-        first = end
-
-
-def _num_fitting(counts: Sequence[int], room: int, at_least: int = 0) -> int:
-    """How many words, from the first on, have at most `room` pieces together."""
-    total = 0
-    for number, count in enumerate(counts):
-        total += count
-        if total > room:
-            return max(number, at_least)
-    return len(counts)
-
-
-def _window(
-    tokenizer: Any, words: Sequence[str], span: _Span, size: int, labels: Optional[Sequence[int]]
-) -> Window:
-    encoded = _pieces(
-        tokenizer,
-        words[span.before : span.after],
-        add_special_tokens=True,
-        truncation=True,
-        max_length=size,
+    encoded = tokenizer(
+        list(words), is_split_into_words=True, add_special_tokens=False, verbose=False
     )
-    first_pieces: Dict[int, int] = {}
-    for piece, word in enumerate(encoded.word_ids()):
-        if word is not None and span.first <= word + span.before < span.end:
-            first_pieces.setdefault(word + span.before, piece)
-    inputs = dict(encoded)
-    if labels is not None:
-        inputs["labels"] = [MASKED] * len(inputs["input_ids"])
-        for word, piece in first_pieces.items():
-            inputs["labels"][piece] = labels[word]
-    return Window(inputs, list(first_pieces), list(first_pieces.values()))
-
-
-def _pieces(tokenizer: Any, words: Sequence[str], **options: Any) -> Any:
-    options = {"add_special_tokens": False, "verbose": False, **options}
-    return tokenizer(list(words), is_split_into_words=True, **options)
+    pieces, word_of = encoded["input_ids"], encoded.word_ids()
+    windows = []
+    for own in overlapping_windows(len(pieces), room, overlap=room // 2):
+        # By word, the place of its first piece.
+        places = {
+            word_of[piece]: len(start) + piece - own.start
+            for piece in range(own.first, own.last)
+            if piece == 0 or word_of[piece] != word_of[piece - 1]
+        }
+        if not places:
+            continue
+        ids = [*start, *pieces[own.start : own.end], *end]
+        inputs = {"input_ids": ids, "attention_mask": [1] * len(ids)}
+        if labels is not None:
+            inputs["labels"] = [MASKED] * len(ids)
+            for word, place in places.items():
+                inputs["labels"][place] = labels[word]
+        windows.append(Window(inputs, list(places), list(places.values())))
+    return windows

@@ -26,7 +26,7 @@ class WordPieces:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._pieces: Dict[str, List[int]] = {}
-        self.start_pieces, self.end_pieces = _special_pieces(tokenizer)
+        self.start_pieces, self.end_pieces = special_pieces(tokenizer)
         self.padding: int = tokenizer.pad_token_id or 0
         unknown = tokenizer.unk_token_id
         self._unknown: int = self.padding if unknown is None else unknown
@@ -58,8 +58,8 @@ class WordPieces:
         return {**self.__dict__, "_pieces": {}}
 
 
-def _special_pieces(tokenizer: Any) -> Tuple[List[int], List[int]]:
-    """Returns the pieces that the tokenizer puts before and after a text."""
+def special_pieces(tokenizer: Any) -> Tuple[List[int], List[int]]:
+    """Returns the pieces that a tokenizer puts before and after a text, such as `[CLS]` and `[SEP]`."""
     plain: List[int] = tokenizer("a", add_special_tokens=False)["input_ids"]
     framed: List[int] = tokenizer("a")["input_ids"]
     for start in range(len(framed) - len(plain) + 1):

@@ -32,7 +32,7 @@ def test_a_long_text_is_in_windows_with_context_and_loses_nothing(backbone):
         assert len(window.inputs["input_ids"]) - window.pieces[-1] > 2
 
 
-def test_a_word_of_too_many_pieces_keeps_its_first_ones(backbone):
+def test_a_word_of_too_many_pieces_is_spread_over_windows(backbone):
     tokenizer = load_tokenizer(backbone)
     windows = encode_words(tokenizer, ["ada", "xy" * 30, "in"], SIZE, [1, 2, 3])
     assert [word for window in windows for word in window.words] == [0, 1, 2]
