@@ -19,7 +19,8 @@ local learning_rate = 0.003;
   validation_data_path: 'data/reuters/dev.jsonl',
   // Words of other files have the vectors of the file, which training does not touch.
   datasets_for_vocab_creation: ['train'],
-  vocabulary: { min_count: { tokens: 3 } },
+  // Two labels have no document in the training data, but some in the other files.
+  vocabulary: { min_count: { tokens: 3 }, tokens_to_add: { labels: ['lin-oil', 'sun-meal'] } },
 
   model: {
     type: 'document_classifier',

@@ -1,16 +1,17 @@
 // As reuters_cnn.jsonnet, but fine-tunes the transformer all-MiniLM-L6-v2 (22.7 million parameters): for a GPU.
 // Files: `python scripts/prepare_reuters.py SOURCE` and `python scripts/prepare_minilm.py`.
+local cnn = import 'reuters_cnn.jsonnet';
 local transformer = 'data/all-MiniLM-L6-v2';
 local max_tokens = 256;
 
-(import 'reuters_cnn.jsonnet') + {
+cnn + {
   dataset_reader+: {
     max_tokens: max_tokens,
     tokenizer: { type: 'pretrained_transformer', model_name: transformer, max_length: max_tokens },
     token_indexers: { tokens: { type: 'pretrained_transformer', model_name: transformer } },
   },
   // The transformer has its own vocabulary of subwords.
-  vocabulary: {},
+  vocabulary: { tokens_to_add: cnn.vocabulary.tokens_to_add },
   model+: {
     text_field_embedder: {
       token_embedders: { tokens: { type: 'pretrained_transformer', model_name: transformer } },

@@ -7,19 +7,20 @@ from typing import Any, Dict, Iterable, List, Optional, Union
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Field, Instance, TokenIndexer, Tokenizer
-from allennlp.data.fields import MetadataField, MultiLabelField, TextField
+from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import LettersDigitsTokenizer
 
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.decoded_lines import decoded_lines
+from tagger.data.fields import DocumentLabelsField
 
 
 @DatasetReader.register("document")
 class DocumentDatasetReader(DatasetReader):
     """Reads documents from files of JSON lines: `{"text": "...", "labels": ["A", "B"]}`.
 
-    An instance has the fields `tokens` (`TextField`), `labels` (`MultiLabelField`; absent for a document
+    An instance has the fields `tokens` (`TextField`), `labels` (`DocumentLabelsField`; absent for a document
     without the key) and `metadata` (`{"text": "..."}`).
 
     Args:
@@ -78,7 +79,7 @@ class DocumentDatasetReader(DatasetReader):
             "metadata": MetadataField({"text": text}),
         }
         if labels is not None:
-            fields["labels"] = MultiLabelField(labels, label_namespace=self._label_namespace)
+            fields["labels"] = DocumentLabelsField(labels, label_namespace=self._label_namespace)
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:

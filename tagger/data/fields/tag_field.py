@@ -1,6 +1,6 @@
 """A field for the tags of a sentence, some of which may be unknown."""
 
-from typing import Dict, Iterable, List, Optional
+from typing import Dict, Iterable, List, Optional, Tuple
 
 from allennlp.data import Vocabulary
 from allennlp.data.fields import SequenceField, SequenceLabelField
@@ -75,14 +75,28 @@ class TagField(SequenceLabelField):
         self._indexed_labels = [indices.get(tag, -1) for tag in self.labels]
 
 
-def check_vocabulary_holds(tags: Iterable[str], vocab: Vocabulary, label_namespace: str) -> None:
-    """Raises a `ValueError` that says what to do if the vocabulary lacks one of the tags."""
+def check_vocabulary_holds(
+    tags: Iterable[str],
+    vocab: Vocabulary,
+    label_namespace: str,
+    field: str = "tags",
+    parts: Tuple[str, str] = ("token", "sentences"),
+) -> None:
+    """Raises a `ValueError` that says what to do if the vocabulary lacks one of the tags.
+
+    Args:
+        tags: The tags.
+        vocab: The vocabulary.
+        label_namespace: Its namespace of the tags.
+        field: The name of the field of the tags.
+        parts: What has a tag, and what of the data to leave out if its tag is unknown.
+    """
     indices = vocab.get_token_to_index_vocabulary(label_namespace)
     for tag in tags:
         if tag not in indices:
             raise ValueError(
-                f"`tags` holds {tag!r}, which the vocabulary's namespace `{label_namespace}` "
-                f"lacks: the training data had no token with it (they had {', '.join(indices)}). "
-                "Leave such sentences out, or train with this tag in the config's "
+                f"`{field}` holds {tag!r}, which the vocabulary's namespace `{label_namespace}` "
+                f"lacks: the training data had no {parts[0]} with it (they had {', '.join(indices)}). "
+                f"Leave such {parts[1]} out, or train with this {field[:-1]} in the config's "
                 f"`vocabulary`: {{tokens_to_add: {{{label_namespace}: ['{tag}']}}}}"
             )
