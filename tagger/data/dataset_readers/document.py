@@ -20,8 +20,8 @@ from tagger.data.fields import DocumentLabelsField
 class DocumentDatasetReader(DatasetReader):
     """Reads documents from files of JSON lines: `{"text": "...", "labels": ["A", "B"]}`.
 
-    An instance has the fields `tokens` (`TextField`), `labels` (`DocumentLabelsField`; absent for a document
-    without the key) and `metadata` (`{"text": "..."}`).
+    An instance has the fields `tokens` (`TextField`), `labels` (`DocumentLabelsField`; absent for a
+    document without the key) and `metadata` (`{"text": "..."}`).
 
     Args:
         text_keys: The keys of the texts that make up a document, by default `text`. Texts are joined by

@@ -23,6 +23,10 @@ class DocumentLabelsField(MultiLabelField):
             ValueError: If the vocabulary lacks one.
         """
         check_vocabulary_holds(
-            self.labels, vocab, self._label_namespace, "labels", ("document", "documents")
+            map(str, self.labels),
+            vocab,
+            self._label_namespace,
+            "labels",
+            ("document", "documents"),
         )
         super().index(vocab)
