@@ -21,7 +21,7 @@ cnn + {
     dropout: 0.3,
   },
   trainer+: {
-    optimizer: { type: 'fused_adam', lr: 0.001 },
+    optimizer: { type: 'fused_adam', lr: 0.003 },
     num_epochs: 30,
     callbacks+: ['frozen_features'],
   },
