@@ -33,6 +33,23 @@ class ChainMarginals(NamedTuple):
     start: torch.Tensor
     end: torch.Tensor
 
+    @classmethod
+    def of_rows(
+        cls, tags: torch.Tensor, transitions: torch.Tensor, lengths: torch.Tensor
+    ) -> "ChainMarginals":
+        """Adds the first and the last token's marginals to those of tags and transitions.
+
+        Args:
+            tags: (B, T, K), 0 at masked tokens.
+            transitions: (B, K, K).
+            lengths: (B,), the number of tokens of each row, which come first.
+        """
+        if tags.size(1) == 0:
+            ends = tags.sum(1)
+            return cls(tags, transitions, ends, ends)
+        rows = torch.arange(len(tags), device=tags.device)
+        return cls(tags, transitions, tags[:, 0], tags[rows, (lengths - 1).clamp(min=0)])
+
 
 @not_traced
 def chain_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> ChainMarginals:
@@ -51,13 +68,8 @@ def chain_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) ->
 @takes_holes(at_tokens)
 def _marginals(scores: ChainScores, mask: Optional[torch.Tensor]) -> Tuple[torch.Tensor, ...]:
     scores, lengths = checked(scores, mask)
-    tags = tag_marginals(scores, lengths)
     transitions = transition_marginals(scores, lengths).sum(1)
-    if tags.size(1) == 0:
-        ends = tags.sum(1)
-        return tags, transitions, ends, ends
-    rows = torch.arange(len(tags), device=tags.device)
-    return tags, transitions, tags[:, 0], tags[rows, (lengths - 1).clamp(min=0)]
+    return ChainMarginals.of_rows(tag_marginals(scores, lengths), transitions, lengths)
 
 
 @not_traced

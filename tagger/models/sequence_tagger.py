@@ -306,10 +306,7 @@ def marginals_of_teacher(
     """
     if soft_tags is None or soft_transitions is None:
         return None
-    rows = torch.arange(len(mask), device=mask.device)
-    return ChainMarginals(
-        soft_tags, soft_transitions, soft_tags[:, 0], soft_tags[rows, mask.sum(1) - 1]
-    )
+    return ChainMarginals.of_rows(soft_tags, soft_transitions, mask.sum(1))
 
 
 def _complete_vocabulary(vocab: Vocabulary, label_namespace: str, tag_encoding: str) -> None:

@@ -4,13 +4,17 @@ Its weights are among those of the model, so an archive needs no other file, and
 training started from may be gone.
 """
 
-import shutil
 from pathlib import Path
 from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from tagger.transformers.pretrained import Transformer, find_transformer, transformer_files
+from tagger.transformers.pretrained import (
+    Transformer,
+    copy_files,
+    find_transformer,
+    transformer_files,
+)
 
 #: Where a training run and its archive have them.
 FINE_TUNED = "fine_tuned"
@@ -53,7 +57,11 @@ def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
             raise
     else:
         if archived is None and run_folder is not None:
-            _copy(transformer, Path(run_folder, FINE_TUNED, Path(name).name))
+            files = transformer_files(transformer.folder)
+            copy_files(
+                [file for file in files if file.suffix not in _WEIGHTS],
+                Path(run_folder, FINE_TUNED, Path(name).name),
+            )
         # A run that goes on before its first checkpoint has no other weights.
         if archived is None or _config_file(archived) == _config_file(transformer):
             return transformer.model()
@@ -69,14 +77,3 @@ def _config_file(transformer: Transformer) -> bytes:
 def _archived(name: str, run_folder: Optional[str]) -> Optional[Transformer]:
     folder = Path(run_folder or "", FINE_TUNED, Path(name).name)
     return Transformer(folder, "") if run_folder and folder.is_dir() else None
-
-
-def _copy(transformer: Transformer, target: Path) -> None:
-    """Copies all but the weights. The folder is there when all of it is."""
-    unfinished = target.with_name(f".{target.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
-    for file in transformer_files(transformer.folder):
-        if file.suffix not in _WEIGHTS:
-            shutil.copyfile(file, unfinished / file.name)
-    unfinished.rename(target)

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any, List, NamedTuple, Optional, Union
+from typing import Any, Iterable, List, NamedTuple, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -150,9 +150,17 @@ def copy_transformer(transformer: Transformer, name: str, run_folder: str) -> No
     target = Path(run_folder, ARCHIVED, Path(name).name)
     if target.resolve() == transformer.folder.resolve():
         return
-    target.mkdir(parents=True, exist_ok=True)
-    for file in transformer_files(transformer.folder):
-        shutil.copyfile(file, target / file.name)
+    copy_files(transformer_files(transformer.folder), target)
+
+
+def copy_files(files: Iterable[Path], target: Path) -> None:
+    """Copies files to a new folder, which is there when all of them are in it."""
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    for file in files:
+        shutil.copyfile(file, unfinished / file.name)
+    unfinished.rename(target)
 
 
 def _put_blank_before(tokenizer: Any) -> None:

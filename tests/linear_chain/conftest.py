@@ -11,6 +11,10 @@ needs_triton = pytest.mark.skipif(
     not HAS_TRITON and sys.platform != "linux", reason="Triton exists for Linux only"
 )
 
+in_triton = pytest.mark.parametrize(
+    "implementation", [pytest.param("cuda", marks=needs_triton)], indirect=True
+)
+
 
 def pytest_itemcollected(item):
     """Marks the tests that run on a GPU here."""

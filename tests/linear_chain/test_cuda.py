@@ -19,13 +19,10 @@ from tests.linear_chain.cases import (
     outcome,
 )
 from tests.linear_chain.chains import random_chains, random_tags
-from tests.linear_chain.conftest import needs_triton
+from tests.linear_chain.conftest import in_triton
 
 pytestmark = pytest.mark.usefixtures("uninitialized_memory_holds_nan")
 
-in_triton = pytest.mark.parametrize(
-    "implementation", [pytest.param("cuda", marks=needs_triton)], indirect=True
-)
 on_a_gpu = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),

@@ -19,12 +19,9 @@ from tests.linear_chain.cases import (
     converted,
 )
 from tests.linear_chain.chains import random_chains, random_tags
-from tests.linear_chain.conftest import needs_triton
+from tests.linear_chain.conftest import in_triton
 
 pytestmark = pytest.mark.usefixtures("only_scans")
-in_triton = pytest.mark.parametrize(
-    "implementation", [pytest.param("cuda", marks=needs_triton)], indirect=True
-)
 # off the powers of two, and at them
 LENGTHS = [(1,), (2, 1), (3, 0, 2), (9, 8, 4), (37, 20)]
 

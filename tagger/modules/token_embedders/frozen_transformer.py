@@ -1,8 +1,6 @@
 """A token embedder that takes the features of words from a transformer that is not trained."""
 
 import logging
-import threading
-from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -21,6 +19,7 @@ from tagger.transformers.pretrained import (
     copy_transformer,
     find_transformer,
 )
+from tagger.transformers.recent_features import RecentFeatures
 from tagger.transformers.word_features import WordFeatures
 
 logger = logging.getLogger(__name__)
@@ -118,7 +117,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         self._cache_folder = Path(cache_folder).expanduser() if cache_folder else default_root()
         self._max_bytes = max_cache_gb * 1e9
         self._store: Optional[FeatureStore] = None
-        self._recent = _Recent(_MEMORY)
+        self._recent = RecentFeatures(_MEMORY)
         self._has_warned = False
 
     def get_output_dim(self) -> int:
@@ -146,7 +145,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             (B, T, E), undefined in the padding.
         """
         passages, places = self._passages(pieces, num_pieces, passage_lengths, first_word, mask)
-        mixed = self._mixed(passages, places)
+        mixed = self._mixed(list(passages), list(passages.values()), places)
         # (B, T, D)
         embedded = mixed.new_zeros(*mask.shape, mixed.size(1))
         embedded[mask] = mixed
@@ -214,32 +213,33 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         passage_lengths: torch.Tensor,
         first_word: torch.Tensor,
         mask: torch.Tensor,
-    ) -> Tuple[List[Passage], List[_Place]]:
-        """Returns the passages of a batch, each once, and the places of its words."""
+    ) -> Tuple[Dict[bytes, Passage], List[_Place]]:
+        """Returns the passages of a batch, each once, by their keys, and the places of its words."""
         all_pieces, all_numbers = (
             tensor.squeeze(1).cpu().numpy().astype(np.int32) for tensor in (pieces, num_pieces)
         )
         all_lengths = passage_lengths.squeeze(1).tolist()
         skipped, wanted = first_word.squeeze(1).tolist(), mask.sum(1).tolist()
         indices: Dict[bytes, int] = {}
-        passages: List[Passage] = []
+        passages: Dict[bytes, Passage] = {}
         places: List[_Place] = []
         for row, lengths in enumerate(all_lengths):
             # Of the instance's words, in its passages.
             start, left = skipped[row], wanted[row]
             for passage in passages_of(all_pieces[row], all_numbers[row], lengths):
                 taken = min(len(passage.num_pieces) - start, left)
-                index = indices.setdefault(passage.key(), len(passages))
-                if index == len(passages):
-                    passages.append(passage)
+                key = passage.key()
+                passages.setdefault(key, passage)
+                index = indices.setdefault(key, len(indices))
                 places.append(_Place(index, start, start + taken))
                 start, left = 0, left - taken
         return passages, places
 
-    def _mixed(self, passages: Sequence[Passage], places: Sequence[_Place]) -> torch.Tensor:
+    def _mixed(
+        self, keys: Sequence[bytes], passages: Sequence[Passage], places: Sequence[_Place]
+    ) -> torch.Tensor:
         """Returns the mixed features of all words of a batch, one instance after the other, (N, D)."""
         weights = self.scale * self.layer_scores.softmax(0)
-        keys = [each.key() for each in passages]
         store = self._store
         kept = [store.get(key) if store is not None else None for key in keys]
         missing = [index for index, features in enumerate(kept) if features is None]
@@ -300,52 +300,3 @@ class FrozenTransformerEmbedder(TokenEmbedder):
 def _half(states: torch.Tensor) -> np.ndarray:
     # Infinity would make every mix NaN.
     return states.clamp(-_LARGEST_HALF, _LARGEST_HALF).to(torch.float16).cpu().numpy()
-
-
-class _Recent:
-    """Mixed features of the passages that were embedded last, up to a size.
-
-    Args:
-        max_bytes: The size.
-    """
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._nbytes = 0
-        self._features: OrderedDict[bytes, torch.Tensor] = OrderedDict()
-        self._weights: Optional[torch.Tensor] = None
-        self._lock = threading.Lock()
-
-    def get(self, keys: Sequence[bytes], weights: torch.Tensor) -> Dict[bytes, torch.Tensor]:
-        """Returns the features of those passages that are there, if they were mixed by `weights`."""
-        with self._lock:
-            if self._weights is None or not torch.equal(self._weights, weights):
-                return {}
-            return {key: self._features[key] for key in keys if key in self._features}
-
-    def put(self, features: Dict[bytes, torch.Tensor], weights: torch.Tensor) -> None:
-        """Remembers features, and forgets the oldest if they are too many."""
-        with self._lock:
-            if self._weights is None or not torch.equal(self._weights, weights):
-                self._features.clear()
-                self._nbytes = 0
-                self._weights = weights.detach().clone()
-            for key, values in features.items():
-                if key not in self._features:
-                    self._nbytes += values.nbytes
-                self._features[key] = values
-                self._features.move_to_end(key)
-            while self._nbytes > self._max_bytes and self._features:
-                self._nbytes -= self._features.popitem(last=False)[1].nbytes
-
-    def clear(self) -> None:
-        """Forgets all."""
-        with self._lock:
-            self._features.clear()
-            self._nbytes = 0
-
-    def __deepcopy__(self, memo: Dict[int, Any]) -> "_Recent":
-        return _Recent(self._max_bytes)
-
-    def __reduce__(self) -> Tuple[Any, ...]:
-        return _Recent, (self._max_bytes,)
