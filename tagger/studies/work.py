@@ -58,6 +58,8 @@ def _metrics(archive: Any, data_path: str, prefix: str) -> Dict[str, Any]:
     from allennlp.data import DataLoader
     from allennlp.training.util import evaluate as evaluate_model
 
+    from tagger.training.frozen_features import keep_features
+
     config = archive.config.duplicate()
     loader = DataLoader.from_params(
         config.get("validation_data_loader") or config["data_loader"],
@@ -65,5 +67,14 @@ def _metrics(archive: Any, data_path: str, prefix: str) -> Dict[str, Any]:
         data_path=data_path,
     )
     loader.index_with(archive.model.vocab)
+    if _has_callback(config, "frozen_features"):
+        # The study's other runs read the same text.
+        keep_features(archive.model, [loader])
     metrics = evaluate_model(archive.model, loader)
     return {f"{prefix}_{name}": value for name, value in metrics.items()}
+
+
+def _has_callback(config: Any, name: str) -> bool:
+    """Returns whether the trainer of a config has a callback, with or without settings."""
+    callbacks = config.get("trainer", {}).get("callbacks", None) or []
+    return any((each if isinstance(each, str) else each.get("type")) == name for each in callbacks)

@@ -1,9 +1,10 @@
 """Computes the features of frozen transformers before training starts."""
 
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any, Dict, Iterable, Iterator, Tuple
 
 from allennlp.data import DataLoader, Vocabulary
 from allennlp.data.fields import TextField
+from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
@@ -24,24 +25,36 @@ class FrozenFeaturesCallback(TrainerCallback):
         self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
     ) -> None:
         super().on_start(trainer, is_primary, **kwargs)
-        embedders = _embedders(trainer)
-        if not embedders:
-            return
-        passages: Dict[str, Dict[bytes, Passage]] = {name: {} for name in embedders}
-        for loader in (trainer.data_loader, trainer._validation_data_loader):
-            if loader is not None:
-                for name, passage in _passages(loader, trainer.model.vocab):
-                    if name in passages:
-                        passages[name].setdefault(passage.key(), passage)
-        for name, embedder in embedders.items():
-            embedder.prepare(list(passages[name].values()))
+        loaders = (trainer.data_loader, trainer._validation_data_loader)
+        keep_features(trainer.model, [loader for loader in loaders if loader is not None])
 
 
-def _embedders(trainer: GradientDescentTrainer) -> Dict[str, FrozenTransformerEmbedder]:
+def keep_features(model: Model, loaders: Iterable[DataLoader]) -> None:
+    """Computes the features of all texts of loaders, and keeps them on disk.
+
+    Without a token embedder `frozen_transformer` it does nothing.
+
+    Args:
+        model: The model, whose embedders read the features from then on.
+        loaders: The loaders.
+    """
+    embedders = _embedders(model)
+    if not embedders:
+        return
+    passages: Dict[str, Dict[bytes, Passage]] = {name: {} for name in embedders}
+    for loader in loaders:
+        for name, passage in _passages(loader, model.vocab):
+            if name in passages:
+                passages[name].setdefault(passage.key(), passage)
+    for name, embedder in embedders.items():
+        embedder.prepare(list(passages[name].values()))
+
+
+def _embedders(model: Model) -> Dict[str, FrozenTransformerEmbedder]:
     """Returns the embedders of frozen transformers, by the names of their indexers."""
     return {
         name.removeprefix("token_embedder_"): embedder
-        for module in trainer.model.modules()
+        for module in model.modules()
         if isinstance(module, TextFieldEmbedder)
         for name, embedder in module.named_children()
         if isinstance(embedder, FrozenTransformerEmbedder)

@@ -13,7 +13,9 @@ from allennlp.models import load_archive
 
 import tagger
 from tagger.modules.token_embedders import FrozenTransformerEmbedder
+from tagger.studies import work
 from tagger.transformers.pretrained import FOLDER_VARIABLE
+from tagger.transformers.word_features import WordFeatures
 from tests.conftest import CONFIGS
 from tests.documents import text_of_documents
 from tests.transformers.small import save_bpe, save_word_pieces
@@ -120,6 +122,25 @@ def test_features_are_computed_before_the_first_epoch_and_once(train, tmp_path, 
     assert computed == [16]
     train("second")
     assert computed == [16]
+
+
+def test_the_runs_of_a_study_share_the_features_of_the_test_file(tmp_path, transformer, monkeypatch):
+    computed = []
+    compute = WordFeatures.compute
+
+    def count(self, passages, *rest):
+        computed.append(len(passages))
+        return compute(self, passages, *rest)
+
+    monkeypatch.setattr(WordFeatures, "compute", count)
+    config = config_of(tmp_path, transformer).as_dict(quiet=True)
+    test_file = tmp_path / "test.txt"
+    test_file.write_text("-DOCSTART- O\n\nXylografia B-LOC\nlies O\n")
+    config["test_data_path"] = str(test_file)
+    work.train(config, tmp_path / "first")
+    assert computed == [16, 1]
+    work.train(config, tmp_path / "second")
+    assert computed == [16, 1]
 
 
 def test_an_archive_may_carry_the_transformer(train, transformer):
