@@ -124,7 +124,9 @@ def test_features_are_computed_before_the_first_epoch_and_once(train, tmp_path, 
     assert computed == [16]
 
 
-def test_the_runs_of_a_study_share_the_features_of_the_test_file(tmp_path, transformer, monkeypatch):
+def test_the_runs_of_a_study_share_the_features_of_the_test_file(
+    tmp_path, transformer, monkeypatch
+):
     computed = []
     compute = WordFeatures.compute
 
