@@ -4,11 +4,27 @@
 #   usage: scripts/check_gpu.sh [PART ...] [--again] [--output FOLDER]     (--help lists the parts and options)
 #
 # Parts that have results are not run again, so that an interrupted check goes on where it stopped.
-# It needs no network. docs/gpu.md describes parts and goals.
+# It needs no network: what scripts/pack_site.py wrote into gpu/ is used. docs/gpu.md describes parts and goals.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export OMP_WAIT_POLICY=PASSIVE
 if [ -d .venv/bin ]; then
     PATH=$PWD/.venv/bin:$PATH
+fi
+# Packages that this machine lacks.
+if [ -f gpu/site.tar.xz ]; then
+    if [ ! -d gpu/site ] || [ gpu/site.tar.xz -nt gpu/site ]; then
+        rm -rf gpu/site gpu/unpacked
+        mkdir gpu/unpacked
+        tar xJf gpu/site.tar.xz -C gpu/unpacked
+        touch gpu/unpacked/site
+        mv gpu/unpacked/site gpu/site
+        rmdir gpu/unpacked
+    fi
+    export PYTHONPATH=$PWD/gpu/site:$PWD${PYTHONPATH:+:$PYTHONPATH}
+fi
+if [ -f gpu/transformer.tar.xz ]; then
+    mkdir -p data
+    tar xJf gpu/transformer.tar.xz -C data --skip-old-files
 fi
 exec python3 -m scripts.check_gpu "$@"

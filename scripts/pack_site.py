@@ -1,0 +1,227 @@
+"""Packs what `scripts/check_gpu.sh` needs on a machine that has PyTorch for its GPU, but no network.
+
+Run, with this project's environment on a machine with a network:
+
+    python scripts/pack_site.py [--python 3.12] [--have FILE] [--transformer data/all-MiniLM-L6-v2]
+
+It writes `gpu/site.tar.xz`, some 20 MB: the Python packages in their versions here, without those that
+such a machine has: torch, triton, transformers, numba, scikit-learn, matplotlib, h5py, pytest and all
+that they need. `--have` names a file that `python3 -m pip freeze` wrote there, and replaces this list.
+`--python` is the Python there. `--transformer` also writes `gpu/transformer.tar.xz`: the folder of a
+transformer, its weights in half precision.
+
+Copy the checkout there, with `gpu` and `data`. `scripts/check_gpu.sh` finds both archives and unpacks
+them below `gpu`.
+"""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+from typing import Dict, Iterable, List, Sequence, Set
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from tqdm import tqdm
+
+ROOT = Path(__file__).parent.parent
+# The package AllenNLP is installed without its pins; what it imports is among our own requirements.
+NEEDED = ("allennlp-tagger", "allennlp", "seqeval")
+EXPECTED = (
+    *("torch", "triton", "transformers", "numba", "scikit-learn", "matplotlib", "h5py"),
+    *("pytest", "setuptools", "pip"),
+)
+PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in (28, 27, 24, 17, 12, 5)] + [
+    f"manylinux{year}_x86_64" for year in ("2014", "2010", "1")
+]
+# Data that no code of ours reads.
+UNUSED = ("spacy/tests", "thinc/tests", "spacy/lang/*", "botocore/data/*")
+USED = ("spacy/lang/en", "spacy/lang/xx", "spacy/lang/*.py", "botocore/data/s3")
+SOURCES = (".pyx", ".c", ".cc", ".cpp", ".hh")
+# Python runs this file when it starts, as it does those of the environment's `.pth` files.
+SITECUSTOMIZE = "import tagger_compat; tagger_compat.install()\n"
+
+
+def requirements_of(names: Iterable[str]) -> Dict[str, str]:
+    """Returns the packages that some need, these included, with their versions here.
+
+    Args:
+        names: Names of installed packages; others are left out.
+    """
+    found: Dict[str, str] = {}
+    queue = [canonicalize_name(name) for name in names]
+    while queue:
+        name = queue.pop()
+        if name in found:
+            continue
+        try:
+            package = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue
+        found[name] = package.version
+        if name == "allennlp":
+            continue  # Its pins name what nothing imports.
+        for text in package.requires or ():
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                queue.append(canonicalize_name(requirement.name))
+    return found
+
+
+def frozen_names(path: Path) -> Set[str]:
+    """Returns the names in a file that `pip freeze` wrote.
+
+    Args:
+        path: The file.
+    """
+    lines = (line.strip() for line in path.read_text().splitlines())
+    return {
+        canonicalize_name(re.split(r"[=@<>~! \[;]", line)[0])
+        for line in lines
+        if line and not line.startswith(("#", "-"))
+    }
+
+
+def download(pins: Sequence[str], python: str, folder: Path) -> None:
+    """Downloads wheels, and builds those of packages that come as source.
+
+    Args:
+        pins: The packages, as `name==version`.
+        python: The version of the Python that runs them, as `3.12`.
+        folder: The folder for the wheels.
+    """
+    pip = [sys.executable, "-m", "pip"]
+    target = ["--only-binary=:all:", "--python-version", python, "--implementation", "cp"]
+    for platform in PLATFORMS:
+        target += ["--platform", platform]
+
+    def fetch(pin: str) -> None:
+        command = [*pip, "download", "-q", "--no-deps", *target, "-d", str(folder), pin]
+        if subprocess.run(command, capture_output=True).returncode:
+            built = [*pip, "wheel", "-q", "--no-deps", "--use-pep517", "-w", str(folder), pin]
+            done = subprocess.run(built, capture_output=True, text=True)
+            if done.returncode:
+                raise SystemExit(
+                    f"pack_site.py: pip found no {pin} for Python {python}:\n{done.stderr}"
+                )
+
+    # They mostly wait for the network.
+    with ThreadPoolExecutor(8) as threads:
+        for _ in tqdm(threads.map(fetch, pins), total=len(pins), desc="packages"):
+            pass
+
+
+def unpack(wheels: Path, site: Path) -> None:
+    """Unpacks wheels into one folder, without what no code of ours reads.
+
+    Args:
+        wheels: The folder with the wheels.
+        site: The new folder.
+    """
+    for wheel in sorted(wheels.glob("*.whl")):
+        tags = wheel.stem.split("-")[2:]
+        if tags[-1] != "any" and "x86_64" not in tags[-1]:
+            sys.exit(f"pack_site.py: {wheel.name} is for another machine")
+        with zipfile.ZipFile(wheel) as file:
+            file.extractall(site)
+    used = {path for pattern in USED for path in site.glob(pattern)}
+    for path in (path for pattern in UNUSED for path in site.glob(pattern)):
+        if path in used:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    for path in list(site.rglob("*")):
+        if path.is_file() and path.suffix in SOURCES:
+            path.unlink()
+    libraries = [str(path) for path in site.rglob("*.so*") if path.is_file()]
+    if libraries and shutil.which("strip"):
+        subprocess.run(["strip", "--strip-unneeded", *libraries], capture_output=True)
+    (site / "sitecustomize.py").write_text(SITECUSTOMIZE)
+
+
+def write_archive(folder: Path, path: Path) -> None:
+    """Packs a folder into a compressed archive.
+
+    Args:
+        folder: The folder.
+        path: The archive, which is replaced.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".unfinished")
+    with tarfile.open(unfinished, "w:xz") as archive:
+        archive.add(folder, folder.name)
+    unfinished.replace(path)
+    print(f"Wrote {path}: {path.stat().st_size / 1e6:.1f} MB", flush=True)
+
+
+def halve(folder: Path, target: Path) -> None:
+    """Copies a transformer with its weights in half precision.
+
+    Args:
+        folder: The transformer's folder.
+        target: The new folder.
+    """
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(folder, target)
+    weights = load_file(target / "model.safetensors")
+    half = {
+        name: each.half() if each.dtype == torch.float32 else each for name, each in weights.items()
+    }
+    save_file(half, target / "model.safetensors", {"format": "pt"})
+    # The type to compute in; without it, that of the file.
+    config = json.loads((target / "config.json").read_text())
+    config.update(dtype="float32", torch_dtype="float32")
+    (target / "config.json").write_text(json.dumps(config, indent=2))
+
+
+def main() -> None:
+    """Writes the archives."""
+    description, _, epilog = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--python", default="3.12")
+    parser.add_argument("--have", type=Path)
+    parser.add_argument("--transformer", type=Path)
+    parser.add_argument("--output", type=Path, default=ROOT / "gpu")
+    arguments = parser.parse_args()
+    have = frozen_names(arguments.have) if arguments.have else set(requirements_of(EXPECTED))
+    packages = requirements_of(NEEDED)
+    own = canonicalize_name(NEEDED[0])
+    pins: List[str] = [
+        f"{name}=={version}"
+        for name, version in sorted(packages.items())
+        if name not in have and name != own
+    ]
+    print(
+        f"{len(pins)} packages for Python {arguments.python} (here: {sysconfig.get_python_version()})"
+    )
+    with tempfile.TemporaryDirectory() as work:
+        wheels, site = Path(work, "wheels"), Path(work, "site")
+        wheels.mkdir()
+        download(pins, arguments.python, wheels)
+        unpack(wheels, site)
+        write_archive(site, arguments.output / "site.tar.xz")
+        if arguments.transformer:
+            half = Path(work, arguments.transformer.name)
+            halve(arguments.transformer, half)
+            write_archive(half, arguments.output / "transformer.tar.xz")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""What a machine without a network needs is packed into two archives."""
+
+import json
+import shutil
+import subprocess
+import tarfile
+import zipfile
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModel
+
+from scripts import pack_site
+from tests.configs import save_small_transformer
+from tests.conftest import ROOT
+
+
+def test_the_packages_are_those_that_another_machine_lacks(tmp_path):
+    needed = pack_site.requirements_of(pack_site.NEEDED)
+    expected = pack_site.requirements_of(pack_site.EXPECTED)
+    assert {"allennlp", "spacy", "cached-path", "torch", "numpy"} <= set(needed)
+    assert {"torch", "numpy", "pytest"} <= set(expected)
+    assert "spacy" not in expected
+    # Extras of ours, and pins of AllenNLP that nothing imports.
+    assert not {"ray", "onnxruntime", "fastapi", "wandb"} & set(needed)
+    have = tmp_path / "have.txt"
+    have.write_text("# comment\n-e .\nTorch==2.13.0\nspaCy @ file:///x\ntyping_extensions>=4 ; x\n")
+    assert pack_site.frozen_names(have) == {"torch", "spacy", "typing-extensions"}
+
+
+def wheel(folder, name, files):
+    with zipfile.ZipFile(folder / name, "w") as file:
+        for path, text in files.items():
+            file.writestr(path, text)
+
+
+def test_wheels_become_one_folder_without_unused_files(tmp_path):
+    wheels, site = tmp_path / "wheels", tmp_path / "site"
+    wheels.mkdir()
+    languages = {f"spacy/lang/{name}/__init__.py": "" for name in ("en", "de", "xx")}
+    wheel(
+        wheels,
+        "spacy-3-py3-none-any.whl",
+        {**languages, "spacy/lang/norm.py": "", "spacy/a.pyx": "", "spacy/a.py": ""},
+    )
+    pack_site.unpack(wheels, site)
+    found = {str(path.relative_to(site)) for path in site.rglob("*.py")}
+    assert found == {
+        "sitecustomize.py",
+        "spacy/a.py",
+        "spacy/lang/norm.py",
+        "spacy/lang/en/__init__.py",
+        "spacy/lang/xx/__init__.py",
+    }
+    assert not list(site.rglob("*.pyx"))
+    wheel(wheels, "x-1-cp312-cp312-manylinux_2_17_aarch64.whl", {"x.py": ""})
+    with pytest.raises(SystemExit, match="aarch64.* another machine"):
+        pack_site.unpack(wheels, site)
+
+
+def test_a_transformer_travels_in_half_precision_and_computes_in_single(tmp_path):
+    (tmp_path / "tiny").mkdir()
+    save_small_transformer(tmp_path / "tiny", size=4)
+    pack_site.halve(tmp_path / "tiny", tmp_path / "half/tiny")
+    weights = load_file(tmp_path / "half/tiny/model.safetensors")
+    assert {each.dtype for each in weights.values()} == {torch.float16}
+    model = AutoModel.from_pretrained(tmp_path / "half/tiny")
+    wanted = AutoModel.from_pretrained(tmp_path / "tiny").state_dict()
+    for name, each in model.state_dict().items():
+        torch.testing.assert_close(each, wanted[name], rtol=1e-3, atol=1e-3)
+    assert model.dtype == torch.float32
+    assert json.loads((tmp_path / "tiny/config.json").read_text()).get("dtype") != "float16"
+
+
+def test_the_check_unpacks_what_was_packed_and_starts_with_it(tmp_path):
+    root = tmp_path / "checkout"
+    (root / "scripts").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts/check_gpu.sh", root / "scripts")
+    (root / "scripts/check_gpu.py").write_text("import packed; print(packed.__file__)")
+    site, tiny = tmp_path / "site", tmp_path / "tiny"
+    for folder, name in ((site, "packed.py"), (tiny, "config.json")):
+        folder.mkdir()
+        (folder / name).write_text("")
+    pack_site.write_archive(site, root / "gpu/site.tar.xz")
+    pack_site.write_archive(tiny, root / "gpu/transformer.tar.xz")
+    with tarfile.open(root / "gpu/site.tar.xz") as archive:
+        assert "site/packed.py" in archive.getnames()
+    for _ in range(2):
+        done = subprocess.run(
+            [root / "scripts/check_gpu.sh"], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == str(root / "gpu/site/packed.py")
+    assert (root / "data/tiny/config.json").exists()
