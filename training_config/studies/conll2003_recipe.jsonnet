@@ -18,13 +18,10 @@ local recipe = (import '../conll2003_bilstm_crf_glove.jsonnet') + { num_epochs::
       } } },
     },
     'no dropout of words': recipe { word_dropout:: 0 },
-    'no dropout of characters': recipe { character_dropout:: 0 },
-    'no shapes': recipe { shape_dim:: 0 },
     'dropout anew for each token': recipe { model+: { encoder+: { variational: false } } },
     'no average of the weights': recipe { average_decay:: 0 },
     'constant learning rate': recipe { trainer+: { learning_rate_scheduler: null } },
     // Something else.
-    'output dropout .5': recipe { output_dropout:: 0.5 },
     'batches of 32': recipe { batch_size:: 32 },
     'lists of names': recipe + (import '../lexicons.libsonnet'),
     'the document, and lists of names': (import '../conll2003_bilstm_crf_documents.jsonnet') + {
