@@ -17,6 +17,7 @@ from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbe
 from tagger.data.token_indexers import TransformerIndexer
 from tagger.export.graph import OPSET, Graph
 from tagger.modules.token_embedders import TransformerEmbedder
+from tagger.transformers.windows import longest_window
 
 
 class _Reader(NamedTuple):
@@ -172,14 +173,13 @@ def _describe(
             f"the tokenizer `{type(indexer._tokenizer).__name__}` gives types to word pieces, which "
             f"cannot be exported"
         )
-    config: Any = transformer.config
     return {
         "kind": "pieces",
         "tokenizer": rules,
         "start": [token.text_id for token in start],
         "end": [token.text_id for token in end],
         "padding": indexer._tokenizer.pad_token_id or 0,
-        "max_pieces": getattr(config, "max_position_embeddings", None),
+        "max_pieces": longest_window(transformer.config),
     }
 
 

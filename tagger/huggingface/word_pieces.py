@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from tagger.transformers.windows import overlapping_windows
+from tagger.transformers.windows import longest_window, overlapping_windows
 from tagger.transformers.word_pieces import special_pieces
 
 #: The label of pieces that are no word's first: to the CRF they are absent.
@@ -29,11 +29,11 @@ class Window(NamedTuple):
 def window_size(tokenizer: Any, config: Any) -> int:
     """Returns the most word pieces that a model takes, special tokens included.
 
-    This is the smaller of the tokenizer's `model_max_length` and the configuration's
-    `max_position_embeddings`.
+    This is the smaller of the tokenizer's `model_max_length` and the number of positions that the model
+    has for pieces.
     """
-    num_positions = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
-    return int(min(tokenizer.model_max_length, num_positions))
+    sizes = [tokenizer.model_max_length, longest_window(config)]
+    return int(min(size for size in sizes if size is not None))
 
 
 def encode_words(

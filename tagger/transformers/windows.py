@@ -14,12 +14,25 @@ The order of the calls, here and in whatever trains a transformer:
 Letters: `N` windows, `L` pieces of the longest with its special ones, `P` pieces, `W` words.
 """
 
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
 #: How the states of a word's pieces become the word's.
 POOLINGS = ("mean", "first", "last")
+
+# Kinds of models that count positions from behind the padding's index.
+_OFFSET_MODELS = (
+    "ibert",
+    "roberta",
+    "camembert",
+    "data2vec-text",
+    "esm",
+    "longformer",
+    "luke",
+    "mpnet",
+    "xmod",
+)
 
 
 class Window(NamedTuple):
@@ -36,6 +49,26 @@ class Window(NamedTuple):
     end: int
     first: int
     last: int
+
+
+def longest_window(config: Any) -> Optional[int]:
+    """Returns the most pieces that a transformer reads together, special ones included; None if any.
+
+    Args:
+        config: The description of the model, as `transformers` loads it.
+
+    Example:
+        >>> from transformers import BertConfig, RobertaConfig
+        >>> longest_window(BertConfig()), longest_window(RobertaConfig(max_position_embeddings=514))
+        (512, 512)
+    """
+    positions = getattr(config, "max_position_embeddings", None)
+    # Some know no positions but distances.
+    if not positions or positions < 0 or not getattr(config, "position_biased_input", True):
+        return None
+    if any(kind in config.model_type for kind in _OFFSET_MODELS):
+        return int(positions) - (config.pad_token_id or 0) - 1
+    return int(positions)
 
 
 def group_sentences(lengths: Sequence[int], max_pieces: int) -> List[Tuple[int, int]]:

@@ -22,6 +22,7 @@ from tagger.transformers.windows import (
     POOLINGS,
     Window,
     kept_states,
+    longest_window,
     overlapping_windows,
     padded_windows,
     pool_pieces,
@@ -30,8 +31,6 @@ from tagger.transformers.word_pieces import WordPieces
 
 # Pieces that go through the transformer at a time, padding included.
 _BATCH_PIECES = {"cpu": 2048, "cuda": 32768}
-# Kinds of models that count positions from the padding's index on.
-_OFFSET_MODELS = ("roberta", "camembert", "longformer", "mpnet")
 
 _models: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
@@ -175,16 +174,12 @@ class WordFeatures:
 
     def _check_positions(self, config: Any, max_pieces: int) -> None:
         """Refuses windows that are longer than what the transformer can read."""
-        positions = getattr(config, "max_position_embeddings", None)
-        if not positions or positions < 0:
-            return
+        longest = longest_window(config)
         num_special = len(self._pieces.start_pieces) + len(self._pieces.end_pieces)
-        offset = any(name in config.model_type for name in _OFFSET_MODELS)
-        unused = (config.pad_token_id or 0) + 1 if offset else 0
-        if max_pieces + num_special + unused > positions:
+        if longest is not None and max_pieces + num_special > longest:
             raise ConfigurationError(
-                f"`max_pieces` must be at most {positions - num_special - unused} for this transformer; "
-                f"got {max_pieces}"
+                f"`max_pieces` must be at most {longest - num_special} for this transformer; got "
+                f"{max_pieces}"
             )
 
 

@@ -5,12 +5,14 @@ import random
 
 import pytest
 import torch
+from transformers import AutoConfig, AutoModel
 
 from tagger.transformers.windows import (
     POOLINGS,
     Window,
     group_sentences,
     kept_states,
+    longest_window,
     overlapping_windows,
     padded_windows,
     pool_pieces,
@@ -94,3 +96,36 @@ def test_no_text_has_no_window():
     assert windows_of_text([], 9, 4) == []
     assert overlapping_windows(0, 9, 4) == []
     assert overlapping_windows(9, 9, 4) == [Window(0, 9, 0, 9)]
+
+
+LEARNT_POSITIONS = ["albert", "bert", "camembert", "data2vec-text", "distilbert", "electra", "gpt2"]
+LEARNT_POSITIONS += ["mpnet", "roberta", "xlm-roberta", "xmod"]
+
+
+@pytest.mark.parametrize("kind", LEARNT_POSITIONS)
+def test_a_window_of_the_longest_size_fits_and_a_longer_one_does_not(kind):
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1}
+    config = AutoConfig.for_model(
+        kind,
+        **sizes,
+        max_position_embeddings=20,
+        vocab_size=30,
+        intermediate_size=8,
+        pad_token_id=1,
+    )
+    if kind == "xmod":
+        config.default_language = "en_XX"
+    model = AutoModel.from_config(config).eval()
+    size = longest_window(config)
+    with torch.no_grad():
+        assert model(torch.full((1, size), 5)).last_hidden_state.size(1) == size
+        with pytest.raises((IndexError, RuntimeError)):
+            model(torch.full((1, size + 1), 5))
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [("t5", {}), ("xlnet", {}), ("deberta-v2", {"position_biased_input": False})],
+)
+def test_windows_may_be_of_any_size_for_models_that_know_distances_alone(kind, settings):
+    assert longest_window(AutoConfig.for_model(kind, **settings)) is None

@@ -17,12 +17,9 @@ local recipe = (import '../conll2003_bilstm_crf_glove.jsonnet') + { num_epochs::
         tokens: { type: 'embedding', embedding_dim: 50, pretrained_file: recipe.glove_file },
       } } },
     },
-    'no dropout of words': recipe { word_dropout:: 0 },
-    'dropout anew for each token': recipe { model+: { encoder+: { variational: false } } },
     'no average of the weights': recipe { average_decay:: 0 },
     'constant learning rate': recipe { trainer+: { learning_rate_scheduler: null } },
-    // Something else.
-    'batches of 32': recipe { batch_size:: 32 },
+    // With more.
     'lists of names': recipe + (import '../lexicons.libsonnet'),
     'the document, and lists of names': (import '../conll2003_bilstm_crf_documents.jsonnet') + {
       num_epochs:: num_epochs,

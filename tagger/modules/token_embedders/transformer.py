@@ -11,7 +11,7 @@ from tagger.transformers.archived import fine_tuned_model
 from tagger.transformers.precision import PRECISIONS, computing_in
 from tagger.transformers.state_cache import StateCache
 from tagger.transformers.upper_layers import UpperLayers
-from tagger.transformers.windows import POOLINGS, pool_pieces
+from tagger.transformers.windows import POOLINGS, longest_window, pool_pieces
 
 
 @TokenEmbedder.register("transformer")
@@ -145,12 +145,8 @@ class TransformerEmbedder(TokenEmbedder):
 
     def _check_length(self, length: int) -> None:
         """Refuses windows that are too long, for which a transformer has an error that says nothing."""
-        table = _position_table(self.transformer_model)
-        if table is None:
-            return
-        # Some count positions from behind the padding.
-        longest = table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
-        if length > longest:
+        longest = longest_window(self.transformer_model.config)
+        if longest is not None and length > longest:
             raise ValueError(
                 f"a window has {length} word pieces, special ones included, but the transformer takes "
                 f"at most {longest}; lower `max_pieces` of the indexer `transformer`"
@@ -181,14 +177,3 @@ def _checkpoint_gradients(model: Any) -> None:
             if hasattr(model, "disable_input_require_grads"):
                 model.disable_input_require_grads()
             return
-
-
-def _position_table(model: torch.nn.Module) -> Optional[torch.nn.Embedding]:
-    """Returns the table of learnt positions, None if there is none."""
-    for name, module in model.named_modules():
-        if isinstance(module, torch.nn.Embedding) and name.split(".")[-1] in (
-            "position_embeddings",
-            "wpe",
-        ):
-            return module
-    return None
