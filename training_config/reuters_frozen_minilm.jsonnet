@@ -1,6 +1,7 @@
 // As reuters_cnn.jsonnet, over frozen features of the transformer all-MiniLM-L6-v2: a learnt mix of its layers, each
 // the mean over all word pieces of the document, and one hidden layer. An epoch takes seconds.
 // Files: `python scripts/prepare_reuters.py SOURCE` and `python scripts/prepare_minilm.py`.
+// Expect: test micro F1 .86, macro F1 .46 (three runs).
 local cnn = import 'reuters_cnn.jsonnet';
 local transformer = 'data/all-MiniLM-L6-v2';
 local hidden_size = 512;
