@@ -21,7 +21,8 @@ class Study(Subcommand):
             "`seeds` is a list; and `columns` describes the table, each column with a `title` and "
             "the `metrics` whose mean it shows. Jobs run in parallel. Start a stopped study again "
             "to run the unfinished jobs. The folder gets `runs/`; `results.csv`, one line per run; "
-            "and `summary.md`, the table with mean and standard deviation over seeds."
+            "and the table with mean and standard deviation over seeds, `summary.md`, and as a "
+            "figure, `summary.svg`."
         )
         subparser = parser.add_parser(
             self.name, description=description, help="Train the variants of a study side by side."

@@ -6,6 +6,7 @@ Text in a figure stays text, so it can be searched and needs no special fonts.
 from __future__ import annotations
 
 import io
+import itertools
 import math
 from functools import wraps
 from statistics import mean
@@ -161,6 +162,29 @@ def _scale_weights(axes: Axes, weights: Collection[float]) -> None:
 
 
 @_as_svg
+def draw_variants(table: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
+    """Draws what the variants of a study give: a dot for each run, a bar at the mean, a panel a column.
+
+    Args:
+        table: By the name of a variant and the title of a column, the values of its runs.
+    """
+    titles = list(next(iter(table.values())))
+    figure = _new_figure(2.4 + 2.2 * len(titles), 0.7 + 0.26 * len(table))
+    rows = range(len(table))
+    grid = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
+    for axes, title, line in zip(grid, titles, itertools.cycle(_LINES)):
+        for row, cells in zip(rows, table.values()):
+            values = cells[title]
+            axes.plot(values, [row] * len(values), "o", color=line["color"], alpha=0.6)
+            axes.plot([mean(values)], [row], "|", color="#1a1a1a", markersize=11)
+        axes.set_title(title)
+        axes.margins(x=0.1)
+    grid[0].set_yticks(rows, [_short(name, 45) for name in table])
+    grid[0].invert_yaxis()
+    return figure
+
+
+@_as_svg
 def draw_epochs(
     curves: Mapping[str, Sequence[float]],
     name: str,
@@ -245,9 +269,9 @@ def _add_legend(figure: Figure, names: Collection[str]) -> None:
     figure.legend(loc="outside lower center", ncols=max(1, min(4, 48 // (longest + 5))))
 
 
-def _short(name: str) -> str:
+def _short(name: str, longest: int = _MAX_NAME) -> str:
     """Returns a name that fits into a figure, and that matplotlib does not hide."""
-    short = name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…"
+    short = name if len(name) <= longest else f"{name[: longest - 1]}…"
     # A legend leaves out names that start with an underscore.
     return f"\u200b{short}" if short.startswith("_") else short
 

@@ -1,7 +1,14 @@
 """Studies: training runs that differ in a setting, and their results."""
 
 from tagger.studies.jobs import Job, default_num_workers, run_jobs, seeded_jobs
-from tagger.studies.results import Column, Result, format_summary, read_results, write_results
+from tagger.studies.results import (
+    Column,
+    Result,
+    format_summary,
+    read_results,
+    tabulate,
+    write_results,
+)
 
 __all__ = [
     "Column",
@@ -12,5 +19,6 @@ __all__ = [
     "read_results",
     "run_jobs",
     "seeded_jobs",
+    "tabulate",
     "write_results",
 ]

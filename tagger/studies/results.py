@@ -12,6 +12,10 @@ from tagger.studies.jobs import METRICS_FILE, Job
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
+# AllenNLP's metric, a text.
+_DURATION = "training_duration"
+
+
 class Result(NamedTuple):
     """A finished run.
 
@@ -90,30 +94,44 @@ class Column(NamedTuple):
     metrics: Sequence[str]
 
 
-def format_summary(results: Sequence[Result], columns: Sequence[Column]) -> str:
-    """Returns a Markdown table with one line per variant: mean and standard deviation over seeds.
+#: By the name of a variant and the title of a column, the value of each run.
+Table = Mapping[str, Mapping[str, Sequence[float]]]
+
+
+def tabulate(results: Sequence[Result], columns: Sequence[Column]) -> Table:
+    """Returns the values of each variant's runs.
 
     Args:
         results: Results whose last factor is the seed.
-        columns: The table's columns.
+        columns: The table's columns. `minutes` of training follow, if all runs have trained.
 
     Raises:
         ValueError: If a run lacks a column's metric.
     """
-    groups: Dict[str, List[Result]] = {}
+    table: Dict[str, Dict[str, List[float]]] = {}
+    with_minutes = all(_DURATION in result.metrics for result in results)
     for result in results:
         *factors, _seed = result.factors.values()
-        groups.setdefault(", ".join(map(str, factors)), []).append(result)
-    lines = [
-        f"| | {' | '.join(column.title for column in columns)} | runs |",
-        f"|---|{'---|' * len(columns)}---|",
-    ]
-    for name, group in groups.items():
-        cells = [
-            _mean_and_spread([_cell(result, column.metrics) for result in group])
-            for column in columns
-        ]
-        lines.append(f"| {name} | {' | '.join(cells)} | {len(group)} |")
+        cells = table.setdefault(", ".join(map(str, factors)), {})
+        for column in columns:
+            cells.setdefault(column.title, []).append(_cell(result, column.metrics))
+        if with_minutes:
+            cells.setdefault("minutes", []).append(_minutes(str(result.metrics[_DURATION])))
+    return table
+
+
+def format_summary(table: Table) -> str:
+    """Returns a Markdown table with one line per variant: mean and standard deviation over seeds.
+
+    Args:
+        table: What `tabulate` returned.
+    """
+    titles = list(next(iter(table.values()), {}))
+    lines = [f"| | {' | '.join(titles)} | runs |", f"|---|{'---|' * len(titles)}---|"]
+    for name, cells in table.items():
+        texts = [_mean_and_spread(values) for values in cells.values()]
+        num_runs = max(map(len, cells.values()), default=0)
+        lines.append(f"| {name} | {' | '.join(texts)} | {num_runs} |")
     return "\n".join(lines)
 
 
@@ -125,6 +143,13 @@ def _cell(result: Result, metrics: Sequence[str]) -> float:
             f"has {', '.join(result.metrics)}"
         )
     return 100 * statistics.mean(result.metrics[metric] for metric in metrics)
+
+
+def _minutes(duration: str) -> float:
+    """Returns the minutes of a duration as AllenNLP writes it: `1:02:03.5` or `1 day, 0:00:00`."""
+    days, _, clock = duration.rpartition(" day")
+    hours, minutes, seconds = clock.rpartition(" ")[2].split(":")
+    return 1440 * float(days or 0) + 60 * float(hours) + float(minutes) + float(seconds) / 60
 
 
 def _mean_and_spread(values: Sequence[float]) -> str:

@@ -4,8 +4,15 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.did_you_mean import did_you_mean
+from tagger.reports.figures import draw_variants
 from tagger.studies.jobs import Job, default_num_workers, run_jobs, seeded_jobs
-from tagger.studies.results import Column, format_summary, read_results, write_results
+from tagger.studies.results import (
+    Column,
+    format_summary,
+    read_results,
+    tabulate,
+    write_results,
+)
 
 
 class Study(NamedTuple):
@@ -49,7 +56,7 @@ def run_study(
     names: Optional[Sequence[str]] = None,
     num_workers: Optional[int] = None,
 ) -> Tuple[str, List[Job]]:
-    """Runs the unfinished jobs of a study, and writes `results.csv` and `summary.md`.
+    """Runs the unfinished jobs of a study, and writes `results.csv`, `summary.md` and `summary.svg`.
 
     Args:
         study: The study.
@@ -75,8 +82,11 @@ def run_study(
     failed = run_jobs(jobs, folder, num_workers or default_num_workers(jobs[0].config))
     results = read_results(jobs, folder)
     write_results(results, folder / "results.csv")
-    summary = format_summary(results, study.columns)
+    table = tabulate(results, study.columns)
+    summary = format_summary(table)
     (folder / "summary.md").write_text(summary + "\n")
+    if table:
+        (folder / "summary.svg").write_text(draw_variants(table), encoding="utf-8")
     return summary, failed
 
 

@@ -1,10 +1,12 @@
 import json
+from xml.etree import ElementTree
 
 import pytest
 from allennlp.common import Params
 
 from tests.conftest import CONFIGS
 
+SVG = "{http://www.w3.org/2000/svg}"
 STUDIES = sorted(path.stem for path in (CONFIGS / "studies").glob("*.jsonnet"))
 
 
@@ -37,8 +39,11 @@ def test_it_writes_results_and_a_table(allennlp, at_root, tmp_path, capfd):
     (tmp_path / "study.json").write_text(json.dumps(study))
     allennlp("study", tmp_path / "study.json", "-s", tmp_path / "out")
     table = (tmp_path / "out/summary.md").read_text()
-    assert table.startswith("| | F1 | runs |")
+    assert table.startswith("| | F1 | minutes | runs |")
     assert table in capfd.readouterr().out
+    figure = ElementTree.parse(tmp_path / "out/summary.svg")
+    texts = {"".join(each.itertext()).strip() for each in figure.iter(f"{SVG}text")}
+    assert {"plain", "F1", "minutes"} <= texts
     header, line = (tmp_path / "out/results.csv").read_text().splitlines()
     assert header.startswith("variant,seed,")
     assert "best_validation_f1-measure-overall" in header.split(",")

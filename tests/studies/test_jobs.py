@@ -9,7 +9,15 @@ import pytest
 from allennlp.common import Params
 
 from tagger import files
-from tagger.studies import Column, Job, format_summary, read_results, run_jobs, seeded_jobs
+from tagger.studies import (
+    Column,
+    Job,
+    format_summary,
+    read_results,
+    run_jobs,
+    seeded_jobs,
+    tabulate,
+)
 from tagger.studies import jobs as jobs_module
 from tagger.studies import write_results as write
 from tagger.studies.results import Result
@@ -134,14 +142,28 @@ def test_the_summary_has_mean_and_standard_deviation_over_seeds():
         result("softmax", 1, a=0.25, b=0.75),
     ]
     columns = [Column("A", ["a"]), Column("both", ["a", "b"])]
-    assert format_summary(results, columns).splitlines() == [
+    assert format_summary(tabulate(results, columns)).splitlines() == [
         "| | A | both | runs |",
         "|---|---|---|---|",
         "| CRF | 60.0 ± 14.1 | 40.0 ± 14.1 | 2 |",
         "| softmax | 25.0 | 50.0 | 1 |",
     ]
     with pytest.raises(ValueError, match="metric 'c', which the run .* lacks"):
-        format_summary(results, [Column("C", ["c"])])
+        tabulate(results, [Column("C", ["c"])])
+
+
+@pytest.mark.parametrize(
+    ("duration", "minutes"),
+    [("0:01:30", "1.5"), ("1:00:06.000001", "60.1"), ("1 day, 0:30:00", "1470.0")],
+)
+def test_the_summary_has_the_minutes_of_training_if_all_runs_have_them(duration, minutes):
+    columns = [Column("A", ["a"])]
+    trained = [result("CRF", 1, a=0.5, training_duration=duration)]
+    summary = format_summary(tabulate(trained, columns)).splitlines()
+    assert summary[0] == "| | A | minutes | runs |"
+    assert summary[2] == f"| CRF | 50.0 | {minutes} | 1 |"
+    summary = format_summary(tabulate([*trained, result("evaluated", 1, a=0.5)], columns))
+    assert "minutes" not in summary
 
 
 def test_results_are_written_one_line_a_run(tmp_path):
