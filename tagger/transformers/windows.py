@@ -24,12 +24,15 @@ POOLINGS = ("mean", "first", "last")
 # Kinds of models that count positions from behind the padding's index.
 _OFFSET_MODELS = (
     "ibert",
+    "layoutlmv3",
+    "lilt",
     "roberta",
     "camembert",
     "data2vec-text",
     "esm",
     "longformer",
     "luke",
+    "markuplm",
     "mpnet",
     "xmod",
 )

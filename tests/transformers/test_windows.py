@@ -99,12 +99,12 @@ def test_no_text_has_no_window():
 
 
 LEARNT_POSITIONS = ["albert", "bert", "camembert", "data2vec-text", "distilbert", "electra", "gpt2"]
-LEARNT_POSITIONS += ["mpnet", "roberta", "xlm-roberta", "xmod"]
+LEARNT_POSITIONS += ["lilt", "luke", "markuplm", "mpnet", "roberta", "xlm-roberta", "xmod"]
 
 
 @pytest.mark.parametrize("kind", LEARNT_POSITIONS)
 def test_a_window_of_the_longest_size_fits_and_a_longer_one_does_not(kind):
-    sizes = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1}
+    sizes = {"hidden_size": 24, "num_attention_heads": 2, "num_hidden_layers": 1}
     config = AutoConfig.for_model(
         kind,
         **sizes,
