@@ -11,7 +11,7 @@ that they need. `--have` names a file that `python3 -m pip freeze` wrote there, 
 transformer, its weights in half precision.
 
 Copy the checkout there, with `gpu` and `data`. `scripts/check_gpu.sh` finds both archives and unpacks
-them below `gpu`.
+them, the packages below `gpu` and the transformer into `data`.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-// What each part of the template's recipe brings: CoNLL-2003 from GloVe, the recipe and its variants, on development data.
+// What the larger parts of the template's recipe bring: CoNLL-2003 from GloVe, the recipe and its variants, on development data.
 // Files: those of `conll2003_bilstm_crf_glove.jsonnet`, and `python scripts/prepare_lexicons.py`.
 // Four epochs instead of 24, so that a run takes minutes. docs/recipe.md has the results.
 local num_epochs = 4;
@@ -19,7 +19,7 @@ local recipe = (import '../conll2003_bilstm_crf_glove.jsonnet') + { num_epochs::
     },
     'no average of the weights': recipe { average_decay:: 0 },
     'constant learning rate': recipe { trainer+: { learning_rate_scheduler: null } },
-    // With more.
+    // With something more.
     'lists of names': recipe + (import '../lexicons.libsonnet'),
     'the document, and lists of names': (import '../conll2003_bilstm_crf_documents.jsonnet') + {
       num_epochs:: num_epochs,
