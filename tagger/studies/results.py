@@ -12,6 +12,8 @@ from tagger.studies.jobs import METRICS_FILE, Job
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
+#: The title of the column with the minutes of training.
+MINUTES = "minutes"
 # AllenNLP's metric, a text.
 _DURATION = "training_duration"
 
@@ -116,7 +118,7 @@ def tabulate(results: Sequence[Result], columns: Sequence[Column]) -> Table:
         for column in columns:
             cells.setdefault(column.title, []).append(_cell(result, column.metrics))
         if with_minutes:
-            cells.setdefault("minutes", []).append(_minutes(str(result.metrics[_DURATION])))
+            cells.setdefault(MINUTES, []).append(_minutes(str(result.metrics[_DURATION])))
     return table
 
 

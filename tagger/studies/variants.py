@@ -7,6 +7,7 @@ from tagger.did_you_mean import did_you_mean
 from tagger.reports.figures import draw_variants
 from tagger.studies.jobs import Job, default_num_workers, run_jobs, seeded_jobs
 from tagger.studies.results import (
+    MINUTES,
     Column,
     format_summary,
     read_results,
@@ -36,7 +37,7 @@ def read_study(path: Path) -> Study:
         path: A file of Jsonnet with the keys `variants`, `seeds` and `columns`.
 
     Raises:
-        ValueError: If a key is missing.
+        ValueError: If a key is missing, or two columns of the table would have the same title.
     """
     from allennlp.common import Params
 
@@ -47,6 +48,12 @@ def read_study(path: Path) -> Study:
                 f"{path} lacks the key `{key}`; a study file has {', '.join(Study._fields)}"
             )
     columns = [Column(**column) for column in study["columns"]]
+    titles = [column.title for column in columns]
+    for title in titles:
+        if title == MINUTES or titles.count(title) > 1:
+            raise ValueError(
+                f"{path} calls a column {title!r}, as another column of the table is called; rename it"
+            )
     return Study(study["variants"], study["seeds"], columns)
 
 

@@ -63,6 +63,18 @@ def test_it_writes_results_and_a_table(allennlp, at_root, tmp_path, capfd):
             ["--variants", "plane"],
             r"`plane`, which is no variant of the study \(plain\); did you mean `plain`",
         ),
+        *(
+            (
+                {
+                    "variants": {"plain": {}},
+                    "seeds": [1],
+                    "columns": [{"title": title, "metrics": ["f"]} for title in titles],
+                },
+                [],
+                f"calls a column '{titles[-1]}', as another column",
+            )
+            for titles in (["minutes"], ["F1", "F1"])
+        ),
     ],
 )
 def test_a_study_that_cannot_run_says_why(study, options, message, allennlp, tmp_path):
