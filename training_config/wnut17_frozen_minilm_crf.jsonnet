@@ -1,4 +1,5 @@
 // A BiLSTM-CRF on WNUT-17 over frozen features of the transformer all-MiniLM-L6-v2, GloVe 50 and characters.
+// Expect: development F1 .617, test F1 .455 (five runs).
 // Files: see data/README.md; `python scripts/prepare_glove.py` and `python scripts/prepare_minilm.py`.
 (import 'tagger/template.libsonnet') + {
   source_encoding:: 'BIO',
