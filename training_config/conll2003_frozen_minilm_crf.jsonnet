@@ -7,8 +7,10 @@
   glove_file:: 'data/glove/glove.6B.50d.txt',
   lowercase_words:: true,
   transformer:: 'data/all-MiniLM-L6-v2',
-  learning_rate:: 0.0015,
-  num_epochs:: 14,
+  // Half as many steps as with batches of 16, and as good.
+  batch_size:: 32,
+  learning_rate:: 0.003,
+  num_epochs:: 9,
 
   train_data_path: 'data/conll2003/eng.train',
   validation_data_path: 'data/conll2003/eng.testa',
