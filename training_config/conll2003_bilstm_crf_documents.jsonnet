@@ -1,12 +1,8 @@
 // As conll2003_bilstm_crf_glove.jsonnet, but the tagger knows lists of names, and sees the document around each sentence.
 // Files: also `python scripts/prepare_lexicons.py`, which puts the lists into data/lexicons.
 // Expect: development F1 .950, test F1 .913 (five runs).
-(import 'conll2003_bilstm_crf_glove.jsonnet') + (import 'lexicons.libsonnet') + {
-  // Instances, and so the batches, are of documents: pieces of some five sentences in training, whole documents else.
+(import 'conll2003_bilstm_crf_glove.jsonnet') + (import 'lexicons.libsonnet') + (import 'documents.libsonnet') + {
   batch_size:: 3,
   num_epochs:: 8,
-  dataset_reader+: { documents: 'docstart', max_document_tokens: 100 },
-  validation_dataset_reader: $.dataset_reader + { max_document_tokens: 1000 },
-  validation_data_loader+: { batch_size: 8 },
   model+: { document_contexts: ['same_words', 'pooled_states'] },
 }
