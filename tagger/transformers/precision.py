@@ -1,6 +1,7 @@
 """In which precision a transformer computes."""
 
 from contextlib import AbstractContextManager, nullcontext
+from importlib.util import find_spec
 from typing import Any, Callable, Dict
 
 import torch
@@ -17,12 +18,27 @@ def computing_in(precision: str, device: torch.device) -> AbstractContextManager
             precision of the trainer stays in force.
         device: The device of the matrices.
     """
-    if precision == "bfloat16" or (precision == "auto" and has_bfloat16_matrices(device)):
+    if precision == "bfloat16" or (precision == "auto" and _has_bfloat16_matrices(device)):
         return torch.autocast(device.type, torch.bfloat16)
     return nullcontext()
 
 
-def has_bfloat16_matrices(device: torch.device) -> bool:
+def precision_of_frozen(precision: str, device: torch.device) -> str:
+    """Returns what a transformer that is not trained computes in: float32, bfloat16 or int8.
+
+    Args:
+        precision: One of `PRECISIONS`. `"auto"` is bfloat16 where the device has units for matrices in
+            it, int8 on a CPU with instructions for it, and float32 elsewhere.
+        device: The device of the matrices.
+    """
+    if precision != "auto":
+        return precision
+    if _has_bfloat16_matrices(device):
+        return "bfloat16"
+    return "int8" if device.type == "cpu" and _has_int8_matrices() else "float32"
+
+
+def _has_bfloat16_matrices(device: torch.device) -> bool:
     """Whether a device has units for matrices in bfloat16.
 
     A processor that has instructions for vectors of bfloat16 alone, AVX-512 without AMX, loses more by
@@ -30,6 +46,16 @@ def has_bfloat16_matrices(device: torch.device) -> bool:
     """
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
+    return device.type == "cpu" and bool(_capabilities().get("amx_bf16"))
+
+
+def _has_int8_matrices() -> bool:
+    """Whether the CPU multiplies 8-bit integers without overflow, and what it takes is installed."""
+    is_installed = hasattr(torch, "_int_mm") and find_spec("numba") is not None
+    return is_installed and bool(_capabilities().get("avx512_vnni"))
+
+
+def _capabilities() -> Dict[str, Any]:
     # Older versions of PyTorch do not tell.
     capabilities: Callable[[], Dict[str, Any]] = getattr(torch.cpu, "get_capabilities", dict)
-    return device.type == "cpu" and bool(capabilities().get("amx_bf16"))
+    return capabilities()

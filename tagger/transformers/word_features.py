@@ -8,6 +8,7 @@ import hashlib
 import json
 import threading
 import weakref
+from itertools import chain
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -15,8 +16,9 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from tagger.data.data_loaders.batch_order import batches_within
+from tagger.threads import run_side_by_side
 from tagger.transformers.passages import Passage
-from tagger.transformers.precision import has_bfloat16_matrices
+from tagger.transformers.precision import PRECISIONS, precision_of_frozen
 from tagger.transformers.pretrained import Transformer
 from tagger.transformers.windows import (
     POOLINGS,
@@ -46,6 +48,7 @@ class WordFeatures:
         pooling: One of `POOLINGS`.
         max_pieces: The most pieces of a window, without special ones.
         overlap: At least how many pieces two windows of a longer passage share.
+        precision: One of `PRECISIONS`; see `precision_of_frozen`.
 
     Raises:
         ConfigurationError: If an argument is impossible, or does not fit the transformer.
@@ -58,10 +61,11 @@ class WordFeatures:
         pooling: str,
         max_pieces: int,
         overlap: int,
+        precision: str = "auto",
     ) -> None:
         config = transformer.config()
         self._pieces = WordPieces(transformer.tokenizer())
-        _check(pooling, max_pieces, overlap)
+        _check(pooling, max_pieces, overlap, precision)
         self._check_positions(config, max_pieces)
         self._transformer = transformer
         # Loaded now, because an archive that carries it is removed as soon as it is read.
@@ -72,6 +76,7 @@ class WordFeatures:
         self._pooling = pooling
         self._max_pieces = max_pieces
         self._overlap = overlap
+        self._precision = precision
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "WordFeatures":
         return self  # It never changes.
@@ -84,13 +89,17 @@ class WordFeatures:
             self._pooling,
             self._max_pieces,
             self._overlap,
-            str(dtype_on(device)),
+            f"torch.{precision_of_frozen(self._precision, device)}",
         ]
         return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
     @torch.inference_mode()
     def compute(
-        self, passages: Sequence[Passage], device: torch.device, mix: Optional[torch.Tensor] = None
+        self,
+        passages: Sequence[Passage],
+        device: torch.device,
+        mix: Optional[torch.Tensor] = None,
+        batches_at_once: int = 1,
     ) -> List[Tuple[int, torch.Tensor]]:
         """Computes the features of passages, in batches of similar length.
 
@@ -98,6 +107,8 @@ class WordFeatures:
             passages: The passages.
             device: Where to compute.
             mix: The weight of each layer, (H,) float32, to sum up the layers; None keeps all.
+            batches_at_once: How many batches are computed at the same time, on a share of PyTorch's
+                threads each; 1 on a GPU, and if several threads call this.
 
         Returns:
             The index of each passage, and its features, float32 on `device`: (W, D) with `mix`, else
@@ -105,19 +116,30 @@ class WordFeatures:
         """
         if not passages:
             return []
-        model = self._model = _frozen_model(self._loaded, self._transformer.digest, device)
-        features: List[Tuple[int, torch.Tensor]] = []
+        precision = precision_of_frozen(self._precision, device)
+        model = self._model = _frozen_model(
+            self._loaded, self._transformer.digest, device, precision
+        )
         windows = [
             overlapping_windows(len(each.pieces), self._max_pieces, self._overlap)
             for each in passages
         ]
         single = [index for index, own in enumerate(windows) if len(own) == 1]
-        for batch in _batches([windows[index][0] for index in single], device):
-            own = [single[place] for place in batch]
-            states = self._states(model, [(passages[i], windows[i][0]) for i in own], mix)
-            num_pieces = np.concatenate([passages[index].num_pieces for index in own])
+        batches = [
+            [single[place] for place in batch]
+            for batch in _batches([windows[index][0] for index in single], device)
+        ]
+
+        def together(indices: Sequence[int]) -> List[Tuple[int, torch.Tensor]]:
+            states = self._states(model, [(passages[i], windows[i][0]) for i in indices], mix)
+            num_pieces = np.concatenate([passages[index].num_pieces for index in indices])
             words = pool_pieces(states, torch.from_numpy(num_pieces).long(), self._pooling)
-            features += zip(own, words.split([len(passages[index].num_pieces) for index in own]))
+            return list(
+                zip(indices, words.split([len(passages[index].num_pieces) for index in indices]))
+            )
+
+        computed = run_side_by_side(together, [(batch,) for batch in batches], batches_at_once)
+        features = list(chain.from_iterable(computed))
         features += (
             (index, self._long(model, passages[index], own_windows, mix))
             for index, own_windows in enumerate(windows)
@@ -157,20 +179,16 @@ class WordFeatures:
             attention_mask=mask.to(model.device),
             output_hidden_states=True,
         )
-        kept = [
-            kept_states(
-                output.hidden_states[layer],
-                [each for _, each in windows],
-                len(self._pieces.start_pieces),
-            ).float()
-            for layer in self.layers
-        ]
+        layers = [output.hidden_states[layer] for layer in self.layers]
+        # (N, L, D) or (N, L, H, D)
         if mix is None:
-            return torch.stack(kept, 1)
-        mixed = torch.zeros_like(kept[0])
-        for weight, states in zip(mix.tolist(), kept):
-            mixed.add_(states, alpha=weight)
-        return mixed
+            states = torch.stack(layers, 2)
+        else:
+            states = torch.zeros(layers[0].shape, device=model.device)
+            for weight, layer in zip(mix.tolist(), layers):
+                states.add_(layer, alpha=weight)
+        own = [each for _, each in windows]
+        return kept_states(states, own, len(self._pieces.start_pieces)).float()
 
     def _check_positions(self, config: Any, max_pieces: int) -> None:
         """Refuses windows that are longer than what the transformer can read."""
@@ -183,17 +201,22 @@ class WordFeatures:
             )
 
 
-def _frozen_model(loaded: Any, digest: str, device: torch.device) -> Any:
-    """Returns the model that computes on a device, of a type that the device is fast with."""
-    dtype = dtype_on(device)
-    if device.type == "cpu" and dtype == torch.float32:
+def _frozen_model(loaded: Any, digest: str, device: torch.device, precision: str) -> Any:
+    """Returns the model that computes on a device in a precision."""
+    if device.type == "cpu" and precision == "float32":
         return loaded
 
     def convert() -> Any:
         with torch.inference_mode(False):
+            if precision == "int8":
+                # Imported here for its kernels: bfloat16 and float32 need none.
+                from tagger.transformers.int8_linear import with_int8_matrices
+
+                return with_int8_matrices(loaded)
+            dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
             return copy.deepcopy(loaded).to(device, dtype).requires_grad_(False)
 
-    return _shared(f"{digest} {device} {dtype}", convert)
+    return _shared(f"{digest} {device} {precision}", convert)
 
 
 def _shared(name: str, make: Callable[[], Any]) -> Any:
@@ -205,20 +228,19 @@ def _shared(name: str, make: Callable[[], Any]) -> Any:
         return model
 
 
-def dtype_on(device: torch.device) -> torch.dtype:
-    """Returns bfloat16 if the device has units for matrices in it, else float32."""
-    return torch.bfloat16 if has_bfloat16_matrices(device) else torch.float32
-
-
 def _batches(windows: Sequence[Window], device: torch.device) -> List[List[int]]:
     """Returns the windows of each batch, which have similar lengths."""
     lengths = np.array([window.end - window.start for window in windows])
     return [each.tolist() for each in batches_within(lengths, _BATCH_PIECES[device.type])]
 
 
-def _check(pooling: str, max_pieces: int, overlap: int) -> None:
-    if pooling not in POOLINGS:
-        raise ConfigurationError(f"`pooling` must be one of {', '.join(POOLINGS)}; got {pooling!r}")
+def _check(pooling: str, max_pieces: int, overlap: int, precision: str) -> None:
+    for name, value, known in (
+        ("pooling", pooling, POOLINGS),
+        ("precision", precision, PRECISIONS),
+    ):
+        if value not in known:
+            raise ConfigurationError(f"`{name}` must be one of {', '.join(known)}; got {value!r}")
     if max_pieces < 1:
         raise ConfigurationError(f"`max_pieces` must be at least 1; got {max_pieces}")
     if not 0 <= overlap < max_pieces:

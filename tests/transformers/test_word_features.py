@@ -19,7 +19,11 @@ SENTENCES = [["London", "said", "the", "xylophone"], ["the"], ["a", "b", "12345"
 
 @pytest.fixture(autouse=True)
 def _in_float32(monkeypatch):
-    monkeypatch.setattr(word_features, "dtype_on", lambda device: torch.float32)
+    compute_in("float32", monkeypatch)
+
+
+def compute_in(precision, monkeypatch):
+    monkeypatch.setattr(word_features, "precision_of_frozen", lambda *_: precision)
 
 
 def passage_of(cut, words):
@@ -104,6 +108,10 @@ def test_passages_differ_in_their_keys(tmp_path):
         ({"layers": [3]}, "`layers` must be from 0, the embeddings, to 2"),
         ({"layers": []}, "`layers` must be"),
         ({"pooling": "max"}, "`pooling` must be one of mean, first, last; got 'max'"),
+        (
+            {"precision": "int8"},
+            "`precision` must be one of float32, bfloat16, auto; got 'int8'",
+        ),
         ({"overlap": 100}, "`overlap` must be at least 0 and below `max_pieces`"),
         ({"max_pieces": 0}, "`max_pieces` must be at least 1"),
         ({"max_pieces": 511}, "`max_pieces` must be at most 510"),
@@ -116,14 +124,29 @@ def test_impossible_arguments_are_refused(transformer, arguments, message):
         WordFeatures(found, **given)
 
 
-def test_bfloat16_is_near_float32(tmp_path, monkeypatch):
+@pytest.mark.parametrize("precision", ["bfloat16", "int8"])
+def test_other_precisions_are_near_float32(tmp_path, monkeypatch, precision):
     found = find_transformer(save_word_pieces(tmp_path / "tiny"))
     passages = [passage_of(WordPieces(found.tokenizer()), words) for words in SENTENCES]
     features = WordFeatures(found, None, "mean", 100, 10)
     exact, before = features.compute(passages, CPU), features.settings(CPU)
-    monkeypatch.setattr(word_features, "dtype_on", lambda device: torch.bfloat16)
+    compute_in(precision, monkeypatch)
     assert features.settings(CPU) != before
     for (_, wanted), (_, got) in zip(exact, features.compute(passages, CPU), strict=True):
         assert got.dtype == torch.float32
         assert not torch.equal(got, wanted)
         torch.testing.assert_close(got, wanted, atol=0.1, rtol=0.1)
+
+
+def test_batches_at_the_same_time_change_nothing(transformer, monkeypatch, num_threads):
+    found = find_transformer(transformer)
+    cut = WordPieces(found.tokenizer())
+    monkeypatch.setitem(word_features._BATCH_PIECES, "cpu", 8)
+    passages = [passage_of(cut, words) for words in SENTENCES * 3]
+    features = WordFeatures(found, None, "mean", 100, 10)
+    alone = features.compute(passages, CPU)
+    together = features.compute(passages, CPU, batches_at_once=3)
+    assert sorted(index for index, _ in together) == list(range(len(passages)))
+    for (index, wanted), (other, got) in zip(alone, together, strict=True):
+        assert index == other
+        torch.testing.assert_close(got, wanted)

@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 _CHUNK = 2**27
 # Bytes of embedded passages that evaluation remembers: sentences of a passage may be in other batches.
 _MEMORY = 2**29
+# Batches that are computed at the same time on a CPU with as many cores, for the store.
+_AT_ONCE = 8
 _LARGEST_HALF = torch.finfo(torch.float16).max
 
 
@@ -72,6 +74,9 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         overlap: At least how many pieces two such windows share.
         projection_dim: The features of a word after a linear layer; None for no such layer.
         dropout: The dropout of the mixed features, before the linear layer.
+        precision: What the transformer computes in: `"float32"`; `"bfloat16"`; or `"auto"` for the
+            fastest of the device: bfloat16 if it has units for matrices in it, else 8-bit integers on a
+            CPU with instructions for them, else float32.
         cache_folder: Where features are kept; by default `tagger/features` in the user's cache directory
             (`XDG_CACHE_HOME`, or `~/.cache`).
         max_cache_gb: The most gigabytes of this folder. Before more is written, the files that were used
@@ -94,6 +99,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         overlap: int = 64,
         projection_dim: Optional[int] = None,
         dropout: float = 0.0,
+        precision: str = "auto",
         cache_folder: Optional[str] = None,
         max_cache_gb: float = 20.0,
         serialization_dir: Optional[str] = None,
@@ -103,7 +109,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         if serialization_dir is not None and carries_transformers(serialization_dir):
             copy_transformer(transformer, model_name, serialization_dir)
         # No submodule: its weights are neither trained nor saved.
-        self._features = WordFeatures(transformer, layers, pooling, max_pieces, overlap)
+        self._features = WordFeatures(transformer, layers, pooling, max_pieces, overlap, precision)
         self._folder = transformer.folder
         num_layers = len(self._features.layers)
         self.layer_scores = torch.nn.Parameter(torch.zeros(num_layers))
@@ -203,7 +209,10 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             return True
         assert self._store is not None
         keys = list(missing)
-        computed = self._features.compute(list(missing.values()), self.layer_scores.device)
+        device = self.layer_scores.device
+        computed = self._features.compute(
+            list(missing.values()), device, batches_at_once=_AT_ONCE if device.type == "cpu" else 1
+        )
         return self._store.add([(keys[index], _half(states)) for index, states in computed])
 
     def _passages(

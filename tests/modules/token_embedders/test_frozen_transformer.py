@@ -21,7 +21,7 @@ DOCUMENT = [[Token(word) for word in sentence] for sentence in WORDS]
 
 @pytest.fixture(autouse=True)
 def _in_float32(monkeypatch):
-    monkeypatch.setattr(word_features, "dtype_on", lambda device: torch.float32)
+    monkeypatch.setattr(word_features, "precision_of_frozen", lambda *_: "float32")
 
 
 @pytest.fixture(params=list(KINDS))

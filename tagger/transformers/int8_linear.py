@@ -1,0 +1,138 @@
+"""Linear layers that multiply matrices of 8-bit integers, for transformers that are not trained.
+
+Each row of the input is divided by its largest absolute value and rounded to -127, ..., 127; so is,
+once, each row of the weights. Their products are exact sums of integers, which are scaled back. The
+result of a row does not depend on the other rows of its batch.
+
+Letters: `N` rows, `I` inputs, `O` outputs.
+"""
+
+import copy
+from typing import Any, Tuple
+
+import numpy as np
+import torch
+
+from tagger.kernels.compilation import kernel
+from tagger.transformers.windows import longest_window
+
+_LEVELS = 127
+# The quotient of rows that are smaller is no finite number; they count as zero.
+_SMALLEST = np.float32(1e-30)
+# A model whose states change by more than this share of their standard deviation stays as it is.
+_LARGEST_CHANGE = 0.25
+# Windows and pieces of the sample that tells.
+_SAMPLE = (4, 32)
+
+
+def with_int8_matrices(model: Any) -> Any:
+    """Returns a transformer whose linear layers multiply 8-bit integers; it shares all weights.
+
+    Rows with a few very large values lose the others when they are rounded. So the hidden states of a
+    sample of pieces are compared; if they change by more than a quarter of their standard deviation, the
+    model itself is returned.
+
+    Args:
+        model: A model of `transformers` in evaluation mode, in float32 on the CPU.
+    """
+    weights = [*model.parameters(), *model.buffers()]
+    rounded = copy.deepcopy(model, {id(each): each for each in weights})
+    for parent in list(rounded.modules()):
+        for name, child in list(parent.named_children()):
+            if type(child) is torch.nn.Linear:
+                setattr(parent, name, Int8Linear(child))
+    # Written so that NaN counts as a large change.
+    return rounded if _change(model, rounded) <= _LARGEST_CHANGE else model
+
+
+class Int8Linear(torch.nn.Module):
+    """A linear layer without gradients, on the CPU, whose matrices are rounded to 8-bit integers.
+
+    Args:
+        linear: The layer, with weights (O, I) in float32. Its weights are shared.
+    """
+
+    def __init__(self, linear: torch.nn.Linear) -> None:
+        super().__init__()
+        self.weight, self.bias = linear.weight, linear.bias
+        weights = linear.weight.detach().contiguous()
+        rows, scales = _rounded(weights)
+        # (I, O), (O,) and (O,)
+        self._columns = rows.t().contiguous()
+        self._scales = scales
+        self._offsets = (
+            np.zeros(len(rows), np.float32)
+            if linear.bias is None
+            else linear.bias.detach().float().numpy().copy()
+        )
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Maps (..., I) float32 to (..., O) float32."""
+        rows, scales = _rounded(inputs.reshape(-1, inputs.size(-1)).contiguous())
+        sums = torch._int_mm(rows, self._columns)
+        _scale_back(sums.numpy(), scales, self._scales, self._offsets)
+        return sums.view(torch.float32).view(*inputs.shape[:-1], -1)
+
+
+def _rounded(rows: torch.Tensor) -> Tuple[torch.Tensor, np.ndarray]:
+    """Returns rows (N, I) as integers, (N, I) int8, and their scales, (N,) float32."""
+    integers = torch.empty(rows.shape, dtype=torch.int8)
+    scales = np.empty(len(rows), np.float32)
+    _round_rows(rows.numpy(), integers.numpy(), scales)
+    return integers, scales
+
+
+@torch.inference_mode()
+def _change(model: Any, rounded: Any) -> float:
+    """Returns how much the states of a sample change, in the layer where they change most.
+
+    It is the root mean square of a feature's change as a share of its standard deviation, for the median
+    feature: a few large features must not hide what happens to the others.
+    """
+    num_windows, num_pieces = _SAMPLE
+    shape = num_windows, min(num_pieces, longest_window(model.config) or num_pieces)
+    sample = torch.randint(
+        model.config.vocab_size, shape, generator=torch.Generator().manual_seed(0)
+    )
+    mask = torch.ones_like(sample)
+    before, after = (
+        each(input_ids=sample, attention_mask=mask, output_hidden_states=True).hidden_states
+        for each in (model, rounded)
+    )
+    # (H, D)
+    changes = torch.stack(
+        [
+            (a - b).square().mean((0, 1)).sqrt() / b.flatten(0, 1).std(0)
+            for a, b in zip(after, before)
+        ]
+    )
+    return float(changes.median(1).values.max())
+
+
+@kernel
+def _round_rows(values: np.ndarray, integers: np.ndarray, scales: np.ndarray) -> None:
+    bits, scale_bits = values.view(np.int32), scales.view(np.int32)
+    for row in range(len(values)):
+        # Without their sign, the bits of floats compare as the floats do, and faster.
+        largest = np.int32(0)
+        for column in range(values.shape[1]):
+            largest = max(largest, bits[row, column] & np.int32(0x7FFFFFFF))
+        scale_bits[row] = largest
+        factor = np.float32(_LEVELS) / scales[row] if scales[row] > _SMALLEST else np.float32(0)
+        scales[row] /= np.float32(_LEVELS)
+        for column in range(values.shape[1]):
+            integers[row, column] = np.int32(np.rint(values[row, column] * factor))
+
+
+@kernel
+def _scale_back(
+    sums: np.ndarray, scales: np.ndarray, column_scales: np.ndarray, offsets: np.ndarray
+) -> None:
+    # The result takes the place of the sums.
+    outputs = sums.view(np.float32)
+    for row in range(len(sums)):
+        scale = scales[row]
+        for column in range(sums.shape[1]):
+            outputs[row, column] = (
+                np.float32(sums[row, column]) * (scale * column_scales[column]) + offsets[column]
+            )
