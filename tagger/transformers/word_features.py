@@ -31,8 +31,8 @@ from tagger.transformers.windows import (
 )
 from tagger.transformers.word_pieces import WordPieces
 
-# Pieces that go through the transformer at a time, padding included.
-_BATCH_PIECES = {"cpu": 2048, "cuda": 32768}
+# Pieces that go through the transformer at a time, padding included: more pad more, fewer call more.
+_BATCH_PIECES = {"cpu": 1024, "cuda": 32768}
 
 _models: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
