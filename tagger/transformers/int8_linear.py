@@ -67,8 +67,8 @@ class Int8Linear(torch.nn.Module):
         )
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Maps (..., I) float32 to (..., O) float32."""
-        rows, scales = _rounded(inputs.reshape(-1, inputs.size(-1)).contiguous())
+        """Maps (..., I) of any floating-point type to (..., O) float32."""
+        rows, scales = _rounded(inputs.reshape(-1, inputs.size(-1)).float().contiguous())
         sums = torch._int_mm(rows, self._columns)
         _scale_back(sums.numpy(), scales, self._scales, self._offsets)
         return sums.view(torch.float32).view(*inputs.shape[:-1], -1)

@@ -65,6 +65,11 @@ def test_inputs_may_lie_anywhere_in_memory(linear):
     assert torch.equal(layer(inputs.t()), layer(inputs.t().contiguous()))
 
 
+def test_inputs_may_come_from_an_autocast(linear):
+    inputs = torch.randn(2, 48).bfloat16()
+    assert torch.equal(Int8Linear(linear)(inputs), Int8Linear(linear)(inputs.float()))
+
+
 @pytest.fixture
 def model(tmp_path):
     return AutoModel.from_pretrained(save_word_pieces(tmp_path / "tiny")).eval()
