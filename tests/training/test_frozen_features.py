@@ -130,9 +130,9 @@ def test_the_runs_of_a_study_share_the_features_of_the_test_file(
     computed = []
     compute = WordFeatures.compute
 
-    def count(self, passages, *rest):
+    def count(self, passages, *rest, **options):
         computed.append(len(passages))
-        return compute(self, passages, *rest)
+        return compute(self, passages, *rest, **options)
 
     monkeypatch.setattr(WordFeatures, "compute", count)
     config = config_of(tmp_path, transformer).as_dict(quiet=True)
