@@ -12,6 +12,9 @@ from typing import Any, Callable, List, Sequence, Tuple
 
 import torch
 
+#: How many batches are computed at the same time on a CPU with as many cores; each takes a few MB.
+BATCHES_AT_ONCE = 8
+
 
 def run_side_by_side(
     function: Callable[..., Any], calls: Sequence[Tuple[Any, ...]], num_workers: int

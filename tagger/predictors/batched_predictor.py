@@ -17,10 +17,8 @@ from allennlp.predictors import Predictor
 from tagger.data.data_loaders.batch_order import batches_within, in_chunks
 from tagger.data.data_loaders.columns import collect_columns
 from tagger.predictors.throughput import Throughput
-from tagger.threads import run_side_by_side
+from tagger.threads import BATCHES_AT_ONCE, run_side_by_side
 
-#: How many batches are predicted at the same time on a CPU with as many cores; each takes a few MB.
-_PARTS_AT_ONCE = 8
 # The tokens of the inputs that are sorted by length together.
 _SORTED_TOKENS = 2**16
 
@@ -133,7 +131,7 @@ class BatchedPredictor(Predictor):
             for part in parts
         ]
         on_cpu = self._model._get_prediction_device() < 0
-        predicted = run_side_by_side(predict, calls, _PARTS_AT_ONCE if on_cpu else 1)
+        predicted = run_side_by_side(predict, calls, BATCHES_AT_ONCE if on_cpu else 1)
         predictions: List[JsonDict] = [{} for _ in instances]
         for part, of_part in zip(parts, predicted):
             for index, prediction in zip(part, of_part):

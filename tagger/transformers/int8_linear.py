@@ -55,20 +55,14 @@ class Int8Linear(torch.nn.Module):
     def __init__(self, linear: torch.nn.Linear) -> None:
         super().__init__()
         self.weight, self.bias = linear.weight, linear.bias
-        weights = linear.weight.detach().contiguous()
-        rows, scales = _rounded(weights)
+        rows, scales = _rounded(linear.weight.detach())
+        offsets = torch.zeros(len(rows)) if linear.bias is None else linear.bias.detach()
         # (I, O), (O,) and (O,)
-        self._columns = rows.t().contiguous()
-        self._scales = scales
-        self._offsets = (
-            np.zeros(len(rows), np.float32)
-            if linear.bias is None
-            else linear.bias.detach().float().numpy().copy()
-        )
+        self._columns, self._scales, self._offsets = rows.t().contiguous(), scales, offsets.numpy()
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Maps (..., I) of any floating-point type to (..., O) float32."""
-        rows, scales = _rounded(inputs.reshape(-1, inputs.size(-1)).float().contiguous())
+        rows, scales = _rounded(inputs.reshape(-1, inputs.size(-1)).float())
         sums = torch._int_mm(rows, self._columns)
         _scale_back(sums.numpy(), scales, self._scales, self._offsets)
         return sums.view(torch.float32).view(*inputs.shape[:-1], -1)
@@ -78,7 +72,7 @@ def _rounded(rows: torch.Tensor) -> Tuple[torch.Tensor, np.ndarray]:
     """Returns rows (N, I) as integers, (N, I) int8, and their scales, (N,) float32."""
     integers = torch.empty(rows.shape, dtype=torch.int8)
     scales = np.empty(len(rows), np.float32)
-    _round_rows(rows.numpy(), integers.numpy(), scales)
+    _round_rows(rows.contiguous().numpy(), integers.numpy(), scales)
     return integers, scales
 
 

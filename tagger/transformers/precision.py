@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict
 
 import torch
 
-#: `auto` is bfloat16 where a device has units for it, and float32 elsewhere.
+#: `auto` is the fastest of a device: `computing_in` and `precision_of_frozen` say which.
 PRECISIONS = ("float32", "bfloat16", "auto")
 
 
@@ -14,7 +14,8 @@ def computing_in(precision: str, device: torch.device) -> AbstractContextManager
     """Returns a context in which matrices are multiplied in a precision.
 
     Args:
-        precision: One of `PRECISIONS`. In `"float32"` the context changes nothing, so that mixed
+        precision: One of `PRECISIONS`. `"auto"` is bfloat16 where the device has units for matrices in
+            it, and float32 elsewhere. In `"float32"` the context changes nothing, so that mixed
             precision of the trainer stays in force.
         device: The device of the matrices.
     """

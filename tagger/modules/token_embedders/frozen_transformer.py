@@ -11,6 +11,7 @@ from allennlp.common.tqdm import Tqdm
 from allennlp.modules import TokenEmbedder
 
 from tagger.data.data_loaders.batch_order import in_chunks
+from tagger.threads import BATCHES_AT_ONCE
 from tagger.transformers.feature_store import FeatureStore, default_root
 from tagger.transformers.passages import Passage, passages_of
 from tagger.transformers.pretrained import (
@@ -28,8 +29,6 @@ logger = logging.getLogger(__name__)
 _CHUNK = 2**27
 # Bytes of embedded passages that evaluation remembers: sentences of a passage may be in other batches.
 _MEMORY = 2**29
-# Batches that are computed at the same time on a CPU with as many cores, for the store.
-_AT_ONCE = 8
 _LARGEST_HALF = torch.finfo(torch.float16).max
 
 
@@ -210,9 +209,8 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         assert self._store is not None
         keys = list(missing)
         device = self.layer_scores.device
-        computed = self._features.compute(
-            list(missing.values()), device, batches_at_once=_AT_ONCE if device.type == "cpu" else 1
-        )
+        at_once = BATCHES_AT_ONCE if device.type == "cpu" else 1
+        computed = self._features.compute(list(missing.values()), device, batches_at_once=at_once)
         return self._store.add([(keys[index], _half(states)) for index, states in computed])
 
     def _passages(
