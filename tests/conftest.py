@@ -22,6 +22,7 @@ from tests.warm_python import WarmPython
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "training_config"
+SYSTEM_TESTS = ROOT / "tests" / "system"
 
 
 def _has_gpu():
@@ -53,6 +54,14 @@ def pytest_configure(config):
     runs_tests = config.getoption("dist", "no") == "no"
     if runs_tests:
         import tagger.components  # noqa: F401  (registers them)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leaves the system tests out, which take long, unless the command line names their folder."""
+    if collection_path != SYSTEM_TESTS:
+        return None
+    named = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
+    return not any(SYSTEM_TESTS in (path, *path.parents) for path in named) or None
 
 
 def pytest_collection_finish():

@@ -1,0 +1,1 @@
+"""Attacks and endurance tests of whole commands; too long for the default run."""
