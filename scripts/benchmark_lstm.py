@@ -2,8 +2,8 @@
 
 Run: python scripts/benchmark_lstm.py [--sizes 32x30x400x200 ...] [--threads 1 2] [--repeats 9]
 
-`ours` is `tagger.lstm`, which runs both directions side by side if it may use several threads. `in turn`
-runs the same two LSTMs one after the other, on the padded batch too. `packed` is one bidirectional
+`ours` is `tagger.modules.lstm`, which runs both directions side by side if it may use several threads.
+`in turn` threads. `in turn` runs the same two LSTMs one after the other, on the padded batch too. `packed` is one bidirectional
 `torch.nn.LSTM` on a packed sequence. All have the same weights and inputs, with lengths uniform in
 [T/2, T], and take turns, each turn in another order. A candidate whose states or gradients differ from
 those in float64 is not timed.
@@ -23,7 +23,7 @@ from unittest import mock
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tagger.lstm import bidirectional_lstm
+from tagger.modules.lstm import bidirectional_lstm
 
 Size = Tuple[int, int, int, int]
 Run = Callable[[torch.Tensor], torch.Tensor]
@@ -59,7 +59,7 @@ def candidates(layer: Layer) -> Dict[str, Run]:
     lstms = (layer.to_right, layer.to_left)
 
     def in_turn(inputs: torch.Tensor) -> torch.Tensor:
-        with mock.patch("tagger.lstm._leaves_threads_idle", return_value=False):
+        with mock.patch("tagger.modules.lstm._leaves_threads_idle", return_value=False):
             return bidirectional_lstm(*lstms, inputs, layer.mask)
 
     return {

@@ -9,7 +9,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any, List
 
 import tagger_compat
-from tagger.collections_paused import collections_paused
+from tagger.common.collections_paused import collections_paused
 
 if TYPE_CHECKING:
     from tagger import (
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         spans,
         training,
     )
-    from tagger.saved_tagger import Entity, SavedTagger, TaggedText, load
+    from tagger.predictors.saved_tagger import Entity, SavedTagger, TaggedText, load
 
 __version__ = "0.1.0"
 
@@ -54,9 +54,9 @@ if not TYPE_CHECKING:  # type checkers would take it to know every name
 
     def __getattr__(name: str) -> Any:
         if name in ("Entity", "SavedTagger", "TaggedText", "load"):
-            importlib.import_module("tagger.needs_allennlp")
+            importlib.import_module("tagger.common.needs_allennlp")
             with collections_paused():
-                return getattr(importlib.import_module("tagger.saved_tagger"), name)
+                return getattr(importlib.import_module("tagger.predictors.saved_tagger"), name)
         if not name.startswith("_") and importlib.util.find_spec(f"tagger.{name}"):
             return importlib.import_module(f"tagger.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,11 +12,14 @@ from tagger.modules import (
     token_losses,
     weight_rules,
 )
+from tagger.transformers import frozen_transformer_indexer, transformer_indexer
+from tagger.tuning import thresholds_callback
 
 __all__ = [
     "data",
     "document_contexts",
     "encoders",
+    "frozen_transformer_indexer",
     "heads",
     "label_thresholds",
     "metrics",
@@ -24,8 +27,10 @@ __all__ = [
     "multi_label_losses",
     "predictors",
     "tag_weighting",
+    "thresholds_callback",
     "token_embedders",
     "token_losses",
     "training",
+    "transformer_indexer",
     "weight_rules",
 ]

@@ -37,7 +37,7 @@ def _with_checked_keys(module: ModuleType) -> Iterator[None]:
         for name in kwargs.keys() - known.keys() - {"run_sanity_checks"}:
             from allennlp.common.checks import ConfigurationError
 
-            from tagger.did_you_mean import did_you_mean
+            from tagger.common.did_you_mean import did_you_mean
 
             raise ConfigurationError(
                 f"`trainer` has no key `{name}`" + did_you_mean(name, list(known))

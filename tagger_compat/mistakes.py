@@ -41,7 +41,7 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    from tagger.did_you_mean import did_you_mean
+    from tagger.common.did_you_mean import did_you_mean
 
     return did_you_mean(name, known)
 

@@ -244,7 +244,7 @@ def test_everything_in_all_is_there():
         for name in package.__all__:
             assert getattr(package, name) is not None
             assert name in dir(package)
-    assert tagger.lstm.bidirectional_lstm  # a module that is not in `__all__`
+    assert tagger.modules.lstm.bidirectional_lstm  # a module that is not in `__all__`
     with pytest.raises(AttributeError, match="module 'tagger' has no attribute 'lod'"):
         tagger.lod  # noqa: B018
     with pytest.raises(AttributeError, match="module 'tagger.modules' has no attribute 'CRF'"):
@@ -303,7 +303,7 @@ untraced = next(
 def test_the_garbage_collector_works_again_after_an_import():
     import gc
 
-    from tagger.collections_paused import collections_paused
+    from tagger.common.collections_paused import collections_paused
 
     for begin in (gc.enable, gc.disable):
         begin()

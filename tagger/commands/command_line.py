@@ -14,7 +14,7 @@ from allennlp.common.util import SigTermReceived
 from allennlp.models import Archive, Model, load_archive
 from allennlp.predictors import Predictor
 
-from tagger.did_you_mean import did_you_mean
+from tagger.common.did_you_mean import did_you_mean
 
 #: The shell's exit status of a command that SIGINT ended, and of one that SIGTERM ended.
 INTERRUPTED, TERMINATED = 130, 143

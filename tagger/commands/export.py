@@ -10,7 +10,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import Archive
 
-from tagger.files import write_atomically
+from tagger.common.files import write_atomically
 
 
 @Subcommand.register("export")

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, Dict, List, Mapping, NamedTuple, Sequence, cas
 
 from allennlp.common.checks import ConfigurationError
 
-from tagger.files import publish
+from tagger.common.files import publish
 
 #: The version of the record's format.
 FORMAT = 1

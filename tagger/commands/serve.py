@@ -92,7 +92,7 @@ def serve(args: argparse.Namespace) -> None:
     from allennlp.common.checks import check_for_gpu
 
     from tagger.commands.command_line import load_model
-    from tagger.saved_tagger import SavedTagger
+    from tagger.predictors.saved_tagger import SavedTagger
     from tagger.service.app import Served, create_app
     from tagger.service.limits import parse_limits
     from tagger.service.server import bind, is_local, names_of, run, url_of

@@ -57,7 +57,7 @@ def soft_labels_from_args(args: argparse.Namespace) -> None:
     from allennlp.common.checks import check_for_gpu
 
     from tagger.commands.command_line import check_output, errors_in_one_line, load_model
-    from tagger.files import write_atomically
+    from tagger.common.files import write_atomically
     from tagger.models.teaching import soft_labels_of
 
     with errors_in_one_line("soft-labels"):

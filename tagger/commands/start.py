@@ -52,7 +52,7 @@ class Start(Subcommand):
 def start_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
     from tagger.commands.command_line import check_output, errors_in_one_line
-    from tagger.files import write_atomically
+    from tagger.common.files import write_atomically
     from tagger.starter import start
 
     with errors_in_one_line("start"):

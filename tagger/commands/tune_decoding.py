@@ -17,7 +17,7 @@ from allennlp.common.file_utils import cached_path
 from allennlp.models.archival import CONFIG_NAME
 
 from tagger.commands.command_line import check_output, errors_in_one_line, load_model
-from tagger.files import write_atomically
+from tagger.common.files import write_atomically
 from tagger.metrics import format_metrics
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
 from tagger.tuning.curves import CURVES_NAME, DecodingCurves, decoding_curves

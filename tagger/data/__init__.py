@@ -1,6 +1,6 @@
 """Dataset readers, fields, token indexers, batch samplers and data loaders."""
 
-import tagger.needs_allennlp  # noqa: F401
+import tagger.common.needs_allennlp  # noqa: F401
 from tagger.data.data_loaders import BucketedDataLoader
 from tagger.data.dataset_readers import ColumnDatasetReader, DocumentDatasetReader
 from tagger.data.fields import LabelSetsField, TagField, TagSetsField

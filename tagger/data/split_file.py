@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
+from tagger.common.files import write_atomically
 from tagger.data.column_file import read_sentences
 from tagger.data.stratified_split import stratified_split
-from tagger.files import write_atomically
 from tagger.spans import labels_of_tags
 
 PARTS = ("train", "dev", "test")

@@ -23,12 +23,7 @@ from allennlp.modules.token_embedders import (
     TokenCharactersEncoder,
 )
 
-from tagger.data.token_indexers import (
-    CachedCharactersIndexer,
-    TransformerIndexer,
-    WordFormsIndexer,
-    WordShapesIndexer,
-)
+from tagger.data.token_indexers import CachedCharactersIndexer, WordFormsIndexer, WordShapesIndexer
 from tagger.export.encoders import linear, pool
 from tagger.export.graph import Graph
 from tagger.export.indexers import describe_characters, describe_forms, describe_single_id
@@ -39,6 +34,7 @@ from tagger.modules.token_embedders import (
     WordVectors,
 )
 from tagger.modules.token_embedders.hash_table import HashTable
+from tagger.transformers.transformer_indexer import TransformerIndexer
 
 # AllenNLP's vocabularies start with padding and the unknown word.
 _UNKNOWN = np.int64(1)

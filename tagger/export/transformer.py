@@ -14,9 +14,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
 
-from tagger.data.token_indexers import TransformerIndexer
 from tagger.export.graph import OPSET, Graph
 from tagger.modules.token_embedders import TransformerEmbedder
+from tagger.transformers.transformer_indexer import TransformerIndexer
 from tagger.transformers.windows import longest_window
 
 

@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from transformers import AutoConfig, PretrainedConfig
 
-from tagger.from_allennlp import ConfigurationError
+from tagger.common.from_allennlp import ConfigurationError
 from tagger.modules import TagWeighting, WeightRule
 from tagger.spans import infer_encoding
 

@@ -6,7 +6,7 @@ import torch
 from transformers import AutoModelForTokenClassification, PreTrainedModel
 from transformers.modeling_outputs import TokenClassifierOutput
 
-from tagger.from_allennlp import ConfigurationError
+from tagger.common.from_allennlp import ConfigurationError
 from tagger.huggingface.crf_config import CrfConfig, encoding_of, resolved_weighting
 from tagger.huggingface.word_pieces import MASKED
 from tagger.linear_chain import ChainScores

@@ -1,6 +1,6 @@
 """Metrics: precision, recall, F1 and calibration, as counts, as AllenNLP metrics and as tables."""
 
-import tagger.needs_allennlp  # noqa: F401
+import tagger.common.needs_allennlp  # noqa: F401
 from tagger.metrics.calibration import format_calibration_table
 from tagger.metrics.calibration_error import CalibrationError
 from tagger.metrics.metrics_table import (

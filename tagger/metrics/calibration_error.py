@@ -8,6 +8,7 @@ from allennlp.data import Vocabulary
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
+from tagger.common.vocabulary import tags_in_order
 from tagger.metrics.calibration import (
     count_calibration,
     expected_calibration_error,
@@ -15,7 +16,6 @@ from tagger.metrics.calibration import (
 )
 from tagger.spans.finding import certain_tags, lay_end_to_end, rows_and_tokens, tag_tables
 from tagger.spans.matching import match_spans
-from tagger.vocabulary import tags_in_order
 
 
 @Metric.register("calibration_error")

@@ -8,10 +8,10 @@ from allennlp.data import Vocabulary
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
+from tagger.common.vocabulary import tags_in_order
 from tagger.metrics.auc import NUM_BINS, area_under_curve, count_probabilities
 from tagger.metrics.label_metrics import MEASURES, mean_of_defined, metrics_by_label
 from tagger.renamed import register_renamed
-from tagger.vocabulary import tags_in_order
 
 
 @Metric.register("multi_label_metrics")

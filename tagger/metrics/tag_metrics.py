@@ -9,6 +9,7 @@ from allennlp.data import Vocabulary
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
+from tagger.common.vocabulary import tags_in_order
 from tagger.metrics.label_metrics import counts_of_confusions, metrics_by_label, named_confusions
 from tagger.metrics.token_confusions import NO_LABEL, count_token_confusions
 from tagger.renamed import register_renamed
@@ -20,7 +21,6 @@ from tagger.spans.finding import (
     tags_of_certain_labels,
 )
 from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED, count_span_confusions
-from tagger.vocabulary import tags_in_order
 
 
 @Metric.register("tag_metrics")

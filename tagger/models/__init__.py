@@ -1,6 +1,6 @@
 """Models."""
 
-import tagger.needs_allennlp  # noqa: F401
+import tagger.common.needs_allennlp  # noqa: F401
 from tagger.models.document_classifier import DocumentClassifier
 from tagger.models.sequence_tagger import SequenceTagger
 from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble

@@ -10,10 +10,10 @@ from allennlp.modules import Seq2VecEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
+from tagger.common.vocabulary import tags_in_order
 from tagger.models.measured_model import MeasuredModel
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
-from tagger.vocabulary import tags_in_order
 
 
 @Model.register("document_classifier", constructor="from_partial_objects")

@@ -12,7 +12,7 @@ from allennlp.data import Vocabulary
 from allennlp.models.archival import CONFIG_NAME, Archive, archive_model
 from allennlp.models.model import _DEFAULT_WEIGHTS, remove_keys_from_params
 
-from tagger.files import write_atomically
+from tagger.common.files import write_atomically
 from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
 
 #: The parts of the config that the ensemble takes from the first archive, if it has them.

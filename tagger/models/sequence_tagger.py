@@ -12,6 +12,7 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
+from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainMarginals
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.models.measured_model import MeasuredModel
@@ -19,7 +20,6 @@ from tagger.modules.document_contexts import DocumentContext, SentenceRows, enco
 from tagger.modules.heads import TaggingHead
 from tagger.modules.token_embedders import share_without_vector
 from tagger.spans import complete_tags, infer_encoding
-from tagger.vocabulary import tags_in_order
 
 logger = logging.getLogger(__name__)
 

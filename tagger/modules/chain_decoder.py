@@ -5,8 +5,8 @@ from typing import Dict, List, Optional, Sequence
 
 import torch
 
-from tagger.did_you_mean import did_you_mean
-from tagger.from_allennlp import ConfigurationError
+from tagger.common.did_you_mean import did_you_mean
+from tagger.common.from_allennlp import ConfigurationError
 from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans import labels_opened
 

@@ -2,7 +2,7 @@
 
 import math
 
-from tagger.from_allennlp import ConfigurationError
+from tagger.common.from_allennlp import ConfigurationError
 
 
 def check_number(name: str, value: float, is_valid: bool, expected: str) -> None:

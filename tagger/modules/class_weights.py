@@ -7,12 +7,12 @@ from typing import Dict, List, Optional, Sequence
 import numpy as np
 import torch
 
-from tagger.did_you_mean import did_you_mean
-from tagger.from_allennlp import ConfigurationError, Vocabulary
+from tagger.common.did_you_mean import did_you_mean
+from tagger.common.from_allennlp import ConfigurationError, Vocabulary
+from tagger.common.vocabulary import tags_in_order
 from tagger.modules.weight_rules import WeightRule, format_weights
 from tagger.spans import labels_of_tags
 from tagger.training_counts import AwaitedCounts, LabelCounts
-from tagger.vocabulary import tags_in_order
 
 logger = logging.getLogger(__name__)
 

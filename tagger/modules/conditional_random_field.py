@@ -5,7 +5,7 @@ from typing import List, Optional, Tuple, Union
 import numpy as np
 import torch
 
-from tagger.from_allennlp import ConfigurationError
+from tagger.common.from_allennlp import ConfigurationError
 from tagger.linear_chain import (
     ChainMarginals,
     ChainScores,

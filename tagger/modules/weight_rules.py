@@ -7,7 +7,7 @@ from typing import List, Sequence
 
 import torch
 
-from tagger.from_allennlp import ConfigurationError, Registrable
+from tagger.common.from_allennlp import ConfigurationError, Registrable
 from tagger.training_counts import inverse_effective_number
 
 

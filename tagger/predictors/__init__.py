@@ -1,6 +1,6 @@
 """Predictors."""
 
-import tagger.needs_allennlp  # noqa: F401
+import tagger.common.needs_allennlp  # noqa: F401
 from tagger.predictors.batched_predictor import BatchedPredictor
 from tagger.predictors.document_classifier import DocumentClassifierPredictor
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor

@@ -14,10 +14,10 @@ from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
+from tagger.common.threads import BATCHES_AT_ONCE, run_side_by_side
 from tagger.data.data_loaders.batch_order import batches_within, in_chunks
 from tagger.data.data_loaders.columns import collect_columns
 from tagger.predictors.throughput import Throughput
-from tagger.threads import BATCHES_AT_ONCE, run_side_by_side
 
 # The tokens of the inputs that are sorted by length together.
 _SORTED_TOKENS = 2**16

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
 from tagger import __version__
-from tagger.saved_tagger import SavedTagger, TaggedText
+from tagger.predictors.saved_tagger import SavedTagger, TaggedText
 from tagger.service import schemas
 from tagger.service.batcher import Batcher, Job
 from tagger.service.checks import check_biases, check_sizes, inputs_of

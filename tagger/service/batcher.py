@@ -5,8 +5,8 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from tagger.predictors.saved_tagger import SavedTagger, TaggedText
 from tagger.predictors.texts import Text
-from tagger.saved_tagger import SavedTagger, TaggedText
 from tagger.service.limits import Limits
 from tagger.service.request_error import RequestError
 from tagger.service.service_metrics import ServiceMetrics

@@ -3,7 +3,7 @@
 import re
 from typing import Dict, List, Sequence, Union
 
-from tagger.did_you_mean import did_you_mean
+from tagger.common.did_you_mean import did_you_mean
 from tagger.service.limits import Limits
 from tagger.service.request_error import RequestError
 from tagger.service.schemas import TagRequest

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.command_line import parse_object
-from tagger.did_you_mean import did_you_mean
+from tagger.common.did_you_mean import did_you_mean
 
 
 class Limits(NamedTuple):

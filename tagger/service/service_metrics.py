@@ -5,7 +5,7 @@ from typing import Sequence
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
 
-from tagger.saved_tagger import TaggedText
+from tagger.predictors.saved_tagger import TaggedText
 
 __all__ = ["CONTENT_TYPE", "ServiceMetrics"]
 

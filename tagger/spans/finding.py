@@ -8,7 +8,7 @@ from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
-from tagger.did_you_mean import did_you_mean
+from tagger.common.did_you_mean import did_you_mean
 from tagger.spans.conversion import tags_to_spans
 from tagger.spans.transitions import allowed_transitions
 

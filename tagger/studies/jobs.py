@@ -11,7 +11,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, cast
 
-from tagger.files import write_atomically
+from tagger.common.files import write_atomically
 from tagger.studies.work import Work, train
 
 #: Holds the job's config. A run writes it last, so it marks a finished run.

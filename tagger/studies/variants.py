@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from tagger.did_you_mean import did_you_mean
+from tagger.common.did_you_mean import did_you_mean
 from tagger.reports.figures import draw_variants
 from tagger.studies.jobs import Job, default_num_workers, run_jobs, seeded_jobs
 from tagger.studies.results import (

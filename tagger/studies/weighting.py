@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from tagger.did_you_mean import did_you_mean
+from tagger.common.did_you_mean import did_you_mean
 from tagger.studies.jobs import Job, default_num_workers, run_jobs, seeded_jobs
 from tagger.studies.results import Result, read_results, write_results
 from tagger.studies.work import evaluate, train

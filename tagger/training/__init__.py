@@ -1,6 +1,6 @@
 """Callbacks of the trainer, optimizers, and an average of the weights."""
 
-import tagger.needs_allennlp  # noqa: F401
+import tagger.common.needs_allennlp  # noqa: F401
 from tagger.training.frozen_features import FrozenFeaturesCallback
 from tagger.training.layerwise_adamw import LayerwiseAdamW
 from tagger.training.log_clipping import LogClippingCallback
@@ -8,7 +8,6 @@ from tagger.training.moving_average import FusedExponentialMovingAverage
 from tagger.training.optimizers import FusedAdam, FusedAdamW
 from tagger.training.show_metrics import ShowMetricsCallback
 from tagger.training.training_counts import TrainingCountsCallback
-from tagger.training.tune_thresholds import TuneThresholdsCallback
 
 __all__ = [
     "FrozenFeaturesCallback",
@@ -19,5 +18,4 @@ __all__ = [
     "LogClippingCallback",
     "ShowMetricsCallback",
     "TrainingCountsCallback",
-    "TuneThresholdsCallback",
 ]

@@ -4,9 +4,9 @@ from typing import List
 
 import torch
 
-from tagger.from_allennlp import Vocabulary
+from tagger.common.from_allennlp import Vocabulary
+from tagger.common.vocabulary import tags_in_order
 from tagger.training_counts.label_counts import LabelCounts
-from tagger.vocabulary import tags_in_order
 
 
 class AwaitedCounts:

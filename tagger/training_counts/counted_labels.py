@@ -4,7 +4,7 @@ from typing import List, Optional
 
 import torch
 
-from tagger.from_allennlp import ConfigurationError, Vocabulary
+from tagger.common.from_allennlp import ConfigurationError, Vocabulary
 from tagger.training_counts.awaited_counts import AwaitedCounts
 from tagger.training_counts.label_counts import LabelCounts
 

@@ -20,7 +20,7 @@ from typing import Dict, Iterator, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
-from tagger.files import write_atomically
+from tagger.common.files import write_atomically
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from tagger.common.threads import run_side_by_side
 from tagger.data.data_loaders.batch_order import batches_within
-from tagger.threads import run_side_by_side
 from tagger.transformers.passages import Passage
 from tagger.transformers.precision import PRECISIONS, precision_of_frozen
 from tagger.transformers.pretrained import Transformer

@@ -4,7 +4,7 @@
 - `labelled_file`: what it needs of a saved tagger and a file;
 - `curves`: precision and recall of each label by its bias;
 - `evidence`: how many entities its results rest on;
-- `thresholds`: the thresholds of labels, for the callback `tune_thresholds`.
+- `thresholds`: the thresholds of labels, and `thresholds_callback`, which fits them in training.
 """
 
 from tagger.tuning.decoding import DecodingTuner, Settings, Target

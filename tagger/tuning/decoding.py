@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from tagger.did_you_mean import did_you_mean
+from tagger.common.did_you_mean import did_you_mean
 from tagger.metrics.label_metrics import macro_average, precision_recall_f1
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads import ChainHead

@@ -2,7 +2,7 @@ import pytest
 import torch
 from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification
 
-from tagger.from_allennlp import ConfigurationError
+from tagger.common.from_allennlp import ConfigurationError
 from tagger.huggingface import CrfConfig, CrfForTokenClassification, encode_words
 from tagger.huggingface.crf_config import resolved_weighting
 from tagger.linear_chain import viterbi_decode

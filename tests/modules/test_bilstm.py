@@ -5,8 +5,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules import Seq2SeqEncoder
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tagger import lstm
-from tagger.modules import BiLstmEncoder
+from tagger.modules import BiLstmEncoder, lstm
 from tests.linear_chain.chains import mask_of
 
 MASK = mask_of([5, 2, 4])
@@ -101,7 +100,7 @@ def test_arguments_that_make_no_sense_are_refused(arguments, message):
 
 def test_the_index_of_reversed_tokens_is_computed_once_for_all_layers(monkeypatch):
     reversal, calls = lstm.reversal_of(MASK), []
-    monkeypatch.setattr("tagger.lstm.reversal_of", None)
+    monkeypatch.setattr("tagger.modules.lstm.reversal_of", None)
     monkeypatch.setattr(
         "tagger.modules.encoders.bilstm.reversal_of", lambda mask: calls.append(mask) or reversal
     )

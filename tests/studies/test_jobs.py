@@ -8,7 +8,7 @@ import time
 import pytest
 from allennlp.common import Params
 
-from tagger import files
+from tagger.common import files
 from tagger.studies import (
     Column,
     Job,

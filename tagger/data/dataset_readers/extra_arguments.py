@@ -6,7 +6,7 @@ from typing import Any, Mapping, Type
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
-from tagger.did_you_mean import did_you_mean
+from tagger.common.did_you_mean import did_you_mean
 
 # What arguments of AllenNLP's readers are called here.
 _NAMES_HERE = {"coding_scheme": "source_encoding", "convert_to_coding_scheme": "tag_encoding"}

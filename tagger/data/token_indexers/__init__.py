@@ -1,15 +1,11 @@
 """Token indexers."""
 
 from tagger.data.token_indexers.cached_characters import CachedCharactersIndexer
-from tagger.data.token_indexers.frozen_transformer import FrozenTransformerIndexer
-from tagger.data.token_indexers.transformer import TransformerIndexer
 from tagger.data.token_indexers.word_forms import WordFormsIndexer, word_forms, word_hash
 from tagger.data.token_indexers.word_shapes import WordShapesIndexer, word_shape
 
 __all__ = [
     "CachedCharactersIndexer",
-    "FrozenTransformerIndexer",
-    "TransformerIndexer",
     "WordFormsIndexer",
     "WordShapesIndexer",
     "word_forms",

@@ -1,6 +1,6 @@
 """What a tagger takes from the document around a sentence."""
 
-import tagger.needs_allennlp  # noqa: F401
+import tagger.common.needs_allennlp  # noqa: F401
 from tagger.modules.document_contexts.document_context import DocumentContext
 from tagger.modules.document_contexts.encode_sentences import encode_sentences
 from tagger.modules.document_contexts.neighbouring_tokens import NeighbouringTokens

@@ -1,6 +1,6 @@
 """Encoders of sequences."""
 
-import tagger.needs_allennlp  # noqa: F401
+import tagger.common.needs_allennlp  # noqa: F401
 from tagger.modules.encoders.bilstm import BiLstmEncoder
 from tagger.modules.encoders.masked_cnn import MaskedCnnEncoder
 

@@ -6,7 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
 
-from tagger.lstm import bidirectional_lstm, reversal_of
+from tagger.modules.lstm import bidirectional_lstm, reversal_of
 
 
 @Seq2SeqEncoder.register("bilstm")
@@ -14,7 +14,7 @@ class BiLstmEncoder(Seq2SeqEncoder):
     """A stack of bidirectional LSTM layers over right-padded sequences.
 
     Letters: `B` batch, `T` tokens, `D` features. Padding changes nothing. Each direction is an LSTM of
-    its own; `tagger.lstm` runs both.
+    its own; `tagger.modules.lstm` runs both.
 
     Args:
         input_size: The features of each input token. A config of `sequence_tagger` may leave it out.

@@ -1,6 +1,6 @@
 """Tagging heads: they turn emissions into a loss and into tags."""
 
-import tagger.needs_allennlp  # noqa: F401
+import tagger.common.needs_allennlp  # noqa: F401
 from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.crf import CrfHead
 from tagger.modules.heads.sigmoid import SigmoidHead

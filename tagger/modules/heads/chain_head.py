@@ -6,6 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainScores, tag_marginals
 from tagger.linear_chain.checks import check_is_right_padded
 from tagger.metrics import CalibrationError
@@ -13,7 +14,6 @@ from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.spans import allowed_transitions
 from tagger.spans.entities import Entities, EntityFinder
-from tagger.vocabulary import tags_in_order
 
 
 class ChainHead(TaggingHead):

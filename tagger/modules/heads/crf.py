@@ -6,12 +6,12 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainMarginals, ChainScores
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.modules.heads.chain_head import ChainHead, legal_transitions
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.tag_weighting import TagWeighting
-from tagger.vocabulary import tags_in_order
 
 
 @TaggingHead.register("crf")

@@ -6,10 +6,10 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+from tagger.common.vocabulary import tags_in_order
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
-from tagger.vocabulary import tags_in_order
 
 
 @TaggingHead.register("sigmoid")

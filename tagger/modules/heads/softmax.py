@@ -6,11 +6,11 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainScores
 from tagger.modules.heads.chain_head import ChainHead, legal_transitions
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.token_losses import CrossEntropyLoss, TokenLoss
-from tagger.vocabulary import tags_in_order
 
 
 @TaggingHead.register("softmax")

@@ -7,9 +7,9 @@ from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainMarginals
 from tagger.metrics import TagMetrics
-from tagger.vocabulary import tags_in_order
 
 
 class TaggingHead(torch.nn.Module, Registrable):

@@ -4,14 +4,14 @@ from typing import Dict, List, Optional
 
 import torch
 
-from tagger.did_you_mean import did_you_mean
-from tagger.from_allennlp import ConfigurationError, Vocabulary
+from tagger.common.did_you_mean import did_you_mean
+from tagger.common.from_allennlp import ConfigurationError, Vocabulary
+from tagger.common.vocabulary import tags_in_order
 from tagger.modules.class_weights import check_weight
 from tagger.modules.multi_label_losses.formulas import focal_terms
 from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss
 from tagger.modules.weight_rules import WeightRule
 from tagger.training_counts import AwaitedCounts, LabelCounts
-from tagger.vocabulary import tags_in_order
 
 
 @MultiLabelLoss.register("binary_cross_entropy")

@@ -4,7 +4,7 @@ from typing import List, Optional
 
 import torch
 
-from tagger.from_allennlp import Vocabulary
+from tagger.common.from_allennlp import Vocabulary
 from tagger.modules.multi_label_losses.multi_label_loss import MultiLabelLoss
 from tagger.training_counts import CountedLabels
 

@@ -4,7 +4,7 @@ from typing import Optional
 
 import torch
 
-from tagger.from_allennlp import Registrable
+from tagger.common.from_allennlp import Registrable
 
 
 class MultiLabelLoss(torch.nn.Module, Registrable):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tagger.from_allennlp import ConfigurationError
+from tagger.common.from_allennlp import ConfigurationError
 from tagger.linear_chain import ChainScores
 from tagger.modules.tag_weighting.emission import EmissionWeighting
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting

@@ -5,13 +5,13 @@ from typing import Any, Dict, List, Optional, Union
 
 import torch
 
-from tagger.did_you_mean import did_you_mean
-from tagger.from_allennlp import ConfigurationError, Vocabulary
+from tagger.common.did_you_mean import did_you_mean
+from tagger.common.from_allennlp import ConfigurationError, Vocabulary
+from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainScores, allowed_tags, log_likelihood
 from tagger.linear_chain.declared import has_unknown_tags
 from tagger.modules.tag_weighting.tag_weighting import TagWeighting
 from tagger.spans import labels_of_tags
-from tagger.vocabulary import tags_in_order
 
 #: One cost for all labels, or costs by label; labels that are not named cost 0.
 LabelCosts = Union[float, Dict[str, float]]

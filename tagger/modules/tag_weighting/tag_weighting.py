@@ -2,7 +2,7 @@
 
 import torch
 
-from tagger.from_allennlp import Registrable
+from tagger.common.from_allennlp import Registrable
 from tagger.linear_chain import ChainScores
 from tagger.linear_chain.checks import tags_as_int64
 from tagger.modules.class_weights import ClassWeights

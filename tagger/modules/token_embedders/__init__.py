@@ -1,6 +1,6 @@
 """Token embedders."""
 
-import tagger.needs_allennlp  # noqa: F401
+import tagger.common.needs_allennlp  # noqa: F401
 from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
 from tagger.modules.token_embedders.frozen_transformer import FrozenTransformerEmbedder
 from tagger.modules.token_embedders.lexicon import Lexicon

@@ -10,8 +10,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.modules import TokenEmbedder
 
+from tagger.common.threads import BATCHES_AT_ONCE
 from tagger.data.data_loaders.batch_order import in_chunks
-from tagger.threads import BATCHES_AT_ONCE
 from tagger.transformers.feature_store import FeatureStore, default_root
 from tagger.transformers.passages import Passage, passages_of
 from tagger.transformers.pretrained import (

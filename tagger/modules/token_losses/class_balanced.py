@@ -2,7 +2,7 @@
 
 from typing import List, Optional
 
-from tagger.from_allennlp import Vocabulary
+from tagger.common.from_allennlp import Vocabulary
 from tagger.modules.token_losses.focal import FocalLoss
 from tagger.modules.token_losses.token_loss import TokenLoss
 from tagger.modules.weight_rules import EffectiveNumberWeightRule

@@ -4,7 +4,7 @@ from typing import List, Optional
 
 import torch
 
-from tagger.from_allennlp import ConfigurationError, Vocabulary
+from tagger.common.from_allennlp import ConfigurationError, Vocabulary
 from tagger.modules.check_number import check_number
 from tagger.modules.token_losses.functions import cross_entropy
 from tagger.modules.token_losses.token_loss import TokenLoss

@@ -2,7 +2,7 @@
 
 import torch
 
-from tagger.from_allennlp import Registrable
+from tagger.common.from_allennlp import Registrable
 from tagger.modules.class_weights import ClassWeights
 from tagger.modules.token_losses.functions import merge_tags
 

@@ -10,9 +10,9 @@ from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 
 from tagger.data.document_tokens import DocumentTokens
-from tagger.data.token_indexers import FrozenTransformerIndexer
 from tagger.modules.token_embedders import FrozenTransformerEmbedder
 from tagger.transformers import word_features
+from tagger.transformers.frozen_transformer_indexer import FrozenTransformerIndexer
 from tests.transformers.small import KINDS, save_word_pieces
 
 WORDS = [["The", "London", "bank"], ["said"], ["a", "b"], ["the", "xylophone", ",", "12345"]]

@@ -7,8 +7,8 @@ from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
 from transformers import AlbertConfig, AlbertModel
 
-from tagger.data.token_indexers import TransformerIndexer
 from tagger.modules.token_embedders import TransformerEmbedder
+from tagger.transformers.transformer_indexer import TransformerIndexer
 from tests.data.token_indexers.test_transformer import random_words
 from tests.transformers.three_layers import SIZES, save_bert, save_roberta
 

@@ -10,7 +10,7 @@ from spacy import displacy
 from spacy.tokens import Doc, DocBin
 
 import tagger
-from tagger.spacy_component import AllenNlpTagger, make_component
+from tagger.spacy.component import AllenNlpTagger, make_component
 from tests.test_start_up import WITHOUT_ALLENNLP
 
 TEXT = "Maria Lindqvist met  Paulo\nFerraz in Lisbon. Ada Lovelace lives in Oslo.\n\n"
@@ -206,7 +206,7 @@ def test_without_allennlp_other_pipelines_work_and_this_one_says_what_it_needs(r
 import spacy
 nlp = spacy.blank("en")
 nlp.add_pipe("sentencizer")
-assert "tagger.saved_tagger" not in sys.modules
+assert "tagger.predictors.saved_tagger" not in sys.modules
 nlp.add_pipe("allennlp_tagger", config={"model": "/"})
 try:
     nlp("a")

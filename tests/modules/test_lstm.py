@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tagger.lstm import bidirectional_lstm
+from tagger.modules.lstm import bidirectional_lstm
 from tests.linear_chain.chains import mask_of
 
 
@@ -77,7 +77,7 @@ def test_directions_side_by_side_give_what_they_give_in_turn(monkeypatch):
     found = []
     for is_side_by_side in (False, True):
         monkeypatch.setattr(
-            "tagger.lstm._leaves_threads_idle",
+            "tagger.modules.lstm._leaves_threads_idle",
             lambda _, is_side_by_side=is_side_by_side: is_side_by_side,
         )
         found.append(bidirectional_lstm(*directions, inputs, mask))
@@ -129,7 +129,7 @@ def test_frozen_inputs_and_weights_get_no_gradient(num_threads):
 
 
 def test_backward_pass_side_by_side_can_be_repeated_but_not_differentiated(monkeypatch):
-    monkeypatch.setattr("tagger.lstm._leaves_threads_idle", lambda _: True)
+    monkeypatch.setattr("tagger.modules.lstm._leaves_threads_idle", lambda _: True)
     _, directions = lstms(3, 2)
     inputs = torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True)
     states = bidirectional_lstm(*directions, inputs, mask_of([4, 2]))

@@ -3,8 +3,8 @@ import os
 
 import pytest
 
-from tagger import files
-from tagger.files import write_atomically
+from tagger.common import files
+from tagger.common.files import write_atomically
 
 
 def test_a_file_is_replaced_as_a_whole_and_only_on_demand(tmp_path):

@@ -3,7 +3,7 @@ import threading
 import pytest
 import torch
 
-from tagger.threads import run_side_by_side
+from tagger.common.threads import run_side_by_side
 
 
 def test_results_come_in_the_order_of_the_calls(num_threads):

@@ -9,7 +9,7 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.func import functional_call
 
-from tagger.threads import run_side_by_side
+from tagger.common.threads import run_side_by_side
 
 Lstms = Tuple[torch.nn.LSTM, torch.nn.LSTM]
 Kept = Optional[torch.Tensor]

@@ -2,7 +2,7 @@
 
 from typing import List
 
-from tagger.from_allennlp import ConfigurationError, Vocabulary
+from tagger.common.from_allennlp import ConfigurationError, Vocabulary
 
 
 def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:

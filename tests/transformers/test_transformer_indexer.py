@@ -7,7 +7,7 @@ from tokenizers import ByteLevelBPETokenizer
 from transformers import PreTrainedTokenizerFast
 
 from tagger.data.document_tokens import DocumentTokens
-from tagger.data.token_indexers import TransformerIndexer
+from tagger.transformers.transformer_indexer import TransformerIndexer
 from tests.transformers.three_layers import LETTERS, save_bert, save_roberta
 
 

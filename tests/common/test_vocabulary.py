@@ -2,7 +2,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.vocabulary import tags_in_order
+from tagger.common.vocabulary import tags_in_order
 
 
 def test_tags_are_listed_in_the_order_of_their_indices():

@@ -10,7 +10,7 @@ from allennlp.data.fields import TextField
 
 from tagger.data import BucketedDataLoader, ColumnDatasetReader
 from tagger.data.document_tokens import DocumentTokens
-from tagger.data.token_indexers import FrozenTransformerIndexer
+from tagger.transformers.frozen_transformer_indexer import FrozenTransformerIndexer
 from tests.transformers.small import save_word_pieces
 
 VOCAB = Vocabulary()

@@ -28,7 +28,7 @@ from spacy.training import Example
 from spacy.util import ensure_path, minibatch
 
 if TYPE_CHECKING:
-    from tagger.saved_tagger import SavedTagger
+    from tagger.predictors.saved_tagger import SavedTagger
 
 #: The archive in a folder that a pipeline is saved to.
 ARCHIVE_NAME = "model.tar.gz"
@@ -86,7 +86,7 @@ class AllenNlpTagger(Pipe):
         """
         if self._tagger is None:
             import tagger
-            from tagger.from_allennlp import ConfigurationError
+            from tagger.common.from_allennlp import ConfigurationError
 
             device = self._settings["cuda_device"]
             with _as_file(self._archive) as path:

@@ -20,8 +20,8 @@ from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader
 from allennlp.models import Archive, load_archive
 
-from tagger.collections_paused import collections_paused
-from tagger.did_you_mean import did_you_mean
+from tagger.common.collections_paused import collections_paused
+from tagger.common.did_you_mean import did_you_mean
 from tagger.models import SequenceTagger
 from tagger.modules import ChainDecoder
 from tagger.modules.chain_decoder import labels_with_bias

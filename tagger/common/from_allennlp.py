@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, List, Type, TypeVar
 
-from tagger.did_you_mean import did_you_mean
+from tagger.common.did_you_mean import did_you_mean
 
 T = TypeVar("T")
 

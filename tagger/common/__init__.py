@@ -1,0 +1,1 @@
+"""What several floors need: files, threads, messages."""

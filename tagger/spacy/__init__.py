@@ -1,0 +1,1 @@
+"""A trained tagger as a component of a spaCy pipeline."""
