@@ -2,8 +2,8 @@
 
 Run: python scripts/benchmark_lstm.py [--sizes 32x30x400x200 ...] [--threads 1 2] [--repeats 9]
 
-`ours` is `tagger.modules.lstm`, which runs both directions side by side if it may use several threads.
-`in turn` runs the same two LSTMs one after the other, on the padded batch too. `packed` is one bidirectional
+`ours` is `tagger.modules.lstm`, which runs both directions side by side if it may use several threads. `in
+turn` runs the same two LSTMs one after the other, on the padded batch too. `packed` is a bidirectional
 `torch.nn.LSTM` on a packed sequence. All have the same weights and inputs, with lengths uniform in
 [T/2, T], and take turns, each turn in another order. A candidate whose states or gradients differ from
 those in float64 is not timed.
