@@ -2,11 +2,11 @@
 
 Run: python scripts/benchmark_lstm.py [--sizes 32x30x400x200 ...] [--threads 1 2] [--repeats 9]
 
-`ours` is `tagger.modules.lstm`, which runs both directions side by side if it may use several threads. `in
-turn` runs the same two LSTMs one after the other, on the padded batch too. `packed` is a bidirectional
-`torch.nn.LSTM` on a packed sequence. All have the same weights and inputs, with lengths uniform in
-[T/2, T], and take turns, each turn in another order. A candidate whose states or gradients differ from
-those in float64 is not timed.
+`ours` is `tagger.modules.lstm`, which runs both directions side by side if it may use several
+threads. `in turn` runs the same two LSTMs one after the other, on the padded batch too. `packed` is
+a bidirectional `torch.nn.LSTM` on a packed sequence. All have the same weights and inputs, with
+lengths uniform in [T/2, T], and take turns, each turn in another order. A candidate whose states or
+gradients differ from those in float64 is not timed.
 
 `in turn/ours` is how many times faster ours is: the median over turns of the one's time by the other's.
 One thread is timed by the processor's time, which other processes do not lengthen; more threads by the
