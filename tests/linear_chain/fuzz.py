@@ -244,7 +244,7 @@ def counted(found: Iterator[Mismatch]) -> Tuple[Counter, Dict[str, Mismatch]]:
     counts: Counter = Counter()
     first: Dict[str, Mismatch] = {}
     # It warns of unequal weights.
-    lannoy = logging.getLogger("tagger.modules.tag_weighting.lannoy")
+    lannoy = logging.getLogger("tagger.modules.tag_weighting")
     lannoy.disabled = True
     try:
         for mismatch in found:

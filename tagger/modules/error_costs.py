@@ -1,0 +1,83 @@
+"""The costs of errors that `softmax_margin` trains against."""
+
+import math
+from typing import Dict, List, Optional, Union
+
+import torch
+
+from tagger.common.did_you_mean import did_you_mean
+from tagger.common.from_allennlp import ConfigurationError
+from tagger.spans import labels_of_tags
+
+#: One cost for all labels, or costs by label; labels that are not named cost 0.
+LabelCosts = Union[float, Dict[str, float]]
+
+
+def costs_of_errors(
+    tags: List[str], by_error: Dict[str, Optional[LabelCosts]]
+) -> List[List[float]]:
+    """Spreads the costs of errors over pairs of tags.
+
+    Args:
+        tags: All K tags, in the order of their indices.
+        by_error: The costs under `missing`, `inventing` and `confusing`; `None` for no cost.
+
+    Returns:
+        (K, K), `[i][j]` the cost of tag j where tag i is right.
+
+    Raises:
+        ConfigurationError: If a cost is negative or not finite, or no tag has one of the labels.
+
+    Example:
+        >>> costs_of_errors(["O", "U-PER", "U-LOC"], {"missing": 2.0, "confusing": {"LOC": 1.0}})
+        [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [2.0, 1.0, 0.0]]
+    """
+    labels = labels_of_tags(tags)
+    known = list(dict.fromkeys(label for label in labels if label is not None))
+    for error, costs in by_error.items():
+        for label, value in (costs if isinstance(costs, dict) else {"all labels": costs}).items():
+            if isinstance(costs, dict) and label not in known:
+                raise ConfigurationError(
+                    f"`{error}` names `{label}`, which is no label of this vocabulary "
+                    f"({', '.join(known)})" + did_you_mean(label, known)
+                )
+            _check_cost(error, label, 0.0 if value is None else value)
+
+    def cost(right: Optional[str], wrong: Optional[str]) -> float:
+        if right == wrong:
+            return 0.0
+        error = "missing" if wrong is None else "inventing" if right is None else "confusing"
+        costs = by_error.get(error) or 0.0
+        label = wrong if right is None else right
+        return float(costs.get(label or "", 0.0) if isinstance(costs, dict) else costs)
+
+    return [[cost(right, wrong) for wrong in labels] for right in labels]
+
+
+def checked_cost(cost: List[List[float]], num_tags: int) -> torch.Tensor:
+    """Checks costs by pair of tags, and returns them, (K, K).
+
+    Raises:
+        ConfigurationError: If `cost` is not square with zeros on its diagonal, or a cost is negative or
+            not finite.
+    """
+    if len(cost) != num_tags or any(len(row) != num_tags for row in cost):
+        raise ConfigurationError(
+            f"`cost` must have {num_tags} rows of {num_tags} numbers, a row for each right tag, a "
+            f"number for each given tag; got rows of {[len(row) for row in cost]}"
+        )
+    for i, row in enumerate(cost):
+        for j, value in enumerate(row):
+            _check_cost("cost", f"tag {j} where {i} is right", value)
+        if row[i] != 0:
+            raise ConfigurationError(
+                f"`cost` gives the right tag {i} the cost {row[i]!r}; a right tag must cost 0"
+            )
+    return torch.tensor(cost)
+
+
+def _check_cost(argument: str, name: str, value: float) -> None:
+    if not (isinstance(value, (int, float)) and 0 <= value < math.inf):
+        raise ConfigurationError(
+            f"`{argument}` gives {name} the cost {value!r}; a cost must be a finite number of at least 0"
+        )
