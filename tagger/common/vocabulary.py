@@ -1,7 +1,8 @@
 """What the project asks of AllenNLP's `Vocabulary`."""
 
-from typing import List
+from typing import List, Sequence
 
+from tagger.common.did_you_mean import did_you_mean
 from tagger.common.from_allennlp import ConfigurationError, Vocabulary
 
 
@@ -22,3 +23,19 @@ def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:
             "reader reads tags, and that `label_namespace` is the same everywhere in the config"
         )
     return [tags[k] for k in range(len(tags))]
+
+
+def check_is_label(argument: str, name: str, labels: Sequence[str], of: str = "vocabulary") -> None:
+    """Raises a `ConfigurationError` unless the name that an argument gives is one of the labels.
+
+    Example:
+        >>> check_is_label("missing", "PRE", ["PER", "LOC"])
+        Traceback (most recent call last):
+        allennlp.common.checks.ConfigurationError: `missing` names `PRE`, which is no label of this \
+vocabulary (PER, LOC); did you mean `PER`?
+    """
+    if name not in labels:
+        raise ConfigurationError(
+            f"`{argument}` names `{name}`, which is no label of this {of} "
+            f"({', '.join(labels)}){did_you_mean(name, labels)}"
+        )

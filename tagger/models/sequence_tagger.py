@@ -16,8 +16,9 @@ from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainMarginals
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.models.measured_model import MeasuredModel
-from tagger.modules.document_contexts import DocumentContext, SentenceRows, encode_sentences
+from tagger.modules.document_contexts import DocumentContext, encode_sentences
 from tagger.modules.heads import TaggingHead
+from tagger.modules.sentence_rows import SentenceRows
 from tagger.modules.token_embedders import share_without_vector
 from tagger.spans import complete_tags, infer_encoding
 

@@ -11,8 +11,8 @@ from allennlp.models import Model
 from tagger.linear_chain import viterbi_decode
 from tagger.models.sequence_tagger import SequenceTagger
 from tagger.modules.chain_decoder import expected_right
-from tagger.modules.document_contexts import SentenceRows
 from tagger.modules.heads import ChainHead, SigmoidHead, SoftmaxHead, TaggingHead
+from tagger.modules.sentence_rows import SentenceRows
 
 AVERAGES = ("emissions", "marginals")
 

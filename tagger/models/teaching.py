@@ -17,8 +17,8 @@ from tagger.data.soft_labels import SoftLabels
 from tagger.linear_chain import ChainMarginals, ChainScores, chain_marginals
 from tagger.models.sequence_tagger import SequenceTagger
 from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
-from tagger.modules.document_contexts import SentenceRows
 from tagger.modules.heads import ChainHead
+from tagger.modules.sentence_rows import SentenceRows
 
 # How many batches are sorted by length together.
 _BATCHES_IN_MEMORY = 64

@@ -7,6 +7,7 @@ import torch
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.from_allennlp import ConfigurationError
+from tagger.common.vocabulary import check_is_label
 from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans import labels_opened
 
@@ -148,11 +149,7 @@ def _check_tags(
         except ValueError as error:
             raise ConfigurationError(f"`{argument}` cannot be used: {error}") from error
         for label, value in values.items():
-            if label not in known:
-                raise ConfigurationError(
-                    f"`{argument}` names `{label}`, which is no label of this vocabulary "
-                    f"({', '.join(known)})" + did_you_mean(label, known)
-                )
+            check_is_label(argument, label, known)
             is_number = isinstance(value, (int, float)) and math.isfinite(value)
             if not is_number or argument == "entity_thresholds" and not 0 <= value <= 1:
                 expected = "finite number" if argument == "decode_bias" else "number from 0 to 1"

@@ -9,10 +9,10 @@ import torch
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.from_allennlp import ConfigurationError, Vocabulary
+from tagger.common.training_counts import AwaitedCounts, LabelCounts
 from tagger.common.vocabulary import tags_in_order
 from tagger.modules.weight_rules import WeightRule, format_weights
 from tagger.spans import labels_of_tags
-from tagger.training_counts import AwaitedCounts, LabelCounts
 
 logger = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from typing import Dict, List, Optional, Union
 
 import torch
 
-from tagger.common.did_you_mean import did_you_mean
 from tagger.common.from_allennlp import ConfigurationError
+from tagger.common.vocabulary import check_is_label
 from tagger.spans import labels_of_tags
 
 #: One cost for all labels, or costs by label; labels that are not named cost 0.
@@ -36,11 +36,8 @@ def costs_of_errors(
     known = list(dict.fromkeys(label for label in labels if label is not None))
     for error, costs in by_error.items():
         for label, value in (costs if isinstance(costs, dict) else {"all labels": costs}).items():
-            if isinstance(costs, dict) and label not in known:
-                raise ConfigurationError(
-                    f"`{error}` names `{label}`, which is no label of this vocabulary "
-                    f"({', '.join(known)})" + did_you_mean(label, known)
-                )
+            if isinstance(costs, dict):
+                check_is_label(error, label, known)
             _check_cost(error, label, 0.0 if value is None else value)
 
     def cost(right: Optional[str], wrong: Optional[str]) -> float:

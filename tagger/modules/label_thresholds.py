@@ -8,9 +8,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 
+from tagger.common.training_counts import CountedLabels
 from tagger.common.vocabulary import tags_in_order
 from tagger.metrics import MultiLabelMetrics
-from tagger.training_counts import CountedLabels
 
 #: Finds thresholds, (C,), from probabilities, (N, C), and gold labels, (N, C).
 ThresholdTuner = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]

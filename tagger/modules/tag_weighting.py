@@ -21,7 +21,7 @@ from tagger.linear_chain.declared import has_unknown_tags
 from tagger.linear_chain.log_space import total_of
 from tagger.modules.class_weights import ClassWeights
 from tagger.modules.error_costs import LabelCosts, checked_cost, costs_of_errors
-from tagger.modules.focal_factor import check_gamma, focal_log_probabilities
+from tagger.modules.loss_formulas import check_gamma, focal_log_probabilities
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import List, Sequence
 import torch
 
 from tagger.common.from_allennlp import ConfigurationError, Registrable
-from tagger.training_counts import inverse_effective_number
+from tagger.common.training_counts import inverse_effective_number
 
 
 class WeightRule(Registrable):

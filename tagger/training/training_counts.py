@@ -9,7 +9,7 @@ from allennlp.data import DataLoader, Instance
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from tagger.training_counts import LabelCounts, count_labels
+from tagger.common.training_counts import LabelCounts, count_labels
 
 
 @TrainerCallback.register("training_counts")

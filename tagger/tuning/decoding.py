@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from tagger.common.did_you_mean import did_you_mean
+from tagger.common.vocabulary import check_is_label
 from tagger.metrics.label_metrics import macro_average, precision_recall_f1
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads import ChainHead
@@ -249,11 +249,7 @@ class DecodingTuner:
     def _check(self, targets: Sequence[Target]) -> None:
         seen = set()
         for label, measure, value in targets:
-            if label not in self.labels:
-                raise ConfigurationError(
-                    f"`{measure}` names `{label}`, which is no label of this model "
-                    f"({', '.join(self.labels)})" + did_you_mean(label, self.labels)
-                )
+            check_is_label(measure, label, self.labels, of="model")
             if label in seen:
                 raise ConfigurationError(
                     f"`{measure}` names `{label}`, which has a target already; give one for each label"

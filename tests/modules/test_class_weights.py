@@ -5,9 +5,9 @@ from allennlp.common import FromParams, Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+from tagger.common.training_counts import LabelCounts
 from tagger.modules.class_weights import ClassWeights, class_weights_by_label
 from tagger.modules.weight_rules import BalancedWeightRule
-from tagger.training_counts import LabelCounts
 
 
 class RequiredWeights(ClassWeights, FromParams):

@@ -5,8 +5,8 @@ import torch
 import torch.distributed
 from allennlp.common.checks import ConfigurationError
 
+from tagger.common.training_counts import LabelCounts
 from tagger.modules import LabelThresholds
-from tagger.training_counts import LabelCounts
 from tagger.tuning.thresholds import tune_thresholds
 from tests.spans.tagged import vocabulary_of
 

@@ -11,9 +11,9 @@ from allennlp.modules.conditional_random_field import (
     ConditionalRandomFieldWeightTrans,
 )
 
+from tagger.common.training_counts import LabelCounts
 from tagger.linear_chain import ChainScores, log_likelihood
 from tagger.modules import ConditionalRandomField, TagWeighting
-from tagger.training_counts import LabelCounts
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
 from tests.oracles.linear_chain import EnumeratedChain
 

@@ -7,9 +7,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.fields import Field, SequenceField
 
+from tagger.common.training_counts import LabelCounts
 from tagger.data.fields.tag_field import check_vocabulary_holds
 from tagger.spans import IllegalTagError
-from tagger.training_counts.label_counts import LabelCounts
 
 # Says that it is unknown whether an element has a label.
 _UNKNOWN = -1

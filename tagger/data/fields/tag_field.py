@@ -5,7 +5,7 @@ from typing import Dict, Iterable, List, Optional, Tuple
 from allennlp.data import Vocabulary
 from allennlp.data.fields import SequenceField, SequenceLabelField
 
-from tagger.training_counts.label_counts import LabelCounts
+from tagger.common.training_counts import LabelCounts
 
 
 class TagField(SequenceLabelField):

@@ -9,9 +9,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.data.samplers import BatchSampler, BucketBatchSampler
 
+from tagger.common.training_counts import LabelCounts, count_labels
 from tagger.data.fields import TagSetsField
 from tagger.spans import labels_of_tags
-from tagger.training_counts import LabelCounts, count_labels
 
 logger = logging.getLogger(__name__)
 

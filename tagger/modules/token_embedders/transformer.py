@@ -6,7 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import TokenEmbedder
 
-from tagger.modules.document_contexts import SentenceRows
+from tagger.modules.sentence_rows import SentenceRows
 from tagger.transformers.archived import fine_tuned_model
 from tagger.transformers.precision import PRECISIONS, computing_in
 from tagger.transformers.state_cache import StateCache

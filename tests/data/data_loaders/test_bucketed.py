@@ -16,9 +16,9 @@ from allennlp.data import Batch, DataLoader, DatasetReader, Vocabulary
 from allennlp.data.samplers import BucketBatchSampler
 from allennlp.training.callbacks import TrainerCallback
 
+from tagger.common.training_counts import count_labels
 from tagger.data import BucketedDataLoader, ColumnDatasetReader
 from tagger.linear_chain.declared import declared_range
-from tagger.training_counts import count_labels
 from tests.conftest import CONFIGS, ROOT
 from tests.data.data_loaders.test_columns import assert_same
 

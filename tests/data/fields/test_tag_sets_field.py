@@ -3,9 +3,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 
+from tagger.common.training_counts import LabelCounts
 from tagger.data import TagSetsField
 from tagger.spans import possible_tags
-from tagger.training_counts import LabelCounts
 
 VOCABULARY = Vocabulary(
     {"labels": {tag: 9 - k for k, tag in enumerate(["O", "B-PER", "I-PER", "L-PER", "U-PER"])}}

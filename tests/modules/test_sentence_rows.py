@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from tagger.modules.document_contexts import SentenceRows
+from tagger.modules.sentence_rows import SentenceRows
 
 LENGTHS = torch.tensor([[2, 3, 1], [4, 0, 0], [1, 1, 0]])
 MASK = torch.arange(6) < LENGTHS.sum(1, keepdim=True)

@@ -8,9 +8,9 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+from tagger.common.training_counts import LabelCounts
 from tagger.modules import MultiLabelLoss
 from tagger.modules.multi_label_losses import CountedMultiLabelLoss
-from tagger.training_counts import LabelCounts
 
 # Too large for half precision.
 COUNTS, NUM_ITEMS = [5001, 7, 1], 10_007

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from tagger.training_counts import inverse_effective_number
+from tagger.common.training_counts import inverse_effective_number
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float64])

@@ -6,10 +6,10 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+from tagger.common.training_counts import LabelCounts
 from tagger.modules import TokenLoss
-from tagger.modules.token_losses import mean_over_known
+from tagger.modules.loss_formulas import mean_over_known
 from tagger.modules.weight_rules import BalancedWeightRule
-from tagger.training_counts import LabelCounts
 from tests.linear_chain.chains import mask_of, random_tags
 
 #: The arguments that each registered loss is tested with.

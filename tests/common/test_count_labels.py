@@ -2,8 +2,8 @@ from allennlp.data import Instance, Token, Vocabulary
 from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
+from tagger.common.training_counts import count_labels
 from tagger.data import LabelSetsField, TagField
-from tagger.training_counts import count_labels
 
 
 def text_of(words):

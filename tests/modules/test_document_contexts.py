@@ -4,14 +4,14 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from tagger.modules import document_contexts
 from tagger.modules.document_contexts import (
     DocumentContext,
     NeighbouringTokens,
     PooledStates,
     SameWords,
-    SentenceRows,
-    same_words,
 )
+from tagger.modules.sentence_rows import SentenceRows
 
 LENGTHS = torch.tensor([[2, 3, 1], [4, 0, 0], [1, 1, 0]])
 MASK = torch.arange(6) < LENGTHS.sum(1, keepdim=True)
@@ -95,7 +95,7 @@ def test_same_words_are_a_weighted_mean_of_their_other_occurrences(states, rows)
 def test_same_words_of_many_documents_are_found_in_parts(states, rows, monkeypatch):
     context = SameWords(SIZE).double()
     expected = context(states, rows)
-    monkeypatch.setattr(same_words, "_PAIRS_AT_ONCE", 80)
+    monkeypatch.setattr(document_contexts, "_PAIRS_AT_ONCE", 80)
     torch.testing.assert_close(context(states, rows), expected)
 
 

@@ -1,0 +1,246 @@
+"""How often each label occurs in the training data: counting, and what modules derive from it."""
+
+import math
+from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Optional
+
+import torch
+
+from tagger.common.from_allennlp import ConfigurationError, Vocabulary
+from tagger.common.vocabulary import tags_in_order
+
+if TYPE_CHECKING:
+    from allennlp.data import Instance
+
+_UNKNOWN = -1
+
+
+class LabelCounts(Dict[str, Dict[str, int]]):
+    """How often each label occurs: `counts[namespace][label]`.
+
+    An item is a thing with labels of its own: a token, or a whole text.
+
+    Args:
+        counts: The counts to start from; none by default.
+        num_items: The numbers of items that go with them.
+
+    Attributes:
+        num_items: By namespace, the number of items whose labels are known. An item may have several
+            labels or none, so this need not be the sum of the counts.
+
+    Example:
+        >>> counts = LabelCounts({"labels": {"A": 2, "B": 1}}, {"labels": 10})
+        >>> counts += LabelCounts({"labels": {"A": 1}}, {"labels": 5})
+        >>> counts, counts.num_items
+        ({'labels': {'A': 3, 'B': 1}}, {'labels': 15})
+    """
+
+    def __init__(
+        self,
+        counts: Optional[Mapping[str, Mapping[str, int]]] = None,
+        num_items: Optional[Mapping[str, int]] = None,
+    ) -> None:
+        counts = counts or {}
+        super().__init__({namespace: dict(by_label) for namespace, by_label in counts.items()})
+        self.num_items: Dict[str, int] = dict(num_items or {})
+
+    def add(self, namespace: str, labels: Iterable[str], num_items: int) -> None:
+        """Counts the labels of some items.
+
+        Args:
+            namespace: The namespace of the labels.
+            labels: All known labels of these items, each as often as it occurs.
+            num_items: The number of items whose labels are known.
+        """
+        for label in labels:
+            by_label = self.setdefault(namespace, {})
+            by_label[label] = by_label.get(label, 0) + 1
+        self.num_items[namespace] = self.num_items.get(namespace, 0) + num_items
+
+    def __add__(self, other: "LabelCounts") -> "LabelCounts":
+        total = LabelCounts(self, self.num_items)
+        for namespace, by_label in other.items():
+            mine = total.setdefault(namespace, {})
+            for label, count in by_label.items():
+                mine[label] = mine.get(label, 0) + count
+        for namespace, number in other.num_items.items():
+            total.num_items[namespace] = total.num_items.get(namespace, 0) + number
+        return total
+
+
+def count_labels(instances: "Iterable[Instance]") -> LabelCounts:
+    """Counts the labels of all fields that hold labels.
+
+    These are AllenNLP's label fields, and every field with a method `count_labels(counts)` that adds its
+    own.
+    """
+    # The CRF, which needs no AllenNLP, imports this package.
+    from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField
+
+    counts = LabelCounts()
+    for instance in instances:
+        for field in instance.fields.values():
+            if hasattr(field, "count_labels"):
+                field.count_labels(counts)
+            # AllenNLP's fields count nothing themselves once they are indexed.
+            elif isinstance(field, LabelField):
+                counts.add(field._label_namespace, [str(field.label)], num_items=1)
+            elif isinstance(field, MultiLabelField):
+                counts.add(field._label_namespace, map(str, field.labels), num_items=1)
+            elif isinstance(field, SequenceLabelField):
+                counts.add(field._label_namespace, map(str, field.labels), len(field.labels))
+    return counts
+
+
+class AwaitedCounts:
+    """The training counts of the labels of a vocabulary, for which a module waits.
+
+    The trainer's callback `training_counts` supplies them when training starts. The module keeps what
+    it derives from them in a buffer, which is saved with the model. Until the counts come, or trained
+    weights are loaded, the buffer is negative or NaN.
+
+    Args:
+        vocab: The vocabulary that holds the labels.
+        label_namespace: The vocabulary's namespace of the labels.
+
+    Attributes:
+        labels: The labels in the order of their indices.
+
+    Raises:
+        ConfigurationError: If the vocabulary has no labels.
+    """
+
+    def __init__(self, vocab: Vocabulary, label_namespace: str) -> None:
+        self.labels = tags_in_order(vocab, label_namespace)
+        self._label_namespace = label_namespace
+        self._have_come = False
+
+    def look_up(self, counts: LabelCounts) -> List[int]:
+        """Returns the count of each label, in the order of their indices.
+
+        Raises:
+            ValueError: If training shows none of the labels.
+        """
+        by_label = counts.get(self._label_namespace, {})
+        label_counts = [by_label.get(label, 0) for label in self.labels]
+        if not any(label_counts):
+            raise ValueError(
+                f"training shows none of the labels {', '.join(self.labels)} of the namespace "
+                f"`{self._label_namespace}`; check that the training data are labelled"
+            )
+        return label_counts
+
+    def num_items(self, counts: LabelCounts) -> int:
+        """Returns the number of training items whose labels are known."""
+        return counts.num_items[self._label_namespace]
+
+    def have_come(self, buffer: torch.Tensor) -> bool:
+        """Returns whether the buffer holds what the module derives from the counts."""
+        # Once the counts have come, do not look again: on a GPU, each look waits for the device.
+        self._have_come = self._have_come or bool((buffer >= 0).all())
+        return self._have_come
+
+    def check_have_come(self, buffer: torch.Tensor) -> None:
+        """Checks that the buffer holds what the module derives from the counts.
+
+        Raises:
+            RuntimeError: If it does not; the message says what to do.
+        """
+        if not self.have_come(buffer):
+            raise RuntimeError(
+                "the training labels have not been counted; add `callbacks: ['training_counts']` to "
+                "the `trainer` in the config, or load trained weights"
+            )
+
+
+class CountedLabels(torch.nn.Module):
+    """The counts of C labels among N training items, as buffers that are saved with the model.
+
+    Give the counts, or a vocabulary. With a vocabulary, the trainer's callback `training_counts`
+    supplies the counts when training starts; they are unknown until then.
+
+    Args:
+        label_counts: The number of training items that have each label, by index.
+        num_items: The number of training items whose labels are known.
+        vocab: The vocabulary that holds the labels.
+        label_namespace: The vocabulary's namespace of the labels.
+
+    Raises:
+        ConfigurationError: If both numbers and the vocabulary are missing, a count is negative or above
+            `num_items`, or the vocabulary has no labels.
+    """
+
+    label_counts: torch.Tensor
+    num_items: torch.Tensor
+
+    def __init__(
+        self,
+        label_counts: Optional[List[int]] = None,
+        num_items: Optional[int] = None,
+        vocab: Optional[Vocabulary] = None,
+        label_namespace: str = "labels",
+    ) -> None:
+        super().__init__()
+        self._awaited: Optional[AwaitedCounts] = None
+        if label_counts is None and num_items is None and vocab is not None:
+            self._awaited = AwaitedCounts(vocab, label_namespace)
+            label_counts, num_items = [_UNKNOWN] * len(self._awaited.labels), _UNKNOWN
+        elif (
+            label_counts is None
+            or num_items is None
+            or not all(0 <= count <= num_items for count in label_counts)
+        ):
+            raise ConfigurationError(
+                f"`label_counts`, one for each label, and `num_items`, at least as many, are needed "
+                f"together, or else `vocab`; got {label_counts} and {num_items}"
+            )
+        # Integers, because a model in half precision would round floats.
+        self.register_buffer("label_counts", torch.tensor(label_counts))
+        self.register_buffer("num_items", torch.tensor(num_items))
+
+    def use_training_counts(self, counts: LabelCounts) -> None:
+        """Takes the counts over, unless the constructor was given some.
+
+        Raises:
+            ValueError: If training shows none of the labels.
+        """
+        if self._awaited is None:
+            return
+        # In place: `DistributedDataParallel` keeps the buffers that it has seen.
+        self.label_counts.copy_(torch.tensor(self._awaited.look_up(counts)))
+        self.num_items.fill_(self._awaited.num_items(counts))
+
+    def are_known(self) -> bool:
+        """Returns whether the counts are known."""
+        return self._awaited is None or self._awaited.have_come(self.num_items)
+
+    def check_known(self) -> None:
+        """Checks that the counts are known.
+
+        Raises:
+            RuntimeError: If they are not; the message says what to do.
+        """
+        if self._awaited is not None:
+            self._awaited.check_have_come(self.num_items)
+
+
+def inverse_effective_number(counts: torch.Tensor, beta: float) -> torch.Tensor:
+    """Returns `(1 - beta) / (1 - beta**n)`, one over the effective number of `n` items.
+
+    After Cui et al. 2019, "Class-balanced loss based on effective number of samples", equation 2. It
+    falls from 1 at a count of 1 to `1 - beta` at counts far above `1 / (1 - beta)`. A count of 0 is
+    taken for 1.
+
+    Args:
+        counts: `n`, of any shape; integers give single precision.
+        beta: From 0, which gives 1 for every count, to below 1.
+
+    Returns:
+        The same shape.
+
+    Example:
+        >>> inverse_effective_number(torch.tensor([0, 1, 2, 1000]), beta=0.5)
+        tensor([1.0000, 1.0000, 0.6667, 0.5000])
+    """
+    log_beta = math.log(beta) if beta else -math.inf
+    # `expm1`, because 1 - .9999^n would lose its digits in single precision.
+    return (beta - 1) / torch.expm1(counts.clamp(min=1) * log_beta)

@@ -1,0 +1,209 @@
+"""What a sentence sees of the document around it."""
+
+from typing import Iterable, List, cast
+
+import torch
+from allennlp.common import Registrable
+from allennlp.modules import Seq2SeqEncoder
+
+import tagger.common.needs_allennlp  # noqa: F401
+from tagger.modules.loss_formulas import check_number
+from tagger.modules.sentence_rows import SentenceRows
+
+
+class DocumentContext(torch.nn.Module, Registrable):
+    """Gives the tokens of a sentence features that depend on the document around it.
+
+    A context may do either of two things, or both: widen what the encoder reads, by `margin`; or compute
+    features of the encoder's states, by `forward`, which the model puts beside these states.
+
+    Letters: `S` sentences of all documents, `L` tokens of the longest, `D` features of a state, `F`
+    features that a context adds.
+
+    Attributes:
+        margin: How many tokens of the document on either side of a sentence the encoder reads with it.
+    """
+
+    margin: int = 0
+
+    def get_output_dim(self) -> int:
+        """Returns F, the number of features that the context adds to each token; here 0."""
+        return 0
+
+    def forward(self, states: torch.Tensor, rows: SentenceRows) -> torch.Tensor:
+        """Computes the features of tokens; here none.
+
+        Args:
+            states: (S, L, D), the encoder's states, any finite numbers in the padding.
+            rows: Where the sentences lie in their documents.
+
+        Returns:
+            (S, L, F), undefined in the padding.
+        """
+        return states[:, :, :0]
+
+
+@DocumentContext.register("neighbouring_tokens")
+class NeighbouringTokens(DocumentContext):
+    """Lets the encoder read on beyond the borders of a sentence (Schweter & Akbik 2020, section 2.2).
+
+    The encoder gets each sentence with so many tokens of the document on either side; its states of
+    these tokens are dropped. Training time grows with the number of tokens.
+
+    Args:
+        input_size: The features of a state; supplied by the model in a config.
+        num_tokens: How many tokens on either side, across any number of sentences.
+
+    Raises:
+        ConfigurationError: If `num_tokens` is not positive.
+    """
+
+    def __init__(self, input_size: int, num_tokens: int = 32) -> None:
+        super().__init__()
+        check_number("num_tokens", num_tokens, num_tokens >= 1, "at least 1")
+        self.margin = num_tokens
+
+
+@DocumentContext.register("pooled_states")
+class PooledStates(DocumentContext):
+    """Looks at each token together with the means of its sentence and of its document.
+
+    A layer of rectified units sees a token's state, the mean of the states of its sentence, and the
+    mean of those of its document, after Luo, Xiao & Zhao (2020), Hierarchical contextualized
+    representation for named entity recognition, who attend where this takes means.
+
+    Args:
+        input_size: The features of a state; supplied by the model in a config.
+        size: The number of features to add.
+        dropout: The dropout of these features.
+
+    Raises:
+        ConfigurationError: If `size` is not positive, or `dropout` is not in [0, 1).
+    """
+
+    def __init__(self, input_size: int, size: int = 128, dropout: float = 0.2) -> None:
+        super().__init__()
+        check_number("size", size, size >= 1, "at least 1")
+        check_number("dropout", dropout, 0 <= dropout < 1, "at least 0 and below 1")
+        self.size = size
+        self.of_tokens = torch.nn.Linear(input_size, size)
+        self.of_means = torch.nn.Linear(2 * input_size, size, bias=False)
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def get_output_dim(self) -> int:
+        return self.size
+
+    def forward(self, states: torch.Tensor, rows: SentenceRows) -> torch.Tensor:
+        # (S, 1), (S, D)
+        lengths = rows.mask.sum(1, keepdim=True).to(states.dtype)
+        sums = states.masked_fill(~rows.mask.unsqueeze(2), 0).sum(1)
+        # (B, D + 1): sums over documents, and their numbers of tokens
+        totals = states.new_zeros(len(rows.document_mask), sums.size(1) + 1)
+        totals = totals.index_add(0, rows.documents, torch.cat([sums, lengths], dim=1))
+        of_documents = (totals[:, :-1] / totals[:, -1:].clamp(min=1))[rows.documents]
+        means = torch.cat([sums / lengths.clamp(min=1), of_documents], dim=1)
+        # (S, L, F)
+        features = self.of_tokens(states) + self.of_means(means).unsqueeze(1)
+        return self.dropout(features.relu())
+
+
+# The most pairs of tokens that are compared at a time; each takes some ten bytes.
+_PAIRS_AT_ONCE = 1 << 24
+
+
+@DocumentContext.register("same_words")
+class SameWords(DocumentContext):
+    """Attends over the states of the same word elsewhere in the document.
+
+    Where a name stands in a context that gives its label away, its other occurrences profit. Words are
+    the same if they differ in case alone. After Luo, Xiao & Zhao (2020), Hierarchical contextualized
+    representation for named entity recognition, whose memory holds the words of the whole corpus, and
+    Hu et al. (2020), Leveraging multi-token entities in document-level named entity recognition.
+
+    Letters: `B` documents, `T` tokens of the longest, `D` features of a state.
+
+    Args:
+        input_size: D; supplied by the model in a config.
+        size: The features of queries and keys, whose products say how much an occurrence counts.
+        dropout: The dropout of the features, each of a token's on its own.
+
+    Raises:
+        ConfigurationError: If `size` is not positive, or `dropout` is not in [0, 1).
+    """
+
+    def __init__(self, input_size: int, size: int = 64, dropout: float = 0.0) -> None:
+        super().__init__()
+        check_number("size", size, size >= 1, "at least 1")
+        check_number("dropout", dropout, 0 <= dropout < 1, "at least 0 and below 1")
+        self.input_size = input_size
+        self.query = torch.nn.Linear(input_size, size)
+        self.key = torch.nn.Linear(input_size, size, bias=False)
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def get_output_dim(self) -> int:
+        """Returns D: the features are a mean of states, 0 for a word that occurs once."""
+        return self.input_size
+
+    def forward(self, states: torch.Tensor, rows: SentenceRows) -> torch.Tensor:
+        if rows.word_ids is None:
+            raise ValueError(
+                "`word_ids` is missing, which says what words of a document are the same; let the "
+                "dataset reader `column` read documents, or add this field to your own"
+            )
+        # (B, T, D)
+        states = rows.join(states)
+        # A batch of many documents is taken in parts.
+        num_documents = max(1, _PAIRS_AT_ONCE // max(1, states.size(1)) ** 2)
+        parts: List[torch.Tensor] = [
+            self._mean_of_others(*part)
+            for part in zip(
+                states.split(num_documents),
+                rows.word_ids.split(num_documents),
+                rows.document_mask.split(num_documents),
+            )
+        ]
+        return self.dropout(rows.split(torch.cat(parts)))
+
+    def _mean_of_others(
+        self, states: torch.Tensor, word_ids: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """Returns the weighted mean of the other occurrences' states, (B, T, D)."""
+        # (B, T, T)
+        is_other = word_ids.unsqueeze(2) == word_ids.unsqueeze(1)
+        is_other &= mask.unsqueeze(1)
+        is_other.diagonal(dim1=1, dim2=2).fill_(False)
+        scores = self.query(states) @ self.key(states).transpose(1, 2)
+        scores = scores * self.query.out_features**-0.5
+        weights = scores.masked_fill(~is_other, torch.finfo(scores.dtype).min).softmax(2)
+        # A word without others has equal weights everywhere.
+        return weights.masked_fill(~is_other, 0) @ states
+
+
+def encode_sentences(
+    encoder: Seq2SeqEncoder,
+    contexts: Iterable[torch.nn.Module],
+    embedded: torch.Tensor,
+    rows: SentenceRows,
+) -> torch.Tensor:
+    """Returns the encoder's states of each sentence, and beside them the features of the contexts.
+
+    Letters: `B` documents, `T` tokens, `S` sentences of all documents, `L` tokens of the longest.
+
+    Args:
+        encoder: Encodes rows of tokens to D features.
+        contexts: Each a `DocumentContext`, together with F features.
+        embedded: (B, T, ...), the embedded tokens of documents.
+        rows: Where the sentences lie in their documents.
+
+    Returns:
+        (S, L, D + F), undefined in the padding.
+    """
+    each = [cast(DocumentContext, context) for context in contexts]
+    margin = max([context.margin for context in each], default=0)
+    if margin and rows.are_documents:
+        windows = rows.widened(margin)
+        states = windows.inner(encoder(windows.split(embedded), windows.mask))
+    else:
+        states = encoder(rows.split(embedded), rows.mask)
+    features = [context(states, rows) for context in each]
+    return torch.cat([states, *features], dim=2) if features else states

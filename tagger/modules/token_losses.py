@@ -1,0 +1,294 @@
+"""Losses of tokens that have one tag each: what they share, and each of them."""
+
+from typing import Any, List, Optional
+
+import torch
+
+from tagger.common.from_allennlp import ConfigurationError, Registrable, Vocabulary
+from tagger.common.training_counts import CountedLabels
+from tagger.modules.class_weights import ClassWeights
+from tagger.modules.loss_formulas import (
+    check_gamma,
+    check_number,
+    cross_entropy,
+    dice_loss,
+    focal_log_probabilities,
+    gold_log_probabilities,
+    merge_tags,
+)
+from tagger.modules.weight_rules import EffectiveNumberWeightRule
+
+
+class TokenLoss(ClassWeights, Registrable):
+    """Compares the scores of each token with its gold tag.
+
+    It takes the arguments of `ClassWeights`; weights are optional. A token's loss is multiplied by the
+    weight of its gold tag: raising a label's weight raises its recall and lowers its precision. A loss
+    implements `token_losses`.
+    """
+
+    default_implementation = "cross_entropy"
+    _weights_are_required = False
+
+    def forward(
+        self, scores: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """The weighted loss of each token.
+
+        Args:
+            scores: (B, T, K), of each tag at each token, in nats. -inf makes a tag impossible; at least
+                one tag of each token must be possible. Half precision is computed in float32.
+            gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each
+                token may have.
+            mask: (B, T) bool.
+
+        Returns:
+            (B, T), 0 in the padding and where the gold tag is unknown. The scores of these tokens, even
+            NaN, change nothing and get no gradient. `mean_over_known` takes the mean. The tags of a set
+            count as one tag, which has the sum of their probabilities and the mean of their weights.
+
+        Raises:
+            ValueError: If shapes do not fit, or a gold tag is out of range.
+            RuntimeError: If weights or priors wait for the training counts.
+        """
+        self.check_weights()
+        has_gold_tag = self._has_gold_tag(scores, gold_tags, mask)
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        # (N, K) and (N,), or (N, K) for sets
+        known_scores, known_tags = self.adjusted(scores[has_gold_tag]), gold_tags[has_gold_tag]
+        if known_tags.dim() == 2:
+            known_scores, known_tags = merge_tags(known_scores, known_tags)
+        losses = self.token_losses(known_scores, known_tags)
+        # (B, T)
+        losses = scores.new_zeros(mask.shape).masked_scatter(has_gold_tag, losses)
+        return losses * self.token_weights(gold_tags, has_gold_tag)
+
+    def adjusted(self, scores: torch.Tensor) -> torch.Tensor:
+        """The scores that the loss sees, (N, K); by default those that it is given."""
+        return scores
+
+    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+        """The loss of each token that has a gold tag, without its weight.
+
+        Args:
+            scores: (N, K), at least float32.
+            gold_tags: (N,) int64, in [0, K).
+
+        Returns:
+            (N,), differentiable.
+        """
+        raise NotImplementedError
+
+    def _has_gold_tag(
+        self, scores: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """(B, T) bool: the tokens with a known gold tag."""
+        are_sets = gold_tags.dtype == torch.bool
+        if (
+            scores.dim() != 3
+            or gold_tags.shape != (scores.shape if are_sets else scores.shape[:2])
+            or mask.shape != scores.shape[:2]
+        ):
+            raise ValueError(
+                "`scores` must be (B, T, K), `gold_tags` (B, T), or bool and (B, T, K), and `mask` "
+                f"(B, T); got {tuple(scores.shape)}, {gold_tags.dtype} of shape "
+                f"{tuple(gold_tags.shape)}, and {tuple(mask.shape)}"
+            )
+        num_tags = scores.size(2)
+        if self.tag_weights is not None and len(self.tag_weights) != num_tags:
+            raise ValueError(
+                f"`scores` must be of as many tags as there are weights, {len(self.tag_weights)}; got "
+                f"{num_tags}"
+            )
+        if are_sets:
+            for row, token in (mask & ~gold_tags.any(2)).nonzero().tolist():
+                raise ValueError(
+                    f"`gold_tags` must allow each token at least one tag; row {row} allows token "
+                    f"{token} none"
+                )
+            # All tags are possible where the gold tag is unknown.
+            return mask & ~gold_tags.all(2)
+        is_outside = mask & ((gold_tags < -1) | (gold_tags >= num_tags))
+        for row, token in is_outside.nonzero().tolist():
+            raise ValueError(
+                f"`gold_tags` must lie in 0 to {num_tags - 1}, or be -1 where unknown; row {row} has "
+                f"{int(gold_tags[row, token])} at token {token}"
+            )
+        return mask & (gold_tags >= 0)
+
+
+@TokenLoss.register("cross_entropy")
+class CrossEntropyLoss(TokenLoss):
+    """`-c[y] log p_y`, the negative log-likelihood of each gold tag.
+
+    Args:
+        label_smoothing: The share of the target that all possible tags get alike, from 0 to below 1.
+            Unlike in PyTorch's loss, the weight of the gold tag multiplies this part too.
+        **kwargs: The arguments of `ClassWeights`.
+
+    Raises:
+        ConfigurationError: If `label_smoothing` is out of range, or as `ClassWeights` does.
+    """
+
+    def __init__(self, label_smoothing: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        is_valid = 0 <= label_smoothing < 1
+        check_number("label_smoothing", label_smoothing, is_valid, "at least 0 and below 1")
+        self.label_smoothing = label_smoothing
+
+    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+        return cross_entropy(scores, gold_tags, self.label_smoothing)
+
+
+@TokenLoss.register("focal")
+class FocalLoss(TokenLoss):
+    """`-c[y] (1 - p_y)^gamma log p_y`: tokens that the model has learnt lose weight.
+
+    After Lin et al. 2017, "Focal loss for dense object detection", equation 5, with a softmax instead
+    of a sigmoid; their alpha is the class weight. With `gamma` 0 it is cross-entropy.
+
+    Args:
+        gamma: At least 0.
+        **kwargs: The arguments of `ClassWeights`.
+
+    Raises:
+        ConfigurationError: If `gamma` is negative or not finite, or as `ClassWeights` does.
+    """
+
+    def __init__(self, gamma: float = 2.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        check_gamma(gamma)
+        self.gamma = gamma
+
+    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+        return -focal_log_probabilities(gold_log_probabilities(scores, gold_tags), self.gamma)
+
+
+@TokenLoss.register("class_balanced")
+class ClassBalancedLoss(FocalLoss):
+    """Cross-entropy or focal loss with `c[k]` proportional to `(1 - beta) / (1 - beta**n_k)`.
+
+    After Cui et al. 2019, "Class-balanced loss based on effective number of samples". It is short for
+    `weight_rule: {type: 'effective_number', beta: beta}`, which says how weights are scaled.
+
+    Args:
+        beta: Above 0 and below 1. Tags counted far more than `1 / (1 - beta)` times weigh alike.
+        gamma: At least 0; 0 for cross-entropy.
+        tag_counts: `n_k`, the count of each tag index, if no trainer supplies it.
+        vocab: The vocabulary that holds the tags; the model in a config supplies it.
+        label_namespace: The vocabulary's namespace of the tags.
+
+    Raises:
+        ConfigurationError: If a number is out of range, or both `tag_counts` and `vocab` are missing.
+    """
+
+    def __init__(
+        self,
+        beta: float = 0.999,
+        gamma: float = 0.0,
+        tag_counts: Optional[List[int]] = None,
+        vocab: Optional[Vocabulary] = None,
+        label_namespace: str = "labels",
+    ) -> None:
+        super().__init__(
+            gamma,
+            weight_rule=EffectiveNumberWeightRule(beta),
+            tag_counts=tag_counts,
+            vocab=vocab,
+            label_namespace=label_namespace,
+        )
+
+
+@TokenLoss.register("dice")
+class DiceLoss(TokenLoss):
+    """One minus the Dice coefficient of each tag, a soft F1 over the batch, summed over tags.
+
+    The coefficient of tag k is `(2 sum q_k [k = y] + s) / (sum q_k^2 + sum [k = y] + s)`. The sums run
+    over all tokens of the batch, each tag against the rest, and `s` is the smoothing (Milletari et al.
+    2016, "V-Net", section 3; Li et al. 2020, "Dice loss for data-imbalanced NLP tasks", section 3.3).
+    `q_k = (1 - p_k)^alpha p_k` has the self-adjusting factor of Li et al., section 3.4. Every tag counts
+    the same, however rare it is.
+
+    Deviation: Li et al. sum the self-adjusting coefficients of single tokens. There every token counts
+    the same, so on data that are mostly `O` a softmax learns to prefer `O` first. The slope of an
+    entity's coefficient is proportional to the probability of its tag; once that is near 0, the model
+    predicts `O` alone and stays there.
+
+    A token's loss is its share of the sum, times the number of tokens, so that the mean over tokens is
+    the sum. It depends on the batch: take batches that show most tags. The weight of the gold tag
+    multiplies the whole share, false positives of other tags included.
+
+    Args:
+        alpha: At least 0; 0 leaves the self-adjusting factor out. Keep it small: beyond
+            `p = 1 / (1 + alpha)`, `q` falls again, so that the loss punishes certainty.
+        smoothing: Above 0. The larger it is, the less rare tags count, down to the squared error of each
+            token by itself. The smaller it is, the more a false positive of a tag costs that the batch
+            lacks. With many tags or small batches, take about 10.
+        **kwargs: The arguments of `ClassWeights`.
+
+    Raises:
+        ConfigurationError: If a number is out of range, or as `ClassWeights` does.
+    """
+
+    def __init__(self, alpha: float = 0.0, smoothing: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        check_number("alpha", alpha, alpha >= 0, "a finite number of at least 0")
+        check_number("smoothing", smoothing, smoothing > 0, "a finite number above 0")
+        self.alpha = alpha
+        self.smoothing = smoothing
+
+    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+        return dice_loss(scores, gold_tags, self.alpha, self.smoothing)
+
+
+@TokenLoss.register("logit_adjusted")
+class LogitAdjustedLoss(TokenLoss):
+    """Cross-entropy of `scores + tau log prior`: frequent tags must win by a margin.
+
+    After Menon et al. 2021, "Long-tail learning via logit adjustment", equation 10. The priors are the
+    shares of the tags in the training data; a tag that they do not show counts as if shown once.
+    Decoding uses the scores without the priors. So with `tau` 1 it prefers tags as if all were equally
+    frequent.
+
+    Args:
+        tau: How much the priors count, at least 0; 0 for cross-entropy.
+        tag_counts: The count of each tag index, if no trainer supplies it.
+        vocab: The vocabulary that holds the tags; the model in a config supplies it.
+        label_namespace: The vocabulary's namespace of the tags.
+
+    Raises:
+        ConfigurationError: If a number is out of range, or both `tag_counts` and `vocab` are missing.
+    """
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        tag_counts: Optional[List[int]] = None,
+        vocab: Optional[Vocabulary] = None,
+        label_namespace: str = "labels",
+    ) -> None:
+        super().__init__()
+        check_number("tau", tau, tau >= 0, "a finite number of at least 0")
+        if tag_counts is None and vocab is None:
+            raise ConfigurationError(
+                "priors need a vocabulary to look tags up; pass `vocab`, or give `tag_counts`, one per "
+                "tag index"
+            )
+        num_tokens = None if tag_counts is None else sum(tag_counts)
+        self.tau = tau
+        self.counted_tags = CountedLabels(tag_counts, num_tokens, vocab, label_namespace)
+
+    def adjusted(self, scores: torch.Tensor) -> torch.Tensor:
+        self.counted_tags.check_known()
+        tag_counts = self.counted_tags.label_counts
+        if len(tag_counts) != scores.size(-1):
+            raise ValueError(
+                f"`scores` must be of as many tags as there are counts, {len(tag_counts)}; got "
+                f"{scores.size(-1)}"
+            )
+        # Not divided by their sum: a constant added to all scores changes nothing.
+        priors = tag_counts.clamp(min=1).to(scores.dtype)
+        return scores + self.tau * priors.log()
+
+    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+        return cross_entropy(scores, gold_tags)
