@@ -133,7 +133,7 @@ def _number(metrics: Mapping[str, float], prefix: str, measure: str, name: str) 
     """Returns a measure as text; a dash if the counts say that it is undefined."""
     counted = "overall" if name == "macro" else name
     counts = [metrics.get(f"{prefix}{count}-{counted}") for count in _DENOMINATORS[measure]]
-    # Files of older versions lack the numbers of predictions.
+    # The metrics of AllenNLP's taggers have no counts.
     is_undefined = all(count == 0 for count in counts)
     return "-" if is_undefined else f"{metrics[f'{prefix}{measure}-{name}']:.4f}"
 

@@ -11,7 +11,6 @@ from allennlp.training.metrics import Metric
 from tagger.common.vocabulary import tags_in_order
 from tagger.metrics.auc import NUM_BINS, area_under_curve, count_probabilities
 from tagger.metrics.label_metrics import MEASURES, mean_of_defined, metrics_by_label
-from tagger.renamed import register_renamed
 
 
 @Metric.register("multi_label_metrics")
@@ -164,6 +163,3 @@ class MultiLabelMetrics(Metric):
             if not area.isnan()
         }
         return {**by_label, "auc-macro": float(areas[is_defined].mean()) if by_label else 0.0}
-
-
-register_renamed(Metric, old="multi_label_scores", new="multi_label_metrics")

@@ -12,7 +12,6 @@ from allennlp.training.metrics import Metric
 from tagger.common.vocabulary import tags_in_order
 from tagger.metrics.label_metrics import counts_of_confusions, metrics_by_label, named_confusions
 from tagger.metrics.token_confusions import NO_LABEL, count_token_confusions
-from tagger.renamed import register_renamed
 from tagger.spans.finding import (
     UNKNOWN,
     certain_tags,
@@ -189,6 +188,3 @@ class TagMetrics(Metric):
 
 def _of_all_workers(counts: np.ndarray) -> np.ndarray:
     return dist_reduce_sum(torch.from_numpy(counts)).cpu().numpy()
-
-
-register_renamed(Metric, old="tag_scores", new="tag_metrics")

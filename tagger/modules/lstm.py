@@ -32,7 +32,7 @@ def bidirectional_lstm(
     once. On any CPU they have the precision of `inputs`, even under automatic mixed precision.
 
     Sequences are not packed: on a CPU the backward pass of PyTorch's packed LSTM takes up to three times
-    as long, as `scripts/benchmark_lstm.py` shows.
+    as long.
 
     Args:
         to_right: An LSTM of one layer and one direction, `batch_first`, with biases.

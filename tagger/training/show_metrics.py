@@ -8,7 +8,6 @@ from allennlp.training.callbacks import TrainerCallback
 from tagger.metrics import best_metrics, format_metrics
 from tagger.metrics.metrics_table import BEST_PREFIX
 from tagger.models.measured_model import MeasuredModel
-from tagger.renamed import register_renamed
 from tagger_compat.console import show_last
 
 
@@ -65,6 +64,3 @@ class ShowMetricsCallback(TrainerCallback):
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         self._confusions = state_dict["confusions"]
-
-
-register_renamed(TrainerCallback, old="show_scores", new="show_metrics")

@@ -57,6 +57,6 @@ def _has_int8_matrices() -> bool:
 
 
 def _capabilities() -> Dict[str, Any]:
-    # Older versions of PyTorch do not tell.
+    # Not every supported version of PyTorch tells.
     capabilities: Callable[[], Dict[str, Any]] = getattr(torch.cpu, "get_capabilities", dict)
     return capabilities()

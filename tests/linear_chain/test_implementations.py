@@ -237,7 +237,6 @@ def test_second_backward_through_a_retained_graph_gives_the_same(implementation)
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
-@pytest.mark.skipif(not hasattr(torch, "compile"), reason="needs torch.compile")
 def test_compiled_function_gives_the_right_result(implementation):
     scores, tags, mask = Case((5, 2), 3).batch(implementation.device)
 

@@ -26,8 +26,6 @@ def corpus(tmp_path):
             "--sizes 2x4x3 --repeats 1 --tables crf weightings --no-memory",
             "AllenNLP",
         ),
-        ("benchmark_lstm", "--sizes 2x3x4x5 --threads 1 --repeats 1", "packed/ours"),
-        ("benchmark_metrics", "--num-tokens 200", "seqeval"),
         (
             "benchmark_prediction",
             "--data {corpus} --sentences 2 --runs 1 "
