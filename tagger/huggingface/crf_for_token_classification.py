@@ -111,6 +111,15 @@ class CrfForTokenClassification(PreTrainedModel):
         model.token_classifier = pretrained
         return model
 
+    @classmethod
+    def from_pretrained(cls, *args: Any, **kwargs: Any) -> Any:
+        """Loads a model, as `PreTrainedModel.from_pretrained` does."""
+        loaded = super().from_pretrained(*args, **kwargs)
+        model = loaded[0] if isinstance(loaded, tuple) else loaded
+        # The library makes every parameter that it loads trainable.
+        model.crf._constraint_mask.requires_grad_(False)
+        return loaded
+
     def forward(
         self,
         input_ids: Optional[torch.Tensor] = None,

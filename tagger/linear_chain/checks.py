@@ -13,6 +13,12 @@ import torch
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
 from tagger.linear_chain.declared import declared_range, is_declared_right_padded
 from tagger.linear_chain.padding import real_tokens, without_padding
+from tagger.linear_chain.transforms import (
+    first_place,
+    holds_anywhere,
+    is_transformed,
+    number_at,
+)
 
 _COMPUTED_TYPES = (torch.float32, torch.float64)
 
@@ -104,26 +110,29 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
         return torch.full((batch_size,), num_tokens, device=emissions.device)
     if mask.dim() == 1 and mask.dtype == torch.int64 and len(mask) == batch_size:
         if (
-            _is_plain_array(mask)
+            is_plain_array(mask)
             and (kernels := _kernels())
             and kernels.lie_below(mask.numpy().reshape(1, -1), num_tokens + 1)
         ):
             return mask
         lengths = _array_on_cpu(mask)
-        is_outside = ((lengths < 0) | (lengths > num_tokens)).any()
+        is_outside = (lengths < 0) | (lengths > num_tokens)
         if _is_elsewhere(mask):
             torch._assert_async(
-                ~is_outside, "`mask` holds lengths outside 0 to the number of tokens"
+                ~is_outside.any(), "`mask` holds lengths outside 0 to the number of tokens"
             )
-        elif bool(is_outside):
-            raise ValueError(f"`mask` holds lengths outside 0 to {num_tokens}: {mask.tolist()}")
+        elif holds_anywhere(is_outside):
+            (row,) = first_place(is_outside)
+            raise ValueError(
+                f"`mask` holds a length outside 0 to {num_tokens}: {number_at(mask, row)} for row {row}"
+            )
         return mask
     if mask.shape != (batch_size, num_tokens):
         raise ValueError(
             f"`mask` must be ({batch_size}, {num_tokens}) as the emissions' first two dimensions, "
             f"or {batch_size} int64 lengths; got {mask.dtype} of shape {tuple(mask.shape)}"
         )
-    if mask.dtype == torch.bool and _is_plain_array(mask) and (kernels := _kernels()):
+    if mask.dtype == torch.bool and is_plain_array(mask) and (kernels := _kernels()):
         counts = np.empty(batch_size, np.int64)
         if kernels.count_real_tokens(mask.numpy(), counts):
             return torch.from_numpy(counts)
@@ -132,7 +141,7 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
     rises = is_real[:, 1:] > is_real[:, :-1]
     if _is_elsewhere(mask) and is_declared_right_padded(mask):
         torch._assert_async(~rises.any(), "`mask` was declared to be right-padded, but has a hole")
-    elif bool(rises.any()):
+    elif holds_anywhere(rises):
         raise HoleError(mask.bool())
     lengths = is_real.sum(1)
     return lengths if isinstance(lengths, torch.Tensor) else torch.from_numpy(lengths)
@@ -185,7 +194,8 @@ def checked_gold_tags(
     gold_tags = tags_as_int64(gold_tags, name)
     if gold_tags.dtype == torch.bool and gold_tags.shape == emissions.shape:
         is_empty = ~gold_tags.any(2) & _real(lengths, num_tokens)
-        for row, token in is_empty.nonzero().tolist():
+        if holds_anywhere(is_empty):
+            row, token = first_place(is_empty)
             raise ValueError(
                 f"`{name}` must allow each real token at least one tag; row {row} allows token {token} "
                 f"none"
@@ -197,7 +207,7 @@ def checked_gold_tags(
             f"dimensions, or be bool of shape {tuple(emissions.shape)}; got {gold_tags.dtype} of shape "
             f"{tuple(gold_tags.shape)}"
         )
-    if gold_tags.dtype == torch.int64 and _is_plain_array(gold_tags) and (kernels := _kernels()):
+    if gold_tags.dtype == torch.int64 and is_plain_array(gold_tags) and (kernels := _kernels()):
         if kernels.lie_below(gold_tags.numpy(), num_tags):
             return gold_tags
         if lengths.dim() == 1:
@@ -211,16 +221,18 @@ def checked_gold_tags(
     if declared is not None and declared[0] >= 0 and declared[1] < num_tags:
         return gold_tags
     array = _array_on_cpu(gold_tags)
-    if not bool(((array < 0) | (array >= num_tags)).any()):
+    if not holds_anywhere((array < 0) | (array >= num_tags)):
         return gold_tags
     # Tags in the padding do not matter.
     is_outside = ((gold_tags < 0) | (gold_tags >= num_tags)) & _real(lengths, num_tokens)
-    for row, token in (is_outside & (gold_tags != -1)).nonzero().tolist():
+    is_wrong = is_outside & (gold_tags != -1)
+    if holds_anywhere(is_wrong):
+        row, token = first_place(is_wrong)
         raise ValueError(
             f"`{name}` must lie in 0 to {num_tags - 1} at real tokens, or be -1 where unknown; row "
-            f"{row} has {int(gold_tags[row, token])} at token {token}"
+            f"{row} has {number_at(gold_tags, row, token)} at token {token}"
         )
-    if not bool(is_outside.any()):
+    if not holds_anywhere(is_outside):
         return gold_tags
     return allowed_tags(gold_tags, num_tags)
 
@@ -301,6 +313,19 @@ def checked_spans(
         )
 
 
+def at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor in a type in which chains are computed: half precision becomes float32."""
+    return tensor if tensor.dtype in _COMPUTED_TYPES else tensor.float()
+
+
+def has_finite_sum(tensor: torch.Tensor) -> bool:
+    """Whether the sum of a tensor on a CPU is finite; true elsewhere, so that the host need not wait."""
+    if _is_elsewhere(tensor) or is_transformed():
+        return True
+    with np.errstate(invalid="ignore", over="ignore"):
+        return bool(np.isfinite(tensor.detach().numpy().sum()))
+
+
 def has_no_number(scores: ChainScores, lengths: torch.Tensor) -> Optional[torch.Tensor]:
     """Which rows hold NaN or +inf at a real token, or in the scores that all tokens share.
 
@@ -309,7 +334,7 @@ def has_no_number(scores: ChainScores, lengths: torch.Tensor) -> Optional[torch.
         so that the host need not wait.
     """
     emissions, transitions, start, end = scores
-    if _is_elsewhere(emissions) and emissions.numel():
+    if (_is_elsewhere(emissions) or is_transformed()) and emissions.numel():
         is_real = real_tokens(lengths, emissions.size(1))
         # (B, T), then (B,): the largest scores, which are NaN where there is one
         tops = without_padding(emissions.amax(2), is_real).amax(1)
@@ -334,9 +359,9 @@ def _real(lengths: torch.Tensor, num_tokens: int) -> torch.Tensor:
     return lengths if lengths.dim() == 2 else real_tokens(lengths, num_tokens)
 
 
-def _is_plain_array(tensor: torch.Tensor) -> bool:
+def is_plain_array(tensor: torch.Tensor) -> bool:
     """Whether kernels can take the tensor's memory as it is."""
-    return tensor.device.type == "cpu" and tensor.is_contiguous()
+    return tensor.device.type == "cpu" and not is_transformed() and tensor.is_contiguous()
 
 
 def _is_elsewhere(tensor: torch.Tensor) -> bool:
@@ -345,9 +370,9 @@ def _is_elsewhere(tensor: torch.Tensor) -> bool:
 
 
 def _array_on_cpu(tensor: torch.Tensor) -> Any:
-    """A tensor on a CPU as an array, any other as it is.
+    """A tensor on a CPU as an array, any other, and one of `torch.func`, as it is.
 
     PyTorch spreads even small checks over threads. On a busy machine these wait for one another longer
     than the check takes.
     """
-    return tensor if _is_elsewhere(tensor) else tensor.numpy()
+    return tensor if _is_elsewhere(tensor) or is_transformed() else tensor.numpy()

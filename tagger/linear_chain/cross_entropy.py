@@ -3,16 +3,16 @@
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
 
-from typing import Any, NamedTuple, Optional, Tuple, Union
+from typing import NamedTuple, Optional, Tuple, Union
 
 import torch
 
-from tagger.linear_chain.backend import Gradients
 from tagger.linear_chain.chain_scores import ChainScores, in_float64_on_cpu
 from tagger.linear_chain.checks import checked, checked_scores
 from tagger.linear_chain.functions import log_partition, tag_marginals, transition_marginals
 from tagger.linear_chain.holes import at_tokens, compacted, takes_holes
 from tagger.linear_chain.tracing import not_traced
+from tagger.linear_chain.transforms import holds_anywhere
 
 
 class ChainMarginals(NamedTuple):
@@ -104,20 +104,22 @@ def chain_cross_entropy(
     _, num_real = compacted(student.emissions, mask)
     with torch.no_grad():
         marginals = _marginals_of_teacher(teacher, student, mask)
-        expected = _expected_scores(marginals, student, num_real)
-        is_impossible = None
-        if not bool(expected.isfinite().all()):
-            # What the teacher holds impossible does not count, even if it is -inf or NaN.
-            counted = (
-                torch.where(p > 0, x, torch.zeros_like(p)) for p, x in zip(marginals, student)
-            )
-            expected = _expected_scores(marginals, ChainScores(*counted), num_real)
-            is_impossible = (expected == -torch.inf).any(1)
-            expected = expected.masked_fill(is_impossible.unsqueeze(1), 0)
+    of_tokens, of_rows = _expected_scores(marginals, student)
+    is_impossible = None
+    if holds_anywhere(~of_tokens.isfinite()) or holds_anywhere(~of_rows.isfinite()):
+        # What the teacher holds impossible does not count, even if it is -inf or NaN.
+        counted = (torch.where(p > 0, x, torch.zeros_like(p)) for p, x in zip(marginals, student))
+        of_tokens, of_rows = _expected_scores(marginals, ChainScores(*counted))
+        is_impossible = (of_tokens == -torch.inf).any(1) | (of_rows == -torch.inf)
+        of_tokens = of_tokens.masked_fill(is_impossible.unsqueeze(1), 0)
+        of_rows = of_rows.masked_fill(is_impossible, 0)
     # What is taken from all emissions of a token is taken from log Z. Taken from each token at once, the
     # expected score cannot cancel the leading digits of a large log Z.
+    expected = (of_tokens + (of_rows / num_real.clamp(min=1)).unsqueeze(1)).detach()
     relative = student._replace(emissions=student.emissions - expected.unsqueeze(2))
-    values = log_partition(relative, mask) + _WithoutExpectation.apply(*marginals, *student)
+    # Both differences are 0; they bring the gradient of minus the expected score.
+    zeros = (of_tokens - of_tokens.detach()).sum(1) + (of_rows - of_rows.detach())
+    values = log_partition(relative, mask) - zeros
     if is_impossible is not None:
         values = values.masked_fill(is_impossible, torch.inf)
     return values.to(dtype)
@@ -135,32 +137,15 @@ def _marginals_of_teacher(
 
 
 def _expected_scores(
-    marginals: ChainMarginals, scores: ChainScores, num_real: torch.Tensor
-) -> torch.Tensor:
-    """The expected score of each row, spread over its `num_real` tokens: (B, T)."""
-    at_each_token = (marginals.tags * scores.emissions).sum(2)
-    elsewhere = (
+    marginals: ChainMarginals, scores: ChainScores
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The expected emissions of tokens, (B, T), and the expected sums of rows' other scores, (B,)."""
+    of_rows = (
         (marginals.transitions * scores.transitions).sum((1, 2))
         + (marginals.start * scores.start).sum(1)
         + (marginals.end * scores.end).sum(1)
     )
-    return at_each_token + (elsewhere / num_real.clamp(min=1)).unsqueeze(1)
-
-
-class _WithoutExpectation(torch.autograd.Function):
-    """Zeros, (B,), whose gradient is that of minus the expected score: minus the marginals."""
-
-    @staticmethod
-    def forward(ctx: Any, *marginals_and_scores: torch.Tensor) -> torch.Tensor:
-        marginals = marginals_and_scores[:4]
-        ctx.save_for_backward(*marginals)
-        return marginals[0].new_zeros(len(marginals[0]))
-
-    @staticmethod
-    def backward(ctx: Any, weights: torch.Tensor) -> Gradients:
-        tags, *shared = ctx.saved_tensors
-        gradients = [torch.tensordot(-weights, marginals, 1) for marginals in shared]
-        return (None, None, None, None, -weights.view(-1, 1, 1) * tags, *gradients)
+    return (marginals.tags * scores.emissions).sum(2), of_rows
 
 
 def _check_marginals(teacher: ChainMarginals, student: ChainScores) -> None:

@@ -9,6 +9,8 @@ from typing import Any, Optional, Tuple
 
 import torch
 
+from tagger.linear_chain.transforms import holds_anywhere
+
 
 def declare_right_padded(mask: torch.Tensor) -> torch.Tensor:
     """Declares that in each row the real tokens come first.
@@ -50,7 +52,7 @@ def has_unknown_tags(gold_tags: torch.Tensor, mask: torch.Tensor) -> bool:
     declared = declared_range(gold_tags)
     if declared is not None and declared[0] >= 0:
         return False
-    return bool(((gold_tags == -1) & mask).any())
+    return holds_anywhere((gold_tags == -1) & mask)
 
 
 def _declare(tensor: torch.Tensor, name: str, value: Any) -> torch.Tensor:

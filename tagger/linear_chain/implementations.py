@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, Optional, Set, Union
 from tagger.linear_chain import reference
 from tagger.linear_chain.autograd import BackendFunctions
 from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.transforms import needs_plain_pytorch
 
 logger = logging.getLogger(__name__)
 
@@ -50,9 +51,9 @@ def use_implementation(name: str) -> Iterator[None]:
 def implementation_for(scores: ChainScores) -> Implementation:
     """The implementation that `use_implementation` chose, or else the one for the scores' device.
 
-    Kernels never see a batch without rows or without tokens.
+    Kernels never see a batch without rows or without tokens, and no tensors of `torch.func`.
     """
-    if not scores.emissions.numel():
+    if not scores.emissions.numel() or needs_plain_pytorch():
         return reference
     name = _chosen.get() or scores.emissions.device.type
     return _find(name) or reference

@@ -192,21 +192,21 @@ def sample_paths(
     mask = real_tokens(lengths, scores.emissions.size(1))
     scores = ChainScores(*(tensor.double() for tensor in scores))
     messages, _, _ = _forward_messages(scores, mask)
-    paths = torch.zeros(uniforms.shape, dtype=torch.int64, device=mask.device)
+    drawn_tags: List[torch.Tensor] = []
     for t in reversed(range(uniforms.size(2))):
         # (B, S, K)
-        leaving = scores.end.expand(*paths.shape[:2], -1)
-        if t + 1 < paths.size(2):
+        leaving = scores.end.expand(*uniforms.shape[:2], -1)
+        if drawn_tags:
             is_last = (lengths == t + 1)[:, None, None]
-            leaving = torch.where(is_last, leaving, scores.transitions.t()[paths[:, :, t + 1]])
+            leaving = torch.where(is_last, leaving, scores.transitions.t()[drawn_tags[-1]])
         cumulated = normalized_exp(messages[:, t].unsqueeze(1) + leaving, dim=2).cumsum(2)
         total = cumulated[:, :, -1:]
         drawn = (cumulated <= uniforms[:, :, t : t + 1] * total).sum(2)
         # Rounding must not draw a tag after the last possible one.
         last_possible = (cumulated < total).sum(2)
         drawn = torch.minimum(drawn, last_possible)
-        paths[:, :, t] = torch.where(mask[:, t : t + 1], drawn, torch.zeros_like(drawn))
-    return paths
+        drawn_tags.append(torch.where(mask[:, t : t + 1], drawn, torch.zeros_like(drawn)))
+    return torch.stack(drawn_tags[::-1], dim=2) if drawn_tags else uniforms.long()
 
 
 def k_best_decode(
@@ -221,8 +221,8 @@ def k_best_decode(
         return paths, _empty_path_scores(emissions.new_zeros(batch_size, k))
     emissions = without_padding(emissions, mask)
     # (B, k, K): the k best prefixes that end in each tag; there is one prefix of a single token
-    best = emissions.new_full((batch_size, k, num_tags), -torch.inf)
-    best[:, 0] = start + emissions[:, 0]
+    single = (start + emissions[:, 0]).unsqueeze(1)
+    best = torch.cat([single, torch.full_like(single, -torch.inf).expand(-1, k - 1, -1)], dim=1)
     # each (B, k, K): where in the flattened (k, K) the best prefixes came from
     stay = torch.arange(k * num_tags, device=mask.device).view(1, k, num_tags)
     pointers: List[torch.Tensor] = []

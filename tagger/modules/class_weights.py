@@ -11,6 +11,7 @@ from tagger.common.did_you_mean import did_you_mean
 from tagger.common.from_allennlp import ConfigurationError, Vocabulary
 from tagger.common.training_counts import AwaitedCounts, LabelCounts
 from tagger.common.vocabulary import tags_in_order
+from tagger.linear_chain.checks import at_least_float32, is_plain_array
 from tagger.modules.weight_rules import WeightRule, format_weights
 from tagger.spans import labels_of_tags
 
@@ -123,20 +124,21 @@ class ClassWeights(torch.nn.Module):
             mask: (B, T) bool.
 
         Returns:
-            (B, T), undefined in the padding; 1 everywhere if there are no weights.
+            (B, T), at least float32, undefined in the padding; 1 everywhere if there are no weights.
         """
         if self.tag_weights is None:
             return torch.ones(mask.shape, device=mask.device)
+        weights = at_least_float32(self.tag_weights)
         if gold_tags.dim() == 3:
-            return (gold_tags * self.tag_weights).sum(2) / gold_tags.sum(2).clamp(min=1)
-        if gold_tags.device.type == "cpu" and gold_tags.dtype == torch.int64:
+            return (gold_tags * weights).sum(2) / gold_tags.sum(2).clamp(min=1)
+        if is_plain_array(gold_tags) and gold_tags.dtype == torch.int64:
             # Faster than PyTorch's indexing. -1 is the last number of the table.
-            numbers = self.tag_weights.numpy()
+            numbers = weights.numpy()
             table = np.append(numbers, numbers.mean(dtype=numbers.dtype))
             return torch.from_numpy(table.take(gold_tags.numpy(), mode="wrap"))
         is_known = mask & (gold_tags >= 0)
-        weights = self.tag_weights[torch.where(is_known, gold_tags, torch.zeros_like(gold_tags))]
-        return torch.where(is_known, weights, self.tag_weights.mean())
+        known = weights[torch.where(is_known, gold_tags, torch.zeros_like(gold_tags))]
+        return torch.where(is_known, known, weights.mean())
 
     def _set_weights(self, weights: Sequence[float]) -> None:
         for k, weight in enumerate(weights):

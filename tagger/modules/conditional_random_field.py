@@ -17,6 +17,7 @@ from tagger.linear_chain import (
     tag_marginals,
     viterbi_decode,
 )
+from tagger.linear_chain.transforms import first_place, holds_anywhere
 from tagger.modules.tag_weighting import TagWeighting
 
 #: A path, as tag indices, and its score.
@@ -31,6 +32,9 @@ class ConditionalRandomField(torch.nn.Module):
     stands, so that the probabilities of all paths sum to 1; AllenNLP's likelihood skips the transitions
     beside a hole in the mask. (A token that is there but whose tag is unknown has tag -1.) A tag out of
     range is refused. A path that the constraints forbid scores -inf.
+
+    Half precision is computed in float32. As in PyTorch's own losses, an emission of NaN or +inf at a
+    real token makes the log-likelihood NaN without an error.
 
     Args:
         num_tags: K, the number of tags.
@@ -242,14 +246,14 @@ class ConditionalRandomField(torch.nn.Module):
         """Whether the constraints may forbid something."""
         mask = self._constraint_mask
         # On a GPU the answer would take longer than what follows from it.
-        return mask.is_cuda or not mask.detach().numpy().all()
+        return mask.is_cuda or holds_anywhere(mask == 0)
 
     def _check_gold_is_allowed(self, log_likelihoods: torch.Tensor) -> None:
-        forbidden = (log_likelihoods == -torch.inf).nonzero()
-        if len(forbidden):
+        is_forbidden = log_likelihoods == -torch.inf
+        if holds_anywhere(is_forbidden):
             raise ValueError(
-                f"`constraints` forbid the gold tags of row {int(forbidden[0])}, so training cannot "
-                f"learn them; correct the tags, or set `constrain_training` to false"
+                f"`constraints` forbid the gold tags of row {first_place(is_forbidden)[0]}, so training "
+                f"cannot learn them; correct the tags, or set `constrain_training` to false"
             )
 
     @staticmethod

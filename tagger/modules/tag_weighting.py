@@ -16,7 +16,12 @@ from tagger.linear_chain import (
     step_log_likelihoods,
     step_log_marginals,
 )
-from tagger.linear_chain.checks import tags_as_int64
+from tagger.linear_chain.checks import (
+    at_least_float32,
+    checked_scores,
+    has_finite_sum,
+    tags_as_int64,
+)
 from tagger.linear_chain.declared import has_unknown_tags
 from tagger.linear_chain.log_space import total_of
 from tagger.modules.class_weights import ClassWeights
@@ -93,12 +98,14 @@ class EmissionWeighting(TagWeighting):
 
     def scaled(self, scores: ChainScores) -> ChainScores:
         """The scores of the distribution under which training maximises the likelihood."""
-        return scores._replace(emissions=scores.emissions * self.tag_weights)
+        scores = checked_scores(scores)
+        return scores._replace(emissions=_weighed(scores.emissions, self.tag_weights))
 
     def objective(
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        return log_likelihood(self.scaled(scores), gold_tags, mask)
+        scores = checked_scores(scores)
+        return log_likelihood(self.scaled(scores), gold_tags, mask).to(scores.emissions.dtype)
 
     def decoding_scores(self, scores: ChainScores) -> ChainScores:
         return self.scaled(scores) if self.weighted_decoding else scores
@@ -136,7 +143,7 @@ class EmissionTransitionWeighting(EmissionWeighting):
         # (1, K) scales columns, the tags moved to; (K, 1) rows, the tags moved from
         dim = 0 if self.transition_weight == "to" else 1
         weights = self.tag_weights.unsqueeze(dim)
-        return super().scaled(scores)._replace(transitions=scores.transitions * weights)
+        return super().scaled(scores)._replace(transitions=_weighed(scores.transitions, weights))
 
 
 @TagWeighting.register("lannoy")
@@ -311,7 +318,8 @@ class SoftmaxMarginWeighting(TagWeighting):
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         # (K, K)
-        margins = self.cost + self.tag_weights.log().unsqueeze(1)
+        weights = at_least_float32(self.tag_weights)
+        margins = at_least_float32(self.cost) + weights.log().unsqueeze(1)
         margins = margins.masked_fill(torch.eye(len(margins), device=margins.device).bool(), 0.0)
         if gold_tags.dim() == 2 and not has_unknown_tags(gold_tags, mask):
             # The padding may hold other numbers than tags.
@@ -323,6 +331,14 @@ class SoftmaxMarginWeighting(TagWeighting):
             margins = _margins_of_sets(margins, gold_tags)
         augmented = scores._replace(emissions=scores.emissions + margins)
         return log_likelihood(augmented, gold_tags, mask)
+
+
+def _weighed(scores: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """`scores` times `weights`; on a CPU in float64 if float32 cannot hold it."""
+    product = scores * weights
+    if has_finite_sum(product) or not bool((product.isinf() & ~scores.isinf()).any()):
+        return product
+    return scores.double() * weights
 
 
 def _margins_of_sets(margins: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:

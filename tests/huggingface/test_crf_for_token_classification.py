@@ -174,3 +174,19 @@ def test_rules_become_the_weights_of_the_registered_classes():
     )
     assert resolved == {"type": "chain", "tag_weights": [0.75, 1.5, 1.0]}
     assert CrfConfig(weighting=resolved).make_weighting().tag_weights.tolist() == [0.75, 1.5, 1.0]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("weighting", WEIGHTINGS, ids=lambda weighting: weighting["type"])
+def test_half_precision_trains_and_tags(bert, weighting, dtype, tmp_path):
+    random_model(bert, weighting=weighting, tag_counts=COUNTS).save_pretrained(tmp_path)
+    model = CrfForTokenClassification.from_pretrained(tmp_path, dtype=dtype)
+    assert {str(p.dtype) for p in model.crf.parameters()} == {f"torch.{dtype}"}
+    inputs = torch.randint(5, 20, (1, 7), generator=torch.manual_seed(0))
+    labels = torch.tensor([[-100, 1, 2, -100, -1, 3, -100]])
+    output = model(input_ids=inputs, labels=labels)
+    output.loss.backward()
+    assert all(p.grad.isfinite().all() for p in model.crf.parameters() if p.requires_grad)
+    exact = model.crf.float().log_likelihood(output.logits.float(), labels, labels != -100)
+    torch.testing.assert_close(output.loss, -exact.mean())
+    assert model.half().decode(output.logits, labels != -100)[0, 0] == -100

@@ -35,7 +35,7 @@ def gradients_of(by_emissions: np.ndarray, shared: np.ndarray) -> Gradients:
         by_emissions: (B, T, K).
         shared: The gradients by transitions, start and end, flat and float64, from `sum_of`.
     """
-    shared = shared.astype(by_emissions.dtype)
+    shared = rounded(shared, by_emissions.dtype).numpy()
     num_tags = by_emissions.shape[2]
     num_pairs = num_tags * num_tags
     parts = (
@@ -45,6 +45,12 @@ def gradients_of(by_emissions: np.ndarray, shared: np.ndarray) -> Gradients:
         shared[num_pairs + num_tags :],
     )
     return tuple(map(torch.from_numpy, parts))
+
+
+def rounded(values: np.ndarray, dtype: np.dtype) -> torch.Tensor:
+    """Float64 `values` in the type of the scores, in which the largest are infinite."""
+    with np.errstate(over="ignore"):
+        return torch.from_numpy(values.astype(dtype))
 
 
 def sum_of(shared: Sequence[np.ndarray]) -> np.ndarray:

@@ -12,7 +12,13 @@ import torch
 from tagger.kernels.compilation import for_row_ranges
 from tagger.linear_chain.backend import CannotComputeError, Computed, Gradients, Tensors
 from tagger.linear_chain.chain_scores import ChainScores
-from tagger.linear_chain.cpu.arrays import array, batch_of, exact_batch_of, gradients_of
+from tagger.linear_chain.cpu.arrays import (
+    array,
+    batch_of,
+    exact_batch_of,
+    gradients_of,
+    rounded,
+)
 from tagger.linear_chain.cpu.derivatives import differentiated, differentiated_in_log_space
 from tagger.linear_chain.cpu.kernels.batch import Batch
 from tagger.linear_chain.cpu.kernels.conditionals import arrival_rows
@@ -155,7 +161,7 @@ def _total(
     of_tokens = np.ones((len(batch.lengths), 1)) if weights is None else _float64(weights)
     values, by_emissions, shared = differentiated(name, batch, tags, of_tokens, is_total=True)
     return Computed(
-        torch.from_numpy(values.reshape(-1).astype(by_emissions.dtype)),
+        rounded(values.reshape(-1), by_emissions.dtype),
         partial(_total_gradients, name, lengths, gold_tags, of_tokens),
         (torch.from_numpy(by_emissions), torch.from_numpy(shared)),
     )
@@ -187,7 +193,7 @@ def _values(name: str, batch: Batch, gold_tags: np.ndarray) -> torch.Tensor:
     """A primitive's values for each token, (B, T), without weights to differentiate them by."""
     weights = np.zeros(batch.emissions.shape[:2])
     found = differentiated(name, batch, gold_tags, weights, is_total=False)
-    return torch.from_numpy(found.values.astype(batch.emissions.dtype))
+    return rounded(found.values, batch.emissions.dtype)
 
 
 def _gradients(

@@ -1,0 +1,51 @@
+"""A few of the problems of which `tests/system/test_weighted_problems.py` tries many."""
+
+import multiprocessing
+import warnings
+
+import pytest
+import torch
+
+from tests.modules.weighted_problems import (
+    CHECKS,
+    PYTORCHS_OWN_WARNING,
+    WEIGHTINGS,
+    outcomes,
+    outcomes_in_process,
+    weighted_problem,
+)
+
+
+@PYTORCHS_OWN_WARNING
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("check", CHECKS)
+def test_it_holds(check, weighting):
+    for seed in range(2):
+        CHECKS[check](weighted_problem(weighting, seed))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+def test_a_forked_process_computes_the_same():
+    expected = [outcomes(weighting, range(3)) for weighting in WEIGHTINGS]
+    with warnings.catch_warnings():
+        # Newer Pythons warn of forking where there are threads, which is what is tested.
+        warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
+        assert outcomes_in_process("fork", WEIGHTINGS, range(3)) == expected
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_scores_at_the_end_of_float32_give_no_nan(weighting):
+    crf = weighted_problem(weighting, 0).crf.float()
+    num_tags = crf.num_tags
+    for largest in (1e38, 3e38):
+        for place in range(num_tags):
+            emissions = torch.ones(num_tags, 3, num_tags)
+            emissions[:, :, place] = largest
+            emissions[:, 1, (place + 1) % num_tags] = -largest
+            emissions.requires_grad_()
+            gold_tags = torch.arange(num_tags).unsqueeze(1).expand(-1, 3)
+            value = crf.log_likelihood(emissions, gold_tags)
+            value.sum().backward()
+            assert value.dtype == torch.float32
+            assert not value.isnan().any()
+            assert not emissions.grad.isnan().any()
