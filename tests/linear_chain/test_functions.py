@@ -654,7 +654,7 @@ def test_scores_that_do_not_fit_are_refused(changes, error, message):
     ("mask", "message"),
     [
         (torch.ones(2, 3).bool(), r"`mask` must be \(2, 4\)"),
-        (torch.tensor([4, 5]), "lengths outside 0 to 4"),
+        (torch.tensor([4, 5]), "a length outside 0 to 4"),
     ],
 )
 def test_masks_that_do_not_fit_are_refused(mask, message):

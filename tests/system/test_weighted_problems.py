@@ -21,13 +21,13 @@ pytestmark = pytest.mark.system
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("check", CHECKS)
 def test_it_holds_of_many(check, weighting):
-    for seed in range(100):
+    for seed in range(40):
         CHECKS[check](weighted_problem(weighting, seed))
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_other_processes_compute_the_same(method):
-    seeds = range(100)
+    seeds = range(40)
     expected = [outcomes(weighting, seeds) for weighting in WEIGHTINGS]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
