@@ -11,73 +11,68 @@
 // A word is embedded as a vector, as its shape, and as a convolution over its characters (Ma & Hovy 2016). The defaults
 // are those that did best on development data: docs/recipe.md.
 
-local checked = (import 'settings.libsonnet').checked;
+local settings = import 'settings.libsonnet';
 
-// Says that a setting of earlier versions has no effect any more.
-local retired(name, value, default, reason) =
-  if value == default then {} else std.trace('`%s::` has no effect any more: %s' % [name, reason], {});
-
-checked({
+settings.template({
   // Data.
-  source_encoding:: error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES',
-  tag_encoding:: 'BIOUL',
-  batch_size:: 16,
+  source_encoding:
+    settings.encoding(error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES'),
+  tag_encoding: settings.encoding('BIOUL'),
+  batch_size: settings.whole(16, 1, 1000000),
 
   // Words. With `glove_file`, vectors start from it, and every word of it is known in prediction.
-  word_dim:: 50,
+  word_dim: settings.size(50),
   // If true, vectors are of lowercase words only, as in GloVe 6B.
-  lowercase_words:: false,
+  lowercase_words: settings.boolean(false),
   // Words that are seen less often in training data have the vector of `glove_file`, or that of unknown words.
-  min_word_count:: 2,
-  glove_file:: null,
+  min_word_count: settings.whole(2, 1, 1000000),
+  glove_file: settings.or_null(settings.text(null)),
   // The probability of a word to be taken for an unknown one, so that the vector of unknown words is trained.
-  word_dropout:: 0.05,
+  word_dropout: settings.dropout(0.05),
   // The features of a word's shape, such as `Xxx`; 0 for none.
-  shape_dim:: 16,
+  shape_dim: settings.whole(16, 0, 65536),
 
   // Characters.
-  character_dim:: 30,
+  character_dim: settings.size(30),
   // Of each width.
-  num_character_filters:: 40,
-  character_widths:: [2, 3, 4],
-  character_dropout:: 0.25,
+  num_character_filters: settings.size(40),
+  character_widths: settings.list([2, 3, 4], settings.whole(null, 1, 100), may_be_empty=false),
+  character_dropout: settings.dropout(0.25),
 
   // Lists of terms: `drugs` stands for the file drugs.txt in the folder, with a term on each line.
-  lexicons:: [],
-  lexicon_folder:: 'lexicons',
-  lowercase_lexicons:: false,
+  lexicons: settings.list([], settings.text(null)),
+  lexicon_folder: settings.text('lexicons'),
+  lowercase_lexicons: settings.boolean(false),
 
   // A folder with a pretrained transformer, whose frozen features are put beside all others: docs/transformers.md.
-  transformer:: null,
-  transformer_dim:: 200,
-  transformer_dropout:: 0.5,
+  transformer: settings.or_null(settings.text(null)),
+  // The features of a word after a linear layer; null for no such layer.
+  transformer_dim: settings.or_null(settings.size(200)),
+  transformer_dropout: settings.dropout(0.5),
 
   // The tagger.
-  hidden_size:: 256,
-  num_layers:: 1,
+  hidden_size: settings.size(256),
+  num_layers: settings.whole(1, 1, 100),
   // Before and between layers; the same features of all tokens of a sentence.
-  dropout:: 0.5,
+  dropout: settings.dropout(0.5),
   // After the last layer.
-  output_dropout:: 0.0,
+  output_dropout: settings.dropout(0.0),
   // Of weights between states.
-  recurrent_dropout:: 0.0,
-  weighting:: null,
+  recurrent_dropout: settings.dropout(0.0),
+  weighting: settings.or_null(settings.part(null, "{ type: 'chain', label_weights: { PER: 2 } }")),
 
   // Training. The learning rate rises in the first steps, and then falls until the last epoch.
-  learning_rate:: 0.004,
-  share_of_warmup:: 0.05,
-  weight_decay:: 0.0001,
+  learning_rate: settings.number(0.004, above=0, most=1),
+  share_of_warmup: settings.number(0.05, least=0, below=1),
+  weight_decay: settings.number(0.0001, least=0, most=1),
   // Of the average of the weights, which is validated and archived; 0 for the last weights.
-  average_decay:: 0.999,
-  grad_norm:: 5,
-  num_epochs:: 24,
+  average_decay: settings.number(0.999, least=0, below=1),
+  // The norm to which longer gradients are cut; null to leave them as they are.
+  grad_norm: settings.or_null(settings.number(5, above=0)),
+  num_epochs: settings.whole(24, 1, 1000000),
   // How many epochs without a better one end training; null for none.
-  patience:: null,
-
-  // Settings of earlier versions.
-  num_glove_words:: 40000,
-  sparse_word_gradients:: false,
-
+  patience: settings.or_null(settings.whole(null, 1, 1000000)),
+}, {
   train_data_path: error 'set `train_data_path`, a column file to train on',
   validation_data_path: error 'set `validation_data_path`, a column file to choose the best epoch on',
   // Words of other files have the vectors of `glove_file`, which training does not touch.
@@ -100,10 +95,7 @@ checked({
     },
   },
 
-  vocabulary:
-    { min_count: { tokens: $.min_word_count } }
-    + retired('num_glove_words', $.num_glove_words, 40000, 'every word of `glove_file` is known')
-    + retired('sparse_word_gradients', $.sparse_word_gradients, false, 'only words of training data have trained vectors'),
+  vocabulary: { min_count: { tokens: $.min_word_count } },
 
   model: {
     type: 'sequence_tagger',

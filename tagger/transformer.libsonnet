@@ -9,39 +9,43 @@
 //   }
 //
 // Fields with two colons are settings of this template; AllenNLP does not see them. docs/fine_tuning.md explains them.
-(import 'settings.libsonnet').checked({
+local settings = import 'settings.libsonnet';
+
+settings.template({
   // Data.
-  source_encoding:: error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES',
-  tag_encoding:: 'BIOUL',
+  source_encoding:
+    settings.encoding(error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES'),
+  tag_encoding: settings.encoding('BIOUL'),
   // The most word pieces in a batch, padding included.
-  pieces_per_batch:: 1024,
+  pieces_per_batch: settings.whole(1024, 1, 10000000),
 
   // The transformer: a folder, or a name of the Hugging Face hub.
-  transformer:: error 'set `transformer`, the folder of a pretrained transformer',
+  transformer: settings.text(error 'set `transformer`, the folder of a pretrained transformer'),
   // The most word pieces that it reads together; a longer text is read in windows that overlap.
-  max_pieces:: 250,
+  max_pieces: settings.whole(250, 1, 1000000),
   // Its lower layers, of which nothing is trained and all is computed once.
-  num_frozen_layers:: 0,
+  num_frozen_layers: settings.whole(0, 0, 1000),
   // Less memory, more time.
-  gradient_checkpointing:: false,
+  gradient_checkpointing: settings.boolean(false),
   // 'auto' trains in bfloat16 where that is faster, and otherwise in float32.
-  precision:: 'auto',
+  precision: settings.one_of('auto', ['auto', 'bfloat16', 'float32']),
 
   // The tagger.
-  dropout:: 0.1,
-  weighting:: null,
+  dropout: settings.dropout(0.1),
+  weighting: settings.or_null(settings.part(null, "{ type: 'chain', label_weights: { PER: 2 } }")),
 
   // Training. Learning rates rise in the first steps, and then fall until the last epoch.
-  transformer_learning_rate:: 1e-4,
+  transformer_learning_rate: settings.number(1e-4, above=0, most=1),
   // Of the projection to tags and of the CRF.
-  learning_rate:: 2e-3,
+  learning_rate: settings.number(2e-3, above=0, most=1),
   // The ratio of the learning rates of a layer and of the next higher one.
-  layer_decay:: 0.9,
-  share_of_warmup:: 0.1,
-  weight_decay:: 0.01,
-  grad_norm:: 1,
-  num_epochs:: 4,
-
+  layer_decay: settings.number(0.9, above=0, most=1),
+  share_of_warmup: settings.number(0.1, least=0, below=1),
+  weight_decay: settings.number(0.01, least=0, most=1),
+  // The norm to which longer gradients are cut; null to leave them as they are.
+  grad_norm: settings.or_null(settings.number(1, above=0)),
+  num_epochs: settings.whole(4, 1, 1000000),
+}, {
   train_data_path: error 'set `train_data_path`, a column file to train on',
   validation_data_path: error 'set `validation_data_path`, a column file to choose the best epoch on',
   datasets_for_vocab_creation: ['train'],

@@ -1,6 +1,6 @@
-// Seven losses on Reuters-21578, 90 labels, several for each document: the comparison of Huang et al. 2021 with a
-// small CNN.
-local classifier = (import '../reuters_cnn.jsonnet') + { test_data_path: 'data/reuters/test.jsonl' };
+// Seven losses on Reuters-21578, 90 labels, several for each document: the comparison of Huang et al. 2021 over frozen
+// features of the transformer all-MiniLM-L6-v2. With '../reuters_cnn.jsonnet' instead it is one with a small CNN.
+local classifier = (import '../reuters_frozen_minilm.jsonnet') + { test_data_path: 'data/reuters/test.jsonl' };
 local losses = [
   'binary_cross_entropy',
   'focal',
