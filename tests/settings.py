@@ -1,4 +1,4 @@
-"""Values of the templates' settings, inside and outside of their ranges, made from their declarations."""
+"""Values of the templates' settings, inside and outside of their ranges, from their declarations."""
 
 import json
 from functools import cache
