@@ -42,12 +42,16 @@ class Study(Subcommand):
 def study_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
     from tagger.commands.command_line import errors_in_one_line
+    from tagger.reports.figures import draw_variants
+    from tagger.studies import format_summary
     from tagger.studies.variants import read_study, run_study
 
     with errors_in_one_line("study"):
         study = read_study(args.study)
-        summary, failed = run_study(study, args.folder, args.variants, args.workers)
-        print(summary)
+        table, failed = run_study(study, args.folder, args.variants, args.workers)
+        if table:
+            (args.folder / "summary.svg").write_text(draw_variants(table), encoding="utf-8")
+        print(format_summary(table))
     if failed:
         raise SystemExit(
             f"study: {len(failed)} runs failed; see their logs, then start the study again"

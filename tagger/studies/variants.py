@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.common.did_you_mean import did_you_mean
-from tagger.reports.figures import draw_variants
 from tagger.studies.jobs import Job, default_num_workers, run_jobs, seeded_jobs
 from tagger.studies.results import (
     MINUTES,
     Column,
+    Table,
     format_summary,
     read_results,
     tabulate,
@@ -62,8 +62,8 @@ def run_study(
     folder: Path,
     names: Optional[Sequence[str]] = None,
     num_workers: Optional[int] = None,
-) -> Tuple[str, List[Job]]:
-    """Runs the unfinished jobs of a study, and writes `results.csv`, `summary.md` and `summary.svg`.
+) -> Tuple[Table, List[Job]]:
+    """Runs the unfinished jobs of a study, and writes `results.csv` and `summary.md`.
 
     Args:
         study: The study.
@@ -72,7 +72,7 @@ def run_study(
         num_workers: How many jobs run at the same time; None for one per core.
 
     Returns:
-        The table of the results, and the jobs that failed.
+        The values of each variant's runs, and the jobs that failed.
 
     Raises:
         ValueError: If there is no variant of a name, if the folder holds a run of the same name with
@@ -90,11 +90,8 @@ def run_study(
     results = read_results(jobs, folder)
     write_results(results, folder / "results.csv")
     table = tabulate(results, study.columns)
-    summary = format_summary(table)
-    (folder / "summary.md").write_text(summary + "\n")
-    if table:
-        (folder / "summary.svg").write_text(draw_variants(table), encoding="utf-8")
-    return summary, failed
+    (folder / "summary.md").write_text(format_summary(table) + "\n")
+    return table, failed
 
 
 def _chosen(variants: Mapping[str, Any], names: Optional[Sequence[str]]) -> Dict[str, Any]:
