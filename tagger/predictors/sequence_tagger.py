@@ -3,7 +3,7 @@
 import copy
 import itertools
 import json
-from typing import Any, List, Optional, Sequence, cast
+from typing import Any, List, Sequence, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -23,7 +23,6 @@ from tagger.predictors.texts import (
     sentence_of_words,
 )
 from tagger.predictors.throughput import Throughput
-from tagger.spans import tags_to_spans
 
 #: The outputs of a model that have one entry per token.
 TOKEN_OUTPUTS = ("tags", "labels", "probabilities")
@@ -200,11 +199,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
         prediction.update((name, output[name]) for name in TOKEN_OUTPUTS if name in output)
         if is_document:
             prediction["sentences"] = [list(span) for span in text.sentence_spans()]
-        tag_encoding = cast(Optional[str], self._model.tag_encoding)
-        if tag_encoding is not None:
-            prediction["entities"] = entities = _entities(text, output["tags"], tag_encoding)
-            for entity, probability in zip(entities, output.get("entity_probabilities", [])):
-                entity["probability"] = probability
+        if "entities" in output:
+            prediction["entities"] = [_in_text(entity, text) for entity in output["entities"]]
         return prediction
 
 
@@ -222,29 +218,24 @@ def _is_text_or_words(sentence: Any) -> bool:
 
 def _joined(outputs: Sequence[JsonDict]) -> JsonDict:
     """Joins the outputs for the pieces of a document."""
-    names = [*TOKEN_OUTPUTS, "entity_probabilities"]
-    return {
+    joined = {
         name: list(itertools.chain(*(output[name] for output in outputs)))
-        for name in names
+        for name in TOKEN_OUTPUTS
         if name in outputs[0]
     }
+    if "entities" in outputs[0]:
+        ends = itertools.accumulate((len(output["tags"]) for output in outputs), initial=0)
+        joined["entities"] = [
+            {**entity, "tokens": [index + start for index in entity["tokens"]]}
+            for start, output in zip(ends, outputs)
+            for entity in output["entities"]
+        ]
+    return joined
 
 
-def _entities(text: Text, tags: Sequence[str], tag_encoding: str) -> List[JsonDict]:
-    """Returns the entities of each sentence, in order; none crosses the border of a sentence."""
-    return [
-        _entity(text, label, start + first, start + last)
-        for start, end in text.sentence_spans()
-        for label, (first, last) in tags_to_spans(tags[start : end + 1], tag_encoding)
-    ]
-
-
-def _entity(text: Text, label: str, first: int, last: int) -> JsonDict:
+def _in_text(entity: JsonDict, text: Text) -> JsonDict:
+    """Adds its text and its character offsets to an entity."""
+    first, last = entity["tokens"]
     start, end = text.starts[first], text.starts[last] + len(text.words[last])
-    return {
-        "label": label,
-        "text": text.text[start:end],
-        "start": start,
-        "end": end,
-        "tokens": [first, last],
-    }
+    offsets = {"text": text.text[start:end], "start": start, "end": end}
+    return {"label": entity["label"], **offsets, **entity}

@@ -3,7 +3,6 @@
 Letters: `S` sentences, `T` tokens of the longest, `C` labels, `N` tokens laid end to end.
 """
 
-import itertools
 from typing import (
     Any,
     Dict,
@@ -105,8 +104,8 @@ def evaluate_tags(
             sentence = TaggedSentence(
                 output["words"],
                 _spans(gold_tags, encoding),
-                _spans(output["tags"], encoding),
-                output.get("entity_probabilities", []),
+                output["spans"],
+                output["probabilities"],
             )
             judged += [
                 (span[0], probability, span in sentence.gold)
@@ -146,15 +145,24 @@ def _sentences(
     instance: Instance, output: Mapping[str, Any], encoding: Optional[str]
 ) -> Iterator[Tuple[Place, Dict[str, Any]]]:
     """Yields the sentences of an instance, which may be a document, each with its part of the output."""
-    probabilities = iter(output.get("entity_probabilities", []))
     for place in places(instance, output, len(output["tags"])):
         part: Dict[str, Any] = {
             name: output[name][place.start : place.end] for name in ("words", "tags")
         }
-        if "entity_probabilities" in output:
-            num_entities = len(_spans(part["tags"], encoding))
-            part["entity_probabilities"] = list(itertools.islice(probabilities, num_entities))
+        if encoding is None:
+            entities = []
+            part["spans"] = _spans(part["tags"], None)
+        else:
+            entities = [e for e in output["entities"] if place.start <= e["tokens"][0] < place.end]
+            part["spans"] = [_span(entity, place.start) for entity in entities]
+        part["probabilities"] = [e["probability"] for e in entities if "probability" in e]
         yield place, part
+
+
+def _span(entity: Mapping[str, Any], start: int) -> Span:
+    """The span of an entity in its sentence, which begins at `start`."""
+    first, last = entity["tokens"]
+    return entity["label"], (first - start, last - start)
 
 
 def _spans(tags: Sequence[str], encoding: Optional[str]) -> List[Span]:

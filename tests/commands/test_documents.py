@@ -105,4 +105,5 @@ def test_span_probabilities_are_those_of_predictions(archive, data):
     outputs = archive.model.forward_on_instances(instances)
     found = span_probabilities(archive.model, instances, [spans_of(each) for each in outputs])
     for probabilities, output in zip(found, outputs):
-        assert probabilities == pytest.approx(output["entity_probabilities"], abs=1e-6)
+        of_output = [entity["probability"] for entity in output["entities"]]
+        assert probabilities == pytest.approx(of_output, abs=1e-6)

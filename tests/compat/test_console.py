@@ -114,7 +114,7 @@ def test_predictions_of_evaluate_are_one_a_line(command, trained, tmp_path):
     sentences = data.read_text().strip().split("\n\n")
     lengths = sorted(len(sentence.splitlines()) for sentence in sentences)
     assert sorted(len(prediction["tags"]) for prediction in predictions) == lengths
-    assert set(predictions[0]) == {"words", "tags", "entity_probabilities"}
+    assert set(predictions[0]) == {"words", "tags", "entities"}
 
 
 def test_an_epoch_is_one_line(caplog):

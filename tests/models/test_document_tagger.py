@@ -90,8 +90,10 @@ def test_without_contexts_documents_are_tagged_as_their_sentences(built, loss_re
     of_documents, of_sentences = map(model.make_output_human_readable, outputs)
     for name in ("tags", "words"):
         assert sum(of_documents[name], []) == sum(of_sentences[name], [])
-    assert sum(of_documents["entity_probabilities"], []) == pytest.approx(
-        sum(of_sentences["entity_probabilities"], [])
+    found = [sum(output["entities"], []) for output in (of_documents, of_sentences)]
+    assert [each["label"] for each in found[0]] == [each["label"] for each in found[1]]
+    assert [each["probability"] for each in found[0]] == pytest.approx(
+        [each["probability"] for each in found[1]]
     )
     assert "sentence_lengths" not in of_sentences
 

@@ -8,6 +8,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 
 from tagger.reports import run_report, write_run_report
+from tagger.spans import tags_to_spans
 from tests.reports.pages import read_page, row
 
 SENTENCES = "Ada B-PER\nLovelace I-PER\nmet O\n<Zoé&> B-LOC\n. O\n\nParis B-LOC\n{tag}\n\n"
@@ -72,10 +73,13 @@ def test_errors_are_marked_and_escaped_and_have_their_probability(
         return [
             {
                 "words": instance["metadata"]["words"],
-                "tags": next(tags),
-                "entity_probabilities": [0.9, 0.6],
+                "tags": spelt,
+                "entities": [
+                    {"label": label, "tokens": list(ends), "probability": probability}
+                    for (label, ends), probability in zip(tags_to_spans(spelt, "BIOUL"), [0.9, 0.6])
+                ],
             }
-            for instance in instances
+            for instance, spelt in zip(instances, tags)
         ]
 
     monkeypatch.setattr(type(of_archive.model), "forward_on_instances", forward)

@@ -56,7 +56,8 @@ def test_probabilities_of_predicted_spans_are_those_of_the_prediction(spoilt, at
     assert any(spans)
     found = span_probabilities(spoilt.model, instances, spans)
     for of_sentence, output in zip(found, outputs):
-        assert of_sentence == pytest.approx(output["entity_probabilities"], abs=1e-6)
+        probabilities = [entity["probability"] for entity in output["entities"]]
+        assert of_sentence == pytest.approx(probabilities, abs=1e-6)
 
 
 def test_labels_of_one_place_share_its_probability(spoilt, tmp_path):

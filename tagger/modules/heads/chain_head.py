@@ -13,6 +13,7 @@ from tagger.metrics import CalibrationError
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.spans import allowed_transitions
+from tagger.spans.encodings import split_tag
 from tagger.spans.entities import Entities, EntityFinder
 
 
@@ -60,9 +61,10 @@ class ChainHead(TaggingHead):
         self._outside = tags.index("O") if "O" in tags else -1
         self._find_entities: Optional[EntityFinder] = None
         self._calibration: Optional[CalibrationError] = None
-        # In IOB1 the tags of an entity depend on the tag before it.
-        if tag_encoding is not None and tag_encoding != "IOB1":
+        if tag_encoding is not None:
             self._find_entities = EntityFinder(tags, tag_encoding)
+        # In IOB1 the tags of an entity depend on the tag before it.
+        if tag_encoding not in (None, "IOB1"):
             self._calibration = CalibrationError(vocab, label_namespace, tag_encoding)
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
@@ -90,9 +92,10 @@ class ChainHead(TaggingHead):
         """Returns a model's output.
 
         Returns:
-            `predicted_tags`, (B, T) int64. If tags spell spans, but not in IOB1, also
-            `entity_probabilities`, (B, T), the exact probability of each entity at its first token and
-            -1 elsewhere. With `predicts_marginals` also `marginals`, (B, T, K).
+            `predicted_tags`, (B, T) int64. If tags spell spans, also `entity_lengths`, (B, T) int64, the
+            number of tokens of each entity at its first token and 0 elsewhere; and, but not in IOB1,
+            `entity_probabilities`, (B, T), its exact probability there and -1 elsewhere. With
+            `predicts_marginals` also `marginals`, (B, T, K).
 
         Raises:
             ValueError: If `mask` has a hole: what reads entities and sentences from the output needs
@@ -103,10 +106,12 @@ class ChainHead(TaggingHead):
         predictions = {"predicted_tags": tags}
         if self._find_entities is not None:
             entities = self._find_entities(tags, mask)
-            probabilities = self._find_entities.probabilities(
-                self.chain_scores(emissions), entities, mask
-            )
-            predictions = self._drop_improbable(tags, entities, probabilities)
+            probabilities = None
+            if self._calibration is not None:
+                probabilities = self._find_entities.probabilities(
+                    self.chain_scores(emissions), entities, mask
+                )
+            predictions = self._with_entities(tags, entities, probabilities)
         if self.predicts_marginals:
             predictions["marginals"] = self.marginals(emissions, mask)
         return predictions
@@ -134,16 +139,22 @@ class ChainHead(TaggingHead):
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]
     ) -> Dict[str, List[Any]]:
-        """Returns `tags`, and the probabilities that `output` holds.
+        """Returns `tags`; `entities`, if tags spell spans; and `probabilities`, if they were predicted.
 
-        `entity_probabilities` has a number for each entity of a sentence, in their order. If marginals
-        are predicted, `probabilities` has a number for each tag of each token.
+        An entity is a dictionary with its `label`; `tokens`, its first and its last token; and, but not
+        in IOB1, its `probability`. `probabilities` has a number for each tag of each token.
         """
         readable = super().make_readable(output, lengths)
-        if "entity_probabilities" in output:
-            rows = output.pop("entity_probabilities").tolist()
-            readable["entity_probabilities"] = [
-                [p for p in row[:length] if p >= 0] for row, length in zip(rows, lengths)
+        if "entity_lengths" in output:
+            rows = output.pop("entity_lengths").tolist()
+            probabilities = output.pop("entity_probabilities", None)
+            readable["entities"] = [
+                _entities(tags, *of_sentence)
+                for tags, *of_sentence in zip(
+                    readable["tags"],
+                    rows,
+                    [None] * len(rows) if probabilities is None else probabilities.tolist(),
+                )
             ]
         if "marginals" in output:
             sentences = output.pop("marginals").tolist()
@@ -153,14 +164,19 @@ class ChainHead(TaggingHead):
             ]
         return readable
 
-    def _drop_improbable(
-        self, tags: torch.Tensor, entities: Entities, probabilities: torch.Tensor
+    def _with_entities(
+        self, tags: torch.Tensor, entities: Entities, probabilities: Optional[torch.Tensor]
     ) -> Dict[str, torch.Tensor]:
-        """Drops the entities below their thresholds, and lays out the probabilities of the others."""
+        """Drops the entities below their thresholds, and lays out the others as `predict` says."""
         assert self._find_entities is not None
         labels, rows, firsts, lasts = (torch.from_numpy(x).to(tags.device) for x in entities)
+        lengths = torch.zeros_like(tags)
+        if probabilities is None:
+            lengths[rows, firsts] = lasts - firsts + 1
+            return {"predicted_tags": tags, "entity_lengths": lengths}
         thresholds = self.decoder.thresholds(self._find_entities.labels)
         is_kept = probabilities >= probabilities.new_tensor(thresholds)[labels]
+        lengths[rows[is_kept], firsts[is_kept]] = (lasts - firsts + 1)[is_kept]
         places = torch.arange(tags.size(1), device=tags.device)
         # (N, T), the tokens of each of the N entities to drop
         first, last = (ends[~is_kept].unsqueeze(1) for ends in (firsts, lasts))
@@ -170,8 +186,24 @@ class ChainHead(TaggingHead):
         at_firsts[rows[is_kept], firsts[is_kept]] = probabilities[is_kept]
         return {
             "predicted_tags": tags.masked_fill(is_dropped, self._outside),
+            "entity_lengths": lengths,
             "entity_probabilities": at_firsts,
         }
+
+
+def _entities(
+    tags: List[str], lengths: List[int], probabilities: Optional[List[float]]
+) -> List[Dict[str, Any]]:
+    """Names the entities of a sentence; `lengths` and `probabilities` are as from `predict`."""
+    entities = []
+    for first, tag in enumerate(tags):
+        if lengths[first] > 0:
+            tokens = [first, first + lengths[first] - 1]
+            entity = {"label": split_tag(tag)[1] or "", "tokens": tokens}
+            if probabilities is not None:
+                entity["probability"] = probabilities[first]
+            entities.append(entity)
+    return entities
 
 
 def legal_transitions(tag_encoding: str, tags: List[str]) -> List[Tuple[int, int]]:

@@ -231,8 +231,25 @@ def test_marginals_are_put_out_on_request(build, emissions):
     assert [len(tokens) for tokens in readable["probabilities"]] == LENGTHS
     assert sum(readable["probabilities"][0][3].values()) == pytest.approx(1, abs=1e-5)
     assert list(readable["probabilities"][0][3]) == TAGS
-    for tags, probabilities in zip(readable["tags"], readable["entity_probabilities"]):
-        assert len(tags_to_spans(tags, "BIO")) == len(probabilities)
+    for tags, entities in zip(readable["tags"], readable["entities"]):
+        found = [(each["label"], tuple(each["tokens"])) for each in entities]
+        assert found == tags_to_spans(tags, "BIO")
+        assert all(0 <= each["probability"] <= 1 for each in entities)
+
+
+@pytest.mark.parametrize("tag_encoding", ["BIO", "IOB1"])
+def test_entities_are_the_spans_that_tags_spell(tag_encoding):
+    """Also of illegal sequences, and in IOB1, in which entities have no probabilities."""
+    tags = ["O", "B-X", "I-X", "I-Y", "B"]
+    vocab = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(tags)}})
+    head = SoftmaxHead(vocab, "labels", tag_encoding, constrain_decoding=False)
+    head.prepare_metrics(vocab, "labels", tag_encoding)
+    output = head.predict(torch.randn(50, 7, len(tags)) * 9, torch.ones(50, 7, dtype=torch.bool))
+    readable = head.make_readable(output, [7] * 50)
+    for sentence, entities in zip(readable["tags"], readable["entities"]):
+        found = [(each["label"], tuple(each["tokens"])) for each in entities]
+        assert found == tags_to_spans(sentence, tag_encoding)
+        assert all(("probability" in each) == (tag_encoding == "BIO") for each in entities)
 
 
 @pytest.mark.parametrize(
@@ -256,4 +273,4 @@ def test_iob1_is_decoded_without_probabilities_of_entities(emissions):
     tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
     vocab = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(tags)}})
     head = CrfHead(vocab, tag_encoding="IOB1")
-    assert list(head.predict(emissions, mask_of(LENGTHS))) == ["predicted_tags"]
+    assert list(head.predict(emissions, mask_of(LENGTHS))) == ["predicted_tags", "entity_lengths"]
