@@ -199,7 +199,7 @@ def _entities(
     for first, tag in enumerate(tags):
         if lengths[first] > 0:
             tokens = [first, first + lengths[first] - 1]
-            entity = {"label": split_tag(tag)[1] or "", "tokens": tokens}
+            entity: Dict[str, Any] = {"label": split_tag(tag)[1] or "", "tokens": tokens}
             if probabilities is not None:
                 entity["probability"] = probabilities[first]
             entities.append(entity)
