@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, Optional, Set, Union
 from tagger.linear_chain import reference
 from tagger.linear_chain.autograd import BackendFunctions
 from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.kernel_check import may_use_kernels
 from tagger.linear_chain.transforms import needs_plain_pytorch
 
 logger = logging.getLogger(__name__)
@@ -55,8 +56,19 @@ def implementation_for(scores: ChainScores) -> Implementation:
     """
     if not scores.emissions.numel() or needs_plain_pytorch():
         return reference
-    name = _chosen.get() or scores.emissions.device.type
-    return _find(name) or reference
+    chosen = _chosen.get()
+    if chosen is not None:
+        return _find(chosen) or reference
+    name = _device_type(scores)
+    found = _find(name) or reference
+    # Numba's kernels run in every test; Triton's have run in an interpreter alone.
+    if name == "cuda" and found is not reference and not may_use_kernels(found, scores):
+        return reference
+    return found
+
+
+def _device_type(scores: ChainScores) -> str:
+    return scores.emissions.device.type
 
 
 def _find(name: str) -> Optional[Implementation]:

@@ -1,0 +1,212 @@
+"""Whether Triton's kernels can be trusted on a GPU: they are compared with plain PyTorch at first use.
+
+Nobody has run these kernels on a GPU yet. A wrong number would spoil a training run in silence, so each
+process compares them once for each number of tags and type of scores, which takes about a second, and
+uses plain PyTorch if they differ. What agreed is remembered on disk.
+
+Letters: `B` rows (sequences), `T` tokens, `K` tags.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Tuple
+
+import torch
+
+from tagger.linear_chain import reference
+from tagger.linear_chain.chain_scores import ChainScores
+
+logger = logging.getLogger(__name__)
+
+#: The variable that decides by hand, and its values.
+VARIABLE = "TAGGER_KERNELS"
+CHOICES = ("reference", "triton")
+# More tokens than the kernels read in a block, a short row, and an empty one
+_LENGTHS = (133, 5, 0)
+# Rounding errors of a sum over the tokens, in units of the largest number's last place
+_ROUNDING = 64
+
+_known: Dict[Tuple[str, int, torch.dtype], bool] = {}
+_lock = threading.Lock()
+
+
+def may_use_kernels(kernels: Any, scores: ChainScores) -> bool:
+    """Whether the kernels may compute chains like these, as `TAGGER_KERNELS` says or a check finds.
+
+    Args:
+        kernels: The functions of `reference`, computed by the kernels.
+        scores: Checked scores of K tags on a GPU.
+
+    Raises:
+        ValueError: If `TAGGER_KERNELS` has another value than `reference` and `triton`.
+    """
+    choice = os.environ.get(VARIABLE)
+    if choice:
+        if choice not in CHOICES:
+            raise ValueError(
+                f"the variable `{VARIABLE}` must be `reference`, for plain PyTorch on a GPU, or "
+                f"`triton`, for the kernels without a check; got `{choice}`; correct it or leave it out"
+            )
+        return choice == "triton"
+    emissions = scores.emissions
+    asked = (str(emissions.device), emissions.size(2), emissions.dtype)
+    with _lock:
+        if asked not in _known:
+            if emissions.is_cuda and torch.cuda.is_current_stream_capturing():
+                return False  # a graph that is being captured can hold no check
+            _known[asked] = _agree(kernels, *asked)
+        return _known[asked]
+
+
+def differences(kernels: Any, device: str, num_tags: int, dtype: torch.dtype) -> List[str]:
+    """The functions in which kernels and reference differ on a small problem.
+
+    Args:
+        kernels: The functions of `reference`, computed by the kernels.
+        device: Where to compute.
+        num_tags: K.
+        dtype: The type of the scores.
+
+    Returns:
+        For each such function its name and what is wrong, the empty list if all agree.
+    """
+    scores, tags, lengths = _problem(device, num_tags, dtype)
+    exact = ChainScores(*(each.double() for each in scores))
+    found = []
+    with torch.inference_mode(False), torch.enable_grad():
+        for name, (ask, has_gradients) in _questions(tags, lengths).items():
+            try:
+                actual = _outcome(partial(ask, kernels), scores, has_gradients)
+                expected = _outcome(partial(ask, reference), exact, has_gradients)
+                if not all(map(_is_close, actual, expected)):
+                    found.append(f"{name} (another result)")
+            except Exception as error:  # compilers and drivers fail with errors of many types
+                message = str(error).strip().splitlines() or [""]
+                found.append(f"{name} ({type(error).__name__}: {message[0]})")
+    return found
+
+
+def _agree(kernels: Any, device: str, num_tags: int, dtype: torch.dtype) -> bool:
+    """Whether kernels and reference agree, as remembered or found out now; says so if they do not."""
+    record = _record(device, num_tags, dtype)
+    if record.exists():
+        return True
+    found = differences(kernels, device, num_tags, dtype)
+    if found:
+        logger.warning(
+            "The Triton kernels for chains of %d tags in %s differ from plain PyTorch on %s: %s. Plain "
+            "PyTorch takes their place, more slowly. Please report it; %s=triton uses the kernels "
+            "nevertheless",
+            num_tags,
+            str(dtype).removeprefix("torch."),
+            device,
+            "; ".join(found),
+            VARIABLE,
+        )
+        return False
+    try:
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.touch()
+    except OSError as error:
+        logger.info("cannot remember that the kernels were checked: %s", error)
+    return True
+
+
+def _record(device: str, num_tags: int, dtype: torch.dtype) -> Path:
+    """The file whose existence says that the kernels agreed, in the user's cache folder."""
+    import triton
+
+    kind = {"device": device, "driver": ""}
+    if torch.device(device).type == "cuda":
+        driver = Path("/proc/driver/nvidia/version")
+        kind = {
+            "device": torch.cuda.get_device_name(device),
+            "driver": driver.read_text() if driver.exists() else str(torch.version.cuda),
+        }
+    kind.update(torch=torch.__version__, triton=triton.__version__, kernels=_kernels_digest())
+    text = json.dumps([kind, num_tags, str(dtype)], sort_keys=True)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return cache / "tagger" / "checked_kernels" / hashlib.sha256(text.encode()).hexdigest()
+
+
+def _kernels_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted((Path(__file__).parent / "cuda").glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _problem(
+    device: str, num_tags: int, dtype: torch.dtype
+) -> Tuple[ChainScores, torch.Tensor, torch.Tensor]:
+    """Random scores, some of them -inf, a possible path, (B, T), and lengths, (B,)."""
+    generator = torch.Generator().manual_seed(0)
+    batch_size, num_tokens = len(_LENGTHS), max(_LENGTHS)
+    tags = torch.randint(num_tags, (batch_size, num_tokens), generator=generator)
+    shapes = ((batch_size, num_tokens, num_tags), (num_tags, num_tags), (num_tags,), (num_tags,))
+    scores = ChainScores(*(torch.randn(shape, generator=generator) * 2 for shape in shapes))
+    is_impossible = torch.rand(shapes[0], generator=generator) < 0.1
+    is_impossible.scatter_(2, tags.unsqueeze(2), False)
+    scores = scores._replace(emissions=scores.emissions.masked_fill(is_impossible, -torch.inf))
+    moved = ChainScores(*(each.to(device, dtype) for each in scores))
+    return moved, tags.to(device), torch.tensor(_LENGTHS, device=device)
+
+
+def _questions(
+    tags: torch.Tensor, lengths: torch.Tensor
+) -> Dict[str, Tuple[Callable[[Any, ChainScores], Any], bool]]:
+    """By function, how to ask an implementation, and whether its kernels compute gradients too."""
+    uniforms = torch.rand((len(tags), 2, tags.size(1)), generator=torch.Generator().manual_seed(1))
+    uniforms = uniforms.double().to(tags.device)
+    return {
+        "log_partition": (lambda each, s: each.log_partition(s, lengths), True),
+        "log_likelihood": (lambda each, s: each.log_likelihood(s, tags, lengths), True),
+        "step_log_likelihoods": (lambda each, s: each.step_log_likelihoods(s, tags, lengths), True),
+        "step_log_marginals": (lambda each, s: each.step_log_marginals(s, tags, lengths), True),
+        "step_log_conditionals": (
+            lambda each, s: each.step_log_conditionals(s, tags, lengths),
+            True,
+        ),
+        "forward_scores": (lambda each, s: _real(each.forward_scores(s, lengths), lengths), False),
+        "backward_scores": (
+            lambda each, s: _real(each.backward_scores(s, lengths), lengths),
+            False,
+        ),
+        "k_best_decode": (lambda each, s: each.k_best_decode(s, lengths, 1), False),
+        "sample_paths": (lambda each, s: each.sample_paths(s, lengths, uniforms), False),
+    }
+
+
+def _real(values: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """The values of real tokens."""
+    return torch.cat([row[:length] for row, length in zip(values, lengths.tolist())])
+
+
+def _outcome(
+    ask: Callable[[ChainScores], Any], scores: ChainScores, has_gradients: bool
+) -> List[torch.Tensor]:
+    inputs = ChainScores(*(each.clone().requires_grad_(has_gradients) for each in scores))
+    values = ask(inputs)
+    if not has_gradients:
+        return list(values) if isinstance(values, tuple) else [values]
+    weights = torch.linspace(0.5, 1.5, values.numel(), device=values.device).view_as(values)
+    return [values, *torch.autograd.grad(values, inputs, weights.to(values))]
+
+
+def _is_close(actual: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Whether numbers are the same but for rounding, and tags the same."""
+    if not actual.is_floating_point():
+        return torch.equal(actual, expected)
+    actual, expected = actual.detach(), expected.detach()
+    is_impossible = expected == -torch.inf
+    if not torch.equal(actual == -torch.inf, is_impossible):
+        return False
+    expected = expected.masked_fill(is_impossible, 0)
+    errors = (actual.double().masked_fill(is_impossible, 0) - expected).abs()
+    scale = max(1.0, float(expected.abs().amax()))
+    return bool((errors <= _ROUNDING * torch.finfo(actual.dtype).eps * scale).all())

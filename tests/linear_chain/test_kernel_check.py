@@ -1,0 +1,148 @@
+"""That kernels for GPUs are compared with plain PyTorch before they are used."""
+
+import logging
+
+import pytest
+import torch
+
+from tagger.linear_chain import IMPLEMENTATIONS as FOUND
+from tagger.linear_chain import implementations, kernel_check, log_likelihood, use_implementation
+from tests.linear_chain.cases import IMPLEMENTATIONS, Case
+from tests.linear_chain.conftest import needs_triton
+
+pytestmark = needs_triton
+LAUNCHED = "tagger.linear_chain.cuda.launches.adjoint_kernel"
+
+
+@pytest.fixture(autouse=True)
+def _new_process_and_machine(monkeypatch, tmp_path):
+    """Nothing is known yet, and the device counts as a GPU, whose kernels may be interpreted."""
+    monkeypatch.delenv("TAGGER_KERNELS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kernel_check, "_known", {})
+    # The interpreter is slow.
+    monkeypatch.setattr(kernel_check, "_LENGTHS", (3, 0))
+    monkeypatch.setattr(implementations, "_device_type", lambda scores: "cuda")
+
+
+class Spoilt:
+    """A kernel that works, and whose result is then changed."""
+
+    def __init__(self, kernel, spoil):
+        self.kernel, self.spoil = kernel, spoil
+
+    def __getitem__(self, grid):
+        def launch(*args, **kwargs):
+            self.kernel[grid](*args, **kwargs)
+            self.spoil(args)
+
+        return launch
+
+
+def spoil(monkeypatch, name, change):
+    module, _, kernel = name.rpartition(".")
+    module = __import__(module, fromlist=[kernel])
+    monkeypatch.setattr(module, kernel, Spoilt(getattr(module, kernel), change))
+
+
+def emission_gradient(num_tags=3, dtype=torch.float64):
+    scores, tags, mask = Case((2, 1), num_tags, dtype=dtype).batch(IMPLEMENTATIONS["cuda"].device)
+    emissions = scores.emissions.requires_grad_()
+    return torch.autograd.grad(log_likelihood(scores, tags, mask).sum(), emissions)[0]
+
+
+def test_kernels_that_agree_are_used_and_remembered(monkeypatch, tmp_path):
+    scores, _, _ = Case((2, 1), 3).batch(IMPLEMENTATIONS["cuda"].device)
+    assert implementations.implementation_for(scores) is FOUND["cuda"]
+    assert len(list((tmp_path / "tagger" / "checked_kernels").iterdir())) == 1
+
+    def fail(*args):
+        raise AssertionError("checked again")
+
+    monkeypatch.setattr(kernel_check, "differences", fail)
+    implementations.implementation_for(scores)
+    monkeypatch.setattr(kernel_check, "_known", {})  # another process
+    assert implementations.implementation_for(scores) is FOUND["cuda"]
+    for name, changed in (("_kernels_digest", lambda: "others"), ("torch.__version__", "9.9")):
+        monkeypatch.setattr(kernel_check, "_known", {})
+        with monkeypatch.context() as patch:
+            patch.setattr(f"tagger.linear_chain.kernel_check.{name}", changed)
+            with pytest.raises(AssertionError, match="checked again"):
+                implementations.implementation_for(scores)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "change", "named"),
+    [
+        (LAUNCHED, lambda args: args[7].mul_(1.001), "log_likelihood"),
+        (
+            "tagger.linear_chain.cuda.launches.forward_kernel",
+            lambda args: args[6].add_(1e-6),
+            "log_partition",
+        ),
+        (
+            "tagger.linear_chain.cuda.primitives.best_path_kernel",
+            lambda args: args[6].zero_(),
+            "k_best_decode",
+        ),
+        (
+            "tagger.linear_chain.cuda.primitives.sample_kernel",
+            lambda args: args[5].zero_(),
+            "sample_paths",
+        ),
+        (
+            LAUNCHED,
+            lambda args: (_ for _ in ()).throw(RuntimeError("out of registers")),
+            "RuntimeError: out of registers",
+        ),
+    ],
+)
+def test_broken_kernels_give_way_to_plain_pytorch(
+    kernel, change, named, monkeypatch, caplog, tmp_path
+):
+    with use_implementation("reference"):
+        expected = emission_gradient()
+    spoil(monkeypatch, kernel, change)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            assert torch.equal(emission_gradient(), expected)
+    (record,) = caplog.records
+    assert named in record.message
+    assert "3 tags in float64" in record.message
+    assert not (tmp_path / "tagger").exists()
+
+
+def test_each_number_of_tags_and_type_is_checked_for_itself(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        kernel_check, "differences", lambda kernels, *asked_now: asked.append(asked_now) or []
+    )
+    for num_tags, dtype in ((3, torch.float64), (4, torch.float64), (3, torch.float32)) * 2:
+        emission_gradient(num_tags, dtype)
+    device = str(IMPLEMENTATIONS["cuda"].device)
+    assert asked == [
+        (device, 3, torch.float64),
+        (device, 4, torch.float64),
+        (device, 3, torch.float32),
+    ]
+
+
+def test_the_variable_decides_by_hand(monkeypatch):
+    with use_implementation("reference"):
+        expected = emission_gradient()
+    spoil(monkeypatch, LAUNCHED, lambda args: args[7].mul_(2))
+    monkeypatch.setattr(kernel_check, "differences", None)
+    monkeypatch.setenv("TAGGER_KERNELS", "reference")
+    assert torch.equal(emission_gradient(), expected)
+    monkeypatch.setenv("TAGGER_KERNELS", "triton")
+    assert not torch.allclose(emission_gradient(), expected)
+    monkeypatch.setenv("TAGGER_KERNELS", "numba")
+    with pytest.raises(ValueError, match="`TAGGER_KERNELS` must be .*; got `numba`"):
+        emission_gradient()
+
+
+def test_a_cache_that_cannot_be_written_changes_nothing(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    scores, _, _ = Case((2, 1), 3).batch(IMPLEMENTATIONS["cuda"].device)
+    assert implementations.implementation_for(scores) is FOUND["cuda"]
