@@ -130,8 +130,19 @@ def random_sentences(number, seed=0, longest=12):
     return [draw.choices(words, k=draw.randint(1, longest)) for _ in range(number)]
 
 
+def random_word(draw):
+    """A word of up to 12 characters of several scripts."""
+    characters = [chr(draw.randrange(33, 1200)) for _ in range(draw.randint(1, 12))]
+    return "".join(each for each in characters if not each.isspace()) or "?"
+
+
 def assert_same(saved, run, sentences, tolerance=1e-5):
-    """Both taggers give the same; numbers may differ by rounding."""
+    """Both taggers give the same; numbers may differ by rounding.
+
+    Returns:
+        What the saved tagger gives, and the largest difference of a probability.
+    """
+    differences = [0.0]
     wanted = saved.tag(sentences, probabilities=True)
     got = run.tag(sentences, probabilities=True)
     assert run.labels == saved.labels
@@ -141,11 +152,12 @@ def assert_same(saved, run, sentences, tolerance=1e-5):
         for theirs, ours in zip(want.entities, have.entities):
             assert (theirs.probability is None) == (ours.probability is None)
             if theirs.probability is not None:
-                assert abs(theirs.probability - ours.probability) < tolerance
+                differences.append(abs(theirs.probability - ours.probability))
         for theirs, ours in zip(want.probabilities, have.probabilities, strict=True):
             assert theirs.keys() == ours.keys()
-            assert all(abs(theirs[tag] - ours[tag]) < tolerance for tag in theirs)
-    return wanted
+            differences += [abs(theirs[tag] - ours[tag]) for tag in theirs]
+    assert all(difference < tolerance for difference in differences)
+    return wanted, max(differences)
 
 
 def transformer(folder, mode="avg"):
