@@ -43,7 +43,7 @@ class Part(NamedTuple):
         start: The offset of its first byte.
         end: The offset after its last byte.
         first_line: The number of its first line, from 1.
-        num_inputs: The number of its lines that are not blank.
+        num_inputs: The number of its lines.
         sha256: The digest of its bytes.
     """
 
@@ -177,7 +177,7 @@ def predict(
     can_grow: bool = True,
     worker: Type[Worker] = Worker,
 ) -> None:
-    """Predicts all lines that are not blank.
+    """Predicts all lines.
 
     Args:
         archive: The path of the archived model.
@@ -401,7 +401,7 @@ def cut(files: Sequence[str], num_inputs: int) -> List[Part]:
 
     Args:
         files: The files.
-        num_inputs: How many lines that are not blank a part has; the last of a file may have fewer.
+        num_inputs: How many lines a part has; the last of a file may have fewer.
     """
     parts = (part for path in files for part in _parts_of(path, num_inputs))
     return [part._replace(file=f"part-{number:06}.jsonl") for number, part in enumerate(parts)]
@@ -413,19 +413,19 @@ def _parts_of(path: str, num_inputs: int) -> Iterator[Part]:
     # Line ends stay as they are, so that the lengths of the lines add up.
     with open(path, encoding="utf-8", errors="surrogateescape", newline="") as lines:
         for number, line in enumerate(lines, 1):
-            if count == num_inputs and _is_input(line):
+            if count == num_inputs:
                 yield Part("", path, start, end, first_line, count, digest.hexdigest())
                 start, first_line, count, digest = end, number, 0, hashlib.sha256()
             line_bytes = line.encode(errors="surrogateescape")
             end += len(line_bytes)
             digest.update(line_bytes)
-            count += _is_input(line)
+            count += 1
     if count > 0:
         yield Part("", path, start, end, first_line, count, digest.hexdigest())
 
 
 def _inputs(part: Part) -> Iterator[Tuple[int, str]]:
-    """Reads the part's lines that are not blank; yields their numbers and texts."""
+    """Reads the part's lines; yields their numbers and texts."""
     with open(part.input, "rb") as file:
         file.seek(part.start)
         content = file.read(part.end - part.start)
@@ -434,14 +434,7 @@ def _inputs(part: Part) -> Iterator[Tuple[int, str]]:
             f"{part.input} has changed since it was cut into parts; repeat the command"
         )
     lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", errors="surrogateescape")
-    for number, line in enumerate(lines, part.first_line):
-        if _is_input(line):
-            yield number, line
-
-
-def _is_input(line: str) -> bool:
-    """Returns whether `predict-file` predicts a line, which may start with a byte order mark."""
-    return bool(line.removeprefix("\ufeff").strip())
+    yield from enumerate(lines, part.first_line)
 
 
 def _files(inputs: Sequence[str]) -> List[str]:

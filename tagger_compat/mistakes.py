@@ -11,7 +11,6 @@ With this mend
 
 import functools
 import os
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import (
@@ -288,8 +287,13 @@ def _with_lines_of_predict(predict: Any) -> Iterator[None]:
         return make_predictor(archive, arguments, args.predictor, args.dataset_reader_choice)
 
     def get_json_data(self: Any) -> Iterator[Any]:
+        from tagger.predictors import BatchedPredictor
+
         self._places = {}
-        for place, line in _lines(self._input_file, predict):
+        for place, line in _lines(self._input_file):
+            # Our predictors answer each line.
+            if line.isspace() and not isinstance(self._predictor, BatchedPredictor):
+                continue
             inputs = _at(place, self._predictor.load_line, line)
             self._places[id(inputs)] = place
             yield inputs
@@ -299,8 +303,9 @@ def _with_lines_of_predict(predict: Any) -> Iterator[None]:
         try:
             yield from list(predict_json(self, batch_data))
         except ValueError:
+            check = getattr(self._predictor, "check", self._predictor._json_to_instance)
             for inputs in batch_data:
-                _at(self._places[id(inputs)], self._predictor._json_to_instance, inputs)
+                _at(self._places[id(inputs)], check, inputs)
             raise
         self._places = {}
 
@@ -316,41 +321,26 @@ def _at(place: str, function: Callable[..., Any], *args: Any) -> Any:
         _refuse(f"{place}: {error}")
 
 
-def _lines(path: str, predict: Any) -> Iterator[Tuple[str, str]]:
-    """Yields the lines of a text that are not blank, each with its file and number.
+def _lines(path: str) -> Iterator[Tuple[str, str]]:
+    """Yields the lines of a text, each with its file and number.
 
     Raises:
         ConfigurationError: If a line is not UTF-8.
     """
-    with _opened(path, predict) as lines:
-        for number, line in enumerate(lines, 1):
-            place = f"{'standard input' if path == '-' else path}:{number}"
-            content = line.encode("utf-8", errors="surrogateescape")
-            try:
-                content.decode("utf-8")
-            except UnicodeDecodeError as error:
-                _refuse(
-                    f"{place}: expected UTF-8, got byte 0x{content[error.start]:02x} in "
-                    f"{content.rstrip()[:80]!r}; convert the text, if it is Latin-1 with "
-                    f"`iconv -f latin1 -t utf-8`"
-                )
-            if not line.isspace():
-                yield place, line
+    from tagger.common.compressed_lines import numbered_lines
 
-
-@contextmanager
-def _opened(path: str, predict: Any) -> Iterator[Iterable[str]]:
-    """Opens a text whose bytes that are not UTF-8 become surrogates."""
-    if path == "-":
-        if hasattr(sys.stdin, "reconfigure"):
-            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
-        yield sys.stdin
-        return
-    found = predict.cached_path(path)
-    if os.path.isdir(found):
-        _refuse(f"{path} is a folder; name a file")
-    with predict.open_compressed(found, errors="surrogateescape") as lines:
-        yield lines
+    for number, line in numbered_lines(path):
+        place = f"{'standard input' if path == '-' else path}:{number}"
+        content = line.encode("utf-8", errors="surrogateescape")
+        try:
+            content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            _refuse(
+                f"{place}: expected UTF-8, got byte 0x{content[error.start]:02x} in "
+                f"{content.rstrip()[:80]!r}; convert the text, if it is Latin-1 with "
+                f"`iconv -f latin1 -t utf-8`"
+            )
+        yield place, line
 
 
 _MENDS = {

@@ -16,6 +16,7 @@ from typing import (
 
 import numpy as np
 
+from tagger_onnx.inputs import RUN_CHARACTERS
 from tagger_onnx.lookup import KINDS, distinct_words
 from tagger_onnx.splitter import Splitter
 from tagger_onnx.tagged_text import Entity, TaggedText, TextOrTokens
@@ -40,12 +41,16 @@ class OnnxTagger(TextTagger[str]):
     Args:
         session: An `onnxruntime.InferenceSession` of a file that `allennlp export` wrote.
         name: What the tagger is called, such as the file's path.
+        run_characters: The most characters without white space between them that a text may have.
 
     Raises:
         ValueError: If the file is not one that `allennlp export` of this version wrote.
     """
 
-    def __init__(self, session: Any, name: str) -> None:
+    def __init__(
+        self, session: Any, name: str, run_characters: Optional[int] = RUN_CHARACTERS
+    ) -> None:
+        self.run_characters = run_characters
         metadata = session.get_modelmeta().custom_metadata_map
         description: Dict[str, Any] = json.loads(metadata.get("tagger", "{}"))
         if description.get("format") != FORMAT:
@@ -112,11 +117,6 @@ class OnnxTagger(TextTagger[str]):
             return _Sentence(
                 text_or_tokens, [token.text for token in found], [token.start for token in found]
             )
-        is_list = isinstance(text_or_tokens, (list, tuple))
-        if not is_list or not all(isinstance(token, str) and token for token in text_or_tokens):
-            raise TypeError(
-                f"an input must be a text or a list of non-empty tokens; got {text_or_tokens!r:.200}"
-            )
         words = list(text_or_tokens)
         ends = itertools.accumulate((len(word) + 1 for word in words), initial=0)
         return _Sentence(" ".join(words), words, list(ends)[: len(words)])
@@ -157,12 +157,19 @@ class OnnxTagger(TextTagger[str]):
         return entities
 
 
-def load(path: Union[str, Path], *, num_threads: int = 0) -> OnnxTagger:
+def load(
+    path: Union[str, Path],
+    *,
+    num_threads: int = 0,
+    run_characters: Optional[int] = RUN_CHARACTERS,
+) -> OnnxTagger:
     """Loads a tagger that `allennlp export` wrote.
 
     Args:
         path: The file, such as `tagger.onnx`.
         num_threads: How many threads a batch is computed by; 0 for as many as there are cores.
+        run_characters: The most characters without white space between them that a text may have; None
+            for any number. The time of the rules that split texts grows with their square.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -182,7 +189,7 @@ def load(path: Union[str, Path], *, num_threads: int = 0) -> OnnxTagger:
         raise ValueError(
             f"{path}: expected a file of `allennlp export`; onnxruntime says {str(error)[:200]}"
         ) from error
-    return OnnxTagger(session, str(path))
+    return OnnxTagger(session, str(path), run_characters)
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[List[int]]:

@@ -3,6 +3,9 @@
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
+from tagger_onnx.inputs import begin_of
+
+_PIECE = re.compile(r"\S+")
 # The most distinct pieces of text that are remembered.
 _MAX_PIECES = 100_000
 
@@ -45,8 +48,8 @@ class Splitter:
     def __call__(self, text: str) -> List[Token]:
         """Splits a text."""
         tokens: List[Token] = []
-        end = 0
-        for piece in re.finditer(r"\S+", text):
+        end = begin_of(text)
+        for piece in _PIECE.finditer(text, end):
             position = piece.start()
             if text[end:position] not in ("", " "):
                 # Other blanks are tokens to spaCy, so no exception reaches across them.

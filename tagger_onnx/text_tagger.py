@@ -3,20 +3,23 @@
 import itertools
 from abc import ABC, abstractmethod
 from typing import (
+    AbstractSet,
+    Any,
     ClassVar,
     Generic,
     Iterable,
     Iterator,
     List,
+    Mapping,
     Optional,
     Sequence,
     Tuple,
     TypeVar,
     Union,
-    cast,
     overload,
 )
 
+from tagger_onnx.inputs import RUN_CHARACTERS, InputError, check_text_or_tokens, check_tokens
 from tagger_onnx.tagged_text import TaggedText
 
 #: A text, in each form that a tagger takes.
@@ -28,9 +31,12 @@ class TextTagger(ABC, Generic[T]):
 
     Attributes:
         text_types: The classes of a single text. Lists of tokens are none.
+        run_characters: The most characters without white space between them that a text may have; None
+            for any number.
     """
 
     text_types: ClassVar[Tuple[type, ...]] = (str,)
+    run_characters: Optional[int] = RUN_CHARACTERS
 
     @overload
     def tag(self, inputs: T, *, probabilities: bool = False) -> TaggedText: ...
@@ -63,18 +69,21 @@ class TextTagger(ABC, Generic[T]):
             text without a token has none.
 
         Raises:
-            TypeError: If an input is neither a text nor a list of tokens.
+            InputError: If an input is neither a text nor a list of tokens; see `tagger_onnx.inputs`. An
+                `InputError` is a `TypeError` and a `ValueError`.
             ValueError: If a text is too long for the transformer of an exported tagger.
         """
         if (inputs is None) == (tokens is None):
-            raise TypeError("give either `inputs`, one text or several, or `tokens`")
+            raise InputError("give either `inputs`, one text or several, or `tokens`")
         if tokens is not None:
-            return self._tag_all([list(tokens)], probabilities)[0]
+            return self._tag_all([check_tokens(tokens)], probabilities)[0]
         if isinstance(inputs, self.text_types):
-            return self._tag_all([cast(T, inputs)], probabilities)[0]
-        if not isinstance(inputs, Iterable):
-            raise TypeError(f"`inputs` must be a text, or several; got {inputs!r}")
-        return self._tag_all(list(inputs), probabilities)
+            return self._tag_all([self._checked(inputs, "inputs")], probabilities)[0]
+        # The fields of an object are no texts, and a set would lose their order.
+        no_texts = (bytes, bytearray, Mapping, AbstractSet)
+        if not isinstance(inputs, Iterable) or isinstance(inputs, no_texts):
+            raise InputError(f"`inputs` must be a text, or a list of several; got {inputs!r:.200}")
+        return self._tag_all(self._all_checked(inputs), probabilities)
 
     def stream(
         self,
@@ -93,12 +102,24 @@ class TextTagger(ABC, Generic[T]):
         Yields:
             The texts with their tags, in the order of the inputs.
         """
-        inputs = iter(inputs)
+        inputs, position = iter(inputs), 0
         while some := list(itertools.islice(inputs, window)):
-            yield from self._tag_all(some, probabilities)
+            yield from self._tag_all(self._all_checked(some, position), probabilities)
+            position += len(some)
+
+    def _all_checked(self, inputs: Iterable[Any], position: int = 0) -> List[Any]:
+        """Checks inputs, of which the first is at a position of all."""
+        return [
+            self._checked(each, f"inputs[{number}]") for number, each in enumerate(inputs, position)
+        ]
+
+    def _checked(self, value: Any, name: str) -> Any:
+        if isinstance(value, self.text_types) and not isinstance(value, str):
+            return value
+        return check_text_or_tokens(value, name, self.run_characters)
 
     @abstractmethod
     def _tag_all(
         self, inputs: List[Union[T, Sequence[str]]], probabilities: bool
     ) -> List[TaggedText]:
-        """Tags texts and lists of tokens, and keeps their order."""
+        """Tags texts and lists of tokens, which are checked, and keeps their order."""

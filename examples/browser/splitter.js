@@ -32,9 +32,11 @@ export class Splitter {
   /** Returns the tokens of a text, each with its `text` and its `start`. */
   split(text) {
     const tokens = [];
-    let end = 0;
-    for (const piece of text.matchAll(PIECES)) {
-      let start = piece.index;
+    // A byte order mark is no part of a token.
+    const begin = text.startsWith("\ufeff") ? 1 : 0;
+    let end = begin;
+    for (const piece of text.slice(begin).matchAll(PIECES)) {
+      let start = begin + piece.index;
       // Other blanks are tokens to spaCy, so no exception reaches across them.
       if (!["", " "].includes(text.slice(end, start))) tokens.push({ text: "", start: end });
       for (const token of this.splitByRules(piece[0], this.exceptions)) {

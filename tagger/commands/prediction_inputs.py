@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path, open_compressed
 from allennlp.common.util import JsonDict, SigTermReceived
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
+
+from tagger.common.compressed_lines import numbered_lines
+from tagger.predictors.batched_predictor import BatchedPredictor
 
 
 class Line(NamedTuple):
@@ -25,7 +27,10 @@ class Line(NamedTuple):
 
 
 class LineInputs:
-    """The lines of a file that are not blank.
+    """The lines of a file.
+
+    Our predictors answer each of them, also one of white space. Those of others get no blank lines, as
+    from `allennlp predict`.
 
     Args:
         predictor: Loads and predicts the lines.
@@ -37,12 +42,12 @@ class LineInputs:
         self._predictor = predictor
         self._path = path
         self._skips_errors = skips_errors
+        self._skips_blanks = not isinstance(predictor, BatchedPredictor)
 
     def __iter__(self) -> Iterator[Line]:
-        with open_compressed(cached_path(self._path), errors="surrogateescape") as lines:
-            for number, text in enumerate(lines, 1):
-                if text.removeprefix("\ufeff").strip():
-                    yield Line(number, text)
+        for number, text in numbered_lines(self._path):
+            if not self._skips_blanks or text.strip():
+                yield Line(number, text)
 
     def digest(self, lines: List[Any], before: str) -> str:
         """Returns a digest of lines and of all lines before them.
@@ -97,9 +102,10 @@ class LineInputs:
     def _find_errors(self, inputs: Dict[Line, JsonDict]) -> Dict[Line, Exception]:
         """Returns the lines that do not make an instance, each with its error."""
         errors = {}
+        check = getattr(self._predictor, "check", self._predictor._json_to_instance)
         for line, each in inputs.items():
             try:
-                self._predictor._json_to_instance(each)
+                check(each)
             except SigTermReceived:
                 raise
             except Exception as error:

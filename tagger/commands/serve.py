@@ -106,7 +106,7 @@ def serve(args: argparse.Namespace) -> None:
     check_for_gpu(args.cuda_device)
     with bind(args.host, args.port) as bound:
         archive = load_model(args.archive_file, cuda_device=args.cuda_device)
-        tagger = SavedTagger.of(archive, args.archive_file, args.language)
+        tagger = SavedTagger.of(archive, args.archive_file, args.language, limits.run_characters)
         if args.data is None:
             curves = saved_curves(args.archive_file)
         else:

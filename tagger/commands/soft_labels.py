@@ -5,11 +5,14 @@ allennlp soft-labels teacher.tar.gz train.txt -o soft.npz
 
 import argparse
 from pathlib import Path
-from typing import Iterable
+from typing import TYPE_CHECKING, Iterable
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import Archive
+
+if TYPE_CHECKING:
+    from tagger.predictors.texts import TextSplitter
 
 
 @Subcommand.register("soft-labels")
@@ -59,13 +62,15 @@ def soft_labels_from_args(args: argparse.Namespace) -> None:
     from tagger.commands.command_line import check_output, errors_in_one_line, load_model
     from tagger.common.files import write_atomically
     from tagger.models.teaching import soft_labels_of
+    from tagger.predictors.texts import TextSplitter
 
     with errors_in_one_line("soft-labels"):
         check_output(args.output, [args.archive_file, args.input_file], args.force)
+        splitter = TextSplitter(args.language) if args.format == "text" else None
         check_for_gpu(args.cuda_device)
         archive = load_model(args.archive_file, cuda_device=args.cuda_device)
-        if args.format == "text":
-            instances = _instances_of_text(archive, args.input_file, args.language)
+        if splitter is not None:
+            instances = _instances_of_text(archive, args.input_file, splitter)
         else:
             instances = _reader_without_tags(archive).read(args.input_file)
         labels = soft_labels_of(archive.model, instances, args.batch_size, args.temperature)
@@ -84,13 +89,17 @@ def _reader_without_tags(archive: Archive) -> DatasetReader:
     return DatasetReader.from_params(params)
 
 
-def _instances_of_text(archive: Archive, path: Path, language: str) -> Iterable[Instance]:
+def _instances_of_text(
+    archive: Archive, path: Path, splitter: "TextSplitter"
+) -> Iterable[Instance]:
+    """Yields the sentences of a text; there is nothing to learn from a line without a token."""
     from tagger.data.decoded_lines import decoded_lines
-    from tagger.predictors.texts import TextSplitter
+    from tagger_onnx.inputs import check_text
 
-    reader, splitter = archive.validation_dataset_reader, TextSplitter(language)
+    reader = archive.validation_dataset_reader
     with open(path, "rb") as lines:
-        for _, text in decoded_lines(lines, path):
+        for number, text in decoded_lines(lines, path):
+            check_text(text, f"{path}:{number}", splitter.run_characters)
             words = splitter.sentence(text).words
             if words:
                 instance = reader.text_to_instance(words)

@@ -7,6 +7,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 import torch
 from transformers import AutoTokenizer
 
+from tagger.common.word_splitter import WordSplitter
 from tagger.huggingface.crf_for_token_classification import CrfForTokenClassification
 from tagger.huggingface.word_pieces import Window, encode_words, window_size
 from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
@@ -77,13 +78,7 @@ class WordPieceTagger(TextTagger[str]):
 
     def _split(self, text_or_words: Union[str, Sequence[str]]) -> _Words:
         if isinstance(text_or_words, str):
-            found = [token for token in self._splitter(text_or_words) if not token.is_space]
-            return _Words(text_or_words, [t.text for t in found], [t.idx for t in found])
-        is_list = isinstance(text_or_words, (list, tuple))
-        if not is_list or not all(isinstance(word, str) and word for word in text_or_words):
-            raise TypeError(
-                f"an input must be a text or a list of non-empty tokens; got {text_or_words!r:.200}"
-            )
+            return _Words(text_or_words, *self._splitter(text_or_words))
         words, starts, offset = list(text_or_words), [], 0
         for word in words:
             starts.append(offset)
@@ -91,11 +86,8 @@ class WordPieceTagger(TextTagger[str]):
         return _Words(" ".join(words), words, starts)
 
     @cached_property
-    def _splitter(self) -> Any:
-        # It takes a second.
-        import spacy
-
-        return spacy.blank(self._language).tokenizer
+    def _splitter(self) -> WordSplitter:
+        return WordSplitter(self._language)
 
     @torch.no_grad()
     def _emissions(

@@ -1,7 +1,6 @@
 """The base of all predictors: it predicts many inputs in batches of similar length."""
 
 import gc
-import json
 import weakref
 from typing import Any, Callable, Dict, List
 
@@ -18,6 +17,7 @@ from tagger.common.threads import BATCHES_AT_ONCE, run_side_by_side
 from tagger.data.data_loaders.batch_order import batches_within, in_chunks
 from tagger.data.data_loaders.columns import collect_columns
 from tagger.predictors.throughput import Throughput
+from tagger_onnx.inputs import InputError, begin_of, parse_json
 
 # The tokens of the inputs that are sorted by length together.
 _SORTED_TOKENS = 2**16
@@ -72,30 +72,42 @@ class BatchedPredictor(Predictor):
         weakref.finalize(self, self.throughput.log)
 
     def load_line(self, line: str) -> JsonDict:
-        """Reads an input line: a JSON object or plain text.
+        """Reads an input line: a JSON object, or plain text, which is the line without its end.
 
         Raises:
-            ValueError: If the line is JSON but no object, or starts with a brace but is no JSON.
+            ValueError: If the line is JSON but no object, starts with a brace but is no JSON, or gives a
+                field twice.
         """
-        # The first line of a file may start with a byte order mark.
-        line = line.removeprefix("\ufeff").strip()
+        text = {self.text_key: line.rstrip("\r\n")}
         if self._plain:
-            return {self.text_key: line}
+            return text
+        # JSON does not begin with a byte order mark, though a file may.
+        line = line[begin_of(line) :].strip()
         try:
-            inputs = json.loads(line)
+            inputs = parse_json(line)
+        except InputError:
+            raise
         except (ValueError, RecursionError) as error:
             if line.startswith("{"):
                 raise ValueError(
                     f"`line` starts with a brace but is no JSON object ({error}); give "
                     f"{self.line_formats}: {line[:200]}"
                 ) from error
-            return {self.text_key: line}
+            return text
         if not isinstance(inputs, dict):
             raise ValueError(
                 f"`line` is JSON but no object; give {self.line_formats}, or set `plain` to take every "
                 f"line as text: {line[:200]}"
             )
         return inputs
+
+    def check(self, json_dict: JsonDict) -> None:
+        """Makes what the model takes of an input, so that an error about it appears.
+
+        Args:
+            json_dict: The input, as `load_line` returns it.
+        """
+        self._json_to_instance(json_dict)
 
     def predict_instance(self, instance: Instance) -> JsonDict:
         """Predicts one instance of the dataset reader."""

@@ -1,12 +1,13 @@
 """Labels new documents."""
 
-import json
+from typing import List
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
 from tagger.predictors.batched_predictor import BatchedPredictor
+from tagger_onnx.inputs import check_text, only_field
 
 
 @Predictor.register("document_classifier")
@@ -22,9 +23,24 @@ class DocumentClassifierPredictor(BatchedPredictor):
     text_key = "text"
     line_formats = 'plain text or {"text": "..."}'
 
+    def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+        """Labels any number of documents and keeps their order; one of white space has no label."""
+        full = [index for index, each in enumerate(inputs) if self._text(each).strip()]
+        predictions: List[JsonDict] = [{"labels": [], "probabilities": {}} for _ in inputs]
+        found = super().predict_batch_json([inputs[index] for index in full])
+        for index, prediction in zip(full, found):
+            predictions[index] = prediction
+        return predictions
+
+    def check(self, json_dict: JsonDict) -> None:
+        """Makes what the model takes of an input, so that an error about it appears."""
+        if self._text(json_dict).strip():
+            self._json_to_instance(json_dict)
+
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        if not isinstance(json_dict.get("text"), str):
-            raise ValueError(
-                f"`inputs` must hold `text`, a string; got {json.dumps(json_dict)[:200]}"
-            )
-        return self._dataset_reader.text_to_instance(json_dict["text"])
+        return self._dataset_reader.text_to_instance(self._text(json_dict))
+
+    def _text(self, json_dict: JsonDict) -> str:
+        name = only_field(json_dict, ["text"])
+        # spaCy's rules do not split it.
+        return check_text(json_dict[name], name, run_characters=None)

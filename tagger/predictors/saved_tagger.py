@@ -29,6 +29,7 @@ from tagger.modules.heads import ChainHead, SigmoidHead
 from tagger.predictors import SequenceTaggerPredictor
 from tagger.predictors.texts import Text
 from tagger.spans import labels_of_tags
+from tagger_onnx.inputs import RUN_CHARACTERS
 from tagger_onnx.tagged_text import Entity, TaggedText
 from tagger_onnx.text_tagger import TextTagger
 
@@ -44,29 +45,44 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         dataset_reader: Makes instances of tokens.
         name: What the tagger is called, such as the archive's path.
         language: The spaCy code of the language whose rules split texts into tokens.
+        run_characters: The most characters without white space between them that a text may have; None
+            for any number. The time of these rules grows with their square.
     """
 
     text_types = (str, Text)
 
     def __init__(
-        self, model: SequenceTagger, dataset_reader: DatasetReader, name: str, language: str = "en"
+        self,
+        model: SequenceTagger,
+        dataset_reader: DatasetReader,
+        name: str,
+        language: str = "en",
+        run_characters: Optional[int] = RUN_CHARACTERS,
     ) -> None:
         self._model = model
         self._dataset_reader = dataset_reader
         self._name = name
         self._language = language
+        self._run_characters = run_characters
 
     @classmethod
-    def of(cls, archive: Archive, name: str, language: str = "en") -> "SavedTagger":
+    def of(
+        cls,
+        archive: Archive,
+        name: str,
+        language: str = "en",
+        run_characters: Optional[int] = RUN_CHARACTERS,
+    ) -> "SavedTagger":
         """Makes a tagger of a loaded archive.
 
         Args:
             archive: The archive.
             name: What the tagger is called.
             language: See the class.
+            run_characters: See the class.
 
         Raises:
-            ConfigurationError: If the archive holds no sequence tagger.
+            ConfigurationError: If the archive holds no sequence tagger, or spaCy has no such language.
         """
         model = archive.model
         if not isinstance(model, SequenceTagger):
@@ -75,10 +91,15 @@ class SavedTagger(TextTagger[Union[str, Text]]):
                 f"`{type(model).__name__}`; `allennlp.predictors.Predictor.from_path` loads any model"
             )
         model.eval()
-        tagger = cls(model, archive.validation_dataset_reader, name, language)
+        tagger = cls(model, archive.validation_dataset_reader, name, language, run_characters)
         with collections_paused():
             tagger._predictor  # noqa: B018  (imports spaCy now, not in the first call)
         return tagger
+
+    @property
+    def run_characters(self) -> Optional[int]:  # type: ignore[override]
+        """The most characters without white space between them that a text may have; None for any."""
+        return self._predictor.run_characters
 
     @property
     def labels(self) -> List[str]:
@@ -100,7 +121,11 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         return {label: head.decoder.decode_bias.get(label, 0.0) for label in labels}
 
     def split(self, text: str) -> Text:
-        """Splits a text into tokens, as `tag` does; `tag` takes the result in place of the text."""
+        """Splits a text into tokens, as `tag` does; `tag` takes the result in place of the text.
+
+        Raises:
+            InputError: If it is no text, or one that cannot be split.
+        """
         return self._predictor.split(text)
 
     def tag_document(
@@ -121,17 +146,9 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             text is that of the sentences joined by line feeds, if these are given.
 
         Raises:
-            TypeError: If a sentence is neither a text nor a list of tokens.
+            InputError: If a sentence is neither a text nor a list of tokens; see `tagger_onnx.inputs`.
         """
-        if isinstance(document, str):
-            inputs: JsonDict = {"document": document}
-            is_empty = not document.strip()
-        else:
-            sentences = [_as_json(sentence) for sentence in document]
-            inputs = {"sentences": [next(iter(sentence.values())) for sentence in sentences]}
-            is_empty = not any(map(_has_token, sentences))
-        if is_empty:
-            return TaggedText(document if isinstance(document, str) else "", [], [], [], [], [])
+        inputs = {"document" if isinstance(document, str) else "sentences": document}
         predictor = self._predictor_with_probabilities if probabilities else self._predictor
         return _tagged_text(predictor.predict_json(inputs), probabilities)
 
@@ -182,19 +199,23 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         return f"<code>{html.escape(repr(self))}</code>"
 
     def _tag_all(self, inputs: List[TextOrTokens], probabilities: bool) -> List[TaggedText]:
-        sentences = [_as_json(each) for each in inputs]
-        # The predictor refuses inputs without a token.
-        full = [index for index, sentence in enumerate(sentences) if _has_token(sentence)]
         predictor = self._predictor_with_probabilities if probabilities else self._predictor
-        results = [TaggedText(_text(each), [], [], [], [], []) for each in sentences]
-        predictions = predictor.predict_batch_json([sentences[index] for index in full])
-        for index, prediction in zip(full, predictions):
-            results[index] = _tagged_text(prediction, probabilities)
-        return results
+        predictions = predictor.predict_batch_json(
+            [
+                {"sentence" if isinstance(each, self.text_types) else "tokens": each}
+                for each in inputs
+            ]
+        )
+        return [_tagged_text(prediction, probabilities) for prediction in predictions]
 
     @cached_property
     def _predictor(self) -> SequenceTaggerPredictor:
-        return SequenceTaggerPredictor(self._model, self._dataset_reader, self._language)
+        return SequenceTaggerPredictor(
+            self._model,
+            self._dataset_reader,
+            self._language,
+            run_characters=self._run_characters,
+        )
 
     @cached_property
     def _predictor_with_probabilities(self) -> SequenceTaggerPredictor:
@@ -222,12 +243,20 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             raise ConfigurationError(
                 "this tagger decides each label by itself and has no biases; use `with_thresholds`"
             )
-        changed = SavedTagger(model, self._dataset_reader, self._name, self._language)
+        changed = SavedTagger(
+            model, self._dataset_reader, self._name, self._language, self._run_characters
+        )
         changed._predictor = self._predictor.of(model)
         return changed
 
 
-def load(path: Union[str, Path], *, language: str = "en", cuda_device: int = -1) -> SavedTagger:
+def load(
+    path: Union[str, Path],
+    *,
+    language: str = "en",
+    cuda_device: int = -1,
+    run_characters: Optional[int] = RUN_CHARACTERS,
+) -> SavedTagger:
     """Loads a trained tagger.
 
     Args:
@@ -235,35 +264,17 @@ def load(path: Union[str, Path], *, language: str = "en", cuda_device: int = -1)
         language: The spaCy code of the language whose rules split texts into tokens. The rules are part
             of spaCy; nothing is downloaded.
         cuda_device: The number of the GPU to use; -1 for the CPU.
+        run_characters: The most characters without white space between them that a text may have; None
+            for any number. The time of the rules grows with their square.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ConfigurationError: If the archive is refused, or holds no sequence tagger.
+        ConfigurationError: If the archive is refused, holds no sequence tagger, or spaCy has no such
+            language.
     """
     with collections_paused():
         archive = load_archive(path, cuda_device=cuda_device)
-    return SavedTagger.of(archive, str(path), language)
-
-
-def _as_json(text_or_tokens: TextOrTokens) -> JsonDict:
-    """What the predictor takes."""
-    if isinstance(text_or_tokens, (str, Text)):
-        return {"sentence": text_or_tokens}
-    is_list = isinstance(text_or_tokens, (list, tuple))
-    if not is_list or not all(isinstance(token, str) and token for token in text_or_tokens):
-        raise TypeError(
-            f"an input must be a text or a list of non-empty tokens; got {text_or_tokens!r:.200}"
-        )
-    return {"tokens": list(text_or_tokens)}
-
-
-def _text(sentence: JsonDict) -> str:
-    given = sentence.get("sentence", "")
-    return given.text if isinstance(given, Text) else str(given)
-
-
-def _has_token(sentence: JsonDict) -> bool:
-    return bool(_text(sentence).strip() if "sentence" in sentence else sentence["tokens"])
+    return SavedTagger.of(archive, str(path), language, run_characters)
 
 
 def _tagged_text(prediction: JsonDict, probabilities: bool) -> TaggedText:
@@ -286,7 +297,9 @@ def _tagged_text(prediction: JsonDict, probabilities: bool) -> TaggedText:
         prediction.get("labels", []),
         entities,
         prediction["probabilities"] if probabilities else [],
-        [(first, last) for first, last in prediction.get("sentences", [])],
+        [(first, last) for first, last in prediction["sentences"]]
+        if "sentences" in prediction
+        else (),
     )
 
 

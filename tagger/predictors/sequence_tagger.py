@@ -2,8 +2,7 @@
 
 import copy
 import itertools
-import json
-from typing import Any, List, Sequence, cast
+from typing import Any, List, Optional, Sequence, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -23,7 +22,17 @@ from tagger.predictors.texts import (
     sentence_of_words,
 )
 from tagger.predictors.throughput import Throughput
+from tagger_onnx.inputs import (
+    RUN_CHARACTERS,
+    check_list,
+    check_text,
+    check_text_or_tokens,
+    check_tokens,
+    only_field,
+)
 
+#: The fields of an object that hold an input; exactly one of them does.
+FIELDS = ("sentence", "tokens", "document", "sentences")
 #: The outputs of a model that have one entry per token.
 TOKEN_OUTPUTS = ("tags", "labels", "probabilities")
 #: How a document's text may be split into sentences.
@@ -36,7 +45,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     An input line is plain text, or a JSON object with one of these: `sentence`, a text; `tokens`, a list
     of words; `document`, the text of a document, which is split into sentences; or `sentences`, a list
-    with a text or a list of words for each. Each prediction is a JSON object:
+    with a text or a list of words for each. `tagger_onnx.inputs` says what is refused. Each prediction
+    is a JSON object:
 
     - `text`: the sentence or document. Tokens that came without a text are joined by single blanks,
       sentences by line feeds.
@@ -61,11 +71,14 @@ class SequenceTaggerPredictor(BatchedPredictor):
             `sigmoid` always returns them.
         batch_tokens: See `BatchedPredictor`.
         plain: See `BatchedPredictor`.
+        run_characters: The most characters without white space between them that a text may have; None
+            for any number. The time of the rules grows with their square.
         sentence_borders: Where sentences of a `document` end: `"rules"` for punctuation, as spaCy's
             `sentencizer` sees it, and blank lines; `"lines"` for every line's end.
 
     Raises:
-        ConfigurationError: If `sentence_borders` is unknown.
+        ConfigurationError: If `language` or `sentence_borders` is unknown, or `run_characters` is not
+            positive.
     """
 
     line_formats = (
@@ -83,6 +96,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         batch_tokens: int = 2048,
         plain: bool = False,
         sentence_borders: str = "rules",
+        run_characters: Optional[int] = RUN_CHARACTERS,
     ) -> None:
         super().__init__(model, dataset_reader, frozen, batch_tokens, plain)
         if isinstance(model.head, ChainHead):
@@ -92,7 +106,9 @@ class SequenceTaggerPredictor(BatchedPredictor):
                 f"`sentence_borders` must be one of {', '.join(SENTENCE_BORDERS)}; got "
                 f"{sentence_borders!r}"
             )
-        self._splitter = TextSplitter(language, sentence_borders)
+        if run_characters is not None and run_characters < 1:
+            raise ConfigurationError(f"`run_characters` must be at least 1; got {run_characters}")
+        self._splitter = TextSplitter(language, run_characters, sentence_borders)
 
     def of(self, model: SequenceTagger, probabilities: bool = False) -> "SequenceTaggerPredictor":
         """Returns a predictor of a changed copy of the model, which shares all else with this one.
@@ -109,9 +125,18 @@ class SequenceTaggerPredictor(BatchedPredictor):
             model.head.predicts_marginals = probabilities
         return other
 
+    @property
+    def run_characters(self) -> Optional[int]:
+        """The most characters without white space between them that a text may have."""
+        return self._splitter.run_characters
+
     def split(self, text: str) -> Text:
-        """Splits a text into tokens. White space is no token."""
-        return self._splitter.sentence(text)
+        """Splits a text into tokens. White space is no token.
+
+        Raises:
+            InputError: If it is no text, or one that cannot be split.
+        """
+        return self._split(text, "text")
 
     def predict(self, sentence: str) -> JsonDict:
         """Tags a text."""
@@ -132,16 +157,23 @@ class SequenceTaggerPredictor(BatchedPredictor):
                 "`tag_document`"
             )
         instances = [
-            self._instances(text) if is_document else [self._instance(text)]
-            for text, is_document in zip(texts, are_documents)
+            self._instances(text, is_document) for text, is_document in zip(texts, are_documents)
         ]
         outputs = iter(self._in_parts(self._predict_part, list(itertools.chain(*instances))))
         return [
             self._prediction(
-                text, _joined(list(itertools.islice(outputs, len(pieces)))), is_document
+                text,
+                _joined(list(itertools.islice(outputs, len(pieces))))
+                if pieces
+                else self._nothing(),
+                is_document,
             )
             for text, pieces, is_document in zip(texts, instances, are_documents)
         ]
+
+    def check(self, json_dict: JsonDict) -> None:
+        """Makes what the model takes of an input, so that an error about it appears."""
+        self._instances(self._text(json_dict), _is_document(json_dict))
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """Tags any number of the dataset reader's instances and keeps their order."""
@@ -160,39 +192,49 @@ class SequenceTaggerPredictor(BatchedPredictor):
         tokens = list(itertools.chain(*text.sentences()))
         return self._dataset_reader.text_to_instance(tokens)
 
-    def _instances(self, text: Text) -> List[Instance]:
-        """Makes instances of a document: pieces if the reader keeps documents, else sentences."""
+    def _instances(self, text: Text, is_document: bool) -> List[Instance]:
+        """Makes the instances of a text: none if it has no token, else one, or of a document several.
+
+        A reader that keeps documents makes pieces of them; for others each sentence is an instance.
+        """
+        if not text.words:
+            return []
+        if not is_document:
+            return [self._instance(text)]
         make = getattr(self._dataset_reader, "document_to_instances", None)
         if make is not None:
             return make(text.sentences())
         return [self._dataset_reader.text_to_instance(tokens) for tokens in text.sentences()]
 
     def _text(self, json_dict: JsonDict) -> Text:
-        sentences = json_dict.get("sentences")
-        if isinstance(json_dict.get("document"), str):
-            text = self._splitter.document(json_dict["document"])
-        elif isinstance(sentences, list) and all(map(_is_text_or_words, sentences)):
-            text = document_of_sentences([self._sentence(each) for each in sentences])
-        elif isinstance(json_dict.get("sentence"), (str, Text)):
-            text = self._sentence(json_dict["sentence"])
-        elif _is_list_of_words(json_dict.get("tokens")):
-            text = self._sentence(json_dict["tokens"])
-        else:
-            raise ValueError(
-                f"`inputs` must hold `sentence`, a text, or `tokens`, a list of non-empty words, or, of "
-                f"a document, `document`, its text, or `sentences`, a list of texts and lists of words; "
-                f"got {json.dumps(json_dict)[:200]}"
-            )
-        if not text.words:
-            raise ValueError(f"`inputs` holds no token: {json.dumps(json_dict)[:200]}")
-        return text
+        name = only_field(json_dict, FIELDS)
+        value = json_dict[name]
+        if name == "document":
+            return self._splitter.document(check_text(value, name, self.run_characters))
+        if name == "tokens":
+            return sentence_of_words(check_tokens(value))
+        if name == "sentence":
+            return value if isinstance(value, Text) else self._split(value, name)
+        sentences = enumerate(check_list(value, name))
+        return document_of_sentences(
+            [self._sentence(each, f"sentences[{place}]") for place, each in sentences]
+        )
 
-    def _sentence(self, text_or_words: Any) -> Text:
-        if isinstance(text_or_words, Text):
-            return text_or_words
-        if isinstance(text_or_words, str):
-            return self._splitter.sentence(text_or_words)
-        return sentence_of_words(text_or_words)
+    def _sentence(self, value: Any, name: str) -> Text:
+        if isinstance(value, Text):
+            return value
+        value = check_text_or_tokens(value, name, self.run_characters)
+        return sentence_of_words(value) if isinstance(value, list) else self._split(value, name)
+
+    def _split(self, text: Any, name: str) -> Text:
+        return self._splitter.sentence(check_text(text, name, self.run_characters))
+
+    def _nothing(self) -> JsonDict:
+        """The output for a text without a token."""
+        head = self._model.head
+        if not isinstance(head, ChainHead):
+            return {"labels": [], "probabilities": []}
+        return {"tags": [], **({"probabilities": []} if head.predicts_marginals else {})}
 
     def _prediction(self, text: Text, output: JsonDict, is_document: bool) -> JsonDict:
         prediction: JsonDict = {"text": text.text, "tokens": text.words}
@@ -205,15 +247,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
 
 def _is_document(json_dict: JsonDict) -> bool:
-    return "document" in json_dict or "sentences" in json_dict
-
-
-def _is_list_of_words(tokens: Any) -> bool:
-    return isinstance(tokens, list) and all(isinstance(word, str) and word for word in tokens)
-
-
-def _is_text_or_words(sentence: Any) -> bool:
-    return isinstance(sentence, str) or _is_list_of_words(sentence)
+    return any(json_dict.get(name) is not None for name in ("document", "sentences"))
 
 
 def _joined(outputs: Sequence[JsonDict]) -> JsonDict:

@@ -2,9 +2,12 @@
 
 import itertools
 import re
-from typing import Any, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp.data import Token
+
+from tagger.common.word_splitter import WordSplitter
+from tagger_onnx.inputs import RUN_CHARACTERS, begin_of
 
 # Where paragraphs meet.
 _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
@@ -70,24 +73,29 @@ class TextSplitter:
 
     Args:
         language: The spaCy code of the language.
+        run_characters: See `WordSplitter`; an attribute too.
         sentence_borders: `"rules"` to end sentences at punctuation (spaCy's `sentencizer`) and at blank
             lines, `"lines"` to end them at every line's end.
+
+    Raises:
+        ConfigurationError: If spaCy has no such language.
     """
 
-    def __init__(self, language: str, sentence_borders: str = "rules") -> None:
-        # Training needs none, and it takes a second.
-        import spacy
-
-        self._pipeline = spacy.blank(language)
-        self._pipeline.add_pipe("sentencizer")
+    def __init__(
+        self,
+        language: str,
+        run_characters: Optional[int] = RUN_CHARACTERS,
+        sentence_borders: str = "rules",
+    ) -> None:
+        self._words = WordSplitter(language, run_characters)
+        self._words.pipeline.add_pipe("sentencizer")
         self._sentence_borders = sentence_borders
+        self.run_characters = self._words.run_characters
 
     def sentence(self, text: str) -> Text:
         """Splits a sentence into words."""
-        found = [token for token in self._pipeline.tokenizer(text) if not token.is_space]
-        return Text(
-            text, [token.text for token in found], [token.idx for token in found], [len(found)]
-        )
+        words, starts = self._words(text)
+        return Text(text, words, starts, [len(words)])
 
     def document(self, text: str) -> Text:
         """Splits a document into sentences, and these into words."""
@@ -106,12 +114,12 @@ class TextSplitter:
         """Returns lines, or paragraphs, each with its offset."""
         borders = re.compile("\n") if self._sentence_borders == "lines" else _BLANK_LINES
         ends = [border.span() for border in borders.finditer(text)]
-        starts = [0, *(end for _, end in ends)]
+        starts = [begin_of(text), *(end for _, end in ends)]
         stops = [*(start for start, _ in ends), len(text)]
         return [(start, text[start:stop]) for start, stop in zip(starts, stops)]
 
     def _sentences(self, part: str) -> Iterable[Any]:
         """Returns the tokens of each sentence of a line or paragraph."""
         if self._sentence_borders == "lines":
-            return [self._pipeline.tokenizer(part)]
-        return self._pipeline(part).sents
+            return [self._words.pipeline.tokenizer(part)]
+        return self._words.pipeline(part).sents

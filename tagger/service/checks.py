@@ -1,12 +1,15 @@
 """Checks of a request whose form is right: its sizes, and its labels."""
 
-import re
 from typing import Dict, List, Sequence, Union
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.service.limits import Limits
 from tagger.service.request_error import RequestError
 from tagger.service.schemas import TagRequest
+from tagger_onnx.inputs import InputError, longest_run, only_field
+
+#: The fields of a request that hold inputs; exactly one of them does.
+FIELDS = ("text", "tokens", "inputs")
 
 
 def inputs_of(request: TagRequest) -> List[Union[str, List[str]]]:
@@ -15,12 +18,10 @@ def inputs_of(request: TagRequest) -> List[Union[str, List[str]]]:
     Raises:
         RequestError: If the request does not have exactly one of the fields for them.
     """
-    fields = (request.text, request.tokens, request.inputs)
-    num_given = sum(each is not None for each in fields)
-    if num_given != 1:
-        raise RequestError(
-            422, "invalid", f"give exactly one of `text`, `tokens` and `inputs`; got {num_given}"
-        )
+    try:
+        only_field({name: getattr(request, name) for name in FIELDS}, FIELDS)
+    except InputError as error:
+        raise RequestError(422, "invalid", str(error)) from None
     if request.text is not None:
         return [request.text]
     return [request.tokens] if request.tokens is not None else request.inputs or []
@@ -41,7 +42,6 @@ def check_sizes(inputs: Sequence[Union[str, List[str]]], limits: Limits) -> None
             limits.texts,
             len(inputs),
         )
-    long_run = re.compile(rf"\S{{{limits.run_characters + 1},}}")
     for number, each in enumerate(inputs):
         size = len(each) if isinstance(each, str) else sum(map(len, each))
         if size > limits.text_characters:
@@ -53,11 +53,7 @@ def check_sizes(inputs: Sequence[Union[str, List[str]]], limits: Limits) -> None
                 limits.text_characters,
                 size,
             )
-        if isinstance(each, str):
-            found = long_run.search(each)
-            run = len(found[0]) if found else 0
-        else:
-            run = max(map(len, each), default=0)
+        run = longest_run(each) if isinstance(each, str) else max(map(len, each), default=0)
         if run > limits.run_characters:
             raise RequestError(
                 413,

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.command_line import parse_object
 from tagger.common.did_you_mean import did_you_mean
+from tagger_onnx.inputs import RUN_CHARACTERS
 
 
 class Limits(NamedTuple):
@@ -30,7 +31,7 @@ class Limits(NamedTuple):
     body_seconds: float = 10.0
     texts: int = 256
     text_characters: int = 20_000
-    run_characters: int = 500
+    run_characters: int = RUN_CHARACTERS
     text_tokens: int = 2_000
     request_tokens: int = 20_000
     waiting_requests: int = 256

@@ -5,22 +5,14 @@ from typing import Annotated, Dict, List, Optional, Union
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tagger.tuning.decoding import LARGEST_BIAS
+from tagger_onnx.inputs import check_characters
 
 #: Far more than any bias that makes a difference, and far less than what overflows.
 BIAS_BOUND = 100.0
 TEXT = "Maria Lindqvist met Paulo Ferraz in Lisbon."
 
 
-def _check_unicode(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # JSON can spell it, but UTF-8 cannot.
-        raise ValueError("half of a surrogate pair is no character") from None
-    return text
-
-
-Text = Annotated[str, AfterValidator(_check_unicode)]
+Text = Annotated[str, AfterValidator(check_characters)]
 Token = Annotated[Text, Field(min_length=1)]
 Bias = Annotated[float, Field(ge=-BIAS_BOUND, le=BIAS_BOUND, allow_inf_nan=False)]
 

@@ -81,7 +81,7 @@ def test_a_saved_model_predicts_the_same(backbone, tagger, tmp_path):
 
 
 def test_what_is_no_text_is_refused(tagger):
-    with pytest.raises(TypeError, match="must be a text or a list of non-empty tokens; got"):
+    with pytest.raises(TypeError, match=r"`inputs\[0\]` must be a list of non-empty tokens; got"):
         tagger.tag([["ada", ""]])
     with pytest.raises(TypeError, match="must be a text or a list of non-empty tokens; got 3"):
         tagger.tag([3])

@@ -79,10 +79,17 @@ def test_an_archive_predicts_as_the_trained_model_did(train):
     assert sorted(prediction["labels"]) == ["grain", "oil"]
     assert set(prediction["probabilities"]) == set(TOPICS)
     assert predictor.load_line('{"text": "a"}') == {"text": "a"}
-    assert predictor.load_line("\ufeffa\n") == {"text": "a"}
+    assert predictor.load_line("\ufeffa\n") == {"text": "\ufeffa"}
+    blank, other = predictor.predict_batch_json([{"text": " "}, {"text": "corn wheat harvest"}])
+    assert blank == {"labels": [], "probabilities": {}}
+    assert set(other["probabilities"]) == set(TOPICS)
+    predictor.check({"text": ""})
+    for inputs in ({"text": "a", "sentence": "b"}, {"text": None}, {"text": ["a"]}):
+        with pytest.raises(ValueError, match="exactly one of `text`|`text` must be a text"):
+            predictor.predict_json(inputs)
     with pytest.raises(ValueError, match="is JSON but no object; give plain text or"):
         predictor.load_line("123")
-    with pytest.raises(ValueError, match="`inputs` must hold `text`, a string; got"):
+    with pytest.raises(ValueError, match="exactly one of `text`, and no other field; got `txt`"):
         predictor.predict_json({"txt": "a"})
 
 

@@ -2,10 +2,12 @@ import json
 
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
 
 from tagger.modules import SoftmaxHead
 from tagger.predictors import SequenceTaggerPredictor
+from tagger.predictors.texts import TextSplitter
 
 
 @pytest.fixture
@@ -118,12 +120,20 @@ def test_plain_labels_have_no_entities(predictor, archive):
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({}, "`inputs` must hold `sentence`, a text, or `tokens`, a list of non-empty words"),
-        ({"tokens": "a b"}, "`inputs` must hold"),
-        ({"tokens": ["a", ""]}, "`inputs` must hold"),
-        ({"sentence": 3}, "`inputs` must hold"),
-        ({"sentence": "  "}, "`inputs` holds no token"),
-        ({"tokens": []}, "`inputs` holds no token"),
+        ({}, "must have exactly one of `sentence`, `tokens`, `document`, `sentences`, .* got none"),
+        ({"sentence": "a", "tokens": ["b"]}, "got `sentence`, `tokens`"),
+        ({"sentence": "a", "id": 7}, "got `sentence`, `id`"),
+        ({"text": "a"}, "got `text`"),
+        ({"tokens": "a b"}, "`tokens` must be a list of non-empty tokens; got 'a b'"),
+        ({"tokens": ["a", ""]}, "`tokens` must be a list of non-empty tokens"),
+        ({"tokens": [["a"]]}, "`tokens` must be a list of non-empty tokens"),
+        ({"tokens": ["a", "\ud800"]}, r"`tokens` holds '\\ud800', half of a surrogate pair"),
+        ({"sentence": 3}, "`sentence` must be a text; got 3"),
+        ({"sentence": ["a"]}, "`sentence` must be a text"),
+        ({"sentence": "a \udfff"}, r"`sentence` holds '\\udfff', half of a surrogate pair"),
+        ({"sentence": ")" * 501}, "`sentence` has 501 characters in a row without a blank"),
+        ({"document": ")" * 501}, "`document` has 501 characters in a row without a blank"),
+        ({"sentences": ["a", "b" * 501]}, r"`sentences\[1\]` has 501 characters in a row"),
     ],
 )
 def test_inputs_that_make_no_sentence_are_refused(predictor, inputs, message):
@@ -142,7 +152,7 @@ def test_a_line_that_is_json_but_no_object_is_refused(archive, line):
     with pytest.raises(ValueError, match="is JSON but no object; give plain text, .* set `plain`"):
         predictor.load_line(line)
     plain = Predictor.from_archive(archive, extra_args={"plain": True})
-    assert plain.load_line(line) == {"sentence": line.strip()}
+    assert plain.load_line(line) == {"sentence": line.rstrip("\n")}
 
 
 def test_a_line_that_only_looks_like_json_is_text(predictor):
@@ -156,9 +166,55 @@ def test_objects_are_text_where_all_lines_are(archive):
     assert predictor.load_line(line) == {"sentence": line}
 
 
-@pytest.mark.parametrize("line", ['{"sentence": "Ada left"}', "Ada left"])
-def test_a_byte_order_mark_is_no_part_of_a_line(predictor, line):
-    assert predictor.load_line(f"\ufeff{line}\n") == {"sentence": "Ada left"}
+def test_a_line_is_the_text_without_its_end(predictor):
+    assert predictor.load_line(" Ada left\t \r\n") == {"sentence": " Ada left\t "}
+    assert predictor.load_line('\ufeff {"sentence": " Ada"} \n') == {"sentence": " Ada"}
+
+
+def test_a_field_that_is_given_twice_is_refused(predictor):
+    with pytest.raises(ValueError, match="an object has `sentence` twice; keep one of them"):
+        predictor.load_line('{"sentence": "Ada", "sentence": "Grace"}')
+
+
+def test_a_byte_order_mark_is_part_of_the_text_and_of_no_token(predictor):
+    inputs = [predictor.load_line("\ufeffAda left.\n"), {"document": "\ufeffAda left."}]
+    for prediction in predictor.predict_batch_json(inputs):
+        assert prediction["text"] == "\ufeffAda left."
+        assert prediction["tokens"] == ["Ada", "left", "."]
+        for entity in prediction["entities"]:
+            assert prediction["text"][entity["start"] : entity["end"]] == entity["text"]
+    instance = predictor._json_to_instance({"sentence": "\ufeffAda"})
+    assert [token.idx for token in instance["tokens"]] == [1]
+
+
+@pytest.mark.parametrize(
+    "inputs", [{"sentence": ""}, {"sentence": " \t"}, {"tokens": []}, {"sentence": "\ufeff"}]
+)
+def test_a_text_without_a_token_has_no_tags(predictor, inputs):
+    with_tokens = {"tokens": ["Ada"], "sentence": None}
+    nothing, something = predictor.predict_batch_json([inputs, with_tokens])
+    text = inputs.get("sentence", "")
+    assert nothing == {"text": text, "tokens": [], "tags": [], "entities": []}
+    assert something["tokens"] == ["Ada"]
+
+
+def test_a_run_of_characters_may_be_longer_on_demand(archive):
+    predictor = Predictor.from_archive(archive, extra_args={"run_characters": 1000})
+    assert len(predictor.predict("a" * 1000)["tokens"]) == 1
+    with pytest.raises(ValueError, match="1001 characters .* at most 1000"):
+        predictor.predict("a" * 1001)
+    with pytest.raises(ConfigurationError, match="`run_characters` must be at least 1; got 0"):
+        Predictor.from_archive(archive, extra_args={"run_characters": 0})
+
+
+@pytest.mark.parametrize("language", ["xx1", "", "examples", 3, "../en"])
+def test_an_unknown_language_is_refused(archive, language):
+    with pytest.raises(ConfigurationError, match="`language` must be the code of a language"):
+        SequenceTaggerPredictor(archive.model, archive.validation_dataset_reader, language)
+
+
+def test_a_language_without_such_rules_has_no_such_limit():
+    assert TextSplitter("zh").run_characters is None
 
 
 def test_tokens_know_their_places_in_the_text(archive):
