@@ -395,7 +395,10 @@ def of_predict() -> Iterator[Case]:
     yield case("JSON that is no object", given('["a"]\n'), "plain")
     yield case("JSON cut off", given('{"sentence": "Maria\n'), "no JSON object")
     yield case("object without a sentence", given('{"text": "Maria left."}\n'), "`sentence`")
-    yield case("object without a token", given('{"tokens": []}\n'), "no token")
+    yield case(
+        "object with two inputs", given('{"sentence": "a b", "tokens": ["a"]}\n'), "`tokens`"
+    )
+    yield case("line of brackets", given(")" * 40_000 + "\n"), "40000 characters in a row")
     yield case(
         "bad line of a file",
         file("texts.txt", 'Maria left.\n{"tokens": [1]}\n'),

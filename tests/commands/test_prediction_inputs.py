@@ -1,0 +1,129 @@
+"""What `predict` and `predict-file` read, and say of what they cannot read."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import sys
+
+import pytest
+
+from tagger.common.compressed_lines import numbered_lines
+from tagger.common.from_allennlp import ConfigurationError
+
+LINES = [
+    "\ufeffMaria left Lisbon.",
+    "",
+    " \t",
+    "\ufeff",
+    " Ada  left. ",
+    '{"tokens": []}',
+    '{"sentence": " "}',
+]
+
+
+@pytest.fixture
+def predict(allennlp, trained, tmp_path):
+    """Predicts a file by one of the two commands; returns what is written."""
+
+    def predict(command, path, *arguments):
+        output = tmp_path / f"{command}.jsonl"
+        option = "--output-file" if command == "predict" else "-o"
+        silent = ["--silent"] if command == "predict" else []
+        allennlp(command, trained / "model.tar.gz", path, option, output, *silent, *arguments)
+        return [json.loads(line) for line in output.read_text().splitlines()]
+
+    return predict
+
+
+@pytest.mark.slow
+def test_each_line_is_answered_by_one_line(predict, tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join(LINES) + "\n")
+    written = predict("predict-file", path)
+    assert [each["text"] for each in written] == [*LINES[:5], "", " "]
+    assert [len(each["tags"]) for each in written] == [4, 0, 0, 0, 3, 0, 0]
+    for each in written:
+        for entity in each["entities"]:
+            assert each["text"][entity["start"] : entity["end"]] == entity["text"]
+    assert predict("predict", path, "--batch-size", "3") == written
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["predict", "predict-file"])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"sentence": "Ada", "tokens": ["Ada"]}', "got `sentence`, `tokens`"),
+        ('{"sentence": "Ada", "sentence": "Ada"}', "an object has `sentence` twice"),
+        (")" * 40_000, "`sentence` has 40000 characters in a row without a blank, and at most 500"),
+        ('{"tokens": ["Ada", null]}', "`tokens` must be a list of non-empty tokens"),
+        ('{"sentence": "\\ud800"}', r"`sentence` holds '\ud800', half of a surrogate pair"),
+    ],
+)
+def test_what_a_line_cannot_be_is_named_by_its_number(
+    command, line, message, allennlp, trained, tmp_path, capsys
+):
+    path = tmp_path / "texts.txt"
+    path.write_text(f"\nAda left.\n{line}\nAda left.\n")
+    output = ["-o", tmp_path / "out.jsonl"] if command == "predict-file" else []
+    with pytest.raises(SystemExit) as error:
+        allennlp(command, trained / "model.tar.gz", path, *output)
+    said = f"{capsys.readouterr().err}{error.value}"
+    assert "texts.txt:3: " in said
+    assert message in said
+
+
+@pytest.mark.parametrize(("suffix", "compress"), [("gz", gzip), ("bz2", bz2), ("xz", lzma)])
+def test_damaged_compressed_files_are_named_with_the_line(suffix, compress, tmp_path):
+    path = tmp_path / f"texts.{suffix}"
+    whole = compress.compress("".join(f"Ada met {n * n}.\n" for n in range(9999)).encode())
+    path.write_bytes(whole)
+    assert len(list(numbered_lines(str(path)))) == 9999
+    middle = len(whole) // 2
+    damaged = whole[:middle] + bytes(64) + whole[middle + 64 :]
+    for content in (whole[:middle], damaged, b"no such file" * 100, whole[:3]):
+        path.write_bytes(content)
+        with pytest.raises(
+            ConfigurationError, match=rf"{suffix}:\d+: the compressed file is cut off or"
+        ):
+            list(numbered_lines(str(path)))
+
+
+def test_standard_input_may_be_closed(monkeypatch):
+    closed = io.StringIO()
+    closed.close()
+    for stdin in (None, closed):
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with pytest.raises(ConfigurationError, match="standard input is closed; pipe the texts"):
+            list(numbered_lines("-"))
+
+
+def test_a_folder_is_no_text(tmp_path):
+    with pytest.raises(ConfigurationError, match="is a folder; name a file"):
+        list(numbered_lines(str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("predict-file", ["--predictor-args", '{"language": "xx1"}']),
+        ("soft-labels", ["--format", "text", "--language", "xx1"]),
+    ],
+)
+def test_an_unknown_language_is_one_sentence(command, arguments, allennlp, trained, tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("Ada left.\n")
+    with pytest.raises(SystemExit, match=f"^{command}: `language` must be the code .*got 'xx1'"):
+        allennlp(command, trained / "model.tar.gz", path, "-o", tmp_path / "out", *arguments)
+
+
+def test_a_line_that_no_rules_split_is_named_by_soft_labels(allennlp, trained, tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text(f"Ada left.\n{')' * 501}\n")
+    arguments = ["--format", "text", "-o", tmp_path / "out.npz"]
+    with pytest.raises(
+        SystemExit, match="^soft-labels: `.*texts.txt:2` has 501 characters in a row"
+    ):
+        allennlp("soft-labels", trained / "model.tar.gz", path, *arguments)
