@@ -287,12 +287,10 @@ def _with_lines_of_predict(predict: Any) -> Iterator[None]:
         return make_predictor(archive, arguments, args.predictor, args.dataset_reader_choice)
 
     def get_json_data(self: Any) -> Iterator[Any]:
-        from tagger.predictors import BatchedPredictor
-
         self._places = {}
         for place, line in _lines(self._input_file):
-            # Our predictors answer each line.
-            if line.isspace() and not isinstance(self._predictor, BatchedPredictor):
+            # Our predictors, which can check an input, answer each line.
+            if line.isspace() and not hasattr(self._predictor, "check"):
                 continue
             inputs = _at(place, self._predictor.load_line, line)
             self._places[id(inputs)] = place

@@ -234,7 +234,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
         head = self._model.head
         if not isinstance(head, ChainHead):
             return {"labels": [], "probabilities": []}
-        return {"tags": [], **({"probabilities": []} if head.predicts_marginals else {})}
+        names = ["tags"] + ["probabilities"] * head.predicts_marginals
+        return {name: [] for name in names + ["entities"] * (self._model.tag_encoding is not None)}
 
     def _prediction(self, text: Text, output: JsonDict, is_document: bool) -> JsonDict:
         prediction: JsonDict = {"text": text.text, "tokens": text.words}
