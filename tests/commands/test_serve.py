@@ -14,7 +14,7 @@ from scripts.attack_service import answer_of, attack_port, connected, request
 from scripts.load_test_service import load
 from scripts.running_service import running_service
 from tagger.commands.tune_decoding import write_settings
-from tagger.service.limits import Limits, parse_limits
+from tagger.service.limits import Limits, make_limits
 from tagger.service.server import bind
 from tagger.tuning.curves import Curve, DecodingCurves
 from tagger.tuning.decoding import Settings
@@ -118,5 +118,5 @@ def test_limits_are_numbers_above_0(limits, serve):
 
 def test_limits_replace_the_default_ones():
     changed = Limits(texts=7, body_seconds=0.5)
-    assert parse_limits('{"texts": 7, "body_seconds": 0.5}') == changed
-    assert parse_limits("{}") == Limits()
+    assert make_limits({"texts": 7, "body_seconds": 0.5}) == changed
+    assert make_limits({}) == Limits()
