@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+from collections import Counter
 from typing import Any, Optional, Tuple
 
 import httptools
@@ -25,7 +26,8 @@ class BoundedProtocol(HttpToolsProtocol):
     A connection waits for its client until a whole request has arrived, again when the request has been
     answered, and while the client does not read the answer. What arrives outside of a request does not
     prolong the wait: an empty line, or the rest of a body that the application did not want. If there
-    are too many connections, the one that has waited longest makes room for the new one.
+    are too many connections, the one that has waited longest makes room for the new one, among those of
+    the address that has most.
 
     The application itself limits how long a body may take.
 
@@ -190,16 +192,18 @@ class BoundedProtocol(HttpToolsProtocol):
             for each in self.connections
             if isinstance(each, BoundedProtocol) and each is not self and not each._has_made_room
         ]
-        neighbours = [each for each in others if each._network == self._network]
-        if len(neighbours) >= self._limits.address_connections:
-            others = neighbours
-        elif len(others) < self._limits.connections:
+        numbers = Counter(each._network for each in others)
+        is_crowd = numbers[self._network] >= self._limits.address_connections
+        if not is_crowd and len(others) < self._limits.connections:
             return
+        crowd = self._network if is_crowd else max(numbers, key=lambda each: numbers[each])
         waiting = [
-            (each._waits_since, id(each), each) for each in others if each._waits_since is not None
+            (each._network != crowd, each._waits_since, id(each), each)
+            for each in others
+            if each._waits_since is not None and (each._network == crowd or not is_crowd)
         ]
         if waiting:
-            min(waiting)[2]._make_room()
+            min(waiting)[-1]._make_room()
         else:
             self._refuse(_busy())
 
