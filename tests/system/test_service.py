@@ -1,7 +1,7 @@
 r"""`allennlp serve` under attack, and under load.
 
     pytest tests/system/test_service.py -s
-    TAGGER_ARCHIVE=model.tar.gz TAGGER_TEXTS=texts.txt TAGGER_SECONDS=60 \\
+    TAGGER_ARCHIVE=model.tar.gz TAGGER_TEXTS=texts.txt TAGGER_SECONDS=60 \
         pytest tests/system/test_service.py -s -k clients
 
 Without the variables it takes the toy tagger, three texts, and ten seconds.

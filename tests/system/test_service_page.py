@@ -15,6 +15,7 @@ import shutil
 import tempfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Sequence
 
 import pytest
