@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from scripts.forked_command import Outcome, digests, run_command, without_settings
-from scripts.try_hostile_archives import CONFIGS, MEMBERS, write_archive
+from tests.system.archives import CONFIGS, MEMBERS, write_archive
 
 ROOT = Path(__file__).parent.parent
 TOY = ROOT / "training_config/toy_bilstm_crf.jsonnet"
@@ -314,7 +314,7 @@ def cut(folder: Path) -> None:
 
 
 def hostile(**change: str) -> Setup:
-    """Writes an archive of `scripts/try_hostile_archives.py`."""
+    """Writes an archive of `tests/system/archives.py`."""
 
     def write(folder: Path) -> None:
         member = MEMBERS.get(change.get("member", ""))

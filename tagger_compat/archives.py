@@ -1,176 +1,111 @@
 """An archive is data, not a program: what keeps a stranger's archive from running or writing anything.
 
 AllenNLP unpacks an archive wherever its members say, evaluates its config as Jsonnet, which can read any
-file and the environment, and imports and calls whatever a `type` with a dot in it names. With this mend
+file and the environment, imports and calls whatever a `type` with a dot in it names, opens whatever file
+and address a config names, and takes whatever has become of the files. With this mend
 
-- members are unpacked into the archive's own folder only, and up to a size;
+- members are unpacked into the archive's own folder only, up to a number and a size, and a member that
+  differs from its checksum is refused, see `tagger_compat.archive_files`;
 - the config is read as JSON;
-- a `type` must be a registered name, or name a class that the user has imported.
+- a `type` must be a registered name, or name a class that the user has imported;
+- an archive names nothing outside itself, see `tagger_compat.archive_guard`.
 
 `TAGGER_TRUST_ARCHIVES=1` leaves archives to AllenNLP as before; `TAGGER_ARCHIVE_BYTES` sets the size.
 """
 
+import functools
 import json
 import os
-import re
 import shutil
 import sys
 import tarfile
 import tempfile
-import zlib
 from contextlib import contextmanager
-from typing import Any, ContextManager, Dict, Iterator, NoReturn, Set, Tuple, Type, Union
+from types import SimpleNamespace
+from typing import Any, ContextManager, Dict, Iterable, Iterator, Set, Union
 
-#: How many bytes an archive may unpack to; a large transformer takes a few thousand million.
-DEFAULT_SIZE_LIMIT = 16 * 2**30
-#: How to let one's own archive pass.
-REMEDY = "set TAGGER_TRUST_ARCHIVES=1 if the archive is your own"
+from tagger_compat import archive_guard
+from tagger_compat.archive_files import check_files, new_archive, unpack
+from tagger_compat.archive_guard import REMEDY, is_set, refuse
 
-_DOTTED_NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)+")
-#: Dotted names that configs of archives have brought into this process.
+#: What a config may not say of data: the user says which data are read.
+_DATA_KEYS = {"data_path", "reader"}
+#: Strings that configs of archives have brought into this process.
 _names_in_archives: Set[str] = set()
 
 
 def are_trusted() -> bool:
     """Whether the user has asked to leave archives unchecked."""
-    return os.environ.get("TAGGER_TRUST_ARCHIVES", "0") not in ("", "0")
-
-
-@contextmanager
-def unpacked(archive_file: str, folder: str) -> Iterator[None]:
-    """Unpacks an archive into `folder`, member by member.
-
-    Args:
-        archive_file: The `model.tar.gz`.
-        folder: An empty folder.
-
-    Raises:
-        ConfigurationError: If a member would lie outside of the folder, is a device, or links to
-            something outside; if the members are too large together; or if the file is no archive of a
-            model, or is cut off.
-    """
-    size_limit = int(os.environ.get("TAGGER_ARCHIVE_BYTES", DEFAULT_SIZE_LIMIT))
-    num_bytes = 0
-    try:
-        with tarfile.open(archive_file, "r:gz") as archive:
-            for member in archive:
-                reason = _reason_to_refuse(member, folder)
-                if reason:
-                    refuse(f"{archive_file}: the member `{member.name}` {reason}")
-                num_bytes += member.size
-                if num_bytes > size_limit:
-                    refuse(
-                        f"{archive_file}: the members take more than {size_limit} bytes",
-                        "set TAGGER_ARCHIVE_BYTES to a larger number if the archive is your own",
-                    )
-                archive.extract(member, folder, **_FILTER)
-    except _FILTER_ERRORS as error:
-        refuse(f"{archive_file}: {error}")
-    except (tarfile.ReadError, EOFError, zlib.error) as error:
-        refuse(
-            f"{archive_file} is not the archive of a model, or it is cut off ({error})",
-            "make or copy it again",
-        )
-    if not os.path.isfile(os.path.join(folder, "config.json")):
-        refuse(
-            f"{archive_file} is not the archive of a model: it has no `config.json`",
-            "name a `model.tar.gz` that training has made",
-        )
-    yield
-
-
-_HAS_FILTER = hasattr(tarfile, "data_filter")
-#: Refuses devices and links to the outside, and takes away owners and odd permissions (PEP 706).
-_FILTER: Dict[str, Any] = {"filter": "data"} if _HAS_FILTER else {}
-_FILTER_ERRORS: Tuple[Type[Exception], ...] = (tarfile.FilterError,) if _HAS_FILTER else ()
-
-
-def _reason_to_refuse(member: tarfile.TarInfo, folder: str) -> str:
-    """Says why a member must not be unpacked; empty if it may."""
-    if not _HAS_FILTER and not (member.isfile() or member.isdir()):
-        return "is neither a file nor a folder"
-    target = os.path.realpath(os.path.join(folder, member.name))
-    if os.path.isabs(member.name) or not _is_within(target, os.path.realpath(folder)):
-        return "lies outside of the archive's own folder"
-    return ""
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return os.path.commonpath([path, folder]) == folder
+    return is_set("TAGGER_TRUST_ARCHIVES")
 
 
 def json_config(path: str) -> Dict[str, Any]:
-    """Reads the config of an archive, and remembers which dotted names it brings along.
+    """Reads the config of an archive.
 
     Raises:
-        ConfigurationError: If it is not a JSON object, or asks transformers to run code of a model.
+        ConfigurationError: If it is not a JSON object, asks transformers to run code of a model, or says
+            which data are read.
     """
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
     try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
         config = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         refuse(f"the archive's `config.json` is not plain JSON ({error})")
     if not isinstance(config, dict):
         refuse(f"the archive's `config.json` must be a JSON object; got {text.strip()[:40]!r}")
-    _examine(config)
+    for loader in ("data_loader", "validation_data_loader"):
+        for key in _DATA_KEYS & set(config.get(loader) or ()):
+            refuse(f"the archive's config sets `{loader}.{key}`, which its user names")
     return config
 
 
-def _examine(value: Any) -> None:
+def _strings(value: Any, is_own: bool = False) -> Iterator[str]:
+    """All strings of a config, keys among them; what is not the user's own must not run code."""
     if isinstance(value, dict):
-        if value.get("trust_remote_code"):
+        if value.get("trust_remote_code") and not is_own:
             refuse("the archive's config sets `trust_remote_code`, which runs a model's own code")
-        for each in value.values():
-            _examine(each)
-    elif isinstance(value, list):
+        yield from value
+        value = value.values()
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Iterable):
         for each in value:
-            _examine(each)
-    elif isinstance(value, str) and _DOTTED_NAME.fullmatch(value):
-        _names_in_archives.add(value)
+            yield from _strings(each, is_own)
 
 
 def check_type(base: type, name: str) -> None:
-    """Refuses a dotted name out of an archive, unless it is a class that has been imported.
+    """Refuses a name out of an archive that is not registered, unless it is a class that is imported.
 
     Args:
         base: The registrable class that is to be constructed.
-        name: What the config names.
+        name: What the config names, which is not registered.
 
     Raises:
-        ConfigurationError: If the name comes from an archive, and is neither registered nor the name of
-            a subclass of `base` in a module that has been imported.
+        ConfigurationError: If an archive is being loaded, or has named it, and it does not name a
+            subclass of `base` in a module that has been imported.
     """
-    if name not in _names_in_archives or are_trusted():
+    state = archive_guard.current()
+    is_own = state is not None and name in state.own
+    if are_trusted() or is_own or (state is None and name not in _names_in_archives):
         return
     module_name, _, class_name = name.rpartition(".")
     named = getattr(sys.modules.get(module_name), class_name, None)
     if isinstance(named, type) and issubclass(named, base):
         return
     refuse(
-        f"the archive's config names `{name}` as a {base.__name__}, which is no registered name",
+        f"the archive's config names `{' '.join(name.split())[:80]}` as a {base.__name__}, which is no "
+        f"registered name",
         f"name its package with --include-package, or {REMEDY}",
     )
 
 
-def refuse(what: str, remedy: str = REMEDY) -> NoReturn:
-    """Raises a `ConfigurationError` of one line.
-
-    Args:
-        what: What is refused, and why.
-        remedy: What the user can do.
-    """
-    from allennlp.common.checks import ConfigurationError
-
-    raise ConfigurationError(f"{what}; {remedy}") from None
-
-
 @contextmanager
 def _with_guarded_archives(archival: Any) -> Iterator[None]:
-    """Mends `allennlp.models.archival`: archives are unpacked and configs read as above."""
+    """Mends `allennlp.models.archival`: archives are written, unpacked and loaded as above."""
     yield
     extracted_archive = archival.extracted_archive
-    params_class = archival.Params
+    load_archive = archival.load_archive
 
     @contextmanager
     def extracted_guarded(
@@ -183,24 +118,59 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
         folder = tempfile.mkdtemp()
         is_whole = False
         try:
-            with unpacked(str(resolved_archive_file), folder):
-                is_whole = True
-                yield folder
+            unpack(str(resolved_archive_file), folder)
+            is_whole = True
+            yield folder
         finally:
             if cleanup or not is_whole:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    class ArchivedParams(params_class):  # type: ignore[misc, valid-type]
+    @functools.wraps(load_archive)
+    def load_guarded(
+        archive_file: Any, cuda_device: int = -1, overrides: Any = "", weights_file: Any = None
+    ) -> Any:
+        if are_trusted():
+            return load_archive(archive_file, cuda_device, overrides, weights_file)
+        outer = archive_guard.current()
+        if outer is not None and str(archive_file) not in outer.own:
+            refuse(f"the archive's config names another archive, {str(archive_file)[:80]!r}")
+        # The user's own address may be on the network.
+        path = archival.cached_path(archive_file)
+        if os.path.isdir(path):
+            check_files(path, archive_file, is_archive=False)
+        with archive_guard.loading([] if weights_file is None else [os.fspath(weights_file)]):
+            return load_archive(path, cuda_device, overrides, weights_file)
+
+    def remove(folder: str, **options: Any) -> None:
+        # Names within the folder look like those of other files.
+        with archive_guard.suspended():
+            shutil.rmtree(folder, **options)
+
+    def open_tar(path: Any, mode: str = "r") -> tarfile.TarFile:
+        return new_archive(path) if mode == "w:gz" else tarfile.open(path, mode)  # type: ignore[call-overload]
+
+    archival.Params = _archived_params(archival.Params)
+    archival.extracted_archive = extracted_guarded
+    archival.load_archive = load_guarded
+    archival.shutil = SimpleNamespace(rmtree=remove)
+    archival.tarfile = SimpleNamespace(open=open_tar)
+
+
+def _archived_params(params_class: Any) -> type:
+    """The class that reads the config of an archive, in place of `Params`."""
+    params_module = sys.modules[params_class.__module__]
+
+    class ArchivedParams(params_class):
         """Reads the config of an archive."""
 
         @classmethod
         def from_file(cls, params_file: str, params_overrides: Any = "") -> Any:
             if are_trusted():
                 return params_class.from_file(params_file, params_overrides)
+            folder, name = os.path.split(params_file)
             if not os.path.isfile(params_file):
                 refuse(
-                    f"{os.path.dirname(params_file)} is not the folder of a run: it has no "
-                    f"`{os.path.basename(params_file)}`",
+                    f"{folder} is not the folder of a run: it has no `{name}`",
                     "name a `model.tar.gz`, or the folder that training has made",
                 )
             config = json_config(params_file)
@@ -208,13 +178,14 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
                 params_overrides = json.dumps(params_overrides)
             # The overrides are the user's own, and may be Jsonnet.
             overrides = params_module.parse_overrides(params_overrides)
-            if overrides:
-                config = params_module.with_overrides(config, overrides)
-            return params_class(config)
+            names, own = set(_strings(config)), set(_strings(overrides, is_own=True))
+            state = archive_guard.current()
+            if state is not None:
+                state.begin(folder, names, own)
+            _names_in_archives.update(names - own)
+            return params_class(params_module.with_overrides(config, overrides))
 
-    params_module = sys.modules[params_class.__module__]
-    archival.extracted_archive = extracted_guarded
-    archival.Params = ArchivedParams
+    return ArchivedParams
 
 
 @contextmanager
@@ -232,7 +203,61 @@ def _with_guarded_types(registrable: Any) -> Iterator[None]:
     registrable.Registrable.resolve_class_name = classmethod(resolve_class_name)
 
 
+@contextmanager
+def _with_checksums(meta: Any) -> Iterator[None]:
+    """Mends `allennlp.common.meta`: what AllenNLP does not know in `meta.json` is left out."""
+    yield
+
+    def from_path(cls: Any, path: Any) -> Any:
+        with open(path, encoding="utf-8") as file:
+            return cls(version=json.load(file)["version"])
+
+    meta.Meta.from_path = classmethod(from_path)
+
+
+@contextmanager
+def _with_guarded_paths(file_utils: Any) -> Iterator[None]:
+    """Mends `allennlp.common.file_utils`: libraries in C open files without an audit."""
+    yield
+    cached_path = file_utils.cached_path
+
+    @functools.wraps(cached_path)
+    def find(url_or_filename: Any, *args: Any, **kwargs: Any) -> str:
+        state = archive_guard.current()
+        if state is not None:
+            state.check_path(url_or_filename)
+        path: str = cached_path(url_or_filename, *args, **kwargs)
+        return path
+
+    file_utils.cached_path = find
+
+
+@contextmanager
+def _with_guarded_transformers(cached_transformers: Any) -> Iterator[None]:
+    """Mends `allennlp.common.cached_transformers`: no code of a model's own, and no network."""
+    yield
+    archive_guard.let_transformers_never_ask()
+
+    def guarded(load: Any) -> Any:
+        @functools.wraps(load)
+        def load_guarded(model_name: str, *args: Any, **kwargs: Any) -> Any:
+            if archive_guard.current() is not None:
+                model_name = archive_guard.transformer_on_this_machine(model_name)
+            # Where the user's own config sets it, the user has decided.
+            kwargs.setdefault("trust_remote_code", archive_guard.may_run_code(model_name))
+            with archive_guard.transformer_loaded(model_name):
+                return load(model_name, *args, **kwargs)
+
+        return load_guarded
+
+    cached_transformers.get = guarded(cached_transformers.get)
+    cached_transformers.get_tokenizer = guarded(cached_transformers.get_tokenizer)
+
+
 _MENDS = {
+    "allennlp.common.cached_transformers": _with_guarded_transformers,
+    "allennlp.common.file_utils": _with_guarded_paths,
+    "allennlp.common.meta": _with_checksums,
     "allennlp.common.registrable": _with_guarded_types,
     "allennlp.models.archival": _with_guarded_archives,
 }

@@ -24,6 +24,7 @@ from tagger.tuning.curves import CURVES_NAME, DecodingCurves, decoding_curves
 from tagger.tuning.decoding import MEANS, DecodingTuner, Settings, Target
 from tagger.tuning.evidence import few_entities, format_evidence
 from tagger.tuning.labelled_file import settings_of, tuner_on_file
+from tagger_compat.archive_files import new_archive
 
 
 @Subcommand.register("tune-decoding")
@@ -194,7 +195,7 @@ def write_settings(
     with (
         write_atomically(output, overwrite) as path,
         tarfile.open(cached_path(archive_file)) as old,
-        tarfile.open(path, "w:gz") as new,
+        new_archive(path) as new,
     ):
         for member in old:
             if member.name == CURVES_NAME:

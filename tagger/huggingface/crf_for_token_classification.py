@@ -12,6 +12,7 @@ from tagger.huggingface.word_pieces import MASKED
 from tagger.linear_chain import ChainScores
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.spans import allowed_transitions
+from tagger_compat import archive_guard
 
 
 class CrfForTokenClassification(PreTrainedModel):
@@ -55,7 +56,7 @@ class CrfForTokenClassification(PreTrainedModel):
                 "false, or name the tags as BIO or another encoding does"
             )
         self.token_classifier = AutoModelForTokenClassification.from_config(
-            config.backbone_config()
+            config.backbone_config(), trust_remote_code=False
         )
         self.crf = ConditionalRandomField(
             len(config.tags),
@@ -88,16 +89,20 @@ class CrfForTokenClassification(PreTrainedModel):
             **kwargs: Further arguments of `from_pretrained`.
 
         Raises:
-            ConfigurationError: If the tags, the weighting or the constraints do not fit.
+            ConfigurationError: If the tags, the weighting or the constraints do not fit, or the model
+                needs code of its own, which runs only if the environment variable
+                TAGGER_TRUST_REMOTE_CODE is 1.
         """
         id2label = dict(enumerate(tags))
         label2id = {tag: index for index, tag in id2label.items()}
         tag_encoding = encoding_of(tags)
         if weighting is not None:
             weighting = resolved_weighting(weighting, tags, tag_counts)
-        pretrained = AutoModelForTokenClassification.from_pretrained(
-            name_or_path, id2label=id2label, label2id=label2id, **kwargs
-        )
+        kwargs.setdefault("trust_remote_code", archive_guard.may_run_code(name_or_path))
+        with archive_guard.transformer_loaded(name_or_path):
+            pretrained = AutoModelForTokenClassification.from_pretrained(
+                name_or_path, id2label=id2label, label2id=label2id, **kwargs
+            )
         config = CrfConfig(
             pretrained.config.to_dict(),
             tag_encoding,

@@ -12,6 +12,7 @@ from tagger.huggingface.crf_for_token_classification import CrfForTokenClassific
 from tagger.huggingface.word_pieces import Window, encode_words, window_size
 from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans.entities import EntityFinder
+from tagger_compat import archive_guard
 from tagger_onnx.tagged_text import Entity, TaggedText
 from tagger_onnx.text_tagger import TextTagger
 
@@ -56,13 +57,21 @@ class WordPieceTagger(TextTagger[str]):
     ) -> "WordPieceTagger":
         """Loads a model and its tokenizer from a folder.
 
+        Code that lies in the folder runs only if the environment variable TAGGER_TRUST_REMOTE_CODE is 1.
+
         Args:
             path: The folder, to which both were saved.
             language: See the class.
             **kwargs: Further arguments of the model's `from_pretrained`.
+
+        Raises:
+            ConfigurationError: If the tokenizer needs code of its own that may not run.
         """
         model = CrfForTokenClassification.from_pretrained(path, **kwargs)
-        return cls(model, AutoTokenizer.from_pretrained(path), language)
+        may_run_code = archive_guard.may_run_code(path)
+        with archive_guard.transformer_loaded(path):
+            tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=may_run_code)
+        return cls(model, tokenizer, language)
 
     def _tag_all(
         self, inputs: List[Union[str, Sequence[str]]], probabilities: bool

@@ -65,9 +65,7 @@ def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
         # A run that goes on before its first checkpoint has no other weights.
         if archived is None or _config_file(archived) == _config_file(transformer):
             return transformer.model()
-    from transformers import AutoModel
-
-    return AutoModel.from_config(archived.config()).float()
+    return archived.model_without_weights()
 
 
 def _config_file(transformer: Transformer) -> bytes:

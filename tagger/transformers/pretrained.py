@@ -6,10 +6,12 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any, Iterable, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
+
+from tagger_compat import archive_guard
 
 #: The environment variable that names the folder of transformers that are not where a config says.
 FOLDER_VARIABLE = "TAGGER_TRANSFORMERS"
@@ -35,7 +37,7 @@ class Transformer(NamedTuple):
         """Loads the tokenizer; one that tells words by the blank before them takes words alone."""
         from transformers import AutoTokenizer
 
-        tokenizer = AutoTokenizer.from_pretrained(str(self.folder), add_prefix_space=True)
+        tokenizer = self._loaded(AutoTokenizer.from_pretrained, add_prefix_space=True)
         _put_blank_before(tokenizer)
         return tokenizer
 
@@ -43,7 +45,16 @@ class Transformer(NamedTuple):
         """Loads the description of the model."""
         from transformers import AutoConfig
 
-        return AutoConfig.from_pretrained(str(self.folder))
+        return self._loaded(AutoConfig.from_pretrained)
+
+    def model_without_weights(self) -> Any:
+        """Makes the model in float32, with random weights."""
+        from transformers import AutoModel
+
+        may_run_code = archive_guard.may_run_code(self.folder)
+        config = self.config()
+        with archive_guard.transformer_loaded(self.folder):
+            return AutoModel.from_config(config, trust_remote_code=may_run_code).float()
 
     def model(self) -> Any:
         """Loads the model in float32, in evaluation mode."""
@@ -53,10 +64,16 @@ class Transformer(NamedTuple):
         with_bars = logging.is_progress_bar_enabled()
         logging.disable_progress_bar()
         try:
-            return AutoModel.from_pretrained(str(self.folder), dtype=torch.float32).eval()
+            return self._loaded(AutoModel.from_pretrained, dtype=torch.float32).eval()
         finally:
             if with_bars:
                 logging.enable_progress_bar()
+
+    def _loaded(self, load: Callable[..., Any], **options: Any) -> Any:
+        """Loads a part; code of the transformer's own runs only where its user allows it."""
+        may_run_code = archive_guard.may_run_code(self.folder)
+        with archive_guard.transformer_loaded(self.folder):
+            return load(str(self.folder), trust_remote_code=may_run_code, **options)
 
 
 def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transformer:
@@ -80,10 +97,12 @@ def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transfo
         places.append(Path(os.environ[FOLDER_VARIABLE], last))
     for place in places:
         if place.is_dir():
+            archive_guard.may_read(place)
             return Transformer(place, digest_of(place))
-    cached = _in_hub_cache(name)
+    cached = archive_guard.in_hub_cache(name)
     if cached is not None:
-        return Transformer(cached, digest_of(cached))
+        archive_guard.may_read(cached)
+        return Transformer(Path(cached), digest_of(cached))
     looked = ", ".join(str(place.absolute()) for place in places[-2:])
     raise ConfigurationError(
         f"`model_name` is {name!r}, but there is no such folder ({looked}), and it is not in the cache "
@@ -185,13 +204,3 @@ def _digest_of_files(state: tuple) -> str:
             while block := file.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()
-
-
-def _in_hub_cache(name: str) -> Optional[Path]:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(name, local_files_only=True))
-    except (HFValidationError, LocalEntryNotFoundError):
-        return None
