@@ -425,3 +425,22 @@ def with_local_paths(file_utils: Any) -> Iterator[None]:
         return cached_path(url_or_filename, cache_dir, extract_archive, *args, **kwargs)
 
     file_utils.cached_path = find
+
+
+@contextmanager
+def with_files_for_jsonnet(params: Any) -> Iterator[None]:
+    """Refuses a folder where a config is expected."""
+    yield
+    from_file = params.Params.from_file.__func__
+
+    @wraps(from_file)
+    def from_real_file(cls: type, params_file: Any, *args: Any, **kwargs: Any) -> Any:
+        if os.path.isdir(params_file):
+            from allennlp.common.checks import ConfigurationError
+
+            raise ConfigurationError(
+                f"{params_file} is a folder; name a config, such as {params_file}/config.json"
+            )
+        return from_file(cls, params_file, *args, **kwargs)
+
+    params.Params.from_file = classmethod(from_real_file)

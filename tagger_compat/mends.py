@@ -5,105 +5,12 @@ in another library, for AllenNLP to import, it takes back afterwards, so that no
 it changes in the executed module itself stays.
 """
 
-import inspect
-import logging
-import os
 from contextlib import ExitStack, contextmanager
-from functools import partial, wraps
-from importlib import import_module
+from functools import partial
 from types import ModuleType
-from typing import Any, Callable, ContextManager, FrozenSet, Iterator, NamedTuple, Tuple
+from typing import Callable, ContextManager, FrozenSet, Iterator, NamedTuple, Tuple
 
-from tagger_compat import archives, components, console, libraries, mistakes, recovery
-
-logger = logging.getLogger(__name__)
-
-
-@contextmanager
-def _with_checked_keys(module: ModuleType) -> Iterator[None]:
-    yield
-    trainer = module.GradientDescentTrainer
-    construct = trainer.from_partial_objects.__func__
-    known = {
-        name: parameter
-        for name, parameter in inspect.signature(construct).parameters.items()
-        if parameter.kind is not parameter.VAR_KEYWORD
-    }
-
-    # FromParams reads the arguments through `__wrapped__`.
-    @wraps(construct)
-    def construct_checked(cls: type, **kwargs: Any) -> Any:
-        # AllenNLP's old name of `run_confidence_checks` is taken, with its own warning.
-        for name in kwargs.keys() - known.keys() - {"run_sanity_checks"}:
-            from allennlp.common.checks import ConfigurationError
-
-            from tagger.common.did_you_mean import did_you_mean
-
-            raise ConfigurationError(
-                f"`trainer` has no key `{name}`" + did_you_mean(name, list(known))
-            )
-        num_epochs = kwargs.get("num_epochs", 1)
-        if num_epochs < 1:
-            from allennlp.common.checks import ConfigurationError
-
-            raise ConfigurationError(f"`num_epochs` must be at least 1; got {num_epochs}")
-        return construct(cls, **kwargs)
-
-    trainer.from_partial_objects = classmethod(construct_checked)
-
-
-@contextmanager
-def _with_our_plugin(plugins: Any) -> Iterator[None]:
-    yield
-    plugins.DEFAULT_PLUGINS += ("tagger",)
-    import_all = plugins.import_module_and_submodules
-
-    @wraps(import_all)
-    def import_what_commands_need(package_name: str, *args: Any, **kwargs: Any) -> None:
-        if package_name != "tagger":
-            import_all(package_name, *args, **kwargs)
-            return
-        import_module("tagger.components")
-        import_all("tagger.commands")
-
-    plugins.import_module_and_submodules = import_what_commands_need
-    discover_file_plugins = plugins.discover_file_plugins
-
-    @wraps(discover_file_plugins)
-    def discover(plugins_filename: str = plugins.LOCAL_PLUGINS_FILENAME) -> Iterator[str]:
-        """Skips a file that another user has left in the current folder, and says what is run."""
-        # Windows knows no such owners.
-        if hasattr(os, "getuid") and os.stat(plugins_filename).st_uid not in (0, os.getuid()):
-            logger.warning("`%s` is not yours: its plugins are not run", plugins_filename)
-            return
-        for name in discover_file_plugins(plugins_filename):
-            if plugins_filename == plugins.LOCAL_PLUGINS_FILENAME:
-                logger.info("running the plugin `%s` of `%s`", name, plugins_filename)
-            yield name
-
-    plugins.discover_file_plugins = discover
-
-
-@contextmanager
-def _with_our_library(params: Any) -> Iterator[None]:
-    """Lets `import 'tagger/template.libsonnet'` work in a config in any folder, as in `jsonnet -J`.
-
-    A file beside the config comes first, then the folders of `JSONNET_PATH`, then this package.
-    """
-    yield
-    for name in ("evaluate_file", "evaluate_snippet"):
-        setattr(params, name, _with_library_path(getattr(params, name)))
-
-
-def _with_library_path(evaluate: Callable[..., str]) -> Callable[..., str]:
-    @wraps(evaluate)
-    def evaluate_with_path(*args: Any, **kwargs: Any) -> str:
-        # Jsonnet takes the last folder that has the file; in `JSONNET_PATH` the first one counts.
-        folders = [each for each in os.environ.get("JSONNET_PATH", "").split(os.pathsep) if each]
-        ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        return evaluate(*args, jpathdir=[ours, *reversed(folders)], **kwargs)
-
-    return evaluate_with_path
+from tagger_compat import archives, extensions, libraries
 
 
 class Mend(NamedTuple):
@@ -252,74 +159,87 @@ MENDS = (
     ),
     Mend(
         "local files",
-        "no library's fault: AllenNLP asks `cached_path` for every file and every lock, whose import "
-        "takes almost a second, for the clients of three clouds",
+        "AllenNLP asks `cached_path` for every file and every lock, whose import takes almost a second, "
+        "for the clients of three clouds",
         ("allennlp.common.file_utils",),
         lambda: True,
         libraries.with_local_paths,
     ),
     Mend(
-        "keys of the trainer",
-        "no library's fault: `gradient_descent` takes any key, ignores those that it does not know, and "
-        "with no epoch at all fails when it makes the archive",
-        ("allennlp.training.gradient_descent_trainer",),
+        "folders for Jsonnet",
+        "it ends the process when it is given a folder for a file",
+        ("allennlp.common.params",),
         lambda: True,
-        _with_checked_keys,
-    ),
-    Mend(
-        "components",
-        "no library's fault: `import tagger` leaves AllenNLP alone, so that it is fast; when AllenNLP "
-        "first looks for a component, ours must be there",
-        components.MODULES,
-        lambda: True,
-        components.mended,
+        libraries.with_files_for_jsonnet,
     ),
     Mend(
         "archives",
-        "no library's fault: AllenNLP unpacks an archive wherever its members say, evaluates its config "
-        "as a program, and imports and calls whatever a `type` with a dot in it names",
+        "whoever loads an archive calls AllenNLP, which unpacks it wherever its members say, evaluates "
+        "its config as a program, and imports and calls whatever a `type` with a dot in it names",
         archives.MODULES,
         lambda: True,
         archives.mended,
     ),
     Mend(
-        "recovery",
-        "no library's fault: AllenNLP saves no random states, leaves half a file when it is killed, and "
-        "trains a finished run anew",
-        recovery.MODULES,
+        "whole archives",
+        "`train` writes its archive in place, so that a kill leaves half of one, and calls no method",
+        ("allennlp.models.archival",),
         lambda: True,
-        recovery.mended,
+        extensions.with_whole_archives,
     ),
     Mend(
-        "console",
-        "no library's fault: AllenNLP logs hundreds of lines, and the scores are not the last of them",
-        console.MODULES,
+        "components",
+        "`import tagger` leaves AllenNLP alone, so that it is fast; when AllenNLP first looks for a "
+        "component, ours must be there, and its registry calls nobody",
+        ("allennlp.common.registrable",),
         lambda: True,
-        console.mended,
+        extensions.with_our_components,
     ),
     Mend(
-        "mistakes",
-        "no library's fault: AllenNLP answers some mistakes of its users with a traceback or half a "
-        "message, writes over its inputs, and removes any folder",
-        mistakes.MODULES,
+        "plugins",
+        "AllenNLP imports the plugins on a fixed list of names, and without a word those that a file in "
+        "the current folder names",
+        ("allennlp.common.plugins",),
         lambda: True,
-        mistakes.mended,
+        extensions.with_our_plugins,
+    ),
+    Mend(
+        "commands",
+        "AllenNLP adds its subcommands to the parser before it imports plugins, which may register "
+        "better ones; and only its `main` sees every error and the end of every command",
+        ("allennlp.commands",),
+        lambda: True,
+        extensions.with_our_commands,
+    ),
+    Mend(
+        "keys of a config",
+        "each part of a config is constructed by one function, which does not say what keys it takes",
+        ("allennlp.common.from_params",),
+        lambda: True,
+        extensions.with_known_keys_named,
     ),
     Mend(
         "library of Jsonnet",
-        "no library's fault: a config can import files beside it only, and this package's template lies "
-        "where the package is installed",
+        "a config can import files beside it only, and this package's template lies where the package "
+        "is installed; AllenNLP gives Jsonnet no other path",
         ("allennlp.common.params",),
         lambda: True,
-        _with_our_library,
+        extensions.with_our_library,
     ),
     Mend(
-        "plugin",
-        "no library's fault: AllenNLP imports the plugins on a fixed list of names, and without a word "
-        "those that a file in the current folder names",
-        ("allennlp.common.plugins",),
+        "quiet training",
+        "in the middle of `train`, a function makes new handlers, which show hundreds of lines",
+        ("allennlp.common.logging",),
         lambda: True,
-        _with_our_plugin,
+        extensions.with_quiet_training,
+    ),
+    Mend(
+        "progress bars",
+        "they are made by a function with fixed settings, and fill the output of a command that is no "
+        "terminal",
+        ("allennlp.common.tqdm",),
+        lambda: True,
+        extensions.with_named_bars,
     ),
 )
 

@@ -3,10 +3,8 @@
 import inspect
 import json
 import os
-import sys
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Type, Union, cast
+from typing import Any, Dict, Mapping, Optional, Sequence, Type, Union, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
@@ -15,28 +13,6 @@ from allennlp.models import Archive, Model, load_archive
 from allennlp.predictors import Predictor
 
 from tagger.common.did_you_mean import did_you_mean
-
-#: The shell's exit status of a command that SIGINT ended, and of one that SIGTERM ended.
-INTERRUPTED, TERMINATED = 130, 143
-
-
-@contextmanager
-def errors_in_one_line(command: str) -> Iterator[None]:
-    """Ends the command with one line on standard error, and status 1, after an error of its user.
-
-    These are errors in arguments, files and data. Others are bugs, and keep their traceback.
-
-    Args:
-        command: The command's name, which starts the line.
-    """
-    try:
-        yield
-    except (ConfigurationError, OSError, ValueError) as error:
-        raise SystemExit(f"{command}: {' '.join(str(error).split())}") from None
-    except (KeyboardInterrupt, SigTermReceived) as error:
-        print(f"{command}: interrupted", file=sys.stderr)
-        is_sigint = isinstance(error, KeyboardInterrupt)
-        raise SystemExit(INTERRUPTED if is_sigint else TERMINATED) from None
 
 
 def check_output(

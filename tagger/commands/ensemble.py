@@ -39,7 +39,8 @@ class Ensemble(Subcommand):
 
 def ensemble_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    from tagger.commands.command_line import check_output, errors_in_one_line, load_model
+    from tagger.commands.command_line import check_output, load_model
+    from tagger.commands.last_words import errors_in_one_line
     from tagger.models.ensemble_archive import write_ensemble
 
     with errors_in_one_line("ensemble"):

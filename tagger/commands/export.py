@@ -47,7 +47,8 @@ class Export(Subcommand):
 
 def export_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    from tagger.commands.command_line import check_output, errors_in_one_line, load_model
+    from tagger.commands.command_line import check_output, load_model
+    from tagger.commands.last_words import errors_in_one_line
 
     with errors_in_one_line("export"):
         check_output(args.output, [args.archive_file], args.force)

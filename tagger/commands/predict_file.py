@@ -23,13 +23,8 @@ from allennlp.models import Archive, Model
 from allennlp.predictors import Predictor
 
 import tagger
-from tagger.commands.command_line import (
-    check_output,
-    errors_in_one_line,
-    load_model,
-    make_predictor,
-    parse_object,
-)
+from tagger.commands.command_line import check_output, load_model, make_predictor, parse_object
+from tagger.commands.last_words import errors_in_one_line
 from tagger.commands.prediction_inputs import InstanceInputs, LineInputs
 from tagger.commands.resumable_output import ResumableOutput
 from tagger.modules.token_embedders import share_without_vector

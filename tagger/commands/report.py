@@ -46,7 +46,7 @@ class Report(Subcommand):
 
 def report_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    from tagger.commands.command_line import errors_in_one_line
+    from tagger.commands.last_words import errors_in_one_line
     from tagger.reports import read_weighting_results, write_run_report, write_study_report
 
     with errors_in_one_line("report"):

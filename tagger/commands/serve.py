@@ -64,7 +64,7 @@ class Serve(Subcommand):
 
 def serve_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    from tagger.commands.command_line import errors_in_one_line
+    from tagger.commands.last_words import errors_in_one_line
 
     with errors_in_one_line("serve"):
         missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]

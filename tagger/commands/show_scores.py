@@ -31,7 +31,7 @@ class ShowScores(Subcommand):
 
 def show_scores_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    from tagger.commands.command_line import errors_in_one_line
+    from tagger.commands.last_words import errors_in_one_line
     from tagger.metrics import format_metrics_file
 
     with errors_in_one_line("show-scores"):

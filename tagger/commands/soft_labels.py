@@ -59,7 +59,8 @@ def soft_labels_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
     from allennlp.common.checks import check_for_gpu
 
-    from tagger.commands.command_line import check_output, errors_in_one_line, load_model
+    from tagger.commands.command_line import check_output, load_model
+    from tagger.commands.last_words import errors_in_one_line
     from tagger.common.files import write_atomically
     from tagger.models.teaching import soft_labels_of
     from tagger.predictors.texts import TextSplitter

@@ -55,7 +55,7 @@ class Split(Subcommand):
 
 def split_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    from tagger.commands.command_line import errors_in_one_line
+    from tagger.commands.last_words import errors_in_one_line
     from tagger.data.split_file import (
         paths_of_parts,
         read_column_file,

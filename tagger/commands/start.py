@@ -51,7 +51,8 @@ class Start(Subcommand):
 
 def start_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    from tagger.commands.command_line import check_output, errors_in_one_line
+    from tagger.commands.command_line import check_output
+    from tagger.commands.last_words import errors_in_one_line
     from tagger.common.files import write_atomically
     from tagger.starter import start
 

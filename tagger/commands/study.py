@@ -41,7 +41,7 @@ class Study(Subcommand):
 
 def study_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    from tagger.commands.command_line import errors_in_one_line
+    from tagger.commands.last_words import errors_in_one_line
     from tagger.reports.figures import draw_variants
     from tagger.studies import format_summary
     from tagger.studies.variants import read_study, run_study

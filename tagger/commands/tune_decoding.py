@@ -16,7 +16,8 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
 from allennlp.models.archival import CONFIG_NAME
 
-from tagger.commands.command_line import check_output, errors_in_one_line, load_model
+from tagger.commands.command_line import check_output, load_model
+from tagger.commands.last_words import errors_in_one_line
 from tagger.common.files import write_atomically
 from tagger.metrics import format_metrics
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1

@@ -69,7 +69,7 @@ def weighting_study_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
     from allennlp.common import Params
 
-    from tagger.commands.command_line import errors_in_one_line
+    from tagger.commands.last_words import errors_in_one_line
     from tagger.reports import write_study_report
     from tagger.studies.weighting import run_weighting_study
 

@@ -4,8 +4,8 @@ from typing import Dict, List
 
 from allennlp.models import Model
 
+from tagger.common.console import show_last
 from tagger.metrics import format_metrics, progress_metrics
-from tagger_compat.console import show_last
 
 
 class MeasuredModel(Model):
@@ -68,3 +68,8 @@ class MeasuredModel(Model):
         metrics.update(confusions)
         show_last("Metrics", "\n\n".join([format_metrics(metrics), *tables]))
         return metrics
+
+    def _maybe_warn_for_unseparable_batches(self, output_key: str) -> None:
+        # A loss is of the batch; nobody expects a part of it for each instance.
+        if output_key != "loss":
+            super()._maybe_warn_for_unseparable_batches(output_key)

@@ -6,8 +6,10 @@ from tagger.training.layerwise_adamw import LayerwiseAdamW
 from tagger.training.log_clipping import LogClippingCallback
 from tagger.training.moving_average import FusedExponentialMovingAverage
 from tagger.training.optimizers import FusedAdam, FusedAdamW
+from tagger.training.recoverable_trainer import RecoverableTrainer
 from tagger.training.show_metrics import ShowMetricsCallback
 from tagger.training.training_counts import TrainingCountsCallback
+from tagger.training.whole_checkpointer import WholeCheckpointer
 
 __all__ = [
     "FrozenFeaturesCallback",
@@ -16,6 +18,8 @@ __all__ = [
     "FusedExponentialMovingAverage",
     "LayerwiseAdamW",
     "LogClippingCallback",
+    "RecoverableTrainer",
     "ShowMetricsCallback",
     "TrainingCountsCallback",
+    "WholeCheckpointer",
 ]

@@ -5,10 +5,10 @@ from typing import Any, Dict, Optional
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
+from tagger.common.console import show_last
 from tagger.metrics import best_metrics, format_metrics
 from tagger.metrics.metrics_table import BEST_PREFIX
 from tagger.models.measured_model import MeasuredModel
-from tagger_compat.console import show_last
 
 
 @TrainerCallback.register("show_metrics")

@@ -5,17 +5,24 @@ import os
 import random
 import shutil
 import tarfile
+from types import SimpleNamespace
 
 import numpy
 import pytest
 import torch
 from allennlp.commands.train import TrainModel, train_model
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.models.archival import archive_model
-from allennlp.training import Checkpointer, GradientDescentTrainer, gradient_descent_trainer
+from allennlp.training import gradient_descent_trainer
+from allennlp.training.trainer import Trainer
 
-from tagger_compat.recovery import random_states, set_random_states
-from tests.conftest import CONFIGS
+from tagger.training.random_states import random_states, set_random_states
+from tagger.training.recoverable_trainer import NamingMetricTracker, RecoverableTrainer
+from tagger.training.run_folder import keep_finished
+from tagger.training.whole_checkpointer import WholeCheckpointer
+from tests.conftest import CONFIGS, ROOT
 
 #: What depends on time and on the machine.
 VARYING = ("duration", "memory", "_speed")
@@ -77,16 +84,16 @@ def unbroken(tmp_path_factory):
 @pytest.mark.parametrize(
     ("owner", "name", "number"),
     [
-        (GradientDescentTrainer, "_train_epoch", 0),
-        (GradientDescentTrainer, "_train_epoch", 2),
+        (RecoverableTrainer, "_train_epoch", 0),
+        (RecoverableTrainer, "_train_epoch", 2),
         # In the middle of an epoch, and in the validation after it.
-        (GradientDescentTrainer, "batch_outputs", 5),
-        (GradientDescentTrainer, "_validation_loss", 1),
+        (RecoverableTrainer, "batch_outputs", 5),
+        (RecoverableTrainer, "_validation_loss", 1),
         # Between the checkpoint of the best epoch and its `best.th`.
-        (GradientDescentTrainer, "_save_model_state", 0),
+        (RecoverableTrainer, "_save_model_state", 0),
         # Between the two files of a checkpoint, and before its older ones are removed.
-        (Checkpointer, "_training_state_path", 9),
-        (Checkpointer, "_remove_checkpoint", 1),
+        (WholeCheckpointer, "_training_state_path", 9),
+        (WholeCheckpointer, "_remove_checkpoint", 1),
         # After the last epoch.
         (TrainModel, "finish", 0),
     ],
@@ -101,10 +108,10 @@ def test_a_recovered_run_ends_as_the_unbroken_one(
             train(tmp_path / "run")
     assert not (tmp_path / "run/metrics.json").exists()
     # What a process that was killed while it wrote would leave.
-    (tmp_path / "run/best.th.7.unfinished").write_bytes(b"half")
+    (tmp_path / "run/.best.th.7.unfinished").write_bytes(b"half")
     train(tmp_path / "run", recover=True)
     assert results(tmp_path / "run") == unbroken
-    assert not list((tmp_path / "run").glob("*.unfinished"))
+    assert not list((tmp_path / "run").glob(".*.unfinished"))
 
 
 def test_without_an_average_the_best_weights_are_those_of_the_best_checkpoint(
@@ -125,13 +132,20 @@ def test_a_finished_run_stays_as_it_is(tmp_path, at_root):
     metrics = (tmp_path / "run/metrics.json").read_bytes()
     (tmp_path / "run/model.tar.gz").unlink()
     # What a kill in the middle of it would leave.
-    (tmp_path / "run/model.tar.gz.7.unfinished").write_bytes(b"half")
-    model = train(tmp_path / "run", recover=True, **{"trainer.num_epochs": 1})
+    (tmp_path / "run/.model.tar.gz.7.unfinished").write_bytes(b"half")
+    keep_finished(Params.from_file(tmp_path / "run/config.json"), tmp_path / "run")
     assert (tmp_path / "run/metrics.json").read_bytes() == metrics
     assert (tmp_path / "run/model.tar.gz").exists()
-    assert not list((tmp_path / "run").glob("*.unfinished"))
-    weights = torch.load(tmp_path / "run/best.th")
-    assert all(torch.equal(tensor, weights[name]) for name, tensor in model.state_dict().items())
+    assert not list((tmp_path / "run").glob(".*.unfinished"))
+    with tarfile.open(tmp_path / "run/model.tar.gz") as archive:
+        weights = archive.extractfile("weights.th").read()
+    assert weights == (tmp_path / "run/best.th").read_bytes()
+
+
+def test_recover_and_force_contradict_each_other_on_a_finished_run_too(trained):
+    params = Params.from_file(trained / "config.json")
+    with pytest.raises(ConfigurationError, match="both force and recover are true"):
+        keep_finished(params, trained, force=True)
 
 
 def test_a_run_that_ran_out_of_patience_trains_no_more(tmp_path, monkeypatch, at_root):
@@ -154,10 +168,10 @@ def test_the_archive_of_an_interrupt_is_made_again_when_the_run_is_finished(trai
     written = metrics.stat().st_mtime_ns
     os.utime(archive, ns=(written - 1, written - 1))
     params = Params.from_file(tmp_path / "run/config.json")
-    train_model(params.duplicate(), str(tmp_path / "run"), recover=True)
+    keep_finished(params, tmp_path / "run")
     assert tarfile.is_tarfile(archive)
     made = archive.stat().st_mtime_ns
-    train_model(params, str(tmp_path / "run"), recover=True)
+    keep_finished(params, tmp_path / "run")
     assert archive.stat().st_mtime_ns == made
 
 
@@ -167,7 +181,7 @@ def test_without_its_best_weights_a_finished_run_keeps_its_archive(trained, tmp_
     os.utime(archive, ns=(0, 0))
     (tmp_path / "run/best.th").unlink()
     params = Params.from_file(tmp_path / "run/config.json")
-    assert train_model(params, str(tmp_path / "run"), recover=True) is not None
+    keep_finished(params, tmp_path / "run")
     assert archive.stat().st_mtime_ns == 0
 
 
@@ -198,3 +212,73 @@ def test_files_are_replaced_by_whole_ones_alone(trained, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["model.tar.gz"]
     archive_model(trained, archive_path=tmp_path)
     assert tarfile.is_tarfile(tmp_path / "model.tar.gz")
+
+
+def test_an_unknown_metric_is_answered_by_the_known_ones():
+    tracker = NamingMetricTracker("+f1-measure-overal")
+    known = {"loss": 1.0, "f1-measure-overall": 0.5, **{f"recall-L{n}": 0.0 for n in range(20)}}
+    with pytest.raises(ConfigurationError) as error:
+        tracker.add_metrics(known)
+    assert "(f1-measure-overall, loss, recall-L0" in str(error.value)
+    assert str(error.value).endswith(", ...); did you mean `f1-measure-overall`?")
+
+
+def test_the_trainer_of_configs_is_ours_and_tracks_metrics_so(archive, tmp_path):
+    loader = SimpleNamespace(set_target_device=lambda device: None)
+    arguments = {"model": archive.model, "data_loader": loader, "serialization_dir": str(tmp_path)}
+    for name in ("gradient_descent", "recoverable", None):
+        params = {"validation_metric": "+f1-measure-overall", "patience": 3, "num_epochs": 1}
+        trainer = Trainer.from_params(
+            Params({**params, **({"type": name} if name else {})}), **arguments
+        )
+        assert type(trainer) is RecoverableTrainer
+        assert type(trainer._metric_tracker) is NamingMetricTracker
+        assert type(trainer._checkpointer) is WholeCheckpointer
+        assert trainer._metric_tracker._patience == 3
+        assert trainer._metric_tracker.tracked_metrics == [(1.0, "f1-measure-overall")]
+
+
+def test_the_trainer_takes_what_allennlps_takes_by_position(archive, tmp_path):
+    loader = SimpleNamespace(set_target_device=lambda device: None)
+    trainer = RecoverableTrainer.from_partial_objects(archive.model, str(tmp_path), loader)
+    assert trainer.model is archive.model
+    with pytest.raises(ConfigurationError, match="`trainer` has no key `foo`"):
+        RecoverableTrainer.from_partial_objects(archive.model, str(tmp_path), loader, foo=1)
+
+
+@pytest.mark.parametrize(("number", "lacks"), [(3, "num_epochs"), (0, "at least 1; got 0")])
+def test_unknown_keys_of_the_trainer_and_no_epochs_are_refused(number, lacks):
+    params = Params({"type": "gradient_descent", "num_epoch" if number else "num_epochs": number})
+    with pytest.raises(ConfigurationError, match=lacks):
+        Trainer.from_params(params, model=None, data_loader=None, serialization_dir="")
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        ("crf.transitions", "the steps were too large for `head.crf.transitions`"),
+        ("embedder", "which is not trained, holds NaN; correct its file"),
+        ("features", "all weights are finite: look for NaN in the features of the data"),
+    ],
+)
+def test_a_loss_that_is_no_number_has_a_likely_cause(broken, reason, archive, tmp_path):
+    model = archive.model
+    for name, parameter in model.named_parameters():
+        if broken in name:
+            parameter.data.fill_(torch.nan)
+            parameter.requires_grad_(broken != "embedder")
+    if broken == "features":
+        model.encoder.register_forward_hook(lambda module, inputs, output: output * torch.nan)
+    loader = MultiProcessDataLoader(
+        archive.validation_dataset_reader, ROOT / "data/toy/test.txt", batch_size=8
+    )
+    loader.index_with(model.vocab)
+    trainer = RecoverableTrainer(
+        model,
+        torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1),
+        loader,
+        serialization_dir=str(tmp_path),
+        run_confidence_checks=False,
+    )
+    with pytest.raises(ValueError, match=reason):
+        trainer.train()

@@ -5,22 +5,21 @@ import logging
 import sys
 from types import SimpleNamespace
 
+import allennlp.commands
 import pytest
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
-from allennlp.training.callbacks import ConsoleLoggerCallback
+from allennlp.common.util import SigTermReceived
 from allennlp.training.trainer import Trainer
 
-from tagger_compat import console
+from tagger.common import console
+from tagger.training.epoch_line import EpochLineCallback
 from tests.conftest import ROOT
 
 
 @pytest.fixture
 def command(monkeypatch, capsys):
     """Runs a command of `allennlp` as its entry point does; gives exit status and what it wrote."""
-    import allennlp.commands
-
     monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
     monkeypatch.delenv("ALLENNLP_DEBUG", raising=False)
 
@@ -124,9 +123,9 @@ def test_an_epoch_is_one_line(caplog):
     class OfFiveEpochs:
         _num_epochs = 5
 
-    with caplog.at_level(logging.INFO, "tagger_compat"):
-        ConsoleLoggerCallback("").on_epoch(OfFiveEpochs(), metrics, 1)
-    (line,) = (r.getMessage() for r in caplog.records if r.name.startswith("tagger_compat"))
+    with caplog.at_level(logging.INFO, "tagger"):
+        EpochLineCallback("").on_epoch(OfFiveEpochs(), metrics, 1)
+    (line,) = caplog.messages
     assert line == (
         "epoch 2 of 5: training loss 2.000, validation loss 1.500, f1-measure-overall 0.5000"
     )
@@ -138,7 +137,7 @@ def test_the_console_shows_what_is_worth_reading(level, is_shown, monkeypatch, c
     if level:
         monkeypatch.setenv("ALLENNLP_LOG_LEVEL", level)
     handler = logging.StreamHandler(sys.stderr)
-    console._quieten([handler])
+    console.quieten([handler])
     for name, severity in [("allennlp.x", "INFO"), ("allennlp.x", "WARNING"), ("tagger.x", "INFO")]:
         record = logging.LogRecord(
             name, getattr(logging, severity), "", 0, f"{severity} of {name}", None, None
@@ -150,12 +149,17 @@ def test_the_console_shows_what_is_worth_reading(level, is_shown, monkeypatch, c
     assert "INFO of tagger.x" in shown
 
 
-def test_bars_are_drawn_on_terminals_alone_and_name_the_epoch(monkeypatch, capsys):
-    monkeypatch.setattr(console, "_current_epoch", "epoch 2 of 5, training")
+def test_bars_are_drawn_on_terminals_alone_and_name_the_epoch(monkeypatch, capsys, caplog):
+    monkeypatch.setattr(console, "_activity", "epoch 2 of 5, training")
     # A training before may have left its log file there.
-    monkeypatch.setattr(logging.getLogger("tqdm"), "handlers", [])
-    list(Tqdm.tqdm(range(3)))
+    tqdm_logger = logging.getLogger("tqdm")
+    monkeypatch.setattr(tqdm_logger, "handlers", [])
+    with caplog.at_level(logging.INFO, "tqdm"):
+        tqdm_logger.addHandler(caplog.handler)
+        list(Tqdm.tqdm(range(3)))
     assert capsys.readouterr().err == ""
+    assert "0/3" in caplog.messages[0]
+    assert "3/3" in caplog.messages[1]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     bar = Tqdm.tqdm(range(3), mininterval=0)
     bar.set_description("loss: 1.5")
@@ -163,16 +167,10 @@ def test_bars_are_drawn_on_terminals_alone_and_name_the_epoch(monkeypatch, capsy
     assert "epoch 2 of 5, training, loss: 1.5" in capsys.readouterr().err
 
 
-def test_unknown_keys_of_the_trainer_are_refused(trained):
-    params = Params({"type": "gradient_descent", "num_epoch": 3})
-    with pytest.raises(ConfigurationError, match="no key `num_epoch`; did you mean `num_epochs`"):
-        Trainer.from_params(params, model=None, data_loader=None, serialization_dir="")
-
-
 def test_what_users_have_asked_for_is_no_warning(archive, monkeypatch, capsys, caplog, tmp_path):
     monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
     handler = logging.StreamHandler(sys.stderr)
-    console._quieten([handler])
+    console.quieten([handler])
     logger = logging.getLogger("allennlp.training.gradient_descent_trainer")
     logger.addHandler(handler)
     try:
@@ -196,8 +194,22 @@ def test_a_loss_without_a_part_for_each_instance_is_no_warning(archive, caplog):
     instances = list(reader.read(ROOT / "data/toy/test.txt"))[:2]
     for instance in instances:
         reader.apply_token_indexers(instance)
-    warned = type(archive.model)._warn_for_unseparable_batches
-    warned.discard("loss")
     assert len(archive.model.forward_on_instances(instances)) == 2
     assert "loss key" not in caplog.text
-    assert "loss" in warned
+
+
+@pytest.mark.parametrize(
+    ("raised", "status"), [(KeyboardInterrupt, 130), (SigTermReceived, 143)], ids=["INT", "TERM"]
+)
+def test_an_interrupt_is_one_line(raised, status, monkeypatch, capsys):
+    def interrupted(*args):
+        raise raised
+
+    monkeypatch.setattr("tagger.commands.train._train_unless_finished", interrupted)
+    monkeypatch.setattr(sys, "argv", ["allennlp", "train", "x.jsonnet", "-s", "run"])
+    with pytest.raises(SystemExit) as exit:
+        allennlp.commands.main("allennlp")
+    assert exit.value.code == status
+    assert capsys.readouterr().err == (
+        "allennlp: interrupted; to go on, repeat the command with --recover\n"
+    )

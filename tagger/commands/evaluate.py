@@ -1,0 +1,80 @@
+"""The subcommand `evaluate`: AllenNLP's, which checks its outputs first and writes them whole."""
+
+import argparse
+import functools
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+from allennlp.commands import Subcommand
+from allennlp.commands.evaluate import Evaluate as AllenNlpEvaluate
+
+from tagger.commands.command_line import check_output
+from tagger.common.files import write_atomically
+
+
+@Subcommand.register("evaluate", exist_ok=True)
+class Evaluate(AllenNlpEvaluate):
+    """Evaluates as AllenNLP does. An output is never an input, and appears whole or not at all."""
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser = super().add_subparser(parser)
+        evaluate = subparser.get_default("func")
+        subparser.set_defaults(func=functools.partial(_evaluate, evaluate))
+        return subparser
+
+
+def _evaluate(
+    evaluate: Callable[[argparse.Namespace], Dict[str, Any]], args: argparse.Namespace
+) -> Dict[str, Any]:
+    inputs = [args.archive_file, *_parts(args.input_file)]
+    options = {
+        "output_file": _parts(args.output_file),
+        "predictions_output_file": _parts(args.predictions_output_file),
+    }
+    for name, paths in options.items():
+        check_outputs(f"--{name.replace('_', '-')}", paths, inputs)
+    with ExitStack() as outputs:
+        if args.auto_names == "NONE":
+            for name, paths in options.items():
+                if paths:
+                    new = (whole_output(path, outputs) for path in paths)
+                    setattr(args, name, ",".join(new))
+        return evaluate(args)
+
+
+def _parts(paths: Optional[str]) -> List[str]:
+    return paths.split(",") if paths else []
+
+
+def check_outputs(option: str, outputs: Sequence[str], inputs: Sequence[str]) -> None:
+    """Refuses outputs that are inputs or cannot be written; devices such as `/dev/null` may be.
+
+    Args:
+        option: The option that names the outputs, for the message.
+        outputs: Their paths.
+        inputs: Files that the command reads.
+
+    Raises:
+        ConfigurationError: If an output cannot be written.
+    """
+    for output in outputs:
+        if not _is_special(output):
+            check_output(Path(output), inputs, overwrite=True, option=option)
+
+
+def _is_special(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def whole_output(path: str, outputs: ExitStack) -> str:
+    """Gives a name to write to, which becomes `path` when `outputs` is left without an error.
+
+    Args:
+        path: The output. A device or a pipe is written directly.
+        outputs: What the command's work is done in.
+    """
+    if _is_special(path):
+        return path
+    return str(outputs.enter_context(write_atomically(Path(path), overwrite=True)))

@@ -1,0 +1,104 @@
+"""How commands end: an error that users can mend is one line, the last; results come after all else."""
+
+import errno
+import logging
+import re
+import signal
+import sys
+from contextlib import contextmanager
+from typing import Iterator, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
+
+from tagger.common.console import command_running, is_quiet, quieten
+
+#: The shell's exit status of a command that SIGINT ended, and of one that SIGTERM ended.
+INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
+
+
+@contextmanager
+def last_words(command: str) -> Iterator[None]:
+    """Runs a command of AllenNLP: quietly, with results last, and with errors in one line.
+
+    An error of a program keeps its traceback; so does any error where the user asks for more of what is
+    logged.
+
+    Args:
+        command: What the line of an error starts with.
+    """
+    quieten(logging.getLogger().handlers)
+    with command_running():
+        try:
+            yield
+            return
+        except (KeyboardInterrupt, SigTermReceived) as error:
+            status = _say_interrupted(command, error)
+        except Exception as error:
+            line = _one_line(error)
+            if line is None or not is_quiet():
+                raise
+            sys.stdout.flush()
+            print(f"{command}: {line}", file=sys.stderr)
+            status = 1
+        # Outside of the handler, so that nothing holds the traceback.
+        sys.exit(status)
+
+
+@contextmanager
+def errors_in_one_line(command: str) -> Iterator[None]:
+    """Ends a command with one line on standard error, and status 1, after an error of its user.
+
+    These are errors in arguments, files and data. Others are bugs, and keep their traceback.
+
+    Args:
+        command: The command's name, which starts the line.
+    """
+    try:
+        yield
+    except (ConfigurationError, OSError, ValueError) as error:
+        raise SystemExit(f"{command}: {_joined(error)}") from None
+    except (KeyboardInterrupt, SigTermReceived) as error:
+        raise SystemExit(_say_interrupted(command, error)) from None
+
+
+def _say_interrupted(command: str, error: BaseException) -> int:
+    hint = "; to go on, repeat the command with --recover" if sys.argv[1:2] == ["train"] else ""
+    sys.stdout.flush()
+    print(f"{command}: interrupted{hint}", file=sys.stderr)
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED
+
+
+def _joined(error: Exception) -> str:
+    hint = ""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        hint = "; make room on the disk, and repeat the command"
+    return (" ".join(str(error).split()) or repr(error)) + hint
+
+
+def _one_line(error: Exception) -> Optional[str]:
+    """What a user can mend, in one line; nothing for an error of a program."""
+    origin = _origin(error)
+    is_ours = isinstance(error, ValueError) and origin.partition(".")[0] == "tagger"
+    if isinstance(error, (ConfigurationError, OSError)) or is_ours:
+        return _joined(error)
+    first_line = (str(error).splitlines() or [repr(error)])[0]
+    # Of a value in a config.
+    if isinstance(error, TypeError) and origin == "allennlp.common.from_params":
+        return f"the config has a value of another type: {first_line}"
+    # Of Jsonnet; where it was follows.
+    for kind in ("RUNTIME ERROR: ", "STATIC ERROR: "):
+        if isinstance(error, RuntimeError) and first_line.startswith(kind):
+            reason = first_line[len(kind) :]
+            # Only what is no file has no name.
+            what = "`--overrides`" if re.match(r"\d+:", reason) else "the config"
+            return f"{what} cannot be read: {reason}"
+    return None
+
+
+def _origin(error: Exception) -> str:
+    """The name of the module that has raised an error."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")

@@ -1,0 +1,121 @@
+"""The subcommand `predict`: AllenNLP's, which checks its arguments first and names a bad line."""
+
+import argparse
+from contextlib import ExitStack
+from typing import Any, Callable, Iterator, List, Tuple
+
+from allennlp.commands import Subcommand
+from allennlp.commands.predict import Predict as AllenNlpPredict
+from allennlp.commands.predict import _PredictManager
+from allennlp.common import JsonDict
+from allennlp.common import logging as common_logging
+from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.predictors import Predictor
+
+from tagger.commands.command_line import load_model, make_predictor, parse_object
+from tagger.commands.evaluate import check_outputs, whole_output
+from tagger.common.compressed_lines import numbered_lines
+from tagger.predictors.batched_predictor import BatchedPredictor
+
+
+@Subcommand.register("predict", exist_ok=True)
+class Predict(AllenNlpPredict):
+    """Predicts as AllenNLP does. An output is never an input, and appears whole or not at all."""
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser = super().add_subparser(parser)
+        subparser.set_defaults(func=_predict)
+        return subparser
+
+
+def _predict(args: argparse.Namespace) -> None:
+    if args.batch_size < 1:
+        raise ConfigurationError(f"`--batch-size` must be at least 1; got {args.batch_size}")
+    inputs = [args.archive_file, args.input_file]
+    check_outputs("--output-file", [args.output_file] if args.output_file else [], inputs)
+    common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
+    predictor = _load_predictor(args)
+    if args.silent and not args.output_file:
+        print("--silent specified without --output-file.")
+        print("Exiting early because no output will be created.")
+        return
+    with ExitStack() as outputs:
+        output = whole_output(args.output_file, outputs) if args.output_file else None
+        manager = _LinesManager(
+            predictor,
+            args.input_file,
+            output,
+            args.batch_size,
+            not args.silent,
+            args.use_dataset_reader,
+            args.multitask_head,
+        )
+        try:
+            manager.run()
+        finally:
+            if manager._output_file is not None:
+                manager._output_file.close()
+
+
+def _load_predictor(args: argparse.Namespace) -> Predictor:
+    arguments = parse_object("--predictor-args", args.predictor_args.strip() or "{}")
+    check_for_gpu(args.cuda_device)
+    archive = load_model(
+        args.archive_file,
+        weights_file=args.weights_file,
+        cuda_device=args.cuda_device,
+        overrides=args.overrides,
+    )
+    return make_predictor(archive, arguments, args.predictor, args.dataset_reader_choice)
+
+
+class _LinesManager(_PredictManager):
+    """Says in which line of the input an error is."""
+
+    def _get_json_data(self) -> Iterator[JsonDict]:
+        self._places = {}
+        for place, line in _lines(self._input_file):
+            # Ours answers every line.
+            if line.isspace() and not isinstance(self._predictor, BatchedPredictor):
+                continue
+            inputs = _at(place, self._predictor.load_line, line)
+            self._places[id(inputs)] = place
+            yield inputs
+
+    def _predict_json(self, batch_data: List[JsonDict]) -> Iterator[str]:
+        try:
+            yield from list(super()._predict_json(batch_data))
+        except ValueError:
+            check = getattr(self._predictor, "check", self._predictor._json_to_instance)
+            for inputs in batch_data:
+                _at(self._places[id(inputs)], check, inputs)
+            raise
+        self._places = {}
+
+
+def _at(place: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Calls a function that reads a line; an error about the line says where it is."""
+    try:
+        return function(*args)
+    except ValueError as error:
+        raise ConfigurationError(f"{place}: {error}") from None
+
+
+def _lines(path: str) -> Iterator[Tuple[str, str]]:
+    """Yields the lines of a text, each with its file and number.
+
+    Raises:
+        ConfigurationError: If a line is not UTF-8.
+    """
+    for number, line in numbered_lines(path):
+        place = f"{'standard input' if path == '-' else path}:{number}"
+        content = line.encode("utf-8", errors="surrogateescape")
+        try:
+            content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ConfigurationError(
+                f"{place}: expected UTF-8, got byte 0x{content[error.start]:02x} in "
+                f"{content.rstrip()[:80]!r}; convert the text, if it is Latin-1 with "
+                f"`iconv -f latin1 -t utf-8`"
+            ) from None
+        yield place, line

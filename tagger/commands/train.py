@@ -1,0 +1,69 @@
+"""The subcommand `train`: AllenNLP's, which removes nothing but runs, and keeps a finished one."""
+
+import argparse
+import functools
+from typing import Callable
+
+from allennlp.commands import Subcommand
+from allennlp.commands.find_learning_rate import FindLearningRate as AllenNlpFindLearningRate
+from allennlp.commands.train import Train as AllenNlpTrain
+from allennlp.common import Params
+
+_Command = Callable[[argparse.Namespace], None]
+
+
+@Subcommand.register("train", exist_ok=True)
+class Train(AllenNlpTrain):
+    """Trains as AllenNLP does, in a folder that it checks first.
+
+    `--force` removes the folder of a run only; `--recover` names what differs between two configs, and
+    leaves a finished run as it is.
+    """
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser = super().add_subparser(parser)
+        train = subparser.get_default("func")
+        subparser.set_defaults(func=functools.partial(_train_unless_finished, train))
+        return subparser
+
+
+def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
+    from tagger.training.run_folder import (
+        check_can_be_made,
+        check_is_run,
+        check_is_same_run,
+        is_finished,
+        keep_finished,
+    )
+
+    folder = args.serialization_dir
+    params = Params.from_file(args.param_path, args.overrides)
+    check_can_be_made(folder)
+    if args.recover:
+        check_is_same_run(params, folder)
+    elif args.force:
+        check_is_run(folder)
+    if args.recover and is_finished(folder):
+        keep_finished(params, folder, args.force)
+    else:
+        train(args)
+
+
+@Subcommand.register("find-lr", exist_ok=True)
+class FindLearningRate(AllenNlpFindLearningRate):
+    """Finds a learning rate as AllenNLP does; `--force` removes the folder of a run only."""
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser = super().add_subparser(parser)
+        find = subparser.get_default("func")
+        subparser.set_defaults(func=functools.partial(_find, find))
+        return subparser
+
+
+def _find(find: _Command, args: argparse.Namespace) -> None:
+    from tagger.training.run_folder import check_can_be_made, check_is_run
+
+    check_can_be_made(args.serialization_dir)
+    if args.force:
+        check_is_run(args.serialization_dir)
+    find(args)

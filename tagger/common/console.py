@@ -1,0 +1,97 @@
+"""What commands show: what is worth reading, and results last.
+
+A command of `allennlp` runs in `command_running`. Inside, `show_last` keeps a table until all else is
+said.
+"""
+
+import logging
+import os
+import sys
+from contextlib import contextmanager
+from typing import Iterator, List
+
+logger = logging.getLogger(__name__)
+
+#: Packages whose information the console shows.
+_SHOWN = ("tagger", "tagger_compat")
+#: Warnings of what users have asked for begin so.
+_NOISE = ("You provided a validation dataset but patience was set to None",)
+#: Whether a command of `allennlp` is running, and what it shows last.
+_is_command = False
+_last_texts: List[str] = []
+#: What is under way, such as an epoch.
+_activity = ""
+
+
+def show_last(title: str, text: str) -> None:
+    """Shows a result, such as a table, on standard output at the end of the command; logs it at once.
+
+    Args:
+        title: One line; a result of the same title takes its place.
+        text: The result.
+    """
+    logger.info("%s\n%s", title, text, extra={"is_shown_last": _is_command})
+    if _is_command:
+        _last_texts[:] = [each for each in _last_texts if not each.startswith(f"{title}\n")]
+        _last_texts.append(f"{title}\n{text}")
+
+
+@contextmanager
+def command_running() -> Iterator[None]:
+    """Shows the results of a command when it ends without an error."""
+    global _is_command
+    _is_command = True
+    try:
+        yield
+        for text in _last_texts:
+            print(f"\n{text}")
+    finally:
+        _is_command = False
+        _last_texts.clear()
+
+
+@contextmanager
+def activity(name: str) -> Iterator[None]:
+    """Has progress bars say what is under way."""
+    global _activity
+    _activity = name
+    try:
+        yield
+    finally:
+        _activity = ""
+
+
+def current_activity() -> str:
+    """What is under way; empty if nothing is."""
+    return _activity
+
+
+def is_quiet() -> bool:
+    """Whether the user leaves it to us what is logged."""
+    return not (os.environ.get("ALLENNLP_LOG_LEVEL") or os.environ.get("ALLENNLP_DEBUG"))
+
+
+def quieten(handlers: List[logging.Handler]) -> None:
+    """Makes those handlers that write to the console show what is worth reading."""
+    for handler in handlers:
+        is_console = getattr(handler, "stream", None) in (sys.stdout, sys.stderr)
+        if is_console and is_quiet():
+            handler.addFilter(_is_worth_reading)
+            handler.setFormatter(_ConsoleFormatter("%(message)s"))
+
+
+def _is_worth_reading(record: logging.LogRecord) -> bool:
+    if str(record.msg).startswith(_NOISE):
+        return False
+    is_ours = record.name.partition(".")[0] in _SHOWN
+    return record.levelno >= logging.WARNING or (
+        is_ours and not getattr(record, "is_shown_last", False)
+    )
+
+
+class _ConsoleFormatter(logging.Formatter):
+    """The message alone, or below a warning's level."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = super().format(record)
+        return message if record.levelno <= logging.INFO else f"{record.levelname}: {message}"

@@ -1,0 +1,50 @@
+"""What `evaluate --predictions-output-file` writes: one prediction a line."""
+
+import json
+from typing import Any, Callable, Dict, Optional, Union
+
+import torch
+from allennlp.common.util import sanitize
+from allennlp.data import DataLoader
+from allennlp.evaluation import Evaluator, Serializer, SimpleEvaluator
+from allennlp.evaluation.serializers import SimpleSerializer
+
+from tagger.models.measured_model import MeasuredModel
+
+
+@Serializer.register("lines")
+class LineSerializer(SimpleSerializer):
+    """Writes one prediction a line for the models of this package; a batch a line for others."""
+
+    def __call__(
+        self,
+        batch: Dict[str, Any],
+        output_dict: Dict[str, Any],
+        data_loader: DataLoader,
+        output_postprocess_function: Optional[Callable[..., Dict[str, Any]]] = None,
+    ) -> str:
+        model = getattr(output_postprocess_function, "__self__", None)
+        if not isinstance(model, MeasuredModel) or output_postprocess_function is None:
+            line: str = super().__call__(
+                batch, output_dict, data_loader, output_postprocess_function
+            )
+            return line
+        readable = sanitize(output_postprocess_function(output_dict))
+        # The loss is of the batch.
+        columns = {name: values for name, values in readable.items() if isinstance(values, list)}
+        rows = zip(*columns.values())
+        return "\n".join(json.dumps(dict(zip(columns, row))) for row in rows)
+
+
+@Evaluator.register("lines")
+@Evaluator.register("simple", exist_ok=True)
+class LineEvaluator(SimpleEvaluator):
+    """AllenNLP's evaluator, which writes predictions with `lines`. The arguments are AllenNLP's."""
+
+    def __init__(
+        self,
+        batch_serializer: Optional[Serializer] = None,
+        cuda_device: Union[int, torch.device] = -1,
+        postprocessor_fn_name: str = "make_output_human_readable",
+    ) -> None:
+        super().__init__(batch_serializer or LineSerializer(), cuda_device, postprocessor_fn_name)

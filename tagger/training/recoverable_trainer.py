@@ -1,0 +1,230 @@
+"""The trainer of this package: AllenNLP's, which recovers exactly and says what is wrong."""
+
+import functools
+import inspect
+import json
+import os
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TensorDict
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.metric_tracker import MetricTracker
+from allennlp.training.trainer import Trainer
+
+from tagger.common.console import activity
+from tagger.common.did_you_mean import did_you_mean
+from tagger.training.epoch_line import EpochLineCallback
+from tagger.training.random_states import (
+    RandomStatesCallback,
+    random_states,
+    set_random_states,
+)
+from tagger.training.run_folder import remove_unfinished
+from tagger.training.whole_checkpointer import WholeCheckpointer, save_whole
+
+#: How many metrics an error lists.
+_MOST_LISTED = 12
+
+
+@Trainer.register("recoverable", constructor="from_partial_objects")
+@Trainer.register("gradient_descent", constructor="from_partial_objects", exist_ok=True)
+class RecoverableTrainer(GradientDescentTrainer):
+    """AllenNLP's trainer; a run that is killed at any moment and recovered ends as the unbroken one.
+
+    AllenNLP saves no random states, so that dropout differs after `--recover`; writes weights in place,
+    so that a kill can leave half a file; and trusts `best.th` to be that of the checkpoint. Here
+
+    - a checkpoint holds the random states, and training goes on with them;
+    - files appear whole or not at all;
+    - `best.th` is written again from a checkpoint that was the best;
+    - a run that was killed after its last epoch, be it for lack of patience, trains no more, and its
+      `metrics.json` has the metrics of that epoch.
+
+    Under `distributed` only the primary's random states are saved. Where a run goes on in the middle of
+    an epoch, that epoch's `training_loss` counts the batches from there on.
+
+    It also refuses keys that it does not know and an unknown `validation_metric`, logs one line for each
+    epoch, and names the likely cause of a loss that is not a number. The arguments are AllenNLP's.
+    """
+
+    _serialization_dir: str
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        arguments = _bound(super().__init__, args, kwargs)
+        self._metric_tracker = NamingMetricTracker(
+            arguments.get("validation_metric", "-loss"), arguments.get("patience")
+        )
+        if arguments.get("enable_default_callbacks", True):
+            self._callbacks.append(EpochLineCallback(self._serialization_dir))
+        self._random_states = RandomStatesCallback(self._serialization_dir, self._states_to_save)
+        self._callbacks.append(self._random_states)
+        self._states_at_start: Dict[str, Any] = {}
+
+    # FromParams reads the arguments of what this wraps.
+    @classmethod
+    @functools.wraps(GradientDescentTrainer.from_partial_objects.__func__)  # type: ignore[attr-defined]
+    def from_partial_objects(  # type: ignore[override]
+        cls, *args: Any, **kwargs: Any
+    ) -> Trainer:
+        construct = super().from_partial_objects
+        _check_arguments(_bound(construct, args, kwargs), construct)
+        if "checkpointer" not in _bound(construct, args, kwargs):
+            kwargs["checkpointer"] = Lazy(WholeCheckpointer)
+        return construct(*args, **kwargs)
+
+    def _states_to_save(self) -> Dict[str, Any]:
+        now = random_states()
+        # In the middle of an epoch the order of the data is that of its start.
+        is_within = self._batches_in_epoch_completed > 0
+        return {"at_start": self._states_at_start or now if is_within else now, "now": now}
+
+    def _maybe_restore_checkpoint(self) -> None:
+        if self._checkpointer is None:
+            return
+        remove_unfinished(self._serialization_dir)
+        super()._maybe_restore_checkpoint()
+        is_at_end = (
+            self._start_after_epochs_completed > 0
+            and self._start_after_batches_in_epoch_completed == 0
+        )
+        if self._metric_tracker.is_best_so_far() and is_at_end and self._primary:
+            self._best_model_filename = os.path.join(self._serialization_dir, "best.th")
+            self._save_average(self._best_model_filename)
+
+    def _save_average(self, path: str) -> None:
+        """Saves the weights, or their moving average where there is one, as training does."""
+        if self._moving_average is None:
+            self._save_model_state(path)
+            return
+        self._moving_average.assign_average_value()
+        try:
+            self._save_model_state(path)
+        finally:
+            self._moving_average.restore()
+
+    def _save_model_state(self, path: str) -> None:
+        model = self.model if self._ddp_wrapped_model is None else self._ddp_wrapped_model
+        save_whole(model.state_dict(), path)
+
+    def _try_train(self) -> Tuple[Dict[str, Any], int]:
+        num_epochs = self._num_epochs
+        if self._metric_tracker.should_stop_early():
+            # The checkpoint is of the epoch that ran out of patience, which AllenNLP forgets.
+            self._num_epochs = self._start_after_epochs_completed
+        try:
+            metrics, epoch = super()._try_train()
+        finally:
+            self._num_epochs = num_epochs
+        if "epoch" not in metrics and self._epochs_completed > 0:
+            metrics = {**_saved_metrics(self._serialization_dir, epoch), **metrics}
+        return metrics, epoch
+
+    def _train_epoch(self, epoch: int) -> Dict[str, float]:
+        saved = self._random_states.loaded
+        if saved and self._epochs_completed == self._start_after_epochs_completed:
+            set_random_states(saved["at_start"])
+            if self._start_after_batches_in_epoch_completed == 0:
+                self._random_states.loaded = None
+        self._states_at_start = random_states()
+        with activity(f"epoch {epoch + 1} of {self._num_epochs}, training"):
+            try:
+                metrics = super()._train_epoch(epoch)
+            except ValueError as error:
+                if str(error) != "nan loss encountered":
+                    raise
+                raise ValueError(self._reason_of_nan(epoch)) from error
+        self._use_loaded_states()  # where all batches of the epoch were done already
+        return metrics
+
+    def _validation_loss(self, epoch: int) -> Tuple[float, Optional[float], int]:
+        with activity(f"epoch {epoch + 1} of {self._num_epochs}, validation"):
+            return super()._validation_loss(epoch)
+
+    def batch_outputs(self, batch: TensorDict, for_training: bool) -> Dict[str, torch.Tensor]:
+        if for_training:
+            self._use_loaded_states()
+        return super().batch_outputs(batch, for_training)
+
+    def _use_loaded_states(self) -> None:
+        """Goes on with a checkpoint's random states, if training has come to where it was saved."""
+        saved = self._random_states.loaded
+        if saved and self._epochs_completed == self._start_after_epochs_completed:
+            self._random_states.loaded = None
+            set_random_states(saved["now"])
+
+    def _reason_of_nan(self, epoch: int) -> str:
+        """Says in one sentence why the loss of a batch is probably NaN."""
+        what = f"the loss of a batch of epoch {epoch + 1} is not a number (NaN)"
+        broken = [
+            (name, parameter)
+            for name, parameter in self.model.named_parameters()
+            if not bool(torch.isfinite(parameter).all())
+        ]
+        for name, parameter in broken:
+            if not parameter.requires_grad:
+                return f"{what}: `{name}`, which is not trained, holds NaN; correct its file"
+        if broken:
+            return (
+                f"{what}: the steps were too large for `{broken[0][0]}`, which is no longer finite; "
+                f"lower the learning rate, or set `trainer.grad_norm`, to 5 for example"
+            )
+        return (
+            f"{what}, though all weights are finite: look for NaN in the features of the data, such as "
+            f"word vectors, and for scores that are too large; lower the learning rate if they are"
+        )
+
+
+class NamingMetricTracker(MetricTracker):
+    """AllenNLP's tracker, whose error about an unknown metric names the known ones."""
+
+    def combined_score(self, metrics: Dict[str, float]) -> float:
+        """Returns the tracked metric, or the sum of them.
+
+        Raises:
+            ConfigurationError: If the model has no such metric.
+        """
+        unknown = [name for _, name in self.tracked_metrics if name not in metrics]
+        if unknown:
+            # Those of single labels come last.
+            known = sorted(metrics, key=lambda each: ("overall" not in each, each.count("-"), each))
+            more = ", ..." if len(known) > _MOST_LISTED else ""
+            raise ConfigurationError(
+                f"`validation_metric` names `{unknown[0]}`, which is no metric of this model "
+                f"({', '.join(known[:_MOST_LISTED])}{more}){did_you_mean(unknown[0], known)}"
+            )
+        return super().combined_score(metrics)
+
+
+def _bound(function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Dict[str, Any]:
+    """The arguments of a call by their names; those that the function does not name too."""
+    bound = inspect.signature(function).bind_partial(*args, **kwargs).arguments
+    unknown = bound.pop("kwargs", {})
+    return {**bound, **unknown}
+
+
+def _check_arguments(arguments: Mapping[str, Any], construct: Any) -> None:
+    """Refuses keys of a config's `trainer` that AllenNLP would ignore, and no epoch at all."""
+    known: List[str] = [
+        name for name in inspect.signature(construct).parameters if name != "kwargs"
+    ]
+    # AllenNLP takes its old name of `run_confidence_checks`, with a warning of its own.
+    for name in arguments:
+        if name not in known and name != "run_sanity_checks":
+            raise ConfigurationError(f"`trainer` has no key `{name}`{did_you_mean(name, known)}")
+    num_epochs = arguments.get("num_epochs", 1)
+    if num_epochs < 1:
+        raise ConfigurationError(f"`num_epochs` must be at least 1; got {num_epochs}")
+
+
+def _saved_metrics(folder: str, epoch: int) -> Dict[str, Any]:
+    """What an epoch has written; nothing if it was killed before, or its file is gone."""
+    try:
+        with open(os.path.join(folder, f"metrics_epoch_{epoch}.json"), encoding="utf-8") as file:
+            metrics: Dict[str, Any] = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return metrics

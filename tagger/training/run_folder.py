@@ -1,0 +1,141 @@
+"""Folders of training runs: what may be removed, what may be continued, and what is finished."""
+
+import glob
+import json
+import logging
+import os
+from typing import Any, Dict, Union
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.models.archival import archive_model
+from allennlp.training.util import create_serialization_dir
+
+logger = logging.getLogger(__name__)
+
+Folder = Union[str, "os.PathLike[str]"]
+
+#: What a folder of a run holds, at least one of them.
+_FILES_OF_RUNS = ("config.json", "meta.json", "out.log", "model.tar.gz")
+
+
+def check_is_run(folder: Folder) -> None:
+    """Refuses to have a folder removed that is no run's, or in which the user is.
+
+    Args:
+        folder: What `--force` is to remove. It may be missing or empty.
+
+    Raises:
+        ConfigurationError: If it holds anything but a run, or is the current folder or one around it.
+    """
+    folder = os.fspath(folder)
+    if not os.path.isdir(folder) or not os.listdir(folder):
+        return
+    if os.path.commonpath([os.getcwd(), os.path.realpath(folder)]) == os.path.realpath(folder):
+        raise ConfigurationError(
+            f"`--force` would remove {folder}, where you are; name another folder"
+        )
+    if not any(os.path.exists(os.path.join(folder, name)) for name in _FILES_OF_RUNS):
+        raise ConfigurationError(
+            f"`--force` would remove {folder}, which is not the folder of a run: it has no "
+            f"`config.json`, but `{sorted(os.listdir(folder))[0]}`; name another folder"
+        )
+
+
+def check_is_same_run(params: Params, folder: Folder) -> None:
+    """Refuses to go on with a run under another config, and names the differences.
+
+    Args:
+        params: The config.
+        folder: The folder of the run. Without a `config.json` it is left to AllenNLP.
+
+    Raises:
+        ConfigurationError: If the configs differ.
+    """
+    path = os.path.join(folder, "config.json")
+    if not os.path.isfile(path):
+        return
+    now, before = params.as_flat_dict(), Params.from_file(path).as_flat_dict()
+    differences = [
+        f"`{key}` is {_shown(now, key)} and was {_shown(before, key)}"
+        for key in sorted(now.keys() | before.keys())
+        if (key in now) != (key in before) or now.get(key) != before.get(key)
+    ]
+    if differences:
+        num_others = len(differences) - 3
+        others = f"; and {num_others} others" if num_others > 0 else ""
+        raise ConfigurationError(
+            f"`--recover`: the config differs from that of the run in {os.fspath(folder)}: "
+            f"{'; '.join(differences[:3])}{others}. Train with {path}, or into another folder"
+        )
+
+
+def _shown(values: Dict[str, Any], key: str) -> str:
+    return repr(values[key]) if key in values else "missing"
+
+
+def check_can_be_made(folder: Folder) -> None:
+    """Refuses a folder for a run that cannot be made.
+
+    Args:
+        folder: The folder, which may exist.
+
+    Raises:
+        ConfigurationError: If it is a file, or may not be made.
+    """
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise ConfigurationError(
+            f"`--serialization-dir` {os.fspath(folder)} is a file; name a folder for the run"
+        )
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"`--serialization-dir` {os.fspath(folder)} cannot be made ({error.strerror}); name "
+            f"another folder"
+        ) from None
+
+
+def is_finished(folder: Folder) -> bool:
+    """Whether training in a folder has come to its end, and written its metrics."""
+    try:
+        with open(os.path.join(folder, "metrics.json"), encoding="utf-8") as file:
+            json.load(file)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def keep_finished(params: Params, folder: Folder, force: bool = False) -> None:
+    """Does for a finished run what `--recover` can still do: makes its archive, if there is none yet.
+
+    Args:
+        params: The config of the run.
+        folder: Its folder.
+        force: The command's `--force`, which contradicts `--recover`.
+
+    Raises:
+        ConfigurationError: If the config is another, or both options are given.
+    """
+    create_serialization_dir(params, folder, recover=True, force=force)
+    logger.info("%s is finished: there is nothing to recover", folder)
+    remove_unfinished(folder)
+    if _is_archive_missing_or_old(folder):
+        archive_model(folder, include_in_archive=params.get("include_in_archive"))
+
+
+def remove_unfinished(folder: Folder) -> None:
+    """Removes what a killed run has left of files that it was writing."""
+    for path in glob.iglob(os.path.join(glob.escape(os.fspath(folder)), ".*.unfinished")):
+        os.remove(path)
+
+
+def _is_archive_missing_or_old(folder: Folder) -> bool:
+    """Whether a finished run has no archive, or that of an interrupt before its end."""
+    archive = os.path.join(folder, "model.tar.gz")
+    if not os.path.exists(archive):
+        return True
+    # Without the best weights there is none to make.
+    return os.path.exists(os.path.join(folder, "best.th")) and (
+        os.stat(archive).st_mtime_ns < os.stat(os.path.join(folder, "metrics.json")).st_mtime_ns
+    )

@@ -1,0 +1,237 @@
+"""Where this package reaches into AllenNLP because no extension point does.
+
+Trainers, subcommands, evaluators and all other components are classes of `tagger`, registered with
+AllenNLP. Each function here says what they cannot reach.
+"""
+
+import importlib
+import logging
+import os
+import sys
+import time
+from contextlib import contextmanager, nullcontext
+from functools import wraps
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def with_our_plugins(plugins: Any) -> Iterator[None]:
+    """Has AllenNLP find our package in any folder; what a stranger left in the folder is not run."""
+    yield
+    # Of these it imports all submodules; most of our package is imported when it is used.
+    plugins.DEFAULT_PLUGINS += ("tagger.components", "tagger.commands")
+    discover_file_plugins = plugins.discover_file_plugins
+
+    @wraps(discover_file_plugins)
+    def discover(plugins_filename: str = plugins.LOCAL_PLUGINS_FILENAME) -> Iterator[str]:
+        # Windows knows no such owners.
+        if hasattr(os, "getuid") and os.stat(plugins_filename).st_uid not in (0, os.getuid()):
+            logger.warning("`%s` is not yours: its plugins are not run", plugins_filename)
+            return
+        for name in discover_file_plugins(plugins_filename):
+            if plugins_filename == plugins.LOCAL_PLUGINS_FILENAME:
+                logger.info("running the plugin `%s` of `%s`", name, plugins_filename)
+            yield name
+
+    plugins.discover_file_plugins = discover
+
+
+@contextmanager
+def with_our_commands(commands: Any) -> Iterator[None]:
+    """Registers our `train`, `evaluate` and `predict`, and has commands end as they should.
+
+    AllenNLP adds subcommands to its parser before it imports plugins, and an error or an interrupt may
+    come before a subcommand runs.
+    """
+    yield
+    main = commands.main
+
+    @wraps(main)
+    def run(prog: Optional[str] = None) -> None:
+        from tagger.commands.last_words import last_words
+
+        # The command gives its name; code that calls `main` does not, and wants the exceptions.
+        with last_words(prog) if prog else nullcontext():
+            for name in ("evaluate", "predict", "train"):
+                importlib.import_module(f"tagger.commands.{name}")
+            main(prog)
+
+    commands.main = run
+
+
+@contextmanager
+def with_our_components(registrable: Any) -> Iterator[None]:
+    """Registers our components when AllenNLP first looks for one, if `tagger` has been imported.
+
+    `import tagger` imports neither AllenNLP nor what needs it. From then on, whoever asks AllenNLP's
+    registry for a name that is not there, or for all names, finds ours too; so does a class that takes
+    one of our names on purpose, with `exist_ok`.
+    """
+    yield
+    # These are class methods, which take any class.
+    register = registrable.Registrable.register.__func__
+    resolve = registrable.Registrable.resolve_class_name.__func__
+    list_names = registrable.Registrable.list_available.__func__
+
+    def resolve_class_name(cls: type, name: str) -> Any:
+        if name not in registrable.Registrable._registry[cls]:
+            _register_ours()
+        return resolve(cls, name)
+
+    def list_available(cls: type) -> List[str]:
+        _register_ours()
+        names: List[str] = list_names(cls)
+        return names
+
+    def register_after_ours(
+        cls: type, name: str, constructor: Any = None, exist_ok: bool = False
+    ) -> Callable[[Any], Any]:
+        add_to_registry = register(cls, name, constructor, exist_ok)
+
+        def add(subclass: Any) -> Any:
+            package = getattr(subclass, "__module__", "").partition(".")[0]
+            if package not in ("allennlp", "tagger"):
+                _register_ours()
+            return add_to_registry(subclass)
+
+        return add
+
+    registrable.Registrable.resolve_class_name = classmethod(resolve_class_name)
+    registrable.Registrable.list_available = classmethod(list_available)
+    registrable.Registrable.register = classmethod(register_after_ours)
+
+
+def _register_ours() -> None:
+    """Imports our components if `tagger` has been imported; nested calls, as it does so, do nothing."""
+    if "tagger" in sys.modules:
+        importlib.import_module("tagger.components")
+
+
+@contextmanager
+def with_our_library(params: Any) -> Iterator[None]:
+    """Lets `import 'tagger/template.libsonnet'` work in a config in any folder, as in `jsonnet -J`.
+
+    A file beside the config comes first, then the folders of `JSONNET_PATH`, then this package.
+    """
+    yield
+    for name in ("evaluate_file", "evaluate_snippet"):
+        setattr(params, name, _with_library_path(getattr(params, name)))
+
+
+def _with_library_path(evaluate: Callable[..., str]) -> Callable[..., str]:
+    @wraps(evaluate)
+    def evaluate_with_path(*args: Any, **kwargs: Any) -> str:
+        # Jsonnet takes the last folder that has the file; in `JSONNET_PATH` the first one counts.
+        folders = [each for each in os.environ.get("JSONNET_PATH", "").split(os.pathsep) if each]
+        ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        return evaluate(*args, jpathdir=[ours, *reversed(folders)], **kwargs)
+
+    return evaluate_with_path
+
+
+@contextmanager
+def with_known_keys_named(from_params: Any) -> Iterator[None]:
+    """Names the keys that a part of a config takes in the error about one that it does not take."""
+    yield
+    create_kwargs = from_params.create_kwargs
+
+    @wraps(create_kwargs)
+    def create(
+        constructor: Callable[..., Any], cls: type, params: Any, **extras: Any
+    ) -> Dict[str, Any]:
+        from allennlp.common.checks import ConfigurationError
+
+        from tagger.common.did_you_mean import did_you_mean
+
+        try:
+            return create_kwargs(constructor, cls, params, **extras)
+        except ConfigurationError as error:
+            if not str(error).startswith(f"Extra parameters passed to {cls.__name__}: "):
+                raise
+            known = sorted(set(from_params.infer_params(cls, constructor)) - {"self", *extras})
+            hint = did_you_mean(next(iter(params.params), ""), known)
+            raise ConfigurationError(f"{error}; it takes {', '.join(known)}{hint}") from None
+
+    from_params.create_kwargs = create
+
+
+@contextmanager
+def with_whole_archives(archival: Any) -> Iterator[None]:
+    """Writes a `model.tar.gz` beside its place, and moves it there when it is whole."""
+    yield
+    archive_model = archival.archive_model
+
+    @wraps(archive_model)
+    def archive_whole(
+        serialization_dir: Any,
+        weights: Any = "best.th",
+        archive_path: Any = None,
+        include_in_archive: Any = None,
+    ) -> str:
+        from tagger.common.files import write_atomically
+
+        path = Path(serialization_dir if archive_path is None else archive_path)
+        if path.is_dir():
+            path = path / "model.tar.gz"
+        with write_atomically(path, overwrite=True) as unfinished:
+            archive_model(serialization_dir, weights, unfinished, include_in_archive)
+        return str(path)
+
+    archival.archive_model = archive_whole
+
+
+@contextmanager
+def with_quiet_training(common_logging: Any) -> Iterator[None]:
+    """Has a training run show what is worth reading; `out.log` in its folder still holds everything."""
+    yield
+    prepare_global_logging = common_logging.prepare_global_logging
+
+    @wraps(prepare_global_logging)
+    def prepare(*args: Any, **kwargs: Any) -> None:
+        from tagger.common.console import quieten
+
+        prepare_global_logging(*args, **kwargs)
+        quieten(logging.getLogger().handlers)
+
+    common_logging.prepare_global_logging = prepare
+
+
+@contextmanager
+def with_named_bars(tqdm_module: Any) -> Iterator[None]:
+    """Has progress bars name the epoch, vanish, and be drawn on terminals only; `out.log` has them."""
+    yield
+
+    def current_activity() -> str:
+        console = sys.modules.get("tagger.common.console")
+        return console.current_activity() if console else ""
+
+    def are_shown() -> bool:
+        return sys.stderr.isatty() or tqdm_module.common_logging.FILE_FRIENDLY_LOGGING
+
+    class EpochBar(tqdm_module._tqdm):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            kwargs.setdefault("leave", not sys.stderr.isatty())
+            super().__init__(*args, **kwargs)
+            if current_activity() and not self.disable:
+                self.set_description(refresh=False)
+
+        def set_description(self, desc: Optional[str] = None, refresh: bool = True) -> None:
+            parts = [part for part in (current_activity(), desc) if part]
+            super().set_description(", ".join(parts), refresh)
+
+    class Writer(tqdm_module.TqdmToLogsWriter):
+        last_message_written_time: float
+
+        def write(self, message: str) -> None:
+            if are_shown():
+                super().write(message)
+            elif time.time() - self.last_message_written_time >= 10 or "100%" in message:
+                line = tqdm_module.replace_cr_with_newline(message).strip()
+                if line:
+                    tqdm_module.logger.info(line)
+                    self.last_message_written_time = time.time()
+
+    tqdm_module._tqdm, tqdm_module.TqdmToLogsWriter = EpochBar, Writer

@@ -1,0 +1,96 @@
+"""`train`, `find-lr`, `evaluate` and `predict`, as the command line runs them."""
+
+import json
+
+import pytest
+
+from tests.conftest import CONFIGS, ROOT
+
+DATA = ROOT / "data/toy/test.txt"
+
+
+def test_a_finished_run_is_not_trained_again(allennlp, trained, capsys, monkeypatch, at_root):
+    def times():
+        names = {path.name for path in trained.iterdir()} - {"out.log"}
+        return {name: (trained / name).stat().st_mtime_ns for name in names}
+
+    before = times()
+    monkeypatch.setattr("allennlp.commands.train.train_model", None)
+    config = CONFIGS / "toy_bilstm_crf.jsonnet"
+    allennlp("train", config, "-s", trained, "--recover")
+    assert times() == before
+    with pytest.raises(SystemExit):
+        allennlp("train", config, "-s", trained, "--recover", "--force")
+    assert "both force and recover are true" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "find-lr"])
+def test_force_removes_runs_alone(command, allennlp, tmp_path, capsys, at_root):
+    (tmp_path / "thesis.tex").touch()
+    config = CONFIGS / "toy_bilstm_crf.jsonnet"
+    with pytest.raises(SystemExit):
+        allennlp(command, config, "-s", tmp_path, "--force")
+    assert "which is not the folder of a run" in capsys.readouterr().err
+    assert (tmp_path / "thesis.tex").exists()
+
+
+class StoppedError(Exception):
+    """Stands for a kill: nothing catches it."""
+
+
+@pytest.mark.filterwarnings("ignore:.*unclosed file")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("command", ["evaluate", "predict"])
+def test_outputs_appear_whole_or_not_at_all(command, allennlp, trained, tmp_path, monkeypatch):
+    output, inputs = tmp_path / "out.jsonl", DATA
+    options = ["--predictions-output-file", output, "--batch-size", "4"]
+    if command == "predict":
+        inputs = tmp_path / "texts.txt"
+        inputs.write_text("Maria left.\nJo came.\n")
+        options = ["--output-file", output, "--silent"]
+    archive = trained / "model.tar.gz"
+    written = []
+
+    def stop_at_the_second(self, *args, **kwargs):
+        written.append(list(tmp_path.glob(".out.jsonl.*")))
+        if len(written) > 1:
+            raise StoppedError
+        return original(self, *args, **kwargs)
+
+    from tagger.commands.predict import _LinesManager
+    from tagger.predictors import LineSerializer
+
+    owner, name = (LineSerializer, "__call__")
+    if command == "predict":
+        owner, name = (_LinesManager, "_predict_json")
+    original = getattr(owner, name)
+    output.write_text("old")
+    with monkeypatch.context() as stopped:
+        stopped.setattr(owner, name, stop_at_the_second)
+        with pytest.raises(StoppedError):
+            allennlp(command, archive, inputs, *options)
+    assert written[0]
+    assert output.read_text() == "old"
+    assert not list(tmp_path.glob(".out*"))
+    allennlp(command, archive, inputs, *options)
+    assert all("tags" in json.loads(line) for line in output.read_text().splitlines())
+
+
+def test_an_output_is_never_an_input(allennlp, trained, tmp_path, capsys):
+    data = tmp_path / "dev.txt"
+    data.write_bytes(DATA.read_bytes())
+    for command in ("evaluate", "predict"):
+        with pytest.raises(SystemExit):
+            allennlp(command, trained / "model.tar.gz", data, "--output-file", data)
+        assert "is also an input; give another name" in capsys.readouterr().err
+    assert data.read_bytes() == DATA.read_bytes()
+    allennlp("evaluate", trained / "model.tar.gz", data, "--output-file", "/dev/null")
+
+
+def test_a_bad_line_of_predict_is_named(allennlp, trained, tmp_path, capsys):
+    texts = tmp_path / "texts.txt"
+    texts.write_text('Maria left.\n\n{"tokens": [1]}\n')
+    silent = ["--silent", "--output-file", tmp_path / "out"]
+    with pytest.raises(SystemExit):
+        allennlp("predict", trained / "model.tar.gz", texts, *silent)
+    assert f"allennlp: {texts}:3: `tokens` must be a list" in capsys.readouterr().err
