@@ -17,6 +17,11 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 logger = logging.getLogger(__name__)
 
 
+def _ours(name: str) -> Any:
+    """Imports a module of `tagger` when it is needed, for `tagger` itself imports this package."""
+    return importlib.import_module(f"tagger.{name}")
+
+
 @contextmanager
 def with_our_plugins(plugins: Any) -> Iterator[None]:
     """Has AllenNLP find our package in any folder; what a stranger left in the folder is not run."""
@@ -51,12 +56,10 @@ def with_our_commands(commands: Any) -> Iterator[None]:
 
     @wraps(main)
     def run(prog: Optional[str] = None) -> None:
-        from tagger.commands.last_words import last_words
-
         # The command gives its name; code that calls `main` does not, and wants the exceptions.
-        with last_words(prog) if prog else nullcontext():
+        with _ours("commands.last_words").last_words(prog) if prog else nullcontext():
             for name in ("evaluate", "predict", "train"):
-                importlib.import_module(f"tagger.commands.{name}")
+                _ours(f"commands.{name}")
             main(prog)
 
     commands.main = run
@@ -107,7 +110,7 @@ def with_our_components(registrable: Any) -> Iterator[None]:
 def _register_ours() -> None:
     """Imports our components if `tagger` has been imported; nested calls, as it does so, do nothing."""
     if "tagger" in sys.modules:
-        importlib.import_module("tagger.components")
+        _ours("components")
 
 
 @contextmanager
@@ -144,15 +147,13 @@ def with_known_keys_named(from_params: Any) -> Iterator[None]:
     ) -> Dict[str, Any]:
         from allennlp.common.checks import ConfigurationError
 
-        from tagger.common.did_you_mean import did_you_mean
-
         try:
             return create_kwargs(constructor, cls, params, **extras)
         except ConfigurationError as error:
             if not str(error).startswith(f"Extra parameters passed to {cls.__name__}: "):
                 raise
             known = sorted(set(from_params.infer_params(cls, constructor)) - {"self", *extras})
-            hint = did_you_mean(next(iter(params.params), ""), known)
+            hint = _ours("common.did_you_mean").did_you_mean(next(iter(params.params), ""), known)
             raise ConfigurationError(f"{error}; it takes {', '.join(known)}{hint}") from None
 
     from_params.create_kwargs = create
@@ -171,12 +172,10 @@ def with_whole_archives(archival: Any) -> Iterator[None]:
         archive_path: Any = None,
         include_in_archive: Any = None,
     ) -> str:
-        from tagger.common.files import write_atomically
-
         path = Path(serialization_dir if archive_path is None else archive_path)
         if path.is_dir():
             path = path / "model.tar.gz"
-        with write_atomically(path, overwrite=True) as unfinished:
+        with _ours("common.files").write_atomically(path, overwrite=True) as unfinished:
             archive_model(serialization_dir, weights, unfinished, include_in_archive)
         return str(path)
 
@@ -191,10 +190,8 @@ def with_quiet_training(common_logging: Any) -> Iterator[None]:
 
     @wraps(prepare_global_logging)
     def prepare(*args: Any, **kwargs: Any) -> None:
-        from tagger.common.console import quieten
-
         prepare_global_logging(*args, **kwargs)
-        quieten(logging.getLogger().handlers)
+        _ours("common.console").quieten(logging.getLogger().handlers)
 
     common_logging.prepare_global_logging = prepare
 
