@@ -91,18 +91,19 @@ def serve(args: argparse.Namespace) -> None:
 
     from allennlp.common.checks import check_for_gpu
 
-    from tagger.commands.command_line import load_model
+    from tagger.commands.command_line import load_model, parse_object
     from tagger.predictors.saved_tagger import SavedTagger
     from tagger.service.app import Served, create_app
-    from tagger.service.limits import parse_limits
-    from tagger.service.server import bind, is_local, names_of, run, url_of
+    from tagger.service.limits import make_limits
+    from tagger.service.server import allow_open_files, bind, is_local, names_of, run, url_of
     from tagger.tuning.curves import decoding_curves, saved_curves
     from tagger.tuning.labelled_file import settings_of, tuner_on_file
 
     logging.getLogger("allennlp.common.params").disabled = True
     # Speeds over hours in which nothing came say nothing; /metrics counts.
     logging.getLogger("tagger.predictors.throughput").disabled = True
-    limits = parse_limits(args.limits)
+    limits = make_limits(parse_object("--limits", args.limits))
+    allow_open_files(limits)
     check_for_gpu(args.cuda_device)
     with bind(args.host, args.port) as bound:
         archive = load_model(args.archive_file, cuda_device=args.cuda_device)
@@ -120,5 +121,5 @@ def serve(args: argparse.Namespace) -> None:
         print(f"The page is at {url_of(bound)}; POST /tag tags; Ctrl-C stops", flush=True)
         if not is_local(args.host):
             print("Other machines can reach it. It asks nobody who they are.", flush=True)
-        run(app, bound)
+        run(app, bound, limits)
         print("Stopped")

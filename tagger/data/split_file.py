@@ -1,6 +1,7 @@
 """Splits a file into train, dev and test so that each part has its share of each label."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
@@ -147,10 +148,10 @@ def write_parts(
 
 def summarize(split: Mapping[str, Sequence[Item]]) -> str:
     """Returns a table of the number of items with each label in each part, most frequent first."""
-    rows = {
-        label: [sum(label in item.labels for item in items) for items in split.values()]
-        for label in {label for items in split.values() for item in items for label in item.labels}
-    }
+    counts_of = [
+        Counter(label for item in items for label in item.labels) for items in split.values()
+    ]
+    rows = {label: [counts[label] for counts in counts_of] for label in set().union(*counts_of)}
     rows = dict(sorted(rows.items(), key=lambda row: (-sum(row[1]), row[0])))
     rows["(no label)"] = [sum(not item.labels for item in items) for items in split.values()]
     rows["all"] = [len(items) for items in split.values()]

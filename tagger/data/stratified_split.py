@@ -1,6 +1,7 @@
 """Splits data whose items have several labels into parts with the same distribution of labels."""
 
-from typing import Collection, List, Optional, Sequence
+import heapq
+from typing import Collection, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -35,36 +36,49 @@ def stratified_split(
     """
     if not shares or not min(shares) > 0:
         raise ValueError(f"`shares` must hold a number above 0 for each part; got {list(shares)}")
-    has_label = _label_matrix(label_sets)
     random = np.random.default_rng(seed)
     shares_of_one = np.asarray(shares) / np.sum(shares)
-    # How much each part still lacks: (parts,), and (parts, labels).
+    labels_of, items_of = _by_number(label_sets)
+    num_left = [len(items) for items in items_of]
+    # How much each part still lacks: (parts,), and (labels, parts).
     lacking_items = shares_of_one * len(label_sets)
-    lacking_labels = np.outer(shares_of_one, has_label.sum(0))
+    lacking_labels = np.outer(num_left, shares_of_one)
     parts = np.full(len(label_sets), -1)
 
-    def assign(items: np.ndarray, label: Optional[int]) -> None:
-        for item in random.permutation(items):
-            by_label = lacking_items if label is None else lacking_labels[:, label]
+    def assign(items: Sequence[int], label: Optional[int]) -> None:
+        for item in random.permutation([item for item in items if parts[item] < 0]):
+            by_label = lacking_items if label is None else lacking_labels[label]
             # The last key counts first. Rounded, because equal shares may differ in the last digit.
             keys = random.random(len(shares)), lacking_items.round(6), by_label.round(6)
             part = np.lexsort(keys)[-1]
             parts[item] = part
             lacking_items[part] -= 1
-            lacking_labels[part] -= has_label[item]
+            lacking_labels[labels_of[item], part] -= 1
+            for each in labels_of[item]:
+                num_left[each] -= 1
+                heapq.heappush(rarest, (num_left[each], order[each], each))
 
-    while (num_left := has_label[parts < 0].sum(0)).any():
-        rarest = random.permutation(np.flatnonzero(num_left == num_left[num_left > 0].min()))[0]
-        assign(np.flatnonzero(has_label[:, rarest] & (parts < 0)), rarest)
-    assign(np.flatnonzero(parts < 0), None)
+    # Labels by how many of their items are left, then at random; entries grow old as items are assigned.
+    order = random.permutation(len(items_of)).tolist()
+    rarest = sorted(zip(num_left, order, range(len(items_of))))
+    while rarest:
+        number, _, label = heapq.heappop(rarest)
+        if 0 < number == num_left[label]:
+            assign(items_of[label], label)
+    assign(range(len(label_sets)), None)
     return parts.tolist()
 
 
-def _label_matrix(label_sets: Sequence[Collection[str]]) -> np.ndarray:
-    """Returns whether each item has each label, (items, labels) bool, labels in alphabetical order."""
+def _by_number(label_sets: Sequence[Collection[str]]) -> Tuple[List[List[int]], List[List[int]]]:
+    """Returns the labels of each item, and the items of each label, both by number.
+
+    Labels are in alphabetical order.
+    """
     labels = sorted(set().union(*label_sets))
-    columns = {label: column for column, label in enumerate(labels)}
-    matrix = np.zeros((len(label_sets), len(labels)), dtype=bool)
-    for row, label_set in zip(matrix, label_sets):
-        row[[columns[label] for label in label_set]] = True
-    return matrix
+    numbers = {label: number for number, label in enumerate(labels)}
+    labels_of = [[numbers[label] for label in set(label_set)] for label_set in label_sets]
+    items_of: List[List[int]] = [[] for _ in labels]
+    for item, item_labels in enumerate(labels_of):
+        for label in item_labels:
+            items_of[label].append(item)
+    return labels_of, items_of

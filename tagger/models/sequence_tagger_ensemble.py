@@ -9,7 +9,7 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 
 from tagger.linear_chain import viterbi_decode
-from tagger.models.sequence_tagger import SequenceTagger
+from tagger.models.tagging_model import TaggingModel
 from tagger.modules.chain_decoder import expected_right
 from tagger.modules.heads import ChainHead, SigmoidHead, SoftmaxHead, TaggingHead
 from tagger.modules.sentence_rows import SentenceRows
@@ -18,7 +18,7 @@ AVERAGES = ("emissions", "marginals")
 
 
 @Model.register("sequence_tagger_ensemble")
-class SequenceTaggerEnsemble(SequenceTagger):
+class SequenceTaggerEnsemble(TaggingModel):
     """Averages the predictions of taggers, for example of one config trained with several seeds.
 
     `allennlp ensemble` makes an ensemble's archive of taggers' archives. There are two averages:
@@ -48,22 +48,14 @@ class SequenceTaggerEnsemble(SequenceTagger):
     """
 
     def __init__(self, vocab: Vocabulary, members: List[Model], average: str) -> None:
-        # An ensemble has no embedder, encoder or projection of its own.
-        super(SequenceTagger, self).__init__(vocab)
         if average not in AVERAGES:
             raise ConfigurationError(
                 f"`average` must be one of {', '.join(AVERAGES)}; got {average!r}"
             )
         taggers = _checked(members)
         first = taggers[0]
+        super().__init__(vocab, first.tag_encoding, first.label_namespace, first.loss_reduction)
         self.average = average
-        self.tags = first.tags
-        self.tag_encoding = first.tag_encoding
-        self.label_namespace = first.label_namespace
-        self.loss_reduction = first.loss_reduction
-        self.training_metrics = False
-        self.document_contexts = torch.nn.ModuleList()
-        self._has_warned = False
         self.head = _mean_head([tagger.head for tagger in taggers])
         if average == "marginals" and isinstance(self.head, ChainHead):
             decoder = self.head.decoder
@@ -74,7 +66,7 @@ class SequenceTaggerEnsemble(SequenceTagger):
 
     @property
     def uses_documents(self) -> bool:
-        return any(cast(SequenceTagger, member).uses_documents for member in self.members)
+        return any(cast(TaggingModel, member).uses_documents for member in self.members)
 
     def emissions(
         self, tokens: TextFieldTensors, mask: torch.Tensor, rows: Optional[SentenceRows] = None
@@ -83,12 +75,12 @@ class SequenceTaggerEnsemble(SequenceTagger):
         rows = rows or self.sentence_rows(mask)
         # (members, S, L, K)
         emissions = torch.stack(
-            [cast(SequenceTagger, member).emissions(tokens, mask, rows) for member in self.members]
+            [cast(TaggingModel, member).emissions(tokens, mask, rows) for member in self.members]
         )
         if self.average == "emissions":
             return emissions.mean(0)
         marginals = [
-            cast(SequenceTagger, member).head.marginals(scores, rows.mask)
+            cast(TaggingModel, member).head.marginals(scores, rows.mask)
             for member, scores in zip(self.members, emissions)
         ]
         probabilities = torch.stack(marginals).mean(0)
@@ -124,12 +116,12 @@ class MixtureHead(SoftmaxHead):
         return viterbi_decode(expected_right(self.chain_scores(emissions), probabilities), mask)[0]
 
 
-def _checked(members: List[Model]) -> List[SequenceTagger]:
+def _checked(members: List[Model]) -> List[TaggingModel]:
     if not members:
         raise ConfigurationError("`members` must hold at least one tagger; got none")
     taggers = []
     for index, member in enumerate(members):
-        if not isinstance(member, SequenceTagger):
+        if not isinstance(member, TaggingModel):
             raise ConfigurationError(
                 f"`members` must be of type `sequence_tagger`; got number {index}, a "
                 f"`{type(member).__name__}`"

@@ -15,8 +15,8 @@ from allennlp.nn.util import get_text_field_mask, move_to_device
 
 from tagger.data.soft_labels import SoftLabels
 from tagger.linear_chain import ChainMarginals, ChainScores, chain_marginals
-from tagger.models.sequence_tagger import SequenceTagger
 from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
+from tagger.models.tagging_model import TaggingModel
 from tagger.modules.heads import ChainHead
 from tagger.modules.sentence_rows import SentenceRows
 
@@ -45,7 +45,7 @@ def soft_labels_of(
             positive.
     """
     _check(model, temperature)
-    tagger = cast(SequenceTagger, model).eval()
+    tagger = cast(TaggingModel, model).eval()
     sentences: List[List[str]] = []
     tags: List[np.ndarray] = []
     transitions: List[np.ndarray] = []
@@ -61,7 +61,7 @@ def soft_labels_of(
 
 @torch.no_grad()
 def _taught(
-    model: SequenceTagger, instances: Iterable[Instance], batch_size: int, temperature: float
+    model: TaggingModel, instances: Iterable[Instance], batch_size: int, temperature: float
 ) -> Iterator[Tuple[List[List[str]], ChainMarginals]]:
     """Yields sentences and their marginals in float16, some at a time."""
     device = next(model.parameters()).device
@@ -91,7 +91,7 @@ def _taught(
 
 
 def _marginals(
-    model: SequenceTagger,
+    model: TaggingModel,
     tokens: Any,
     mask: torch.Tensor,
     rows: SentenceRows,
@@ -100,7 +100,7 @@ def _marginals(
     """The marginals of the sentences of a batch; S rows."""
     if isinstance(model, SequenceTaggerEnsemble) and model.average == "marginals":
         by_member = [
-            _marginals(cast(SequenceTagger, member), tokens, mask, rows, temperature)
+            _marginals(cast(TaggingModel, member), tokens, mask, rows, temperature)
             for member in model.members
         ]
         return ChainMarginals(*(torch.stack(each).mean(0) for each in zip(*by_member)))
@@ -116,7 +116,7 @@ def _without_gold(instance: Instance) -> Instance:
 
 def _check(model: Model, temperature: float) -> None:
     head = getattr(model, "head", None)
-    if not isinstance(model, SequenceTagger) or not isinstance(head, ChainHead):
+    if not isinstance(model, TaggingModel) or not isinstance(head, ChainHead):
         raise ConfigurationError(
             "a teacher must be a `sequence_tagger` with the head `crf` or `softmax`, or an ensemble of "
             "such"

@@ -22,7 +22,7 @@ from allennlp.models import Archive, load_archive
 
 from tagger.common.collections_paused import collections_paused
 from tagger.common.did_you_mean import did_you_mean
-from tagger.models import SequenceTagger
+from tagger.models import TaggingModel
 from tagger.modules import ChainDecoder
 from tagger.modules.chain_decoder import labels_with_bias
 from tagger.modules.heads import ChainHead, SigmoidHead
@@ -53,7 +53,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
 
     def __init__(
         self,
-        model: SequenceTagger,
+        model: TaggingModel,
         dataset_reader: DatasetReader,
         name: str,
         language: str = "en",
@@ -85,7 +85,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             ConfigurationError: If the archive holds no sequence tagger, or spaCy has no such language.
         """
         model = archive.model
-        if not isinstance(model, SequenceTagger):
+        if not isinstance(model, TaggingModel):
             raise ConfigurationError(
                 f"{name}: expected a `sequence_tagger` or an ensemble of such; got a "
                 f"`{type(model).__name__}`; `allennlp.predictors.Predictor.from_path` loads any model"
@@ -303,7 +303,7 @@ def _tagged_text(prediction: JsonDict, probabilities: bool) -> TaggedText:
     )
 
 
-def _with_own_head(model: SequenceTagger) -> SequenceTagger:
+def _with_own_head(model: TaggingModel) -> TaggingModel:
     """A copy of a model with a head to change; it shares all weights, and the rest of the model."""
     shared = itertools.chain([model.vocab], model.head.parameters(), model.head.buffers())
     copied = copy.copy(model)

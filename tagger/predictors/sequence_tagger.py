@@ -11,7 +11,7 @@ from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from tagger.models import SequenceTagger
+from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
 from tagger.predictors.batched_predictor import BatchedPredictor
 from tagger.predictors.texts import (
@@ -110,7 +110,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
             raise ConfigurationError(f"`run_characters` must be at least 1; got {run_characters}")
         self._splitter = TextSplitter(language, run_characters, sentence_borders)
 
-    def of(self, model: SequenceTagger, probabilities: bool = False) -> "SequenceTaggerPredictor":
+    def of(self, model: TaggingModel, probabilities: bool = False) -> "SequenceTaggerPredictor":
         """Returns a predictor of a changed copy of the model, which shares all else with this one.
 
         Args:
@@ -151,7 +151,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         texts = [self._text(json_dict) for json_dict in inputs]
         are_documents = [_is_document(json_dict) for json_dict in inputs]
         model = self._model
-        if not all(are_documents) and isinstance(model, SequenceTagger) and model.uses_documents:
+        if not all(are_documents) and isinstance(model, TaggingModel) and model.uses_documents:
             model.warn_of_sentences(
                 'give documents: {"document": "..."} or {"sentences": [...]}, or in Python '
                 "`tag_document`"

@@ -9,13 +9,13 @@ import numpy as np
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import DatasetReader, Instance
 
-from tagger.models import DocumentClassifier, SequenceTagger
+from tagger.models import DocumentClassifier, TaggingModel
 from tagger.reports.tagged_sentences import Example
 
 BATCH_SIZE = 64
 
 #: Models that a report can be made of.
-Reportable = Union[SequenceTagger, DocumentClassifier]
+Reportable = Union[TaggingModel, DocumentClassifier]
 #: Precision and recall at falling thresholds, and those of the model, which a mark shows.
 Points = Tuple[np.ndarray, np.ndarray, Tuple[float, float]]
 

@@ -9,7 +9,7 @@ import numpy as np
 from allennlp.data import DatasetReader
 
 from tagger.metrics.calibration import count_calibration
-from tagger.models import DocumentClassifier, SequenceTagger
+from tagger.models import DocumentClassifier, TaggingModel
 from tagger.modules.heads import SigmoidHead
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.reports.evaluation import (
@@ -51,7 +51,7 @@ def evaluate_label_sets(
     Raises:
         ValueError: If the file holds nothing, or no gold labels.
     """
-    is_tagger = isinstance(model, SequenceTagger)
+    is_tagger = isinstance(model, TaggingModel)
     field = "tags" if is_tagger else "labels"
     labels, decider = _labels_and_thresholds(model)
     thresholds = dict(zip(labels, decider.thresholds.tolist()))

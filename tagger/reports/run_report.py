@@ -9,7 +9,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import load_archive
 
 from tagger.metrics.calibration import expected_calibration_error
-from tagger.models import DocumentClassifier, SequenceTagger
+from tagger.models import DocumentClassifier, TaggingModel
 from tagger.modules.heads import SigmoidHead
 from tagger.reports.colours import label_colours
 from tagger.reports.error_tables import confusion_tables, fates, kinds_of_errors
@@ -58,7 +58,7 @@ def write_run_report(
     """
     archive = load_archive(run / "model.tar.gz")
     model = archive.model
-    if not isinstance(model, (SequenceTagger, DocumentClassifier)):
+    if not isinstance(model, (TaggingModel, DocumentClassifier)):
         raise ValueError(
             f"`run` must hold a `sequence_tagger` or a `document_classifier`; {run} holds a "
             f"`{type(model).__name__}`"

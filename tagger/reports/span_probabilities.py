@@ -10,7 +10,7 @@ import torch
 from allennlp.data import Batch, Instance
 from allennlp.nn.util import get_text_field_mask, move_to_device
 
-from tagger.models import SequenceTagger
+from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
 from tagger.reports.evaluation import BATCH_SIZE
 from tagger.spans import Span
@@ -19,7 +19,7 @@ from tagger.spans.entities import Entities, EntityFinder
 
 @torch.no_grad()
 def span_probabilities(
-    model: SequenceTagger, instances: Sequence[Instance], spans: Sequence[Sequence[Span]]
+    model: TaggingModel, instances: Sequence[Instance], spans: Sequence[Sequence[Span]]
 ) -> List[List[float]]:
     """Returns the model's probabilities of spans, which it need not have predicted.
 

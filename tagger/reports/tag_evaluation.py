@@ -18,7 +18,7 @@ import numpy as np
 from allennlp.data import DatasetReader, Instance
 
 from tagger.metrics.calibration import count_calibration
-from tagger.models import SequenceTagger
+from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
 from tagger.reports.evaluation import (
     Evaluation,
@@ -56,7 +56,7 @@ Found = Sequence[Tuple[np.ndarray, np.ndarray]]
 
 
 def evaluate_tags(
-    model: SequenceTagger, reader: DatasetReader, data: str, num_errors: int, seed: int
+    model: TaggingModel, reader: DatasetReader, data: str, num_errors: int, seed: int
 ) -> Evaluation:
     """Runs a tagger that gives each token one tag over a file.
 
@@ -246,14 +246,14 @@ def _points_of_spans(
     return points
 
 
-def _entity_thresholds(model: SequenceTagger) -> Dict[str, float]:
+def _entity_thresholds(model: TaggingModel) -> Dict[str, float]:
     if not isinstance(model.head, ChainHead):
         return {}
     return dict(model.head.decoder.entity_thresholds or {})
 
 
 def _with_probabilities(
-    model: SequenceTagger, drawn: Sequence[Tuple[Place, TaggedSentence]]
+    model: TaggingModel, drawn: Sequence[Tuple[Place, TaggedSentence]]
 ) -> List[Example]:
     """Returns examples with the probabilities that the model gives to gold and predicted labels."""
     if not drawn:
@@ -279,7 +279,7 @@ def _with_probabilities(
 
 
 def _examples_of_tags(
-    model: SequenceTagger, drawn: Sequence[Tuple[Place, TaggedSentence]]
+    model: TaggingModel, drawn: Sequence[Tuple[Place, TaggedSentence]]
 ) -> List[Example]:
     head = model.head
     assert isinstance(head, ChainHead)

@@ -2,9 +2,9 @@
 
 It needs FastAPI, uvicorn, httptools and prometheus_client: `pip install 'allennlp-tagger[serve]'`.
 
-- `app`: the paths, as an ASGI application; `schemas`: what they take and give;
-- `guard`, `checks`, `limits`, `request_error`: which requests are refused, and how;
-- `batcher`: tags the texts of several requests together;
-- `page`: the page, from `templates`;
-- `server`: the process: its port, and its end; `bounded_protocol`: its HTTP.
+- `app`: the paths and the page (from `templates`), as an ASGI application; `schemas`: what they take and
+  give;
+- `limits`, `guard`: which requests are refused, and how;
+- `batcher`: tags the texts of several requests together; `service_metrics`: what is counted;
+- `server`: the process, its port, and its end; `bounded_protocol`: its connections.
 """

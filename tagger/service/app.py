@@ -1,26 +1,30 @@
 """The service's paths, as an ASGI application."""
 
+import base64
+import hashlib
 import json
+import re
 import time
 from contextlib import asynccontextmanager
-from typing import Any, AsyncIterator, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, AsyncIterator, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
 from tagger import __version__
 from tagger.predictors.saved_tagger import SavedTagger, TaggedText
+from tagger.reports.colours import LABELS, style_variables
 from tagger.service import schemas
 from tagger.service.batcher import Batcher, Job
-from tagger.service.checks import check_biases, check_sizes, inputs_of
 from tagger.service.guard import App, Guard
-from tagger.service.limits import Limits
-from tagger.service.page import render_page
-from tagger.service.request_error import RequestError
+from tagger.service.limits import Limits, RequestError, check_biases, check_sizes, inputs_of
 from tagger.service.service_metrics import CONTENT_TYPE, ServiceMetrics
 from tagger.tuning.curves import DecodingCurves
+from tagger.tuning.decoding import LARGEST_BIAS
 
 #: The name of each machine for itself.
 LOCAL_HOSTS = ("localhost",)
@@ -87,6 +91,38 @@ def create_app(
     _add_tagging(app, served, limits, batcher, metrics)
     _add_information(app, served, limits, batcher, metrics)
     return Guard(app, limits, None if hosts is None else frozenset(hosts), metrics)
+
+
+def render_page(model: str) -> Tuple[str, Dict[str, str]]:
+    """Returns the page, and the headers to send with it.
+
+    The headers forbid a browser to load anything from elsewhere, or to run any other script.
+
+    Args:
+        model: What the model is called.
+    """
+    environment = Environment(
+        loader=PackageLoader("tagger.service"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    light, dark = (Markup(";".join(variables)) for variables in style_variables())
+    page = environment.get_template("page.html").render(
+        model=model, light=light, dark=dark, num_colours=len(LABELS), largest_bias=LARGEST_BIAS
+    )
+    hashes = {tag: _hash_of(page, tag) for tag in ("script", "style")}
+    policy = (
+        f"default-src 'none'; script-src '{hashes['script']}'; style-src '{hashes['style']}'; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
+    return page, {
+        "Content-Security-Policy": policy,
+        "Referrer-Policy": "no-referrer",
+        "Cache-Control": "no-cache",
+    }
 
 
 def _add_tagging(
@@ -199,3 +235,9 @@ def _as_dict(result: TaggedText) -> Dict[str, Any]:
 def _json(content: Any) -> Response:
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return Response(text.encode(), media_type="application/json")
+
+
+def _hash_of(page: str, tag: str) -> str:
+    """Returns the hash by which a browser knows the only element of this kind."""
+    (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()

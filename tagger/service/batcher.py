@@ -7,8 +7,7 @@ from typing import Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, Uni
 
 from tagger.predictors.saved_tagger import SavedTagger, TaggedText
 from tagger.predictors.texts import Text
-from tagger.service.limits import Limits
-from tagger.service.request_error import RequestError
+from tagger.service.limits import Limits, RequestError
 from tagger.service.service_metrics import ServiceMetrics
 
 #: How many texts are tagged at a time, if they come from several requests.

@@ -4,8 +4,7 @@ import asyncio
 import ipaddress
 from typing import Any, Awaitable, Callable, Dict, FrozenSet, MutableMapping, Optional, Tuple
 
-from tagger.service.limits import Limits
-from tagger.service.request_error import RequestError
+from tagger.service.limits import Limits, RequestError
 from tagger.service.service_metrics import ServiceMetrics
 
 Message = MutableMapping[str, Any]
@@ -60,7 +59,10 @@ class Guard:
             headers = {name.lower(): value for name, value in scope["headers"]}
             self._check_site(headers)
             if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
-                receive = await self._whole_body(headers, receive)
+                body = await self._whole_body(headers, receive)
+                if body is None:
+                    return None
+                receive = _giving(body, receive)
         except RequestError as error:
             return await error.response()(scope, receive, send_counted)
         return await self._app(scope, receive, send_counted)
@@ -87,8 +89,8 @@ class Guard:
                     "page, or from a program",
                 )
 
-    async def _whole_body(self, headers: Dict[bytes, bytes], receive: Receive) -> Receive:
-        """Reads a body, and returns what gives it to the application.
+    async def _whole_body(self, headers: Dict[bytes, bytes], receive: Receive) -> Optional[bytes]:
+        """Reads a body; None if the client leaves before its end.
 
         Raises:
             RequestError: If it is too large or too slow.
@@ -112,16 +114,7 @@ class Guard:
             ) from None
         if size > limit:
             raise self._too_large(size)
-        is_given = False
-
-        async def give() -> Message:
-            nonlocal is_given
-            if is_given:
-                return await receive()
-            is_given = True
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        return give
+        return body
 
     def _too_large(self, size: int) -> RequestError:
         limit = self._limits.body_bytes
@@ -129,8 +122,8 @@ class Guard:
         return RequestError(413, "body_too_large", message, limit, size, _CLOSE)
 
 
-async def _read(receive: Receive, limit: int) -> Tuple[bytes, int]:
-    """Returns a body and its size; of one above the limit nothing is kept.
+async def _read(receive: Receive, limit: int) -> Tuple[Optional[bytes], int]:
+    """Returns a body, or None if it has no end, and its size; of one above the limit nothing is kept.
 
     All of it is read: a client that is still sending would not see the answer.
     """
@@ -138,7 +131,7 @@ async def _read(receive: Receive, limit: int) -> Tuple[bytes, int]:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            break
+            return None, 0
         part = message.get("body", b"")
         size += len(part)
         if size <= limit:
@@ -146,8 +139,21 @@ async def _read(receive: Receive, limit: int) -> Tuple[bytes, int]:
         else:
             body.clear()
         if not message.get("more_body"):
-            break
-    return bytes(body), size
+            return bytes(body), size
+
+
+def _giving(body: bytes, receive: Receive) -> Receive:
+    """Returns what gives the application a body that has been read."""
+    is_given = False
+
+    async def give() -> Message:
+        nonlocal is_given
+        if is_given:
+            return await receive()
+        is_given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return give
 
 
 def _is_address(name: str) -> bool:

@@ -1,13 +1,58 @@
-"""How large a request may be."""
+"""How large a request may be, and how one is refused that is larger, or wrong in another way."""
 
+import json
 import math
-from typing import NamedTuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
+from starlette.responses import Response
 
-from tagger.commands.command_line import parse_object
 from tagger.common.did_you_mean import did_you_mean
-from tagger_onnx.inputs import RUN_CHARACTERS
+from tagger.service.schemas import TagRequest
+from tagger_onnx.inputs import RUN_CHARACTERS, InputError, longest_run, only_field
+
+#: The fields of a request that hold inputs; exactly one of them does.
+FIELDS = ("text", "tokens", "inputs")
+Number = Union[int, float]
+
+
+class RequestError(Exception):
+    """Ends a request with an error that its sender can mend.
+
+    Args:
+        status: The HTTP status.
+        code: A name of the error for programs, such as `too_many_texts`.
+        message: What is wrong, and what to do.
+        limit: The limit that was exceeded, if any.
+        got: What exceeded it.
+        headers: Further headers of the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        limit: Optional[Number] = None,
+        got: Optional[Number] = None,
+        headers: Optional[Dict[str, str]] = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.limit = limit
+        self.got = got
+        self.headers = headers
+
+    def response(self) -> Response:
+        """Returns the answer, a JSON object."""
+        error: Dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.limit is not None:
+            error.update(limit=self.limit, got=self.got)
+        # ASCII, because a message may quote half a surrogate pair.
+        content = json.dumps({"error": error}).encode()
+        return Response(content, self.status, self.headers, "application/json")
 
 
 class Limits(NamedTuple):
@@ -17,6 +62,11 @@ class Limits(NamedTuple):
     the length of a run of characters without a blank, hence `run_characters`.
 
     Attributes:
+        connections: How many connections may be open.
+        address_connections: How many of them may come from one address.
+        idle_seconds: How long a connection may stay open without a request.
+        head_seconds: How long the headers of a request may take to arrive.
+        read_seconds: How long a client may take to read 16 KB of an answer, or the rest of it.
         body_bytes: The size of a request's body.
         body_seconds: How long the body may take to arrive.
         texts: How many texts a request may have.
@@ -27,6 +77,11 @@ class Limits(NamedTuple):
         waiting_requests: How many requests may wait for the model.
     """
 
+    connections: int = 512
+    address_connections: int = 256
+    idle_seconds: float = 5.0
+    head_seconds: float = 10.0
+    read_seconds: float = 10.0
     body_bytes: int = 1_000_000
     body_seconds: float = 10.0
     texts: int = 256
@@ -37,23 +92,22 @@ class Limits(NamedTuple):
     waiting_requests: int = 256
 
 
-def parse_limits(text: str) -> Limits:
-    """Returns the default limits with those that a JSON object names instead.
+def make_limits(given: Mapping[str, Any]) -> Limits:
+    """Returns the default limits with others in place of some.
 
     Args:
-        text: Such as `{"texts": 1000}`.
+        given: By name.
 
     Raises:
         ConfigurationError: If there is no such limit, or it is no number above 0.
     """
-    given = parse_object("--limits", text)
     for name, value in given.items():
         if name not in Limits._fields:
             raise ConfigurationError(
                 f"`--limits` names `{name}`, which is no limit ({', '.join(Limits._fields)})"
                 + did_you_mean(name, Limits._fields)
             )
-        expected = float if name == "body_seconds" else int
+        expected = float if name.endswith("_seconds") else int
         is_number = isinstance(value, (int, expected)) and not isinstance(value, bool)
         if not is_number or not 0 < value < math.inf:
             raise ConfigurationError(
@@ -61,3 +115,80 @@ def parse_limits(text: str) -> Limits:
                 + ("" if expected is float else ", without a fraction")
             )
     return Limits(**given)
+
+
+def inputs_of(request: TagRequest) -> List[Union[str, List[str]]]:
+    """Returns the texts and lists of tokens of a request.
+
+    Raises:
+        RequestError: If the request does not have exactly one of the fields for them.
+    """
+    try:
+        only_field({name: getattr(request, name) for name in FIELDS}, FIELDS)
+    except InputError as error:
+        raise RequestError(422, "invalid", str(error)) from None
+    if request.text is not None:
+        return [request.text]
+    return [request.tokens] if request.tokens is not None else request.inputs or []
+
+
+def check_sizes(inputs: Sequence[Union[str, List[str]]], limits: Limits) -> None:
+    """Counts texts and characters. Tokens are counted when texts are split.
+
+    Raises:
+        RequestError: If there are too many.
+    """
+    if len(inputs) > limits.texts:
+        raise RequestError(
+            413,
+            "too_many_texts",
+            f"a request may have at most {limits.texts} texts; got {len(inputs)}; send them in several "
+            f"requests",
+            limits.texts,
+            len(inputs),
+        )
+    for number, each in enumerate(inputs):
+        size = len(each) if isinstance(each, str) else sum(map(len, each))
+        if size > limits.text_characters:
+            raise RequestError(
+                413,
+                "text_too_long",
+                f"a text may have at most {limits.text_characters} characters; text {number} has "
+                f"{size}; split it, for example into sentences",
+                limits.text_characters,
+                size,
+            )
+        run = longest_run(each) if isinstance(each, str) else max(map(len, each), default=0)
+        if run > limits.run_characters:
+            raise RequestError(
+                413,
+                "word_too_long",
+                f"a token, or characters without a blank between them, may be at most "
+                f"{limits.run_characters} long; text {number} has {run} in a row; remove them, or put "
+                f"blanks between words",
+                limits.run_characters,
+                run,
+            )
+
+
+def check_biases(biases: Dict[str, float], known: Dict[str, float]) -> None:
+    """Looks for labels that the model does not have.
+
+    Args:
+        biases: By label.
+        known: The labels that may have one.
+
+    Raises:
+        RequestError: If there is such a label.
+    """
+    for label in biases:
+        if not known:
+            message = "`decode_bias` must be left out: this tagger decides each label by itself"
+            raise RequestError(422, "no_bias", message)
+        if label not in known:
+            raise RequestError(
+                422,
+                "unknown_label",
+                f"`decode_bias` names `{label[:100]}`, which is no label of this model "
+                f"({', '.join(known)})" + did_you_mean(label[:100], known),
+            )

@@ -12,7 +12,7 @@ from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask, move_to_device
 
 from tagger.linear_chain.declared import declare_right_padded
-from tagger.models import SequenceTagger
+from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
 from tagger.spans.finding import certain_tags
 from tagger.tuning.decoding import Batch, DecodingTuner, Settings
@@ -33,7 +33,7 @@ def tuner_on_file(
         ConfigurationError: If the model's decoding has no settings, or the file holds no sentence.
     """
     head = getattr(model, "head", None)
-    if not isinstance(model, SequenceTagger) or not isinstance(head, ChainHead):
+    if not isinstance(model, TaggingModel) or not isinstance(head, ChainHead):
         raise ConfigurationError(
             "`archive_file` must hold a `sequence_tagger` with the head `crf` or `softmax`; the "
             "callback `tune_thresholds` tunes the thresholds of the head `sigmoid` in training"
@@ -49,13 +49,13 @@ def tuner_on_file(
 
 def settings_of(model: Model) -> Settings:
     """Returns the settings of a model's decoder; the model is one that `tuner_on_file` takes."""
-    assert isinstance(model, SequenceTagger)
+    assert isinstance(model, TaggingModel)
     assert isinstance(model.head, ChainHead)
     return Settings(model.head.decoder.decode_bias, model.head.decoder.entity_thresholds)
 
 
 def read_batches(
-    model: SequenceTagger, reader: DatasetReader, path: str, batch_size: int
+    model: TaggingModel, reader: DatasetReader, path: str, batch_size: int
 ) -> List[Batch]:
     """Reads a file and computes its emissions.
 

@@ -1,3 +1,4 @@
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -64,3 +65,16 @@ def test_items_without_labels_even_out_the_sizes():
 def test_shares_that_are_no_shares_are_refused(shares):
     with pytest.raises(ValueError, match="`shares` must hold a number above 0"):
         stratified_split([["A"]], shares)
+
+
+def test_memory_does_not_grow_with_the_square_of_the_number_of_labels():
+    label_sets = [[f"L{number // 2}"] for number in range(8_000)]
+    tracemalloc.start()
+    try:
+        parts = stratified_split(label_sets, SHARES)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert {0, 1} <= set(parts)
+    # 8,000 by 4,000 would be 32 MB at least.
+    assert peak < 16_000_000, f"{peak:,} bytes"

@@ -3,7 +3,6 @@
 import json
 import random
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from allennlp.data import Batch, DatasetReader, Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
-from tests.conftest import CONFIGS, ROOT
+from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs/several_labels.md").read_text(encoding="utf-8")
 
@@ -152,7 +151,6 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
 def test_the_config_that_the_documents_show_trains(corpus, monkeypatch):
     (config,) = re.findall(r"^```jsonnet\n([^`]*label_separator[^`]*)^```", PAGE, re.MULTILINE)
     (corpus / "config.jsonnet").write_text(config)
-    shutil.copy(CONFIGS / "template.libsonnet", corpus)
     monkeypatch.chdir(corpus)
     params = Params.from_file("config.jsonnet", {"trainer.num_epochs": 1})
     train_model(params, "run")

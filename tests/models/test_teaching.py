@@ -13,7 +13,7 @@ from tagger.linear_chain import (
     transition_marginals,
 )
 from tagger.models import SequenceTaggerEnsemble
-from tagger.models.sequence_tagger import marginals_of_teacher
+from tagger.models.tagging_model import marginals_of_teacher
 from tagger.models.teaching import soft_labels_of
 from tests.conftest import ROOT
 from tests.linear_chain.chains import mask_of, random_chains

@@ -185,7 +185,7 @@ def test_what_makes_no_sense_is_refused(call, error, message, model):
 def test_only_archives_of_sequence_taggers_are_loaded(trained, tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="no.tar.gz"):
         tagger.load(tmp_path / "no.tar.gz")
-    monkeypatch.setattr("tagger.predictors.saved_tagger.SequenceTagger", int)
+    monkeypatch.setattr("tagger.predictors.saved_tagger.TaggingModel", int)
     with pytest.raises(ConfigurationError, match="expected a `sequence_tagger`.* got a `Sequence"):
         tagger.load(trained / "model.tar.gz")
 

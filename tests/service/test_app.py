@@ -9,17 +9,14 @@ import httpx
 import pytest
 
 import tagger
-from scripts.attack_service import attacks
 from tagger.reports.colours import label_colours
-from tagger.service.app import Served, create_app
+from tagger.service.app import Served, create_app, render_page
 from tagger.service.batcher import Batcher, Job
-from tagger.service.checks import check_biases
-from tagger.service.limits import Limits
-from tagger.service.page import render_page
-from tagger.service.request_error import RequestError
+from tagger.service.limits import Limits, RequestError, check_biases
 from tagger.service.service_metrics import ServiceMetrics
 from tagger.tuning.curves import Curve, DecodingCurves
 from tests.conftest import ROOT
+from tests.service.malformed_requests import attacks
 
 TEXT = "Ada  Lovelace met Mr. \U0001f600 Babbage in London."
 TEXTS = [TEXT, "Grace Mwangi works for <Acme & Sons> in Oslo.", "Maria left.", " \n"]

@@ -1,27 +1,28 @@
-"""Tries the page of `allennlp serve` in Chromium, on a desktop and on a phone, light and dark.
+"""The page of `allennlp serve` in Chromium, on a desktop and on a phone, light and dark.
+
+The page must show what `tagger.load` gives, load nothing from elsewhere, run nothing that a text
+contains, be no wider than the screen, and write no error to the console. It needs
 
     apt-get install -y chromium chromium-driver && pip install selenium
-    python scripts/try_service_page.py model.tar.gz --text '1600 Pennsylvania Avenue NW' -o screenshots
 
-It starts the service, types the text, turns dials with the mouse's events and with keys, and compares
-what the page shows with what `tagger.load` gives. The page must load nothing from elsewhere, run nothing
-that a text contains, be no wider than the screen, and write no error to the console. The screenshots are
-for looking at.
+`TAGGER_SCREENSHOTS=FOLDER` keeps pictures of it, for looking at. It takes the toy tagger, or another:
+`TAGGER_ARCHIVE=runs/mine/model.tar.gz`.
 """
 
-import argparse
 import importlib.util
+import os
 import shutil
-import sys
 import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Sequence
 
+import pytest
+
 import tagger
-from scripts.running_service import running_service
 from tagger.reports.run_tables import spell_probability
+from tests.service.running_service import running_service
 
 #: The key as WebDriver spells it.
 ARROW_RIGHT = "\ue014"
@@ -36,43 +37,43 @@ FLAGS = (
     "--disable-component-update",
     "--disable-dev-shm-usage",
 )
-TEXT = "Maria Lindqvist met Paulo Ferraz in Lisbon."
+#: Taggers of several kinds find entities in one of them.
+TEXTS = [
+    "Maria Lindqvist met Paulo Ferraz in Lisbon.",
+    "1600 Pennsylvania Avenue NW, Washington, DC",
+]
 #: Names, widths and heights of screens in pixels.
 SCREENS = {"desktop": (1440, 900), "phone": (390, 844)}
 #: Tries to run; the first character takes two units in a browser, and one in Python.
 HOSTILE = "\U0001f600 <img src=x onerror=\"document.title='broken'\"> "
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Runs the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("archive", help="a tagger that finds entities in the text")
-    parser.add_argument("--text", default=TEXT)
-    parser.add_argument("--data", help="development data, for the curves behind the dials")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="a folder for screenshots")
-    args = parser.parse_args(arguments)
-    if importlib.util.find_spec("selenium") is None:
-        sys.exit("try_service_page: needs selenium; run: pip install selenium")
-    for program in ("chromium", "chromedriver"):
-        if shutil.which(program) is None:
-            sys.exit(
-                f"try_service_page: needs {program}; run: apt-get install -y chromium chromium-driver"
-            )
-    args.output.mkdir(parents=True, exist_ok=True)
-    model = tagger.load(args.archive)
-    options = ["--data", args.data] if args.data else []
-    with running_service(args.archive, *options) as service:
+MISSING = [
+    *(name for name in ("chromium", "chromedriver") if shutil.which(name) is None),
+    *(["selenium"] if importlib.util.find_spec("selenium") is None else []),
+]
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}"),
+]
+
+
+def test_the_page_shows_what_the_tagger_gives_on_every_screen(archive_file, tmp_path):
+    folder = Path(os.environ.get("TAGGER_SCREENSHOTS", tmp_path))
+    folder.mkdir(parents=True, exist_ok=True)
+    model = tagger.load(archive_file)
+    text = next(text for text in TEXTS if model.tag(text).entities)
+    with running_service(archive_file) as service:
         for scheme in ("light", "dark"):
             for screen, size in SCREENS.items():
                 with chromium(size, scheme) as browser:
-                    Page(browser, service.url, model).try_all(args.text)
+                    Page(browser, service.url, model).try_all(text)
                     for name, part in {"text": 0, "dials": 500}.items():
                         browser.execute_script(f"scrollTo(0, {part})")
                         time.sleep(0.2)
-                        path = args.output / f"{screen}_{scheme}_{name}.png"
+                        path = folder / f"{screen}_{scheme}_{name}.png"
                         browser.save_screenshot(str(path))
-                print(f"{screen}, {scheme}: as `tagger.load`", flush=True)
-    print(f"Look at the screenshots in {args.output}")
 
 
 class Page:
@@ -218,7 +219,3 @@ def chromium(size: Sequence[int], scheme: str) -> Iterator[Any]:
             yield browser
         finally:
             browser.quit()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -2,13 +2,19 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
 from contextlib import contextmanager
-from typing import Any, Iterator, NamedTuple
+from typing import NamedTuple
 
 READY = re.compile(r"The page is at (http://(\S+):(\d+));")
+#: What `sys.executable` runs as the command `allennlp`.
+ALLENNLP = (
+    "-c",
+    "import sys; from allennlp.__main__ import run; sys.argv[0] = 'allennlp'; run()",
+)
 
 
 class Service(NamedTuple):
@@ -26,22 +32,25 @@ class Service(NamedTuple):
 
 
 @contextmanager
-def running_service(archive: Any, *options: str) -> Iterator[Service]:
+def running_service(archive, *options, open_files=None, **streams):
     """Serves an archive while the block runs, and ends with SIGTERM.
 
     Args:
         archive: The archive.
         *options: Further arguments of the command.
+        open_files: What `ulimit -n` is before the service starts; None for this process's own.
+        **streams: `stdin` or `stderr`, as in `subprocess`.
 
     Raises:
         RuntimeError: If the service does not start, or does not stop as it should.
     """
-    code = "import sys; from allennlp.__main__ import run; sys.argv[0] = 'allennlp'; run()"
-    command = [sys.executable, "-c", code, "serve", str(archive), "--port", "0", *options]
+    command = [sys.executable, *ALLENNLP, "serve", str(archive), "--port", "0", *options]
+    if open_files is not None:
+        command = ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh", *command]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+        command, stdout=subprocess.PIPE, text=True, env=environment, **streams
     )
-    assert process.stdout is not None
     try:
         for line in process.stdout:
             found = READY.search(line)
@@ -58,3 +67,10 @@ def running_service(archive: Any, *options: str) -> Iterator[Service]:
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def allow_open_files(number):
+    """Lets this process open so many files, for its ends of the connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < number:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))

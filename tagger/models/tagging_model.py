@@ -1,0 +1,233 @@
+"""The base of models that give tags to tokens: all but where their emissions come from."""
+
+import logging
+from typing import Any, Dict, List, Optional
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.nn import RegularizerApplicator
+from allennlp.nn.util import get_text_field_mask
+
+from tagger.common.vocabulary import tags_in_order
+from tagger.linear_chain import ChainMarginals
+from tagger.linear_chain.declared import declare_right_padded
+from tagger.models.measured_model import MeasuredModel
+from tagger.modules.heads import TaggingHead
+from tagger.modules.sentence_rows import SentenceRows
+from tagger.modules.token_embedders import share_without_vector
+from tagger.spans import infer_encoding
+
+logger = logging.getLogger(__name__)
+
+LOSS_REDUCTIONS = ("sentence", "token", "sum")
+
+
+class TaggingModel(MeasuredModel):
+    """A model whose head turns emissions into a loss and into tags.
+
+    A subclass computes the emissions, sets `head`, and has it prepare its metrics.
+
+    Letters: `B` batch, `T` tokens, `K` tags; with documents `S` sentences, `L` tokens of the longest.
+
+    Args:
+        vocab: The vocabulary with the tags.
+        tag_encoding: As for `SequenceTagger`.
+        label_namespace: The vocabulary's namespace of the tags.
+        loss_reduction: As for `SequenceTagger`.
+        training_metrics: Whether to decode and compute metrics in training steps too, which is slow.
+        regularizer: Penalises the parameters.
+
+    Attributes:
+        head: Turns emissions into a loss and into tags.
+        tags: The tags in the order of their indices.
+        tag_encoding: How they spell spans; None if they spell none.
+
+    Raises:
+        ConfigurationError: If the vocabulary holds no tags, or `loss_reduction` is unknown.
+    """
+
+    default_predictor = "sequence_tagger"
+    head: TaggingHead
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        tag_encoding: Optional[str] = None,
+        label_namespace: str = "labels",
+        loss_reduction: str = "sentence",
+        training_metrics: bool = False,
+        regularizer: Optional[RegularizerApplicator] = None,
+    ) -> None:
+        super().__init__(vocab, regularizer)  # type: ignore[arg-type]  # AllenNLP's default is None
+        if loss_reduction not in LOSS_REDUCTIONS:
+            raise ConfigurationError(
+                f"`loss_reduction` must be one of {', '.join(LOSS_REDUCTIONS)}; got {loss_reduction!r}"
+            )
+        self.label_namespace = label_namespace
+        self.loss_reduction = loss_reduction
+        self.training_metrics = training_metrics
+        self.tags = tags_in_order(vocab, label_namespace)
+        self.tag_encoding = tag_encoding or infer_encoding(self.tags)
+        self._has_warned = False
+
+    def forward(
+        self,
+        tokens: TextFieldTensors,
+        tags: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+        sentence_lengths: Optional[torch.Tensor] = None,
+        word_ids: Optional[torch.Tensor] = None,
+        soft_tags: Optional[torch.Tensor] = None,
+        soft_transitions: Optional[torch.Tensor] = None,
+    ) -> Dict[str, Any]:
+        """Computes the loss if there are gold tags, and predicts tags except in training steps.
+
+        Args:
+            tokens: The indexed tokens of B sentences, or of B documents.
+            tags: Gold tags, if there are any: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set
+                of tags that each token may have. For the head `sigmoid`, gold labels, (B, T, K).
+            metadata: The words of each sentence, or document, under `"words"`, if available.
+            sentence_lengths: (B, sentences) int64, the number of tokens of each sentence of a document,
+                0 in the padding; None for sentences.
+            word_ids: (B, T) int64, the same number for the same words of a document.
+            soft_tags: (B, T, K), a teacher's probability of each tag at each token of a sentence.
+            soft_transitions: (B, K, K), how often the teacher expects each transition in a sentence.
+
+        Returns:
+            `loss`, a scalar, if `tags` are given. Except in training steps without `training_metrics`,
+            also the head's predictions, such as `predicted_tags`, (B, T) int64, 0 in the padding;
+            `mask`, (B, T) bool; `words`; and `sentence_lengths` of documents.
+
+        Raises:
+            ConfigurationError: If a model with `document_contexts` is trained on sentences.
+        """
+        mask = declare_right_padded(get_text_field_mask(tokens))
+        rows = self.sentence_rows(mask, sentence_lengths, word_ids)
+        emissions = self.emissions(tokens, mask, rows)
+        output: Dict[str, Any] = {}
+        gold_tags = None if tags is None else rows.split(tags)
+        if gold_tags is not None:
+            if self.training:
+                teacher = marginals_of_teacher(soft_tags, soft_transitions, rows.mask)
+                losses = self.head.distillation_loss(emissions, gold_tags, rows.mask, teacher)
+            else:
+                losses = self.head.sequence_loss(emissions, gold_tags, rows.mask)
+            output["loss"] = self._loss(losses, mask)
+        if tags is not None and self.training and not self.training_metrics:
+            return output
+        predictions = self.head.predict(emissions, rows.mask)
+        output.update({name: rows.join(values) for name, values in predictions.items()}, mask=mask)
+        if sentence_lengths is not None:
+            output["sentence_lengths"] = sentence_lengths
+        if metadata is not None:
+            output["words"] = [sentence["words"] for sentence in metadata]
+        if gold_tags is not None:
+            self.head.measure(predictions, gold_tags, rows.mask)
+        return output
+
+    @property
+    def uses_documents(self) -> bool:
+        """Whether predictions depend on the document around a sentence."""
+        raise NotImplementedError
+
+    def sentence_rows(
+        self,
+        mask: torch.Tensor,
+        sentence_lengths: Optional[torch.Tensor] = None,
+        word_ids: Optional[torch.Tensor] = None,
+    ) -> SentenceRows:
+        """Returns the sentences of a batch, on which the head works.
+
+        Args:
+            mask: (B, T) bool, right-padded.
+            sentence_lengths: As for `forward`.
+            word_ids: As for `forward`.
+
+        Raises:
+            ConfigurationError: If a model with `document_contexts` is trained on sentences.
+        """
+        if sentence_lengths is None and self.uses_documents:
+            if self.training:
+                raise ConfigurationError(
+                    "`document_contexts` needs documents, but the instances are sentences; set "
+                    "`documents` of the dataset reader, such as 'docstart' or 'blank_lines', or leave "
+                    "`document_contexts` out"
+                )
+            self.warn_of_sentences("set `documents` of the dataset reader")
+            # No two words are known to be the same.
+            word_ids = torch.arange(mask.size(1), device=mask.device).expand_as(mask)
+        return SentenceRows(mask, sentence_lengths, word_ids)
+
+    def emissions(
+        self, tokens: TextFieldTensors, mask: torch.Tensor, rows: Optional[SentenceRows] = None
+    ) -> torch.Tensor:
+        """Returns the scores of the tags at each token, (S, L, K); undefined in the padding.
+
+        Args:
+            tokens: The indexed tokens of B sentences, or of B documents.
+            mask: (B, T) bool, false in the padding.
+            rows: The sentences of the documents, from `sentence_rows`; None for sentences, so that S is
+                B and L is T.
+        """
+        raise NotImplementedError
+
+    def warn_of_sentences(self, remedy: str) -> None:
+        """Warns, the first time, that a model that learnt from documents gets single sentences.
+
+        Args:
+            remedy: What to do.
+        """
+        if not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "This tagger has learnt to tag sentences in their documents, and gets them alone, "
+                "where it is less accurate; %s",
+                remedy,
+            )
+
+    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+        """Replaces predicted indices by strings, as the head's `make_readable` does.
+
+        For a CRF, `tags` replace `predicted_tags`.
+        """
+        if "mask" in output_dict:
+            lengths = output_dict.pop("mask").sum(1).tolist()
+            output_dict.update(self.head.make_readable(output_dict, lengths))
+        if "sentence_lengths" in output_dict:
+            rows = output_dict["sentence_lengths"].tolist()
+            output_dict["sentence_lengths"] = [[n for n in row if n > 0] for row in rows]
+        return output_dict
+
+    def get_all_metrics(self, reset: bool) -> Dict[str, float]:
+        metrics = self.head.get_metrics(reset)
+        share = share_without_vector(self, reset)
+        return metrics if share is None else {**metrics, "words-without-vector": share}
+
+    def get_confusions(self) -> Dict[str, int]:
+        return self.head.get_confusions()
+
+    def get_tables(self) -> List[str]:
+        return self.head.get_tables()
+
+    def _loss(self, sequence_losses: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if self.loss_reduction == "sentence":
+            return sequence_losses.mean()
+        if self.loss_reduction == "token":
+            return sequence_losses.sum() / mask.sum().clamp(min=1)
+        return sequence_losses.sum()
+
+
+def marginals_of_teacher(
+    soft_tags: Optional[torch.Tensor], soft_transitions: Optional[torch.Tensor], mask: torch.Tensor
+) -> Optional[ChainMarginals]:
+    """Returns what a teacher makes of sentences, None without soft labels.
+
+    Args:
+        soft_tags: (B, T, K), 0 in the padding.
+        soft_transitions: (B, K, K).
+        mask: (B, T) bool, right-padded.
+    """
+    if soft_tags is None or soft_transitions is None:
+        return None
+    return ChainMarginals.of_rows(soft_tags, soft_transitions, mask.sum(1))
