@@ -7,7 +7,7 @@ from allennlp.common import Registrable
 from allennlp.modules import Seq2SeqEncoder
 
 import tagger.common.needs_allennlp  # noqa: F401
-from tagger.modules.loss_formulas import check_number
+from tagger.common.ranges import check_dropouts, check_number, check_sizes
 from tagger.modules.sentence_rows import SentenceRows
 
 
@@ -83,8 +83,8 @@ class PooledStates(DocumentContext):
 
     def __init__(self, input_size: int, size: int = 128, dropout: float = 0.2) -> None:
         super().__init__()
-        check_number("size", size, size >= 1, "at least 1")
-        check_number("dropout", dropout, 0 <= dropout < 1, "at least 0 and below 1")
+        check_sizes(size=size)
+        check_dropouts(dropout=dropout)
         self.size = size
         self.of_tokens = torch.nn.Linear(input_size, size)
         self.of_means = torch.nn.Linear(2 * input_size, size, bias=False)
@@ -133,8 +133,8 @@ class SameWords(DocumentContext):
 
     def __init__(self, input_size: int, size: int = 64, dropout: float = 0.0) -> None:
         super().__init__()
-        check_number("size", size, size >= 1, "at least 1")
-        check_number("dropout", dropout, 0 <= dropout < 1, "at least 0 and below 1")
+        check_sizes(size=size)
+        check_dropouts(dropout=dropout)
         self.input_size = input_size
         self.query = torch.nn.Linear(input_size, size)
         self.key = torch.nn.Linear(input_size, size, bias=False)

@@ -15,13 +15,12 @@ classification in long-tailed datasets", section 3; Lin et al. 2017, "Focal loss
 detection".
 """
 
-import math
 from typing import Tuple
 
 import torch
 from torch.nn.functional import logsigmoid
 
-from tagger.common.from_allennlp import ConfigurationError
+from tagger.common.ranges import check_number
 
 
 def focal_log_probabilities(log_probabilities: torch.Tensor, gamma: float) -> torch.Tensor:
@@ -215,24 +214,6 @@ def rebalancing_weights(
     drawn = (positives * rarity).sum(-1, keepdim=True)
     relative = torch.where(drawn > 0, rarity / drawn, torch.ones_like(rarity))
     return alpha + torch.sigmoid(beta * (relative - mu))
-
-
-def check_number(name: str, value: float, is_valid: bool, expected: str) -> None:
-    """Raises a `ConfigurationError` unless a number is finite and valid.
-
-    Args:
-        name: The argument's name.
-        value: The number.
-        is_valid: Whether the number lies in its range.
-        expected: That range, to complete "`name` must be ...".
-
-    Example:
-        >>> check_number("tau", -1.0, -1.0 >= 0, "at least 0")
-        Traceback (most recent call last):
-        allennlp.common.checks.ConfigurationError: `tau` must be at least 0; got -1.0
-    """
-    if not (math.isfinite(value) and is_valid):
-        raise ConfigurationError(f"`{name}` must be {expected}; got {value!r}")
 
 
 def check_gamma(gamma: float) -> None:

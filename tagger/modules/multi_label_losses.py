@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Optional
 import torch
 
 from tagger.common.from_allennlp import ConfigurationError, Registrable, Vocabulary
+from tagger.common.ranges import check_number
 from tagger.common.training_counts import (
     AwaitedCounts,
     CountedLabels,
@@ -163,7 +164,7 @@ class MultiLabelFocalLoss(MultiLabelLoss):
         super().__init__()
         formulas.check_gamma(gamma)
         if alpha is not None:
-            formulas.check_number("alpha", alpha, 0 < alpha < 1, "above 0 and below 1")
+            check_number("alpha", alpha, 0 < alpha < 1, "above 0 and below 1")
         self.gamma, self.alpha = gamma, alpha
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
@@ -286,11 +287,9 @@ class NegativeTolerantLoss(CountedMultiLabelLoss):
     ) -> None:
         super().__init__(**kwargs)
         formulas.check_gamma(gamma)
-        formulas.check_number("kappa", kappa, kappa >= 0, "at least 0, 0 for no bias")
+        check_number("kappa", kappa, kappa >= 0, "at least 0, 0 for no bias")
         is_valid = negative_scale > 0
-        formulas.check_number(
-            "negative_scale", negative_scale, is_valid, "above 0, 1 to treat all alike"
-        )
+        check_number("negative_scale", negative_scale, is_valid, "above 0, 1 to treat all alike")
         self.gamma, self.kappa, self.negative_scale = gamma, kappa, negative_scale
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:

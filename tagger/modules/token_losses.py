@@ -5,11 +5,11 @@ from typing import Any, List, Optional
 import torch
 
 from tagger.common.from_allennlp import ConfigurationError, Registrable, Vocabulary
+from tagger.common.ranges import check_number
 from tagger.common.training_counts import CountedLabels
 from tagger.modules.class_weights import ClassWeights
 from tagger.modules.loss_formulas import (
     check_gamma,
-    check_number,
     cross_entropy,
     dice_loss,
     focal_log_probabilities,

@@ -6,13 +6,13 @@ from typing import Any, Callable, Dict, List
 
 import numpy as np
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
+from tagger.common.ranges import check_whole
 from tagger.common.threads import BATCHES_AT_ONCE, run_side_by_side
 from tagger.data.data_loaders.batch_order import batches_within, in_chunks
 from tagger.data.data_loaders.columns import collect_columns
@@ -42,7 +42,7 @@ class BatchedPredictor(Predictor):
         throughput: Measures the speed and logs it.
 
     Raises:
-        ConfigurationError: If `batch_tokens` is not positive.
+        ConfigurationError: If `batch_tokens` is no whole number of at least 1.
     """
 
     #: The field with the gold annotation. The predictor removes it from instances that have one.
@@ -61,8 +61,7 @@ class BatchedPredictor(Predictor):
         plain: bool = False,
     ) -> None:
         super().__init__(model, dataset_reader, frozen)
-        if batch_tokens < 1:
-            raise ConfigurationError(f"`batch_tokens` must be at least 1; got {batch_tokens}")
+        check_whole("batch_tokens", batch_tokens)
         self._batch_tokens = batch_tokens
         self._plain = plain
         self.throughput = Throughput()

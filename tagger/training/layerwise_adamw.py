@@ -7,7 +7,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.optimizers import Optimizer
 
-from tagger.training.optimizers import FUSED
+from tagger.training.optimizers import FUSED, check_adam, check_rates
 
 # The number of a layer is the first in the name of its parameters: `encoder.layer.3.output.dense.bias`.
 _LAYER = re.compile(r"\.(\d+)\.")
@@ -34,7 +34,7 @@ class LayerwiseAdamW(Optimizer, torch.optim.AdamW):
         eps: A small number that is added to the denominator.
 
     Raises:
-        ConfigurationError: If `layer_decay` is out of range, or no name matches `transformer`.
+        ConfigurationError: If a number is out of range, or no name matches `transformer`.
     """
 
     def __init__(
@@ -48,10 +48,8 @@ class LayerwiseAdamW(Optimizer, torch.optim.AdamW):
         betas: Tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
     ) -> None:
-        if not 0 < layer_decay <= 1:
-            raise ConfigurationError(
-                f"`layer_decay` must be above 0 and at most 1; got {layer_decay}"
-            )
+        check_rates(lr=lr, transformer_lr=transformer_lr, layer_decay=layer_decay)
+        check_adam(betas, eps, weight_decay)
         heights = layer_heights([name for name, _ in model_parameters], transformer)
         # By learning rate and weight decay.
         groups: Dict[Tuple[float, float], List[torch.nn.Parameter]] = {}

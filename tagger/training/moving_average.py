@@ -1,9 +1,11 @@
 """Averages of a model's parameters over training steps."""
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterable, Optional, Tuple
 
 import torch
 from allennlp.training.moving_average import ExponentialMovingAverage, MovingAverage
+
+from tagger.common.ranges import check_number
 
 
 @MovingAverage.register("fused_exponential")
@@ -13,8 +15,26 @@ class FusedExponentialMovingAverage(ExponentialMovingAverage):
     AllenNLP's goes on from the parameters that were saved, which are no longer those of the model.
 
     Args:
-        **kwargs: The arguments of AllenNLP's `exponential`: `decay`, `numerator`, `denominator`.
+        parameters: The parameters by name; supplied by the trainer in a config.
+        decay: The weight of the average before a step; the rest is the weight of the parameters.
+        numerator: With `denominator`, how slowly the decay rises in the first steps.
+        denominator: With `numerator`; larger ones let the first steps count more.
+
+    Raises:
+        ConfigurationError: If `decay` is not in [0, 1), or the others are not above 0.
     """
+
+    def __init__(
+        self,
+        parameters: Iterable[Tuple[str, torch.Tensor]],
+        decay: float = 0.9999,
+        numerator: float = 1.0,
+        denominator: float = 10.0,
+    ) -> None:
+        check_number("decay", decay, 0 <= decay < 1, "at least 0 and below 1")
+        check_number("numerator", numerator, numerator > 0, "above 0")
+        check_number("denominator", denominator, denominator > 0, "above 0")
+        super().__init__(parameters, decay, numerator, denominator)
 
     def apply(self, num_updates: Optional[int] = None) -> None:
         """Moves the averages towards the parameters.

@@ -7,6 +7,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.optimizers import Optimizer, make_parameter_groups
 
+from tagger.common.ranges import check_number
+
 #: Makes an optimizer update in one pass. Since torch 2.5 there is one for CPUs.
 FUSED: Dict[str, Any] = (
     {"fused": True} if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 5) else {}
@@ -27,6 +29,8 @@ class _Fused(Optimizer):
         amsgrad: bool = False,
     ) -> None:
         _check_expressions(model_parameters, parameter_groups or [])
+        check_rates(lr=lr)
+        check_adam(betas, eps, weight_decay)
         options: Dict[str, Any] = {
             "lr": lr,
             "betas": betas,
@@ -36,6 +40,20 @@ class _Fused(Optimizer):
             **FUSED,
         }
         super().__init__(make_parameter_groups(model_parameters, parameter_groups), **options)
+
+
+def check_rates(**rates: float) -> None:
+    """Raises a `ConfigurationError` unless each learning rate is in (0, 1]; larger ones diverge."""
+    for name, rate in rates.items():
+        check_number(name, rate, 0 < rate <= 1, "above 0 and at most 1")
+
+
+def check_adam(betas: Tuple[float, float], eps: float, weight_decay: float) -> None:
+    """Raises a `ConfigurationError` unless the other numbers of Adam are in their ranges."""
+    for place, beta in enumerate(betas):
+        check_number(f"betas[{place}]", beta, 0 <= beta < 1, "at least 0 and below 1")
+    check_number("eps", eps, eps >= 0, "at least 0")
+    check_number("weight_decay", weight_decay, 0 <= weight_decay <= 1, "from 0 to 1")
 
 
 def _check_expressions(
@@ -70,7 +88,7 @@ class FusedAdam(_Fused, torch.optim.Adam):
         amsgrad: Whether to divide by the largest mean square so far.
 
     Raises:
-        ConfigurationError: If an expression matches no parameter.
+        ConfigurationError: If an expression matches no parameter, or a number is out of range.
     """
 
 

@@ -18,7 +18,7 @@ from tagger.data.dataset_readers.tag_spelling import TagSpelling
 from tagger.data.document_tokens import DocumentTokens
 from tagger.data.documents import cut_document, read_pieces, word_ids
 from tagger.data.fields import TagSetsField
-from tagger.spans import ENCODINGS, IllegalTagError
+from tagger.spans import ENCODINGS, IllegalTagError, split_tag
 
 logger = logging.getLogger(__name__)
 
@@ -143,6 +143,7 @@ class ColumnDatasetReader(DatasetReader):
                 f"`tag_encoding` is {tag_encoding!r}, but `source_encoding` is null, or there is a "
                 "`label_separator`, and plain labels mark no spans to convert; leave `tag_encoding` out"
             )
+        _check_unknown_tag(unknown_tag, source_encoding, no_label_tag if label_separator else None)
         self._token_column = token_column
         self._tag_column = tag_column
         default = "BIO" if source_encoding == "IOB1" else source_encoding
@@ -334,3 +335,29 @@ def _find(file_path: Union[str, PathLike]) -> str:
         raise FileNotFoundError(
             f"{file_path}: expected a file, got none (the current folder is {Path.cwd()}); {remedy}"
         ) from None
+
+
+def _check_unknown_tag(
+    unknown_tag: Optional[str], source_encoding: Optional[str], no_label_tag: Optional[str]
+) -> None:
+    """Refuses a string for unknown tags that has a meaning already."""
+    if unknown_tag is None:
+        return
+    meaning = "" if unknown_tag else "empty"
+    if unknown_tag == no_label_tag:
+        meaning = "the tag of a token without a label"
+    elif source_encoding is not None and _is_tag(unknown_tag, source_encoding):
+        meaning = f"a tag of {source_encoding}"
+    if meaning:
+        raise ConfigurationError(
+            f"`unknown_tag` is {unknown_tag!r}, which is {meaning}; name a string that stands for "
+            f"nothing else in the file, such as '?'"
+        )
+
+
+def _is_tag(text: str, encoding: str) -> bool:
+    try:
+        split_tag(text, encoding)
+    except ValueError:
+        return False
+    return True

@@ -3,9 +3,9 @@
 from typing import Tuple, cast
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
 
+from tagger.common.ranges import check_dropouts, check_sizes
 from tagger.modules.lstm import bidirectional_lstm, reversal_of
 
 
@@ -29,7 +29,7 @@ class BiLstmEncoder(Seq2SeqEncoder):
             step; see `bidirectional_lstm`.
 
     Raises:
-        ConfigurationError: If a size is not positive or a dropout is not in [0, 1).
+        ConfigurationError: If a size is not from 1 to 65,536, or a dropout is not in [0, 1).
     """
 
     def __init__(
@@ -44,23 +44,13 @@ class BiLstmEncoder(Seq2SeqEncoder):
         recurrent_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        for name, size in (
-            ("input_size", input_size),
-            ("hidden_size", hidden_size),
-            ("num_layers", num_layers),
-        ):
-            if size < 1:
-                raise ConfigurationError(f"`{name}` must be at least 1; got {size}")
-        for name, probability in (
-            ("dropout", dropout),
-            ("input_dropout", input_dropout),
-            ("output_dropout", output_dropout),
-            ("recurrent_dropout", recurrent_dropout),
-        ):
-            if not 0 <= probability < 1:
-                raise ConfigurationError(
-                    f"`{name}` must be at least 0 and below 1; got {probability}"
-                )
+        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_dropouts(
+            dropout=dropout,
+            input_dropout=input_dropout,
+            output_dropout=output_dropout,
+            recurrent_dropout=recurrent_dropout,
+        )
         self.input_size = input_size
         self.output_size = 2 * hidden_size
         self.recurrent_dropout = recurrent_dropout

@@ -1,12 +1,15 @@
 """A convolution over tokens or characters, with a maximum that ignores padding."""
 
-from typing import Optional
+from typing import Optional, Tuple
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.modules import Seq2VecEncoder
 from allennlp.modules.seq2vec_encoders import CnnEncoder
 from allennlp.nn import Activation
 from torch.nn.functional import linear
+
+from tagger.common.ranges import check_sizes
 
 
 @Seq2VecEncoder.register("masked_cnn")
@@ -18,7 +21,35 @@ class MaskedCnnEncoder(CnnEncoder):
     shorter than a filter, such as words of two letters, come out as that number.
 
     On a CPU this class is also faster, because it computes no responses to padding.
+
+    Args:
+        embedding_dim: The features of a token.
+        num_filters: The number of filters of each width.
+        ngram_filter_sizes: The widths of the filters, in tokens.
+        conv_layer_activation: The activation of the responses; by default `relu`.
+        output_dim: The features after a linear layer; None for no such layer.
+
+    Raises:
+        ConfigurationError: If there is no width, or a number is below 1.
     """
+
+    def __init__(
+        self,
+        embedding_dim: int,
+        num_filters: int,
+        ngram_filter_sizes: Tuple[int, ...] = (2, 3, 4, 5),
+        conv_layer_activation: Optional[Activation] = None,
+        output_dim: Optional[int] = None,
+    ) -> None:
+        check_sizes(embedding_dim=embedding_dim, num_filters=num_filters)
+        check_sizes(**({} if output_dim is None else {"output_dim": output_dim}))
+        if not ngram_filter_sizes or min(ngram_filter_sizes) < 1:
+            raise ConfigurationError(
+                f"`ngram_filter_sizes` must be widths of at least 1; got {list(ngram_filter_sizes)}"
+            )
+        super().__init__(
+            embedding_dim, num_filters, ngram_filter_sizes, conv_layer_activation, output_dim
+        )
 
     def forward(self, tokens: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         """Returns the largest response of each filter.

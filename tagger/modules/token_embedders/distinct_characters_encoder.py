@@ -2,9 +2,10 @@
 
 import numpy as np
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.modules import Seq2VecEncoder, TokenEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
+
+from tagger.common.ranges import check_dropouts, check_sizes
 
 
 @TokenEmbedder.register("distinct_character_encoding")
@@ -25,7 +26,7 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         character_dropout: The dropout of the embedded characters, which AllenNLP's does not have.
 
     Raises:
-        ConfigurationError: If `character_dropout` is not in [0, 1).
+        ConfigurationError: If a dropout is not in [0, 1), or characters have no features.
     """
 
     def __init__(
@@ -35,11 +36,9 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         dropout: float = 0.0,
         character_dropout: float = 0.0,
     ) -> None:
+        check_dropouts(dropout=dropout, character_dropout=character_dropout)
+        check_sizes(embedding_dim=embedding.get_output_dim())
         super().__init__(embedding, encoder, dropout)
-        if not 0 <= character_dropout < 1:
-            raise ConfigurationError(
-                f"`character_dropout` must be at least 0 and below 1; got {character_dropout}"
-            )
         self._character_dropout = torch.nn.Dropout(character_dropout)
 
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:

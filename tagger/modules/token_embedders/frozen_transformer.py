@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.modules import TokenEmbedder
 
+from tagger.common.ranges import check_dropouts, check_number, check_sizes
 from tagger.common.threads import BATCHES_AT_ONCE
 from tagger.data.data_loaders.batch_order import in_chunks
 from tagger.transformers.feature_store import FeatureStore, default_root
@@ -104,6 +105,10 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__()
+        check_dropouts(dropout=dropout)
+        check_number("max_cache_gb", max_cache_gb, max_cache_gb >= 0, "at least 0")
+        if projection_dim is not None:
+            check_sizes(projection_dim=projection_dim)
         transformer = find_transformer(model_name, serialization_dir)
         if serialization_dir is not None and carries_transformers(serialization_dir):
             copy_transformer(transformer, model_name, serialization_dir)

@@ -6,6 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import TokenEmbedder
 
+from tagger.common.ranges import check_dropouts, check_number
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.transformers.archived import fine_tuned_model
 from tagger.transformers.precision import PRECISIONS, computing_in
@@ -67,6 +68,8 @@ class TransformerEmbedder(TokenEmbedder):
                 raise ConfigurationError(
                     f"`{name}` must be one of {', '.join(known)}; got {value!r}"
                 )
+        check_dropouts(dropout=dropout)
+        check_number("max_cache_gb", max_cache_gb, max_cache_gb >= 0, "at least 0")
         self.pooling = pooling
         self.precision = precision
         self.transformer_model = _reader(fine_tuned_model(model_name, serialization_dir))

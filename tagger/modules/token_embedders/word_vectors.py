@@ -3,11 +3,11 @@
 from typing import Optional
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules import TokenEmbedder
 from allennlp.nn.util import dist_reduce_sum
 
+from tagger.common.ranges import check_dropouts, check_sizes
 from tagger.data.token_indexers import word_hash
 from tagger.modules.token_embedders.vector_table import VectorTable
 
@@ -50,7 +50,7 @@ class WordVectors(TokenEmbedder):
         word_dropout: The probability, in training, of a word to be taken for an unknown one.
 
     Raises:
-        ConfigurationError: If `word_dropout` is not in [0, 1), or the file does not fit.
+        ConfigurationError: If a number is out of range, or the file does not fit.
         FileNotFoundError: If there is no such file.
     """
 
@@ -65,10 +65,8 @@ class WordVectors(TokenEmbedder):
         word_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if not 0 <= word_dropout < 1:
-            raise ConfigurationError(
-                f"`word_dropout` must be at least 0 and below 1; got {word_dropout}"
-            )
+        check_sizes(embedding_dim=embedding_dim)
+        check_dropouts(word_dropout=word_dropout)
         self.table = VectorTable(embedding_dim)
         self.trained = torch.nn.Embedding(
             vocab.get_vocab_size(vocab_namespace), embedding_dim, padding_idx=0

@@ -1,0 +1,65 @@
+"""Checks of numbers in configs."""
+
+import math
+from typing import Any
+
+from tagger.common.from_allennlp import ConfigurationError
+
+#: The most features of a layer; more is a slip, and would fill the memory.
+MOST_FEATURES = 65_536
+
+
+def check_number(name: str, value: float, is_valid: bool, expected: str) -> None:
+    """Raises a `ConfigurationError` unless a number is finite and valid.
+
+    Args:
+        name: The argument's name.
+        value: The number.
+        is_valid: Whether the number lies in its range.
+        expected: That range, to complete "`name` must be ...".
+
+    Example:
+        >>> check_number("tau", -1.0, -1.0 >= 0, "at least 0")
+        Traceback (most recent call last):
+        allennlp.common.checks.ConfigurationError: `tau` must be at least 0; got -1.0
+    """
+    if not (math.isfinite(value) and is_valid):
+        raise ConfigurationError(f"`{name}` must be {expected}; got {value!r}")
+
+
+def check_whole(name: str, value: Any, least: int = 1) -> None:
+    """Raises a `ConfigurationError` unless a value is a whole number of at least `least`.
+
+    Args:
+        name: The argument's name.
+        value: Anything, as a user may give it in JSON.
+        least: The smallest number.
+
+    Example:
+        >>> check_whole("size", "a")
+        Traceback (most recent call last):
+        allennlp.common.checks.ConfigurationError: `size` must be a whole number of at least 1; got 'a'
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigurationError(
+            f"`{name}` must be a whole number of at least {least}; got {value!r}"
+        )
+
+
+def check_sizes(**sizes: int) -> None:
+    """Raises a `ConfigurationError` unless each size of a layer or of a vector is possible.
+
+    Example:
+        >>> check_sizes(hidden_size=300, num_layers=0)
+        Traceback (most recent call last):
+        allennlp.common.checks.ConfigurationError: `num_layers` must be at least 1; got 0
+    """
+    for name, size in sizes.items():
+        check_number(name, size, size >= 1, "at least 1")
+        check_number(name, size, size <= MOST_FEATURES, f"at most {MOST_FEATURES}")
+
+
+def check_dropouts(**dropouts: float) -> None:
+    """Raises a `ConfigurationError` unless each probability of dropping something is in [0, 1)."""
+    for name, dropout in dropouts.items():
+        check_number(name, dropout, 0 <= dropout < 1, "at least 0 and below 1")

@@ -1,0 +1,114 @@
+"""Our parts refuse numbers out of their ranges, wherever a config gives them."""
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.modules.token_embedders import Embedding
+
+from tagger.data.dataset_readers import ColumnDatasetReader
+from tagger.modules.encoders import BiLstmEncoder, MaskedCnnEncoder
+from tagger.modules.token_embedders import DistinctCharactersEncoder, WordVectors
+from tagger.training.layerwise_adamw import LayerwiseAdamW
+from tagger.training.moving_average import FusedExponentialMovingAverage
+from tagger.training.optimizers import FusedAdam, FusedAdamW
+
+PARAMETERS = [("transformer_model.layer.0.weight", torch.nn.Parameter(torch.ones(2, 2)))]
+
+
+def characters(**changes):
+    embedding = Embedding(embedding_dim=changes.pop("embedding_dim", 3), num_embeddings=5)
+    return DistinctCharactersEncoder(embedding, MaskedCnnEncoder(3, 4), **changes)
+
+
+MAKERS = {
+    BiLstmEncoder: lambda **changes: BiLstmEncoder(
+        **{"input_size": 3, "hidden_size": 4, **changes}
+    ),
+    MaskedCnnEncoder: lambda **changes: MaskedCnnEncoder(
+        **{"embedding_dim": 3, "num_filters": 4, **changes}
+    ),
+    WordVectors: lambda **changes: WordVectors(
+        **{"embedding_dim": 3, **changes}, vocab=Vocabulary()
+    ),
+    DistinctCharactersEncoder: characters,
+    FusedAdam: lambda **changes: FusedAdam(PARAMETERS, **changes),
+    FusedAdamW: lambda **changes: FusedAdamW(PARAMETERS, **changes),
+    LayerwiseAdamW: lambda **changes: LayerwiseAdamW(PARAMETERS, **changes),
+    FusedExponentialMovingAverage: lambda **changes: FusedExponentialMovingAverage(
+        PARAMETERS, **changes
+    ),
+}
+DROPOUTS = [-0.1, 1.0, 2, float("nan")]
+SIZES = [-3, 0, 10**30]
+RATES = [-1.0, 0.0, 1e30, float("inf")]
+ADAM = {"lr": RATES, "weight_decay": [-1.0, 1e9], "eps": [-1.0]}
+OUTSIDE = {
+    BiLstmEncoder: {
+        **dict.fromkeys(["input_size", "hidden_size", "num_layers"], SIZES),
+        **dict.fromkeys(
+            ["dropout", "input_dropout", "output_dropout", "recurrent_dropout"], DROPOUTS
+        ),
+    },
+    MaskedCnnEncoder: {
+        **dict.fromkeys(["embedding_dim", "num_filters", "output_dim"], SIZES),
+        "ngram_filter_sizes": [(), (0,), (2, -1)],
+    },
+    WordVectors: {"embedding_dim": SIZES, "word_dropout": DROPOUTS},
+    DistinctCharactersEncoder: {
+        **dict.fromkeys(["dropout", "character_dropout"], DROPOUTS),
+        "embedding_dim": [0],
+    },
+    FusedAdam: ADAM,
+    FusedAdamW: ADAM,
+    LayerwiseAdamW: {**ADAM, "transformer_lr": RATES, "layer_decay": [-1.0, 0.0, 1.5]},
+    FusedExponentialMovingAverage: {
+        "decay": [-0.1, 1.0, 2],
+        **dict.fromkeys(["numerator", "denominator"], [-1.0, 0.0]),
+    },
+}
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        (part, name, value)
+        for part in OUTSIDE
+        for name in OUTSIDE[part]
+        for value in OUTSIDE[part][name]
+    ],
+)
+def test_a_number_out_of_range_is_refused_by_name(part, name, value):
+    MAKERS[part]()
+    with pytest.raises(ConfigurationError, match=f"^`{name}` must be .*; got "):
+        MAKERS[part](**{name: value})
+
+
+@pytest.mark.parametrize("betas", [(2.0, 3.0), (0.9, 1.0), (-0.1, 0.9)])
+@pytest.mark.parametrize("optimizer", [FusedAdam, FusedAdamW, LayerwiseAdamW])
+def test_decays_of_adam_are_below_1(optimizer, betas):
+    with pytest.raises(ConfigurationError, match=r"`betas\[[01]\]` must be at least 0 and below 1"):
+        MAKERS[optimizer](betas=betas)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meaning"),
+    [
+        ({"unknown_tag": "O"}, "a tag of BIO"),
+        ({"unknown_tag": "B-PER"}, "a tag of BIO"),
+        ({"unknown_tag": ""}, "empty"),
+        (
+            {"unknown_tag": "O", "label_separator": "|", "source_encoding": None},
+            "the tag of a token without a label",
+        ),
+    ],
+)
+def test_unknown_tags_are_spelt_as_nothing_else(arguments, meaning):
+    with pytest.raises(ConfigurationError, match=f"`unknown_tag` is .*, which is {meaning};"):
+        ColumnDatasetReader(**arguments)
+
+
+@pytest.mark.parametrize("unknown", ["?", "U-PER", "unknown"])
+def test_other_strings_stand_for_unknown_tags(unknown):
+    ColumnDatasetReader(source_encoding="BIO", unknown_tag=unknown)

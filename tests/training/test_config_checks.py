@@ -1,0 +1,55 @@
+"""Numbers that AllenNLP takes without a check are checked before anything is read."""
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from tagger.training.config_checks import check_config
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        ({"random_seed": "a"}, "random_seed"),
+        ({"numpy_seed": -1}, "numpy_seed"),
+        ({"pytorch_seed": 1e30}, "pytorch_seed"),
+        *(
+            ({"trainer": {name: value}}, f"trainer.{name}")
+            for name, values in {
+                "num_epochs": [0, -1, 1.5, "ten", True, None],
+                "num_gradient_accumulation_steps": [0, "a"],
+                "patience": [0, -1, "a", 2.5],
+                "grad_norm": [-5, 0, "a", True],
+                "grad_clipping": [-5, "a"],
+            }.items()
+            for value in values
+        ),
+        *(
+            (
+                {
+                    "trainer": {
+                        "learning_rate_scheduler": {"type": "slanted_triangular", "cut_frac": value}
+                    }
+                },
+                "trainer.learning_rate_scheduler.cut_frac",
+            )
+            for value in (2, -1, 1, "a")
+        ),
+    ],
+)
+def test_a_value_out_of_range_is_refused_by_name(config, name):
+    with pytest.raises(ConfigurationError, match=f"^`{name}` must be .*; got "):
+        check_config(config)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"random_seed": None, "numpy_seed": 0, "pytorch_seed": 2**32 - 1, "trainer": {}},
+        {"trainer": {"num_epochs": 1, "patience": None, "grad_norm": False, "grad_clipping": 0.1}},
+        {"trainer": {"grad_norm": None, "patience": 1, "learning_rate_scheduler": "noam"}},
+        {"trainer": {"learning_rate_scheduler": {"type": "slanted_triangular"}}},
+    ],
+)
+def test_what_allennlp_takes_rightly_is_taken(config):
+    check_config(config)
