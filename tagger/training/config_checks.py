@@ -19,11 +19,6 @@ def check_config(config: Mapping[str, Any]) -> None:
 
     Raises:
         ConfigurationError: If a value is of another type, or out of its range.
-
-    Example:
-        >>> check_config({"trainer": {"grad_norm": 0}})
-        Traceback (most recent call last):
-        allennlp.common.checks.ConfigurationError: ...
     """
     for name in ("random_seed", "numpy_seed", "pytorch_seed"):
         seed = config.get(name)
