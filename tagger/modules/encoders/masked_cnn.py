@@ -48,7 +48,11 @@ class MaskedCnnEncoder(CnnEncoder):
                 f"`ngram_filter_sizes` must be widths of at least 1; got {list(ngram_filter_sizes)}"
             )
         super().__init__(
-            embedding_dim, num_filters, ngram_filter_sizes, conv_layer_activation, output_dim
+            embedding_dim,
+            num_filters,
+            ngram_filter_sizes,
+            conv_layer_activation,  # type: ignore[arg-type]  # AllenNLP's default is None
+            output_dim,
         )
 
     def forward(self, tokens: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from scripts.try_malformed_inputs import CASES, MARKS, PAGE, prepare, table_row, try_case
+from tests.system.malformed_inputs import CASES
+from tests.system.malformed_inputs.trial import prepare, rows_of_page, table_row, try_case
 
 #: The command and the title of cases that end before much is computed.
 CHEAP = [
@@ -60,11 +61,13 @@ def test_a_mistake_ends_as_the_page_says(name, prepared, tmp_path, monkeypatch):
     case = BY_NAME[name]
     outcome, problems = try_case(case, prepared, tmp_path / "case")
     assert problems == [], outcome
-    assert table_row(case, outcome, tmp_path / "case") in PAGE.read_text().splitlines()
+    assert table_row(case, outcome, tmp_path / "case") in rows_of_page()
 
 
 def test_the_page_has_a_row_for_each_case():
     assert len(BY_NAME) == len(CASES) >= 40
-    table = PAGE.read_text().split(MARKS[0])[1].split(MARKS[1])[0].splitlines()[1:]
-    titles = [(row.split(" | ")[1].strip("`").split()[0], row[2:].split(" | ")[0]) for row in table]
+    titles = [
+        (row.split(" | ")[1].strip("`").split()[0], row[2:].split(" | ")[0])
+        for row in rows_of_page()
+    ]
     assert titles == list(BY_NAME)

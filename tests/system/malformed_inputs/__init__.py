@@ -1,0 +1,28 @@
+"""Malformed inputs of every command, and what each says of them.
+
+`python -m tests.system.malformed_inputs --write` writes the table of docs/errors.md;
+`pytest tests/system/test_malformed_inputs.py` tries them all.
+"""
+
+from typing import List
+
+from tests.system.malformed_inputs.case import Case
+from tests.system.malformed_inputs.other_commands import (
+    of_allennlp,
+    of_start,
+    of_the_others,
+    of_tune_decoding,
+)
+from tests.system.malformed_inputs.prediction import of_evaluate, of_predict, of_predict_file
+from tests.system.malformed_inputs.training import of_train
+
+CASES: List[Case] = [
+    *of_train(),
+    *of_evaluate(),
+    *of_predict(),
+    *of_predict_file(),
+    *of_tune_decoding(),
+    *of_start(),
+    *of_the_others(),
+    *of_allennlp(),
+]
