@@ -126,7 +126,9 @@ class TransformerEmbedder(TokenEmbedder):
         self._check_length(rows.size(1))
         padding = self.transformer_model.config.pad_token_id
         rows = torch.where(row_mask, rows, padding or 0)
-        compute = self._states if self.training else self._states_by_length
+        # While it is trained, states of the lower layers are kept, and differ by their last digits.
+        is_trained = self.training or (self._upper_layers is not None and self._has_trained)
+        compute = self._states if is_trained else self._states_by_length
         states = compute(rows, row_mask)
         # (all kept pieces, D), (all words, D)
         kept = states[windows.split(is_kept) & row_mask]
