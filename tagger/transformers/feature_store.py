@@ -83,8 +83,8 @@ class FeatureStore:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigurationError(
-                f"features cannot be kept in {root} ({error.strerror}); name a folder by `cache_folder`, "
-                f"or move the file away that is in the way"
+                f"features cannot be kept in {root} ({error.strerror}); name another folder by "
+                f"`cache_folder`, or move the file away that is in the way"
             ) from error
         self._remove_abandoned()
         self.refresh()
