@@ -48,24 +48,12 @@ class Batch(NamedTuple):
     mask: torch.Tensor
 
 
-class Candidate:
-    """A CRF module under one interface.
+class Candidate(NamedTuple):
+    """A CRF; what sums the log-likelihoods of a batch; what returns the best paths as lists."""
 
-    Args:
-        module: what is measured.
-        log_likelihood: sums the log-likelihoods of a batch.
-        decode: returns the best paths as lists.
-    """
-
-    def __init__(
-        self,
-        module: torch.nn.Module,
-        log_likelihood: Callable[[Batch], torch.Tensor],
-        decode: Callable[[Batch], List[List[int]]],
-    ) -> None:
-        self.module = module
-        self.log_likelihood = log_likelihood
-        self.decode = decode
+    module: torch.nn.Module
+    log_likelihood: Callable[[Batch], torch.Tensor]
+    decode: Callable[[Batch], List[List[int]]]
 
     def run(self, task: str, batch: Batch) -> None:
         """Does one of `TASKS`."""
@@ -341,9 +329,7 @@ def main() -> None:
     arguments = parser.parse_args()
     device, repeats = arguments.device, arguments.repeats
     torch.set_num_threads(arguments.threads)
-    print(
-        f"torch {torch.__version__}, {device}, {arguments.threads} threads; ms: median (min..max)"
-    )
+    print(f"torch {torch.__version__}, {device}, {arguments.threads} threads; ms: median (range)")
     if "crf" in arguments.tables:
         print("\nx: times AllenNLP's speed; MiB: peak of loss+gradient\n")
         print(f"| BxTxK | | {' | '.join(TASKS)} | MiB |\n|---|---|---|---|---|---|")

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 import torch
 import torch.distributed
@@ -7,12 +6,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.metrics import Metric
 from seqeval.metrics import classification_report
 from seqeval.scheme import BILOU, IOB2, IOBES
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from tagger.metrics import TagMetrics, format_metrics
 from tagger.spans import ENCODINGS, tags_to_spans
+from tests.metrics.measuring import MEASURES, measured, metrics_of, with_unknown
 from tests.oracles.conlleval import count_chunks
-from tests.oracles.span_confusions import count_confusions
 from tests.spans.tagged import (
     random_sentences,
     tag_set,
@@ -20,35 +18,6 @@ from tests.spans.tagged import (
     to_mask,
     vocabulary_of,
 )
-
-MEASURES = {"precision": "precision", "recall": "recall", "f1-measure": "f1-score"}
-
-
-def measured(gold, predicted, encoding="BIO", tags=None, **kwargs):
-    tags = tags or tag_set(encoding)
-    metric = TagMetrics(vocabulary_of(tags), encoding=encoding, **kwargs)
-    metric(to_batch(predicted, tags), to_batch(gold, tags), to_mask(gold))
-    return metric
-
-
-def metrics_of(gold, predicted, encoding="BIO", tags=None, **kwargs):
-    return measured(gold, predicted, encoding, tags, **kwargs).get_metric()
-
-
-def with_unknown(sentences, share, seed):
-    rng = np.random.default_rng(seed)
-    return [["?" if rng.random() < share else tag for tag in tags] for tags in sentences]
-
-
-def known_labels(gold, predicted, label_of):
-    """The labels of all tokens whose gold tag is known, gold and predicted."""
-    pairs = [
-        (label_of(gold_tag), label_of(predicted_tag))
-        for gold_tags, predicted_tags in zip(gold, predicted)
-        for gold_tag, predicted_tag in zip(gold_tags, predicted_tags)
-        if gold_tag != "?"
-    ]
-    return tuple(zip(*pairs))
 
 
 def assert_equals_report(metrics, report):
@@ -242,107 +211,6 @@ def test_ignored_labels_do_not_count():
     expected = metrics_of(without_loc(gold), without_loc(predicted))
     assert not any("LOC" in key for key in metrics)
     assert metrics == {key: value for key, value in expected.items() if "LOC" not in key}
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("seed", range(4))
-def test_confusions_of_spans_are_those_counted_one_by_one(encoding, seed):
-    gold, predicted = random_sentences(tag_set(encoding), 80, seed)
-    gold = with_unknown(gold, 0.05 * seed, seed)
-    confusions = measured(gold, predicted, encoding).get_confusions()
-    expected = count_confusions(gold, predicted, encoding)
-    assert len(expected) > 15
-    assert {name: n for name, n in confusions.items() if name.startswith("confusion-")} == {
-        f"confusion-{row}>{column}": number for (row, column), number in expected.items()
-    }
-
-
-def test_spans_fare_as_the_documentation_says():
-    sentences = [
-        "B-PER I-PER O B-LOC I-LOC O B-LOC O O B-PER",
-        "B-PER O O B-PER I-PER O O O B-LOC I-LOC",
-    ]
-    gold, predicted = (sentence.split() for sentence in sentences)
-    confusions = measured([gold], [predicted]).get_confusions()
-    assert {name: n for name, n in confusions.items() if name.startswith("confusion-")} == {
-        "confusion-PER>boundary": 1,  # tokens 0 and 1
-        "confusion-boundary>PER": 1,
-        "confusion-LOC>PER": 1,  # tokens 3 and 4
-        "confusion-LOC>missed": 1,  # token 6
-        "confusion-PER>both": 1,  # token 9
-        "confusion-both>LOC": 1,  # tokens 8 and 9
-    }
-    swapped = measured([predicted], [gold]).get_confusions()
-    assert swapped["confusion-spurious>LOC"] == 1
-
-
-def test_rows_of_confusions_add_up_to_gold_spans_and_columns_to_predicted_ones():
-    gold, predicted = random_sentences(tag_set("BIO"), 60, seed=5)
-    metric = measured(gold, predicted, strict=True)
-    metrics, confusions = metric.get_metric(), metric.get_confusions()
-    for label in ("PER", "LOC", "GPE-X"):
-        num_gold = sum(
-            n for name, n in confusions.items() if name.startswith(f"confusion-{label}>")
-        )
-        num_predicted = sum(
-            n
-            for name, n in confusions.items()
-            if name.startswith("confusion-") and name.endswith(f">{label}")
-        )
-        num_right = confusions[f"confusion-{label}>{label}"]
-        assert metrics[f"num-gold-{label}"] == num_gold
-        assert metrics[f"recall-{label}"] == num_right / num_gold
-        assert metrics[f"precision-{label}"] == num_right / num_predicted
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_token_metrics_are_those_of_labels_without_prefixes(encoding):
-    gold, predicted = random_sentences(tag_set(encoding), 80, seed=6)
-    gold = with_unknown(gold, 0.1, seed=6)
-    metric = measured(gold, predicted, encoding)
-    metrics, confusions = metric.get_metric(), metric.get_confusions()
-    true, guessed = known_labels(gold, predicted, lambda tag: tag.partition("-")[2] or "O")
-    labels = ["GPE-X", "LOC", "PER"]
-    for name, average in [
-        *((label, None) for label in labels),
-        ("overall", "micro"),
-        ("macro",) * 2,
-    ]:
-        expected = precision_recall_fscore_support(
-            true, guessed, labels=labels if average else [name], average=average
-        )
-        for measure, value in zip(MEASURES, expected):
-            assert metrics[f"token-{measure}-{name}"] == pytest.approx(float(np.squeeze(value)))
-    assert metrics["token-num-gold-overall"] == sum(label != "O" for label in true)
-    names = [*labels, "O"]
-    cells = confusion_matrix(true, guessed, labels=names)
-    assert cells.tolist() == [
-        [confusions[f"token-confusion-{row}>{column}"] for column in names] for row in names
-    ]
-
-
-def test_plain_labels_are_measured_by_token():
-    tags = ["DET", "NOUN", "VERB", "B-X"]
-    gold, predicted = random_sentences(tags, 60, seed=7)
-    gold = with_unknown(gold, 0.1, seed=7)
-    metrics = metrics_of(gold, predicted, None, tags)
-    true, guessed = known_labels(gold, predicted, lambda tag: tag)
-    expected = precision_recall_fscore_support(true, guessed, labels=tags)
-    for tag, precision, recall, f1, num_gold in zip(tags, *expected):
-        assert metrics[f"token-precision-{tag}"] == pytest.approx(precision)
-        assert metrics[f"token-recall-{tag}"] == pytest.approx(recall)
-        assert metrics[f"token-f1-measure-{tag}"] == pytest.approx(f1)
-        assert metrics[f"token-num-gold-{tag}"] == num_gold
-    accuracy = np.mean([a == b for a, b in zip(true, guessed)])
-    assert metrics["accuracy"] == metrics["token-f1-measure-overall"] == pytest.approx(accuracy)
-    assert not any(name.startswith("precision") for name in metrics)
-
-
-def test_outside_is_no_label_among_plain_ones_but_counts_for_accuracy():
-    metrics = metrics_of([["O", "NAME", "O"]], [["O", "O", "O"]], None, ["O", "NAME"])
-    assert metrics["accuracy"] == pytest.approx(2 / 3)
-    assert metrics["token-f1-measure-overall"] == 0
-    assert "token-f1-measure-O" not in metrics
 
 
 def test_tags_need_no_labels_and_no_outside():
