@@ -43,6 +43,10 @@ def unpack(archive_file: str, folder: str) -> None:
             tarfile.open(fileobj=cast(Any, _Limited(unzipped, size_limit)), mode="r|") as archive,
         ):
             _unpack_members(archive, archive_file, folder, size_limit)
+            # A damaged header looks like the end; the checksum of gzip comes at the real one.
+            rest = _Limited(unzipped, size_limit)
+            while rest.read(2**20):
+                pass
     except _FILTER_ERRORS as error:
         refuse(f"{archive_file}: {error}")
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
