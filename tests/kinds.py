@@ -1,0 +1,141 @@
+"""Taggers of every kind, which train in seconds, and sentences that are odd.
+
+The transformers have random weights.
+"""
+
+import random
+
+from tests.conftest import CONFIGS, ROOT
+from tests.documents import text_of_documents
+from tests.transformers.small import save_word_pieces
+
+TOY = CONFIGS / "toy_bilstm_crf.jsonnet"
+FINE_TUNED = ROOT / "tagger" / "transformer.libsonnet"
+#: Sentences that go wrong where something is taken for granted. None has a line break: each is a line.
+ODD = [
+    "x",
+    ".",
+    "?!… — ,,;;",
+    "Maria \U0001f469\u200d\U0001f4bb met \U0001f1eb\U0001f1ee Paulo \U0001f600\U0001f600 in Lisbon",
+    "Zoe\u0308 a\u0301\u0302\u0303 n\u0303o",
+    "מריה פגשה את פאולו בליסבון",
+    "التقت ماريا Paulo في لشبونة",
+    "a\x07b \x01\x02 c\x7f",
+    "Ada\u00a0Lovelace\u2003lives\u200bin\u3000Oslo",
+    "\ufeffMaria met \ufeff Paulo",
+    "w" * 400,
+    " ".join(["Maria", "said", "the"] * 100),
+    "東京でパウロに会った。",
+    "\ufffd \u00ad soft\u00adhyphen",
+]
+
+
+def sentences(number, seed=0):
+    """Returns sentences of 1 to 40 words, with the odd ones among them."""
+    draw = random.Random(seed)
+    words = [
+        "Maria",
+        "Lindqvist",
+        "met",
+        "Paulo",
+        "in",
+        "Lisbon",
+        ",",
+        "the",
+        "said",
+        "Oslo",
+        "a",
+        "12",
+    ]
+    plain = [
+        " ".join(draw.choices(words, k=draw.randint(1, 40))) + draw.choice([".", ""])
+        for _ in range(number - len(ODD))
+    ]
+    both = [*plain, *ODD]
+    draw.shuffle(both)
+    return both
+
+
+def _with_vectors(folder):
+    vectors = folder / "vectors.txt"
+    draw = random.Random(0)
+    words = ("maria", "paulo", "lisbon", "the", "said", "in")
+    vectors.write_text(
+        "".join(
+            f"{word} {' '.join(f'{draw.gauss(0, 1):.3f}' for _ in range(20))}\n" for word in words
+        )
+    )
+    return (
+        f"(import '{TOY}') + {{ glove_file:: '{vectors}', lowercase_words:: true, num_epochs:: 1 }}"
+    )
+
+
+def _frozen(precision):
+    def config(folder):
+        transformer = save_word_pieces(folder / "transformer")
+        return f"""(import '{TOY}') + {{
+            transformer:: '{transformer}', transformer_dim:: 6, num_epochs:: 1,
+            include_in_archive: ['transformers'],
+            model+: {{ text_field_embedder+: {{ token_embedders+: {{
+              transformer+: {{ cache_folder: '{folder / "cache"}', precision: '{precision}' }},
+            }} }} }},
+        }}"""
+
+    return config
+
+
+def _documents(folder):
+    """Sentences share the features of their document's passages."""
+    data = folder / "documents.txt"
+    data.write_text(text_of_documents())
+    return f"""{_frozen("auto")(folder)} + {{
+        train_data_path: '{data}', validation_data_path: '{data}',
+        dataset_reader+: {{ documents: 'docstart', instances: 'sentences' }},
+    }}"""
+
+
+def _fine_tuned(folder):
+    transformer = save_word_pieces(folder / "transformer")
+    return f"""(import '{FINE_TUNED}') + {{
+        transformer:: '{transformer}', source_encoding:: 'BIO', num_epochs:: 1, max_pieces:: 100,
+        train_data_path: 'data/toy/train.txt', validation_data_path: 'data/toy/dev.txt',
+    }}"""
+
+
+#: What the config of each kind is, written into a folder.
+CONFIGS_OF_KINDS = {
+    "word vectors": _with_vectors,
+    "frozen": _frozen("auto"),
+    "frozen in float32": _frozen("float32"),
+    "frozen in bfloat16": _frozen("bfloat16"),
+    "documents": _documents,
+    "fine-tuned": _fine_tuned,
+}
+KINDS = [*CONFIGS_OF_KINDS, "ensemble"]
+
+
+def train(kind, folder):
+    """Trains a tagger of a kind in the project's root; returns its archive."""
+    from allennlp.commands.train import train_model
+    from allennlp.common import Params
+
+    if kind == "ensemble":
+        return _ensemble(folder)
+    config = folder / "config.jsonnet"
+    config.write_text(CONFIGS_OF_KINDS[kind](folder))
+    train_model(Params.from_file(config), str(folder / "run"))
+    return folder / "run" / "model.tar.gz"
+
+
+def _ensemble(folder):
+    from allennlp.models import load_archive
+
+    from tagger.models.ensemble_archive import write_ensemble
+
+    paths = []
+    for name in "ab":
+        (folder / name).mkdir()
+        paths.append(train("word vectors", folder / name))
+    output = folder / "ensemble.tar.gz"
+    write_ensemble(paths, [load_archive(path) for path in paths], output, "marginals")
+    return output
