@@ -4,6 +4,10 @@ An `import` statement of an AllenNLP module gives a stand-in for such a library,
 first use of a stand-in imports the library, and puts the real thing in its place in AllenNLP's modules.
 All other code, in AllenNLP's functions too, imports as ever: a stand-in is never in `sys.modules`.
 
+The largest of the libraries are imported by modules of AllenNLP that every command needs, so that
+deferring modules of AllenNLP instead would not help. AllenNLP is frozen: a test reads its sources, and
+finds no use of a deferred name that a stand-in could answer wrongly.
+
 Python calls `builtins.__import__` with the globals of the importing module, by which we know AllenNLP's
 statements. It is replaced only while modules of AllenNLP are executed.
 """
@@ -17,7 +21,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Set
 
 #: What is deferred, and the seconds that its import takes on top of torch's.
 LIBRARIES = {
@@ -32,6 +36,9 @@ LIBRARIES = {
     "tensorboardX": 0.3,
     "transformers": 2.8,  # with BERT
 }
+
+#: Functions that AllenNLP keeps and compares, and the module in which it does.
+_KEPT = {("scipy.stats", "wasserstein_distance"): "allennlp.fairness.fairness_metrics"}
 
 _lock = threading.Lock()
 _num_executing = 0
@@ -150,9 +157,6 @@ class _DeferredModule(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(_real_module(self), name, value)
 
-    def __delattr__(self, name: str) -> None:
-        delattr(_real_module(self), name)
-
     def __dir__(self) -> List[str]:
         return dir(_real_module(self))
 
@@ -175,6 +179,9 @@ def _real_module(module: _DeferredModule) -> ModuleType:
 class _DeferredName:
     """Stands in for a class, a function or anything else in a module.
 
+    It can be called, asked for an attribute or an item, named in an annotation and in `isinstance`.
+    AllenNLP does nothing else with such names, apart from those of `_KEPT`.
+
     Args:
         module: The full name of the module.
         path: The name in it; with dots for a name in a class or in a submodule.
@@ -185,8 +192,8 @@ class _DeferredName:
 
     @staticmethod
     @functools.cache
-    def of(module: str, path: str) -> "_DeferredName":
-        return _DeferredName(module, path)
+    def of(module: str, path: str) -> Any:
+        return (_forwarding if (module, path) in _KEPT else _DeferredName)(module, path)
 
     def __getattr__(self, name: str) -> Any:
         # `typing` asks for these when an annotation is made; no class that AllenNLP imports is generic.
@@ -200,41 +207,30 @@ class _DeferredName:
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(_real(self), name, value)
 
-    def __delattr__(self, name: str) -> None:
-        delattr(_real(self), name)
-
-    def __dir__(self) -> List[str]:
-        return dir(_real(self))
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _real(self)(*args, **kwargs)
 
     def __getitem__(self, key: Any) -> Any:
         return _real(self)[key]
 
-    def __contains__(self, key: Any) -> bool:
-        return key in _real(self)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(_real(self))
-
-    def __len__(self) -> int:
-        return len(_real(self))
-
     def __instancecheck__(self, instance: Any) -> bool:
         return isinstance(instance, _real(self))
-
-    def __subclasscheck__(self, subclass: type) -> bool:
-        return issubclass(subclass, _real(self))
-
-    def __mro_entries__(self, bases: Any) -> Tuple[type, ...]:
-        return (_real(self),)
 
     def __reduce__(self) -> Any:
         return _imported, vars(self)["_origin"]
 
     def __repr__(self) -> str:
         return f"<{'.'.join(vars(self)['_origin'])}, imported when it is used>"
+
+
+def _forwarding(module: str, name: str) -> Callable[..., Any]:
+    """A function that stays in place of another, so that it equals itself before and after its use."""
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return _imported(module, name)(*args, **kwargs)
+
+    forward.__module__, forward.__name__, forward.__qualname__ = _KEPT[module, name], name, name
+    return forward
 
 
 def _real(deferred: _DeferredName) -> Any:

@@ -22,7 +22,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Sequence, Union
 from urllib.parse import urlparse
 
-from tagger_compat import after_import, deferral
+from tagger_compat import deferral
 
 
 @contextmanager
@@ -123,37 +123,30 @@ def with_adamw(_: ModuleType) -> Iterator[None]:
         yield
 
 
-def transformers_is_not_imported() -> bool:
-    """Whether nobody has imported the optimizers of transformers yet."""
-    return "transformers.optimization" not in sys.modules
-
-
 @contextmanager
 def with_late_adafactor(optimizers: Any) -> Iterator[None]:
-    """Gives AllenNLP's subclass of transformers' Adafactor its base when transformers is imported."""
+    """Gives AllenNLP's subclass of transformers' Adafactor its base with the first instance."""
     import torch
 
     class Adafactor(torch.optim.Optimizer):
-        """The base until then, so until an instance is made or unpickled."""
+        """The base until an instance is made or unpickled."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            importlib.import_module("transformers.optimization")  # which calls `derive`
-            super(optimizers.HuggingfaceAdafactor, self).__init__(*args, **kwargs)
+            derive().__init__(self, *args, **kwargs)
 
         def __setstate__(self, state: Any) -> None:
-            importlib.import_module("transformers.optimization")
-            super(optimizers.HuggingfaceAdafactor, self).__setstate__(state)
+            derive().__setstate__(self, state)
 
-    def derive() -> None:
-        transformers = importlib.import_module("transformers")
+    def derive() -> Any:
+        real = importlib.import_module("transformers").Adafactor
         subclass = optimizers.HuggingfaceAdafactor
         subclass.__bases__ = tuple(
-            transformers.Adafactor if base is Adafactor else base for base in subclass.__bases__
+            real if base is Adafactor else base for base in subclass.__bases__
         )
+        return real
 
     with _names_added(deferral.stand_in("transformers"), {"Adafactor": Adafactor}):
         yield
-    after_import("transformers.optimization", derive)
 
 
 @contextmanager

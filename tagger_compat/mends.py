@@ -86,10 +86,9 @@ MENDS = (
     ),
     Mend(
         "late Adafactor",
-        "no library's fault: `huggingface_adafactor` derives from a class of transformers, "
-        "whose import takes a second",
+        "`huggingface_adafactor` derives from a class of transformers, whose import takes a second",
         ("allennlp.training.optimizers",),
-        libraries.transformers_is_not_imported,
+        lambda: True,
         libraries.with_late_adafactor,
     ),
     Mend(

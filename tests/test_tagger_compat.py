@@ -74,7 +74,7 @@ import sys
 import allennlp.training.optimizers
 assert "transformers.optimization" not in sys.modules
 """,
-        "AssertionError",
+        "metaclass conflict",
     ),
     "local files": (
         """

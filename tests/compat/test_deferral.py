@@ -2,11 +2,13 @@
 
 import pickle
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from tagger_compat import deferral
+from tests.compat.allennlp_sources import uses_of
 
 LATE = """
 from pathlib import Path
@@ -77,7 +79,7 @@ def test_a_library_is_imported_when_it_is_used(execute):
     assert module.late is late
     assert module.greet("her") == "hello her"
     assert module.greet is late.greet
-    assert (module.names["dog"], "dog" in module.names, len(module.names)) == ("Rex", True, 1)
+    assert module.names["dog"] == "Rex"
     assert module.names is late.names
 
 
@@ -89,7 +91,7 @@ def test_two_modules_share_a_stand_in_and_both_get_the_real_thing(execute):
     assert first.greet is second.say is sys.modules["late"].greet
 
 
-def test_classes_are_checked_derived_from_and_annotated_with(execute):
+def test_classes_are_checked_called_and_annotated_with(execute):
     module = execute(
         """
 from typing import Dict, List, Optional, Tuple, Union
@@ -110,12 +112,8 @@ class Barn:
     import late
 
     assert isinstance(late.Animal("Rex"), stand_in)
-    assert issubclass(late.Animal, stand_in)
     assert stand_in("Rex").name == "Rex"
     assert (stand_in.legs, module.Animal) == (4, late.Animal)
-    derived = execute("import late\nclass Dog(late.Animal): pass", "allennlp.derived")
-    assert derived.Dog.__mro__[1] is late.Animal
-    assert derived.Dog("Rex").legs == 4
 
 
 def test_submodules_are_imported_too(execute):
@@ -209,7 +207,7 @@ for module, name, value in held:
         assert getattr(module, name) is sys.modules[value.__name__], name
     else:
         origin = vars(value)["_origin"]
-        dir(value)
+        assert not hasattr(value, "never_written")
         assert getattr(module, name) is deferral._imported(*origin), name
 print(sorted(registered().items()))
 """
@@ -308,9 +306,6 @@ optimizer = Optimizer.from_params(params, model_parameters=[("weight", parameter
 import transformers
 assert isinstance(optimizer, transformers.Adafactor) and isinstance(optimizer, Optimizer)
 assert issubclass(Own, transformers.Adafactor)
-assert [base.__module__ for base in HuggingfaceAdafactor.__bases__] == [
-    "allennlp.training.optimizers", "transformers.optimization"
-]
 parameter.sum().backward()
 Own([("weight", parameter)]).step()
 optimizer.step()
@@ -331,12 +326,56 @@ optimizer.step()
     assert outcome.succeeded, outcome.output
 
 
-def test_importing_transformers_alone_derives_adafactor(run_fresh):
+def test_allennlp_does_nothing_with_deferred_names_that_a_stand_in_could_answer_wrongly():
+    import allennlp
+
+    uses = uses_of(Path(allennlp.__file__).parent, deferral.LIBRARIES)
+    assert len(uses) > 30
+    answered = {
+        "annotates",
+        "asked for an attribute",
+        "asked for an item",
+        "called",
+        "checked by isinstance",
+    }
+    others = {name: kinds - answered for name, kinds in uses.items() if kinds - answered}
+    # The mend of optimizers gives `Adafactor` and `AdamW` bases of their own.
+    assert others.pop(("transformers", None)) == {"subclassed"}
+    assert others.keys() == deferral._KEPT.keys()
+
+
+def test_a_use_that_a_stand_in_could_answer_wrongly_is_found(tmp_path):
+    code = """
+import late
+from late import a, b, c, d, e
+
+class Own(a, late.Base): ...
+
+def use(x: c) -> None:
+    kept = [b]
+    assert isinstance(x, c) and d[0] is e
+    if x == e: ...
+"""
+    (tmp_path / "module.py").write_text(code)
+    uses = uses_of(tmp_path, {"late"})
+    assert uses[("late", None)] == uses[("late", "a")] == {"subclassed"}
+    assert uses[("late", "b")] == {"kept = [b]"}
+    assert uses[("late", "c")] == {"annotates", "checked by isinstance"}
+    assert uses[("late", "d")] == {"asked for an item"}
+    assert uses[("late", "e")] == {"assert isinstance(x, c) and d[0] is e", "if x == e:"}
+
+
+def test_a_function_that_is_kept_and_compared_equals_itself(run_fresh):
     outcome = run_fresh(
         """
-from allennlp.training.optimizers import HuggingfaceAdafactor
-from transformers.optimization import Adafactor
-assert issubclass(HuggingfaceAdafactor, Adafactor)
+import copy, pickle
+import torch
+from allennlp.fairness.fairness_metrics import Independence
+
+metric = pickle.loads(pickle.dumps(copy.deepcopy(Independence(4, 2, "wasserstein"))))
+for _ in range(2):
+    metric(torch.tensor([0, 1, 2, 3]), torch.tensor([0, 1, 0, 1]))
+assert sorted(metric.get_metric()) == [0, 1], metric.get_metric()
 """
     )
     assert outcome.succeeded, outcome.output

@@ -11,7 +11,6 @@ from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import LettersDigitsTokenizer
 
-from tagger.common.files import check_is_file
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.fields import DocumentLabelsField
@@ -87,9 +86,7 @@ class DocumentDatasetReader(DatasetReader):
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
-        found = cached_path(file_path)
-        check_is_file(found, file_path)
-        with open(found, "rb") as lines:
+        with open(cached_path(file_path), "rb") as lines:
             for number, line in self.shard_iterable(decoded_lines(lines, file_path)):
                 if not line.strip():
                     continue
