@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 # Before anything imports PyTorch.
-tagger_compat.make_waiting_threads_sleep()
+tagger_compat.set_variables_of_pytorch()
 # In an environment it is installed at interpreter start; a checkout on PYTHONPATH gets it here.
 tagger_compat.install()
 if not tagger_compat.is_installed() and importlib.util.find_spec("allennlp"):

@@ -64,7 +64,7 @@ def _wrap_execution(loader: "Any", name: str) -> None:
             from tagger_compat.deferral import deferring
             from tagger_compat.mends import mends_in_force
 
-            make_waiting_threads_sleep()
+            set_variables_of_pytorch()
             with mends_in_force(module), deferring(module):
                 exec_module(module)
         else:
@@ -75,13 +75,17 @@ def _wrap_execution(loader: "Any", name: str) -> None:
     loader.exec_module = exec_wrapped
 
 
-def make_waiting_threads_sleep() -> None:
-    """Makes PyTorch's threads sleep while they wait for each other, unless the user has decided.
+def set_variables_of_pytorch() -> None:
+    """Sets what PyTorch's libraries read when it is imported, unless the user has decided.
 
-    They spin otherwise, and a step may take a hundred times as long where another process runs. The
-    library of the threads reads the variable when PyTorch is imported, so this must come before.
+    Threads that wait for each other sleep. They spin otherwise, and a step may take a hundred times as
+    long where another process runs.
+
+    MKL multiplies matrices so that a row of a product does not depend on the number of rows, nor on the
+    number of threads. Otherwise a sentence gets other scores, in the last digits, in another batch.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 
 def after_import(name: str, action: "Callable[[], object]") -> None:

@@ -53,11 +53,15 @@ class Characters:
         self._name = name
         self._lowercase = description["lowercase"]
         self._min_length = description["min_length"]
+        # None for AllenNLP's indexer, which reads all characters.
+        self._max_length = description.get("max_length")
         self._index_of = _indices(description["vocabulary"])
 
     def __call__(self, words: Sequence[str], rows: np.ndarray, lengths: np.ndarray) -> Inputs:
         """Returns `characters`, (W, C), padded with 0."""
-        texts = [word.lower() for word in words] if self._lowercase else words
+        texts = [word[: self._max_length] for word in words]
+        if self._lowercase:
+            texts = [text.lower() for text in texts]
         width = max(self._min_length, max(map(len, texts)))
         characters = np.zeros((len(texts), width), dtype=np.int64)
         for row, text in zip(characters, texts):

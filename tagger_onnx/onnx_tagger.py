@@ -16,6 +16,7 @@ from typing import (
 
 import numpy as np
 
+from tagger_onnx import checksum
 from tagger_onnx.inputs import RUN_CHARACTERS
 from tagger_onnx.lookup import KINDS, distinct_words
 from tagger_onnx.splitter import Splitter
@@ -52,14 +53,28 @@ class OnnxTagger(TextTagger[str]):
     ) -> None:
         self.run_characters = run_characters
         metadata = session.get_modelmeta().custom_metadata_map
-        description: Dict[str, Any] = json.loads(metadata.get("tagger", "{}"))
-        if description.get("format") != FORMAT:
+        try:
+            description: Dict[str, Any] = json.loads(metadata.get("tagger", "{}"))
+            version = description.get("format")
+        except (ValueError, AttributeError, RecursionError):
+            version = "unknown"
+        if version != FORMAT:
             raise ValueError(
                 f"{name}: expected a file of `allennlp export` with format {FORMAT}, got format "
-                f"{description.get('format')}; export the tagger again"
+                f"{version}; export the tagger again"
             )
         self._session = session
         self._name = name
+        try:
+            self._read(description)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name}: the metadata are not as `allennlp export` writes them "
+                f"({type(error).__name__}: {error}); export the tagger again"
+            ) from None
+        self._outputs = [output.name for output in session.get_outputs()]
+
+    def _read(self, description: Dict[str, Any]) -> None:
         self._tags: List[str] = description["tags"]
         self._labels_of_tags: List[Optional[str]] = description["labels_of_tags"]
         self._has_label_sets = description["head"] == "sigmoid"
@@ -67,7 +82,8 @@ class OnnxTagger(TextTagger[str]):
         self._indexers = [
             KINDS[each["kind"]](name, each) for name, each in description["indexers"].items()
         ]
-        self._outputs = [output.name for output in session.get_outputs()]
+        if len(self._tags) != len(self._labels_of_tags):
+            raise ValueError("tags and labels differ in number")
 
     @property
     def labels(self) -> List[str]:
@@ -173,7 +189,7 @@ def load(
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is not one that `allennlp export` wrote.
+        ValueError: If the file is not one that `allennlp export` wrote, or has been changed since.
     """
     import onnxruntime
 
@@ -189,6 +205,12 @@ def load(
         raise ValueError(
             f"{path}: expected a file of `allennlp export`; onnxruntime says {str(error)[:200]}"
         ) from error
+    # Files of earlier versions have no checksum.
+    has_checksum = checksum.KEY in session.get_modelmeta().custom_metadata_map
+    if has_checksum and not checksum.is_whole(path):
+        raise ValueError(
+            f"{path} has been changed since `allennlp export` wrote it; copy it, or export it, again"
+        )
     return OnnxTagger(session, str(path), run_characters)
 
 

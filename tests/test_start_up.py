@@ -277,6 +277,24 @@ import torch
     assert done.stdout == f"{expected}\n", done.stderr
 
 
+@pytest.mark.parametrize(("users", "expected"), [("", "AUTO,STRICT"), ("AVX2", "AVX2")])
+def test_products_of_matrices_do_not_depend_on_the_number_of_rows(users, expected):
+    code = """
+import os
+{unset}
+import tagger
+import torch
+print(os.environ["MKL_CBWR"])
+inputs, weights = torch.randn(200, 1536), torch.randn(1536, 384)
+print(all(torch.equal(inputs[:n] @ weights, (inputs @ weights)[:n]) for n in range(1, 200)))
+"""
+    unset = "os.environ.pop('MKL_CBWR', None)" if not users else ""
+    done = run_cold(code.replace("{unset}", unset), **({"MKL_CBWR": users} if users else {}))
+    variable, is_equal = done.stdout.split()
+    assert variable == expected, done.stderr
+    assert users or is_equal == "True"
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a C++ compiler")
 def test_torch_compile_leaves_the_chain_alone_when_it_is_imported_later():
     done = run_cold(

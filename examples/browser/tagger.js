@@ -21,7 +21,10 @@ const KINDS = {
   characters(name, description) {
     const indexOf = indices(description.vocabulary);
     return ({ words }, tensor) => {
-      const texts = words.map((word) => [...(description.lowercase ? word.toLowerCase() : word)]);
+      const texts = words.map((word) => {
+        const text = [...word].slice(0, description.max_length ?? undefined).join("");
+        return [...(description.lowercase ? text.toLowerCase() : text)];
+      });
       const width = Math.max(description.min_length, ...texts.map((text) => text.length));
       const rows = texts.map((text) => padded(text.map(indexOf), width, 0n));
       return { [`${name}_characters`]: tensor(rows.flat(), [words.length, width]) };

@@ -1,5 +1,6 @@
 """What our commands share: errors in one line, checks of the output, and loading an archive."""
 
+import errno
 import inspect
 import json
 import os
@@ -13,6 +14,9 @@ from allennlp.models import Archive, Model, load_archive
 from allennlp.predictors import Predictor
 
 from tagger.common.did_you_mean import did_you_mean
+
+#: The longest name of an output: most file systems take 255 bytes, and hidden files beside it need some.
+MOST_NAME_BYTES = 240
 
 
 def check_output(
@@ -31,8 +35,17 @@ def check_output(
 
     Raises:
         ConfigurationError: If the output is an input, a folder or a device, in a folder that does not
-            exist or that does not let us write, or exists and must not be overwritten.
+            exist or that does not let us write, or exists and must not be overwritten; if its name is
+            too long; if it is a link to itself.
     """
+    num_bytes = len(os.fsencode(output.name))
+    if num_bytes > MOST_NAME_BYTES:
+        raise ConfigurationError(
+            f"`{option}` has a name of {num_bytes} bytes, `{output.name[:40]}...`; give one of at most "
+            f"{MOST_NAME_BYTES}"
+        )
+    if _is_endless(output):
+        raise ConfigurationError(f"`{option}` {output} is a link to itself; give another name")
     folder = output.resolve().parent
     force = "" if overwrite is None else ", or add --force"
     if output.is_dir():
@@ -50,6 +63,15 @@ def check_output(
     else:
         return
     raise ConfigurationError(f"`{option}` {output} {problem}")
+
+
+def _is_endless(path: Path) -> bool:
+    """Whether links that begin at a path, or above it, lead back to it."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def _is_same_file(output: Path, other: Union[str, Path]) -> bool:

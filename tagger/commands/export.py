@@ -11,6 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import Archive
 
 from tagger.common.files import write_atomically
+from tagger_onnx.checksum import with_checksum
 
 
 @Subcommand.register("export")
@@ -84,4 +85,4 @@ def export(archive: Archive, output: Path, language: str = "en", overwrite: bool
     archive.model.eval()
     model = exported(archive.model, archive.validation_dataset_reader, language)
     with write_atomically(output, overwrite) as path:
-        path.write_bytes(model.SerializeToString())
+        path.write_bytes(with_checksum(model.SerializeToString()))

@@ -28,6 +28,8 @@ def last_words(command: str) -> Iterator[None]:
         command: What the line of an error starts with.
     """
     quieten(logging.getLogger().handlers)
+    # A log that cannot be written, on a full disk for example, hides no other error.
+    logging.raiseExceptions = not is_quiet()
     with command_running():
         try:
             yield
@@ -63,16 +65,20 @@ def errors_in_one_line(command: str) -> Iterator[None]:
 
 
 def _say_interrupted(command: str, error: BaseException) -> int:
-    hint = "; to go on, repeat the command with --recover" if sys.argv[1:2] == ["train"] else ""
+    hint = f"; to go on, repeat the command{_to_go_on()}" if _to_go_on() else ""
     sys.stdout.flush()
     print(f"{command}: interrupted{hint}", file=sys.stderr)
     return INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED
 
 
+def _to_go_on() -> str:
+    return " with --recover" if sys.argv[1:2] == ["train"] else ""
+
+
 def _joined(error: Exception) -> str:
     hint = ""
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        hint = "; make room on the disk, and repeat the command"
+        hint = f"; make room on the disk, and repeat the command{_to_go_on()}"
     return (" ".join(str(error).split()) or repr(error)) + hint
 
 
@@ -86,6 +92,8 @@ def _one_line(error: Exception) -> Optional[str]:
     # Of a value in a config.
     if isinstance(error, TypeError) and origin == "allennlp.common.from_params":
         return f"the config has a value of another type: {first_line}"
+    if _is_of_construction(error):
+        return f"a part of the config cannot be built of its arguments: {first_line}"
     # Of Jsonnet; where it was follows.
     for kind in ("RUNTIME ERROR: ", "STATIC ERROR: "):
         if isinstance(error, RuntimeError) and first_line.startswith(kind):
@@ -94,6 +102,23 @@ def _one_line(error: Exception) -> Optional[str]:
             what = "`--overrides`" if re.match(r"\d+:", reason) else "the config"
             return f"{what} cannot be read: {reason}"
     return None
+
+
+def _is_of_construction(error: Exception) -> bool:
+    """Whether PyTorch refuses what a config gives to one of its classes, such as a negative size."""
+    trace, names = error.__traceback__, []
+    while trace is not None:
+        names.append((trace.tb_frame.f_globals.get("__name__", ""), trace.tb_frame.f_code.co_name))
+        trace = trace.tb_next
+    built = [
+        place for place, (module, _) in enumerate(names) if module == "allennlp.common.from_params"
+    ]
+    after = names[built[-1] + 1 :] if built else []
+    return (
+        isinstance(error, (OverflowError, RuntimeError, TypeError, ValueError))
+        and bool(after)
+        and all(name == "__init__" or module.startswith("torch.") for module, name in after)
+    )
 
 
 def _origin(error: Exception) -> str:

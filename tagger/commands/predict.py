@@ -55,6 +55,9 @@ def _predict(args: argparse.Namespace) -> None:
         finally:
             if manager._output_file is not None:
                 manager._output_file.close()
+    # Nothing else says that it is done.
+    if isinstance(predictor, BatchedPredictor):
+        predictor.throughput.log()
 
 
 def _load_predictor(args: argparse.Namespace) -> Predictor:

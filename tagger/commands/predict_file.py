@@ -28,7 +28,6 @@ from tagger.commands.last_words import errors_in_one_line
 from tagger.commands.prediction_inputs import InstanceInputs, LineInputs
 from tagger.commands.resumable_output import ResumableOutput
 from tagger.modules.token_embedders import share_without_vector
-from tagger.predictors.batched_predictor import BatchedPredictor
 
 #: By default torch's oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
@@ -189,9 +188,6 @@ def predict_file(
         seconds = time.perf_counter() - started
         num_new, num_errors = unfinished.num_lines - num_kept, unfinished.num_errors
         unfinished.finish()
-    if isinstance(predictor, BatchedPredictor):
-        # The next lines say what its last line would.
-        predictor.throughput.stop()
     print(f"Wrote {output}")
     print(
         f"Kept {num_kept} predictions; made {num_new} in {seconds:.1f} s, {num_new / seconds:.0f} per "

@@ -28,6 +28,7 @@ class Train(AllenNlpTrain):
 
 
 def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
+    from tagger.training.config_checks import check_config
     from tagger.training.run_folder import (
         check_can_be_made,
         check_is_run,
@@ -38,6 +39,7 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
 
     folder = args.serialization_dir
     params = Params.from_file(args.param_path, args.overrides)
+    check_config(params.as_dict(quiet=True))
     check_can_be_made(folder)
     if args.recover:
         check_is_same_run(params, folder)

@@ -2,9 +2,37 @@
 
 import os
 import secrets
+import stat
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, Optional, Union
+
+#: Where a shell puts what it pipes into a command; somebody writes to it.
+_PIPED = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+
+
+def check_is_file(path: Union[str, PathLike], name: Optional[Union[str, PathLike]] = None) -> None:
+    """Refuses to read a folder, and a pipe or a device, which may have no end or never begin.
+
+    What the shell pipes into a command, as in `<(zcat data.gz)`, may be read.
+
+    Args:
+        path: What is to be read; it exists.
+        name: What the user calls it; None for the same.
+
+    Raises:
+        IsADirectoryError: If it is a folder.
+        OSError: If it is a pipe, a device or a socket.
+    """
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{name or path}: expected a file, got a folder; name a file in it")
+    if not stat.S_ISREG(mode) and not os.fspath(path).startswith(_PIPED):
+        raise OSError(
+            f"{name or path}: expected a file, got a pipe or a device, which may never end; write "
+            f"what it gives to a file first"
+        )
 
 
 @contextmanager

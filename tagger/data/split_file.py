@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
-from tagger.common.files import write_atomically
+from tagger.common.files import check_is_file, write_atomically
 from tagger.data.column_file import read_sentences
 from tagger.data.stratified_split import stratified_split
 from tagger.spans import labels_of_tags
@@ -31,6 +31,7 @@ def read_column_file(
     Raises:
         ValueError: If the file is no column file, or has no such column.
     """
+    check_is_file(path)
     with path.open("rb") as lines:
         sentences = list(read_sentences(lines, path))
     num_columns = len(sentences[0][0].columns)
@@ -65,6 +66,7 @@ def read_documents(path: Path, label_key: str) -> List[Item]:
     Raises:
         ValueError: If a line is no JSON object, or its labels are no list of strings.
     """
+    check_is_file(path)
     items = []
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
         if not line.strip():

@@ -8,6 +8,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIn
 from allennlp.data.token_indexers.single_id_token_indexer import _DEFAULT_VALUE
 
 from tagger.data.token_indexers import WordFormsIndexer, WordShapesIndexer
+from tagger.data.token_indexers.cached_characters import MAX_CHARACTERS
 
 #: The index of a word that the vocabulary lacks.
 UNKNOWN = 1
@@ -46,6 +47,7 @@ def describe_characters(
     tokenizer: Any = indexer._character_tokenizer
     # Ours remembers what AllenNLP's has split.
     tokenizer = getattr(tokenizer, "_tokenizer", tokenizer)
+    is_ours = tokenizer is not indexer._character_tokenizer
     _check(tokenizer._byte_encoding is None, "characters", "byte_encoding")
     added = [*tokenizer._start_tokens, *tokenizer._end_tokens]
     added += [*indexer._start_tokens, *indexer._end_tokens]
@@ -54,6 +56,7 @@ def describe_characters(
         "kind": "characters",
         "lowercase": bool(tokenizer._lowercase_characters),
         "min_length": max(indexer._min_padding_length, min_length),
+        "max_length": MAX_CHARACTERS if is_ours else None,
         "vocabulary": _tokens(vocab, indexer._namespace),
     }
 

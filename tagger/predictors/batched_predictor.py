@@ -1,7 +1,6 @@
 """The base of all predictors: it predicts many inputs in batches of similar length."""
 
 import gc
-import weakref
 from typing import Any, Callable, Dict, List
 
 import numpy as np
@@ -29,7 +28,7 @@ class BatchedPredictor(Predictor):
     `allennlp predict` reads `--batch-size` lines, sorts them by length, predicts them and writes the
     predictions before it reads on, so memory does not grow with the file. Predictions keep the order of
     the inputs. On a CPU up to eight batches are predicted at the same time; they share PyTorch's
-    threads. The speed is logged from time to time and at the end.
+    threads. The speed is logged from time to time.
 
     Args:
         model: Takes instances with a `TextField` named `tokens`.
@@ -67,8 +66,6 @@ class BatchedPredictor(Predictor):
         self.throughput = Throughput()
         # The model and its libraries stay loaded, so Python need not search them for garbage.
         gc.freeze()
-        # The command `predict` gives no sign when it is done.
-        weakref.finalize(self, self.throughput.log)
 
     def load_line(self, line: str) -> JsonDict:
         """Reads an input line: a JSON object, or plain text, which is the line without its end.

@@ -43,10 +43,6 @@ class Throughput:
         if self._ended - self._logged >= self._interval:
             self.log()
 
-    def stop(self) -> None:
-        """Forgets all predictions, so that nothing is logged at the end."""
-        self._started, self._num_sentences, self._num_tokens = None, 0, 0
-
     def log(self) -> None:
         """Logs counts and rates, if they say something."""
         if self._started is None or self._num_sentences < 2:

@@ -15,6 +15,9 @@ from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED
 MAX_LABELS = 40
 #: The number of errors in such a list, the most frequent ones.
 MAX_ERRORS = 20
+_WRONG_LABEL = "First and last word are right, the label is not."
+_BOUNDARY = "It overlaps an entity of its label on the other side, but begins or ends elsewhere."
+_BOTH = "It overlaps entities of other labels only, and begins or ends elsewhere."
 
 
 class Cell(NamedTuple):
@@ -154,34 +157,33 @@ def kinds_of_errors(
     right, predicted, gold = counts.sum(axis=(0, 2)).tolist()
     if kind in ("token labels", "documents"):
         item = "token" if kind == "token labels" else "document"
+        missed = f"The {item} has the label, but it is not predicted."
+        spurious = f"The label is predicted, but the {item} does not have it."
         return [
-            Kind(
-                "missed",
-                "missed",
-                f"The {item} has the label, but it is not predicted.",
-                gold - right,
-                None,
-            ),
-            Kind(
-                "spurious",
-                "spurious",
-                f"The label is predicted, but the {item} does not have it.",
-                None,
-                predicted - right,
-            ),
+            Kind("missed", "missed", missed, gold - right, None),
+            Kind("spurious", "spurious", spurious, None, predicted - right),
         ]
-    prefix = "token-confusion-" if kind == "tokens" else "confusion-"
+    are_tokens = kind == "tokens"
+    prefix, item = ("token-", "token") if are_tokens else ("", "entity")
 
-    def of_gold(short: str) -> int:
-        return sum(confusions.get(f"{prefix}{label}>{short}", 0) for label in labels)
+    def number(row: str, column: str) -> int:
+        return confusions.get(f"{prefix}confusion-{row}>{column}", 0)
 
-    def of_predicted(short: str) -> int:
-        return sum(confusions.get(f"{prefix}{short}>{label}", 0) for label in labels)
+    def count(short: str) -> Tuple[int, int]:
+        """Of gold items and of predicted ones."""
+        of_gold = sum(number(label, short) for label in labels)
+        return of_gold, sum(number(short, label) for label in labels)
 
-    names = (NO_LABEL, NO_LABEL) if kind == "tokens" else ("missed", "spurious")
-    num_missed, num_spurious = of_gold(names[0]), of_predicted(names[1])
-    item = "token" if kind == "tokens" else "entity"
+    num_missed = count(NO_LABEL if are_tokens else "missed")[0]
+    num_spurious = count(NO_LABEL if are_tokens else "spurious")[1]
+    boundary, both = count("boundary"), count("both")
+    num_label = gold - right - num_missed - boundary[0] - both[0]
     kinds = [
+        Kind(
+            "wrong label", "", _WRONG_LABEL, num_label, num_label, "LOC: New York → ORG: New York"
+        ),
+        Kind("wrong boundary", "boundary", _BOUNDARY, *boundary, "LOC: New York → LOC: York"),
+        Kind("wrong label and boundary", "both", _BOTH, *both, "LOC: New York → ORG: York"),
         Kind("missed", "missed", f"A gold {item} where nothing is predicted.", num_missed, None),
         Kind(
             "spurious",
@@ -191,39 +193,11 @@ def kinds_of_errors(
             num_spurious,
         ),
     ]
-    if kind == "tokens":
-        num_label = gold - right - num_missed
-        meaning = "The token has a label, but another one."
-        return [Kind("wrong label", "", meaning, num_label, num_label), *kinds]
-    boundary, both = ((of_gold(short), of_predicted(short)) for short in ("boundary", "both"))
-    num_label = gold - right - num_missed - boundary[0] - both[0]
-    example = "LOC: New York → "
-    return [
-        Kind(
-            "wrong label",
-            "",
-            "First and last word are right, the label is not.",
-            num_label,
-            num_label,
-            f"{example}ORG: New York",
-        ),
-        Kind(
-            "wrong boundary",
-            "boundary",
-            "It overlaps an entity of its label on the other side, but begins or ends elsewhere.",
-            *boundary,
-            f"{example}LOC: York",
-        ),
-        Kind(
-            "wrong label and boundary",
-            "both",
-            "It overlaps entities of other labels only, and begins or ends elsewhere.",
-            *both,
-            f"{example}ORG: York",
-        ),
-        kinds[0]._replace(example=f"{example}nothing"),
-        kinds[1]._replace(example="nothing → LOC: New York"),
-    ]
+    if are_tokens:
+        wrong = kinds[0]._replace(meaning="The token has a label, but another one.", example="")
+        return [wrong, *kinds[3:]]
+    missed, spurious = "LOC: New York → nothing", "nothing → LOC: New York"
+    return [*kinds[:3], kinds[3]._replace(example=missed), kinds[4]._replace(example=spurious)]
 
 
 def fates(counts: np.ndarray, kinds: Sequence[Kind]) -> List[Fate]:

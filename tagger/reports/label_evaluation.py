@@ -3,7 +3,7 @@
 Letters: `C` labels, `N` items that may have labels: tokens or documents.
 """
 
-from typing import Callable, Dict, FrozenSet, List, Sequence, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 
 import numpy as np
 from allennlp.data import DatasetReader
@@ -59,7 +59,6 @@ def evaluate_label_sets(
     counts, num_words, num_wrong = [], 0, 0
     kept: List[Tuple[np.ndarray, np.ndarray]] = []
     examples: List[Example] = []
-    errors: List[FrozenSet[Tuple[str, str]]] = []
     for instances, outputs in batches(model, reader, data, field):
         for instance, output in zip(instances, outputs):
             # (N, C) each; a text that is classified as a whole is one item
@@ -77,7 +76,7 @@ def evaluate_label_sets(
                 if ((items[0] >= 0) & (items[1] != (items[0] > 0))).any():
                     num_wrong += 1
                     examples.append(make_example(place, labels, *items))
-                    errors.append(examples[-1].errors())
+    errors = [example.errors() for example in examples]
     metrics, confusions = take_metrics(model)
     probabilities, gold = (np.concatenate(each) for each in zip(*kept))
     of_sentences = np.stack(counts)

@@ -64,7 +64,7 @@ def write_study_report(
     )
     # All labels and strategies share the plain model's runs.
     plain = [r.metrics for r in next(iter(groups.values())) if r.factors["weight"] == 1]
-    metrics = _over_seeds(plain, level)
+    metrics, confusions = _over_seeds(plain, level)
     write_page(
         "study.html",
         path,
@@ -86,13 +86,8 @@ def write_study_report(
             measure: best_table(groups, measure, max_loss, scale)
             for measure in ("recall", "precision")
         },
-        plain_tables=metrics_tables(
-            {name: value for name, value in metrics.items() if "confusion-" not in name}
-        ),
-        confusions=confusion_tables(
-            {name: int(value) for name, value in metrics.items() if "confusion-" in name},
-            _labels(metrics, LEVELS[level]),
-        ),
+        plain_tables=metrics_tables(metrics),
+        confusions=confusion_tables(confusions, _labels(metrics, LEVELS[level])),
     )
 
 
@@ -150,16 +145,22 @@ def _labels(metrics: Mapping[str, float], prefix: str) -> List[str]:
     return [name for name in names if name not in AVERAGES]
 
 
-def _over_seeds(runs: Sequence[Mapping[str, Any]], level: str) -> Dict[str, float]:
-    """Returns means of the development metrics over runs, but sums of the confusions."""
+def _over_seeds(
+    runs: Sequence[Mapping[str, Any]], level: str
+) -> Tuple[Dict[str, float], Dict[str, int]]:
+    """Returns means of the development metrics over runs, and sums of the confusions."""
     metrics: Dict[str, float] = {}
+    confusions: Dict[str, int] = {}
     # A run's metrics lack the confusions that it never made.
     for metric in dict.fromkeys(metric for run in runs for metric in run):
         name = metric[len(BEST_PREFIX) :]
         if metric.startswith(BEST_PREFIX) and name.startswith("token-") == (level == "tokens"):
             values = [run.get(metric, 0) for run in runs]
-            metrics[name] = sum(values) if "confusion-" in name else mean(values)
-    return metrics
+            if "confusion-" in name:
+                confusions[name] = int(sum(values))
+            else:
+                metrics[name] = mean(values)
+    return metrics, confusions
 
 
 def _percent(share: float) -> str:

@@ -1,18 +1,10 @@
 """Evaluates taggers that give each token one tag, for the report on a training run.
 
-Letters: `S` sentences, `T` tokens of the longest, `C` labels, `N` tokens laid end to end.
+Letters: `T` tokens of a sentence, `C` labels.
 """
 
-from typing import (
-    Any,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from collections import Counter
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from allennlp.data import DatasetReader, Instance
@@ -45,14 +37,10 @@ from tagger.spans.finding import (
     find_spans,
     known_spans,
     lay_end_to_end,
-    rows_and_tokens,
     tag_tables,
     tags_of_certain_labels,
 )
 from tagger.spans.matching import match_spans
-
-#: The rows and the labels of what is right, predicted and gold.
-Found = Sequence[Tuple[np.ndarray, np.ndarray]]
 
 
 def evaluate_tags(
@@ -76,68 +64,47 @@ def evaluate_tags(
     counts, num_words, num_shown = [], 0, 0
     judged: List[Tuple[str, float, bool]] = []
     wrong: List[Tuple[Place, TaggedSentence]] = []
-    num_gold: Dict[str, int] = {}
+    num_gold: Counter = Counter()
     for instances, outputs in batches(model, reader, data, "tags"):
-        sentences = [
-            sentence
-            for instance, output in zip(instances, outputs)
-            for sentence in _sentences(instance, output, encoding)
-        ]
-        counts.append(
-            _count(
-                tables,
-                encoding,
-                [np.array([index_of[tag] for tag in output["tags"]]) for _, output in sentences],
-                [
-                    gold_tensor(instance, "tags")[start:end]
-                    for (instance, start, end), _ in sentences
-                ],
-            )
-        )
-        for place, output in sentences:
-            num_words += len(output["tags"])
-            gold_tags = place.instance["tags"].labels  # type: ignore[attr-defined]
-            gold_tags = gold_tags[place.start : place.end]
-            if not index_of.keys() >= set(gold_tags):
-                continue
-            num_shown += 1
-            sentence = TaggedSentence(
-                output["words"],
-                _spans(gold_tags, encoding),
-                output["spans"],
-                output["probabilities"],
-            )
-            judged += [
-                (span[0], probability, span in sentence.gold)
-                for span, probability in zip(sentence.predicted, sentence.probabilities)
-            ]
-            for label, _ in sentence.gold:
-                num_gold[label] = num_gold.get(label, 0) + 1
-            if sentence.gold != sentence.predicted:
-                wrong.append((place, sentence))
+        for instance, output in zip(instances, outputs):
+            all_gold = gold_tensor(instance, "tags")
+            for place, part in _sentences(instance, output, encoding):
+                predicted = np.array([index_of[tag] for tag in part["tags"]])
+                counts.append(
+                    _count(tables, encoding, predicted, all_gold[place.start : place.end])
+                )
+                num_words += len(predicted)
+                gold_tags = instance["tags"].labels[place.start : place.end]  # type: ignore[attr-defined]
+                if not index_of.keys() >= set(gold_tags):
+                    continue
+                num_shown += 1
+                gold = _spans(gold_tags, encoding)
+                num_gold.update(label for label, _ in gold)
+                judged += [
+                    (span[0], probability, span in gold)
+                    for span, probability in zip(part["spans"], part["probabilities"])
+                ]
+                if gold != part["spans"]:
+                    sentence = TaggedSentence(
+                        part["words"], gold, part["spans"], part["probabilities"]
+                    )
+                    wrong.append((place, sentence))
     metrics, confusions = take_metrics(model)
-    errors = [
-        example_of_spans(sentence, only_errors=encoding is None).errors() for _, sentence in wrong
-    ]
-    drawn = [wrong[i] for i in sample_errors(errors, num_errors, seed)]
-    probabilities = np.array([probability for _, probability, _ in judged])
-    is_right = np.array([each for _, _, each in judged], dtype=bool)
+    points, calibration = _of_probabilities(judged, num_gold)
     return Evaluation(
         kind="tokens" if encoding is None else "entities",
-        num_sentences=sum(map(len, counts)),
+        num_sentences=len(counts),
         num_words=num_words,
         num_shown=num_shown,
         labels=tables.labels,
-        counts=np.concatenate(counts),
+        counts=np.stack(counts),
         metrics=metrics,
         confusions=confusions,
-        points=_points_of_spans(
-            np.array([each for each, _, _ in judged]), probabilities, is_right, num_gold
-        ),
-        calibration=count_calibration(probabilities, is_right) if judged else None,
+        points=points,
+        calibration=calibration,
         thresholds=_entity_thresholds(model),
         num_wrong=len(wrong),
-        examples=_with_probabilities(model, drawn),
+        examples=_examples(model, wrong, num_errors, seed),
     )
 
 
@@ -173,77 +140,52 @@ def _spans(tags: Sequence[str], encoding: Optional[str]) -> List[Span]:
 
 
 def _count(
-    tables: TagTables,
-    encoding: Optional[str],
-    predicted_tags: Sequence[np.ndarray],
-    gold_tags: Sequence[np.ndarray],
+    tables: TagTables, encoding: Optional[str], predicted: np.ndarray, gold: np.ndarray
 ) -> np.ndarray:
-    """Counts the spans of sentences, or tokens if the tags spell no spans.
+    """Counts the spans of a sentence, or its tokens if the tags spell no spans; tags are (T,).
 
     Returns:
-        (S, 3, C) true positives, predicted and gold.
+        (3, C) true positives, predicted and gold.
     """
-    num_tags, width = len(tables.label_of) - 1, max(map(len, predicted_tags))
-    # (S, T) each
-    predicted, gold = np.full((2, len(gold_tags), width), num_tags)
-    for row, (of_predicted, of_gold) in enumerate(zip(predicted_tags, gold_tags)):
-        of_gold = of_gold[np.newaxis]
-        known = certain_tags(of_gold) if encoding else tags_of_certain_labels(tables, of_gold)
-        predicted[row, : len(of_predicted)] = of_predicted
-        gold[row, : len(of_predicted)] = known[0]
     if encoding is None:
-        found = _found_tokens(tables, predicted, gold)
+        gold = tags_of_certain_labels(tables, gold[np.newaxis])[0]
+        is_known = gold != UNKNOWN
+        of_predicted, of_gold = tables.label_of[predicted], tables.label_of[gold]
+        found = [of_gold[predicted == gold], of_predicted[is_known], of_gold[is_known]]
     else:
-        found = _found_spans(tables, predicted, gold)
-    size = len(gold_tags), len(tables.labels)
-    # (S, C) each
-    counts = [
-        np.bincount(rows * size[1] + labels, minlength=size[0] * size[1]).reshape(size)
-        for rows, labels in found
-    ]
-    return np.stack(counts, axis=1)
+        num_tags, is_token = len(tables.label_of) - 1, np.ones((1, len(gold)), dtype=bool)
+        predicted, gold = (
+            lay_end_to_end(tags, is_token, num_tags)
+            for tags in (predicted[np.newaxis], certain_tags(gold[np.newaxis]))
+        )
+        spans, is_right = match_spans(tables, predicted, gold)
+        gold_spans = known_spans(find_spans(tables, gold), gold)
+        found = [spans.where(is_right).labels, spans.labels, gold_spans.labels]
+    return np.stack(
+        [np.bincount(labels[labels >= 0], minlength=len(tables.labels)) for labels in found]
+    )
 
 
-def _found_tokens(tables: TagTables, predicted: np.ndarray, gold: np.ndarray) -> Found:
-    """Returns the rows and the labels of right, of predicted and of gold tokens; tags are (S, T)."""
-    is_known = gold != UNKNOWN
-    found = []
-    for tags, is_counted in ((gold, predicted == gold), (predicted, is_known), (gold, is_known)):
-        labels = tables.label_of[tags]
-        is_counted = is_counted & (labels >= 0)
-        found.append((np.nonzero(is_counted)[0], labels[is_counted]))
-    return found
+def _of_probabilities(
+    judged: Sequence[Tuple[str, float, bool]], num_gold: Mapping[str, int]
+) -> Tuple[Dict[str, Points], Optional[np.ndarray]]:
+    """Returns points for the labels that are both gold and predicted, and the calibration.
 
-
-def _found_spans(tables: TagTables, predicted: np.ndarray, gold: np.ndarray) -> Found:
-    """Returns the rows and the labels of right, of predicted and of gold spans; tags are (S, T)."""
-    num_tags, width = len(tables.label_of) - 1, predicted.shape[1]
-    is_token = predicted < num_tags
-    # (N,) each
-    predicted, gold = (lay_end_to_end(tags, is_token, num_tags) for tags in (predicted, gold))
-    spans, is_right = match_spans(tables, predicted, gold)
-    gold_spans = known_spans(find_spans(tables, gold), gold)
-    return [
-        (rows_and_tokens(each.starts, width)[0], each.labels)
-        for each in (spans.where(is_right), spans, gold_spans)
-    ]
-
-
-def _points_of_spans(
-    labels: np.ndarray,
-    probabilities: np.ndarray,
-    is_right: np.ndarray,
-    num_gold: Mapping[str, int],
-) -> Dict[str, Points]:
-    """Returns points for the labels that are both in the gold and in the predicted spans."""
+    Args:
+        judged: The label and the probability of each predicted span, and whether it is right.
+        num_gold: The number of gold spans by label.
+    """
+    if not judged:
+        return {}, None
+    labels, probabilities, is_right = (np.array(column) for column in zip(*judged))
     points: Dict[str, Points] = {}
-    for label in sorted(set(labels.tolist()) & set(num_gold)):
+    for label in sorted({*labels.tolist()} & {*num_gold}):
         of_label = labels == label
         precision, recall = precision_recall_points(
             probabilities[of_label], is_right[of_label], num_gold[label]
         )
         points[label] = precision, recall, (precision[-1], recall[-1])
-    return points
+    return points, count_calibration(probabilities, is_right)
 
 
 def _entity_thresholds(model: TaggingModel) -> Dict[str, float]:
@@ -252,10 +194,16 @@ def _entity_thresholds(model: TaggingModel) -> Dict[str, float]:
     return dict(model.head.decoder.entity_thresholds or {})
 
 
-def _with_probabilities(
-    model: TaggingModel, drawn: Sequence[Tuple[Place, TaggedSentence]]
+def _examples(
+    model: TaggingModel,
+    wrong: Sequence[Tuple[Place, TaggedSentence]],
+    num_errors: int,
+    seed: int,
 ) -> List[Example]:
-    """Returns examples with the probabilities that the model gives to gold and predicted labels."""
+    """Draws examples, with the probabilities that the model gives to gold and predicted labels."""
+    has_plain_tags = model.tag_encoding is None
+    errors = [example_of_spans(each, only_errors=has_plain_tags).errors() for _, each in wrong]
+    drawn = [wrong[i] for i in sample_errors(errors, num_errors, seed)]
     if not drawn:
         return []
     if model.tag_encoding is None:

@@ -30,8 +30,12 @@ def bind(host: str, port: int) -> socket.socket:
         port: The port; 0 for any that is free.
 
     Raises:
-        OSError: If the port is taken, or the host is not this machine's.
+        OSError: If the port is taken or is none, or the host is not this machine's.
     """
+    if not 0 <= port <= 65_535:
+        raise OSError(
+            f"`--port` {port} is no port; give one from 1 to 65535, or 0 for any free one"
+        )
     try:
         ((family, _, _, _, address), *_) = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         bound = socket.socket(family)

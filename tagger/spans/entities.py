@@ -1,7 +1,7 @@
 """The entities that predicted tags spell, and the probability of each."""
 
 from functools import lru_cache
-from typing import List, NamedTuple, Sequence
+from typing import List, NamedTuple, Sequence, Tuple, Type
 
 import numpy as np
 import torch
@@ -48,6 +48,10 @@ class EntityFinder:
         self._tables = tag_tables(tags, tag_encoding)
         self.labels: List[str] = self._tables.labels
         self._sets_of_kind = lru_cache(maxsize=4096)(self._sets_of)
+
+    def __reduce__(self) -> Tuple[Type["EntityFinder"], Tuple[List[str], str]]:
+        # What is remembered stays behind.
+        return type(self), (self._tags, self._tag_encoding)
 
     def __call__(self, tags: torch.Tensor, mask: torch.Tensor) -> Entities:
         """Finds the entities that tags, (B, T), spell where the mask, (B, T), is true.

@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
+from tagger.common.files import check_is_file
 from tagger.data.column_file import Row, read_sentences
 from tagger.data.decoded_lines import decoded_lines
 from tagger.starter.columns import Columns, blank_comments, find_columns, find_delimiter
@@ -116,12 +117,11 @@ class _Text(NamedTuple):
 
 
 def _text(path: Path, text_encoding: Optional[str]) -> _Text:
-    if path.is_dir():
-        raise IsADirectoryError(f"{path}: expected a file, got a folder; name a file in it")
     if not path.exists():
         raise FileNotFoundError(
             f"{path}: expected a file, got none (the current folder is {Path.cwd()}); correct the path"
         )
+    check_is_file(path)
     text, text_encoding = decode(path.read_bytes(), path, text_encoding)
     return _Text(path, text_encoding, [line for _, line in decoded_lines([text.encode()], path)])
 

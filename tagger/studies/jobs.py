@@ -7,9 +7,10 @@ import shutil
 import signal
 import sys
 import time
+from contextlib import closing
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, cast
+from typing import Any, Dict, Generator, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, cast
 
 from tagger.common.files import write_atomically
 from tagger.studies.work import Work, train
@@ -107,16 +108,34 @@ def run_jobs(
     todo = [job for job in jobs if not job.is_finished(study)]
     print(f"{len(jobs)} runs, of which {len(jobs) - len(todo)} are finished; {study}", flush=True)
     os.environ.update(ENVIRONMENT)
-    # The server imports everything once and forks a process for each job.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tagger", "allennlp.commands"])
-
-    queue = list(todo)
-    running: Dict[int, Tuple[Any, Job]] = {}
     start = time.monotonic()
     before = signal.signal(
         signal.SIGTERM, lambda *_: sys.exit("terminated; run this again to go on")
     )
+    try:
+        with closing(_ended(todo, study, num_workers, work)) as ended:
+            for num_done, job in enumerate(ended, start=1):
+                remaining = (time.monotonic() - start) / num_done * (len(todo) - num_done)
+                print(
+                    f"[{num_done}/{len(todo)}] {describe(job)}: "
+                    f"{'done' if job.is_finished(study) else f'FAILED, see {job.log(study)}'}; "
+                    f"about {remaining / 60:.0f} min left",
+                    flush=True,
+                )
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return [job for job in todo if not job.is_finished(study)]
+
+
+def _ended(
+    jobs: Sequence[Job], study: Path, num_workers: int, work: Work
+) -> Generator[Job, None, None]:
+    """Does each job in a process of its own, and yields it when the process has ended."""
+    # The server imports everything once and forks a process for each job.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tagger", "allennlp.commands"])
+    queue = list(jobs)
+    running: Dict[int, Tuple[Any, Job]] = {}
     try:
         while queue or running:
             while queue and len(running) < num_workers:
@@ -127,22 +146,13 @@ def run_jobs(
             for sentinel in wait(list(running)):
                 process, job = running.pop(cast(int, sentinel))
                 process.join()
-                num_done = len(todo) - len(queue) - len(running)
-                remaining = (time.monotonic() - start) / num_done * (len(todo) - num_done)
-                print(
-                    f"[{num_done}/{len(todo)}] {describe(job)}: "
-                    f"{'done' if job.is_finished(study) else f'FAILED, see {job.log(study)}'}; "
-                    f"about {remaining / 60:.0f} min left",
-                    flush=True,
-                )
+                yield job
     finally:
         # A stopped study must not leave jobs that still write when it is started again.
         for process, _ in running.values():
             process.terminate()
         for process, _ in running.values():
             process.join()
-        signal.signal(signal.SIGTERM, before)
-    return [job for job in todo if not job.is_finished(study)]
 
 
 def describe(job: Job) -> str:

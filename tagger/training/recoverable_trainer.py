@@ -16,6 +16,7 @@ from allennlp.training.trainer import Trainer
 
 from tagger.common.console import activity
 from tagger.common.did_you_mean import did_you_mean
+from tagger.training.config_checks import check_trainer
 from tagger.training.epoch_line import EpochLineCallback
 from tagger.training.random_states import (
     RandomStatesCallback,
@@ -86,7 +87,13 @@ class RecoverableTrainer(GradientDescentTrainer):
         if self._checkpointer is None:
             return
         remove_unfinished(self._serialization_dir)
-        super()._maybe_restore_checkpoint()
+        try:
+            super()._maybe_restore_checkpoint()
+        except (AttributeError, KeyError, RuntimeError, TypeError) as error:
+            raise ConfigurationError(
+                f"the newest checkpoint in {self._serialization_dir} does not fit this run "
+                f"({error!r}); remove the files of this checkpoint to go on from an earlier state"
+            ) from error
         is_at_end = (
             self._start_after_epochs_completed > 0
             and self._start_after_batches_in_epoch_completed == 0
@@ -207,7 +214,7 @@ def _bound(function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Dict
 
 
 def _check_arguments(arguments: Mapping[str, Any], construct: Any) -> None:
-    """Refuses keys of a config's `trainer` that AllenNLP would ignore, and no epoch at all."""
+    """Refuses keys of a config's `trainer` that AllenNLP would ignore, and numbers out of range."""
     known: List[str] = [
         name for name in inspect.signature(construct).parameters if name != "kwargs"
     ]
@@ -215,9 +222,7 @@ def _check_arguments(arguments: Mapping[str, Any], construct: Any) -> None:
     for name in arguments:
         if name not in known and name != "run_sanity_checks":
             raise ConfigurationError(f"`trainer` has no key `{name}`{did_you_mean(name, known)}")
-    num_epochs = arguments.get("num_epochs", 1)
-    if num_epochs < 1:
-        raise ConfigurationError(f"`num_epochs` must be at least 1; got {num_epochs}")
+    check_trainer(arguments)
 
 
 def _saved_metrics(folder: str, epoch: int) -> Dict[str, Any]:

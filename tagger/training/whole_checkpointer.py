@@ -1,11 +1,14 @@
 """Checkpoints of which a kill never leaves half a file."""
 
+import errno
 import os
 from pathlib import Path
-from typing import Any, Set, Tuple
+from typing import Any, Optional, Set, Tuple
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.training import Checkpointer
+from allennlp.training.checkpointer import TrainerCheckpoint
 from allennlp.training.trainer import Trainer
 
 from tagger.common.files import write_atomically
@@ -32,6 +35,22 @@ class WholeCheckpointer(Checkpointer):
         # It leaves files that are there as they are.
         super().save_checkpoint(trainer)
 
+    def load_checkpoint(self) -> Optional[TrainerCheckpoint]:
+        """Returns the newest checkpoint; None if there is none.
+
+        Raises:
+            ConfigurationError: If one of its files is damaged.
+        """
+        try:
+            return super().load_checkpoint()
+        # Zip files and pickles raise errors of many kinds.
+        except Exception as error:
+            paths = " or ".join(self.find_latest_checkpoint() or ())
+            raise ConfigurationError(
+                f"{paths} is damaged ({type(error).__name__}); remove both to go on from an earlier "
+                f"checkpoint, or from the start if there is none"
+            ) from error
+
     def _find_all_checkpoints(self) -> Set[Tuple[int, int]]:
         found = super()._find_all_checkpoints()
         return {each for each in found if os.path.isfile(self._training_state_path(*each))}
@@ -47,4 +66,10 @@ def save_whole(value: Any, path: str, overwrite: bool = True) -> None:
     """
     if overwrite or not os.path.isfile(path):
         with write_atomically(Path(path), overwrite=True) as unfinished:
-            torch.save(value, unfinished)
+            try:
+                torch.save(value, unfinished)
+            except RuntimeError as error:
+                # PyTorch has no other words for a full disk.
+                if "PytorchStreamWriter" not in str(error) and "inline_container" not in str(error):
+                    raise
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path) from error

@@ -21,6 +21,7 @@ from typing import Dict, Iterator, Optional, Sequence, Set, Tuple
 import numpy as np
 
 from tagger.common.files import write_atomically
+from tagger.common.from_allennlp import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +64,9 @@ class FeatureStore:
         max_bytes: The most bytes of all stores. Before more is written, the files that were used least
             recently are removed, but none that this process uses; if that is not enough, nothing is
             written.
+
+    Raises:
+        ConfigurationError: If the folder cannot be made, for example because it is a file.
     """
 
     def __init__(self, root: Path, settings: str, shape: Tuple[int, int], max_bytes: float) -> None:
@@ -75,7 +79,13 @@ class FeatureStore:
         self._places: Dict[bytes, Tuple[_File, int, int, int]] = {}
         self._checked: Set[bytes] = set()
         self._is_full = False
-        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(
+                f"features cannot be kept in {root} ({error.strerror}); name another folder by "
+                f"`cache_folder`, or move the file away that is in the way"
+            ) from error
         self._remove_abandoned()
         self.refresh()
 

@@ -16,10 +16,16 @@ Letters: `N` windows, `L` pieces of the longest with its special ones, `P` piece
 
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
+import numpy as np
 import torch
 
 #: How the states of a word's pieces become the word's.
 POOLINGS = ("mean", "first", "last")
+
+# Windows are padded to multiples of this: larger ones pad more, smaller ones make smaller batches.
+_STEP = 4
+# The products of matrices with fewer rows are computed in another way.
+_SHORTEST = 16
 
 # Kinds of models that count positions from behind the padding's index.
 _OFFSET_MODELS = (
@@ -160,6 +166,7 @@ def padded_windows(
     start_pieces: Sequence[int],
     end_pieces: Sequence[int],
     padding: int,
+    min_length: int = 0,
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """Makes a batch of windows, with the transformer's special pieces around each.
 
@@ -168,12 +175,13 @@ def padded_windows(
         start_pieces: What the transformer wants before them, such as `[CLS]`.
         end_pieces: What it wants after them, such as `[SEP]`.
         padding: The piece that pads.
+        min_length: The smallest L.
 
     Returns:
         The pieces, (N, L) int64, and their mask, (N, L) bool.
     """
     margin = len(start_pieces) + len(end_pieces)
-    length = max(map(len, pieces), default=0) + margin
+    length = max(min_length, max(map(len, pieces), default=0) + margin)
     padded = torch.full((len(pieces), length), padding, dtype=torch.int64)
     mask = torch.zeros(padded.shape, dtype=torch.bool)
     for row, own in enumerate(pieces):
@@ -181,6 +189,25 @@ def padded_windows(
         padded[row, :size] = torch.tensor([*start_pieces, *own, *end_pieces])
         mask[row, :size] = True
     return padded, mask
+
+
+def padded_lengths(lengths: np.ndarray, longest: Optional[int]) -> np.ndarray:
+    """Returns to what length windows are padded, so that their states do not depend on their batch.
+
+    Attention sums over a window in steps of vector registers, and what is left over in another order.
+    So the last digits of a window's states depend on its padding, and rounded to 8 bits they decide
+    over much more. If only windows of one padded length go together, it is the same in every batch.
+
+    Args:
+        lengths: The numbers of pieces, special ones included, (N,).
+        longest: The longest window that the transformer reads; None if any.
+
+    Example:
+        >>> padded_lengths(np.array([3, 17, 20, 510]), longest=510)
+        array([ 16,  20,  20, 510])
+    """
+    padded = np.maximum(_SHORTEST, -(-lengths // _STEP) * _STEP)
+    return padded if longest is None else np.minimum(padded, longest)
 
 
 def kept_states(

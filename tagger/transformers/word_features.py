@@ -16,7 +16,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from tagger.common.threads import run_side_by_side
-from tagger.data.data_loaders.batch_order import batches_within
+from tagger.data.data_loaders.batch_order import batches_of_equal
 from tagger.transformers.passages import Passage
 from tagger.transformers.precision import PRECISIONS, precision_of_frozen
 from tagger.transformers.pretrained import Transformer
@@ -26,6 +26,7 @@ from tagger.transformers.windows import (
     kept_states,
     longest_window,
     overlapping_windows,
+    padded_lengths,
     padded_windows,
     pool_pieces,
 )
@@ -66,7 +67,9 @@ class WordFeatures:
         config = transformer.config()
         self._pieces = WordPieces(transformer.tokenizer())
         _check(pooling, max_pieces, overlap, precision)
-        self._check_positions(config, max_pieces)
+        self._num_special = len(self._pieces.start_pieces) + len(self._pieces.end_pieces)
+        self._longest = longest_window(config)
+        self._check_positions(max_pieces)
         self._transformer = transformer
         # Loaded now, because an archive that carries it is removed as soon as it is read.
         self._loaded = _shared(f"{transformer.digest} as saved", transformer.model)
@@ -101,7 +104,9 @@ class WordFeatures:
         mix: Optional[torch.Tensor] = None,
         batches_at_once: int = 1,
     ) -> List[Tuple[int, torch.Tensor]]:
-        """Computes the features of passages, in batches of similar length.
+        """Computes the features of passages, in batches of equal padded length.
+
+        On a CPU with MKL they do not depend on what else is computed.
 
         Args:
             passages: The passages.
@@ -127,7 +132,7 @@ class WordFeatures:
         single = [index for index, own in enumerate(windows) if len(own) == 1]
         batches = [
             [single[place] for place in batch]
-            for batch in _batches([windows[index][0] for index in single], device)
+            for batch in self._batches([len(passages[index].pieces) for index in single], device)
         ]
 
         def together(indices: Sequence[int]) -> List[Tuple[int, torch.Tensor]]:
@@ -168,11 +173,13 @@ class WordFeatures:
         mix: Optional[torch.Tensor],
     ) -> torch.Tensor:
         """Returns the states of the pieces that windows keep, (P, D) with `mix`, else (P, H, D)."""
+        own_pieces = [passage.pieces[each.start : each.end].tolist() for passage, each in windows]
         pieces, mask = padded_windows(
-            [passage.pieces[each.start : each.end].tolist() for passage, each in windows],
+            own_pieces,
             self._pieces.start_pieces,
             self._pieces.end_pieces,
             self._pieces.padding,
+            int(self._padded_lengths([max(map(len, own_pieces))])[0]),
         )
         output = model(
             input_ids=pieces.to(model.device),
@@ -190,14 +197,21 @@ class WordFeatures:
         own = [each for _, each in windows]
         return kept_states(states, own, len(self._pieces.start_pieces)).float()
 
-    def _check_positions(self, config: Any, max_pieces: int) -> None:
+    def _batches(self, lengths: Sequence[int], device: torch.device) -> List[List[int]]:
+        """Returns the windows of each batch, by their numbers of pieces without special ones."""
+        batches = batches_of_equal(self._padded_lengths(lengths), _BATCH_PIECES[device.type])
+        return [batch.tolist() for batch in batches]
+
+    def _padded_lengths(self, lengths: Sequence[int]) -> np.ndarray:
+        """Returns the lengths with special pieces and padding, (N,)."""
+        return padded_lengths(np.array(lengths, np.int64) + self._num_special, self._longest)
+
+    def _check_positions(self, max_pieces: int) -> None:
         """Refuses windows that are longer than what the transformer can read."""
-        longest = longest_window(config)
-        num_special = len(self._pieces.start_pieces) + len(self._pieces.end_pieces)
-        if longest is not None and max_pieces + num_special > longest:
+        if self._longest is not None and max_pieces + self._num_special > self._longest:
             raise ConfigurationError(
-                f"`max_pieces` must be at most {longest - num_special} for this transformer; got "
-                f"{max_pieces}"
+                f"`max_pieces` must be at most {self._longest - self._num_special} for this "
+                f"transformer; got {max_pieces}"
             )
 
 
@@ -226,12 +240,6 @@ def _shared(name: str, make: Callable[[], Any]) -> Any:
         if model is None:
             model = _models[name] = make()
         return model
-
-
-def _batches(windows: Sequence[Window], device: torch.device) -> List[List[int]]:
-    """Returns the windows of each batch, which have similar lengths."""
-    lengths = np.array([window.end - window.start for window in windows])
-    return [each.tolist() for each in batches_within(lengths, _BATCH_PIECES[device.type])]
 
 
 def _check(pooling: str, max_pieces: int, overlap: int, precision: str) -> None:

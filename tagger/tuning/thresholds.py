@@ -102,18 +102,12 @@ def tune_thresholds(
     is_tuned = cuts.num_gold >= least_positives
     if target == "micro":
         is_predicted = (probabilities >= default) & (gold_labels >= 0) & ~is_tuned
-        others = torch.stack(
-            [
-                (is_predicted & (gold_labels > 0)).sum(),
-                is_predicted.sum(),
-                cuts.num_gold[~is_tuned].sum(),
-            ]
-        )
-        best = _best_micro_f1(cuts, is_tuned, others.double())
+        is_right = is_predicted & (gold_labels > 0)
+        others = [is_right.sum(), is_predicted.sum(), cuts.num_gold[~is_tuned].sum()]
+        best = _best_micro_f1(cuts, is_tuned, torch.stack(others).double())
     elif target == "macro":
-        best = cuts.best(
-            2 * cuts.true_positives / (cuts.num_predicted + cuts.num_gold).clamp(min=1)
-        )
+        total = (cuts.num_predicted + cuts.num_gold).clamp(min=1)
+        best = cuts.best(2 * cuts.true_positives / total)
     else:
         assert isinstance(target, dict)
         ((name, value),) = target.items()

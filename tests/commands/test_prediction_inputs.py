@@ -5,12 +5,14 @@ import gzip
 import io
 import json
 import lzma
+import subprocess
 import sys
 
 import pytest
 
 from tagger.common.compressed_lines import numbered_lines
 from tagger.common.from_allennlp import ConfigurationError
+from tests.conftest import ROOT
 
 LINES = [
     "\ufeffMaria left Lisbon.",
@@ -73,6 +75,28 @@ def test_what_a_line_cannot_be_is_named_by_its_number(
     said = f"{capsys.readouterr().err}{error.value}"
     assert "texts.txt:3: " in said
     assert message in said
+
+
+@pytest.mark.slow
+def test_an_error_is_the_last_line(trained, tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("Maria Lindqvist met Paulo Ferraz in Lisbon.\n" * 300 + "[1]\n")
+    # Speeds over the shortest of times are said, too.
+    code = (
+        "from tagger.predictors.throughput import Throughput\n"
+        "Throughput.__init__.__defaults__ = (30.0, 0.0)\n"
+        "import runpy; runpy.run_module('allennlp', run_name='__main__')"
+    )
+    command = ["predict", trained / "model.tar.gz", path, "--silent", "--batch-size", "100"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command, "--output-file", tmp_path / "out.jsonl"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"allennlp: {path}:301: `line` is JSON but no")
+    assert not list(tmp_path.glob("*out.jsonl*"))
 
 
 @pytest.mark.parametrize(("suffix", "compress"), [("gz", gzip), ("bz2", bz2), ("xz", lzma)])

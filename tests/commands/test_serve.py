@@ -197,6 +197,21 @@ def test_mistakes_are_one_line(serve, trained, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--port", "65536"], "`--port` 65536 is no port"),
+        (["--port", "-1"], "`--port` -1 is no port"),
+        (["--host", "a\0b"], "is no address or name of this machine"),
+        (["--language", "xyz"], "'xyz'"),
+        (["--data", "."], "expected a file, got a folder"),
+        (["--limits", '{"connections": 10000000}'], "run `ulimit -n"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(arguments, message, serve):
+    assert message in serve("--port", "0", *arguments)
+
+
+@pytest.mark.parametrize(
     "limits", ['{"texts": 0}', '{"texts": 1.5}', '{"texts": true}', '{"body_seconds": "1"}', "[1]"]
 )
 def test_limits_are_numbers_above_0(limits, serve):

@@ -5,6 +5,10 @@ import pytest
 
 from tagger.common import files
 from tagger.common.files import write_atomically
+from tagger.data.dataset_readers import ColumnDatasetReader, DocumentDatasetReader
+from tagger.data.split_file import read_column_file, read_documents
+from tagger.modules.token_embedders import VectorTable
+from tagger.starter.survey import survey
 
 
 def test_a_file_is_replaced_as_a_whole_and_only_on_demand(tmp_path):
@@ -84,3 +88,38 @@ def test_long_names_and_the_users_permissions_are_kept(tmp_path):
     finally:
         os.umask(before)
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """A pipe to which nobody writes; whoever opens it waits for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: list(ColumnDatasetReader().read(path)),
+        lambda path: list(DocumentDatasetReader().read(path)),
+        lambda path: VectorTable(2).read(path),
+        lambda path: read_column_file(path),
+        lambda path: read_documents(path, "labels"),
+        lambda path: survey([path]),
+    ],
+    ids=["column", "document", "vectors", "split of columns", "split of documents", "start"],
+)
+def test_data_are_not_awaited_from_a_pipe_or_a_folder(read, pipe):
+    with pytest.raises(OSError, match="pipe: expected a file, got a pipe or a device"):
+        read(pipe)
+    with pytest.raises(IsADirectoryError, match="expected a file, got a folder"):
+        read(pipe.parent)
+
+
+def test_what_a_shell_pipes_into_a_command_is_read():
+    reading, writing = os.pipe()
+    with open(writing, "w") as output:
+        output.write("Ada PER\n")
+    with open(reading):
+        (instance,) = ColumnDatasetReader(source_encoding=None).read(f"/dev/fd/{reading}")
+    assert [token.text for token in instance["tokens"]] == ["Ada"]

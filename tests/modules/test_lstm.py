@@ -221,3 +221,16 @@ def test_weights_of_another_type_are_refused_by_pytorch():
     _, directions = lstms(3, 2, torch.float64)
     with pytest.raises((RuntimeError, ValueError), match="dtype|type"):
         bidirectional_lstm(*directions, torch.zeros(2, 4, 3), mask_of([4, 3]))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("size", "hidden"), [(50, 50), (100, 100), (30, 25)])
+def test_companions_change_nothing_bit_for_bit(size, hidden):
+    to_right, to_left = (torch.nn.LSTM(size, hidden, batch_first=True) for _ in range(2))
+    lengths = torch.tensor([9, 1, 4, 30, 17, 2])
+    inputs, mask = torch.randn(6, 30, size), torch.arange(30) < lengths.unsqueeze(1)
+    together = bidirectional_lstm(to_right, to_left, inputs, mask)
+    for row, length in enumerate(lengths.tolist()):
+        own = inputs[row : row + 1, :length], mask[row : row + 1, :length]
+        alone = bidirectional_lstm(to_right, to_left, *own)
+        assert torch.equal(together[row, :length], alone[0])

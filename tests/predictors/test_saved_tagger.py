@@ -1,5 +1,7 @@
 """A trained tagger in Python."""
 
+import pickle
+
 import pytest
 from allennlp.commands.train import train_model
 from allennlp.common.checks import ConfigurationError
@@ -206,3 +208,13 @@ def test_notebooks_show_the_text_as_it_is_with_its_entities_marked(model, severa
 def test_it_says_what_it_is(model):
     assert model.labels == ["EVENT", "LOC", "ORG", "PER"]
     assert "model.tar.gz: EVENT, LOC, ORG, PER; " in repr(model)
+
+
+def test_a_tagger_can_be_pickled(trained):
+    loaded = tagger.load(trained / "model.tar.gz")
+    text = "Maria Lindqvist met Paulo Ferraz in Lisbon."
+    wanted = loaded.tag(text, probabilities=True)
+    unpickled = pickle.loads(pickle.dumps(loaded))
+    assert unpickled.tag(text, probabilities=True) == wanted
+    biased = pickle.loads(pickle.dumps(loaded.with_bias(PER=-20)))
+    assert "PER" not in {entity.label for entity in biased.tag(text).entities}

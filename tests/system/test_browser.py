@@ -3,8 +3,8 @@
     pip install selenium && apt-get install -y npm chromium chromium-driver
     pytest tests/system/test_browser.py
 
-It takes the toy tagger, or another: `TAGGER_ARCHIVE=runs/mine/model.tar.gz TAGGER_FILE=data/mine/dev.txt`.
-npm fetches the page's packages.
+It takes the toy tagger, or one that you name: `TAGGER_ARCHIVE=runs/mine/model.tar.gz
+TAGGER_FILE=data/mine/dev.txt`. npm fetches the page's packages.
 """
 
 import functools

@@ -2,9 +2,10 @@
 
     pytest tests/system/test_export.py -s
 
-It takes the toy tagger, or another: `TAGGER_ARCHIVE=runs/mine/model.tar.gz TAGGER_FILE=data/mine/dev.txt`
-name one and a file that its dataset reader reads; `TAGGER_BATCHES` is the number of batches. It prints the largest difference of a probability, and times both taggers in turns,
-which means something only on a machine that does nothing else.
+It takes the toy tagger, or one that you name, and a file that its dataset reader reads:
+`TAGGER_ARCHIVE=runs/mine/model.tar.gz TAGGER_FILE=data/mine/dev.txt`. `TAGGER_BATCHES` is the number of
+batches. It prints the largest difference of a probability, and times both taggers in turns, which means
+something only on a machine that does nothing else.
 """
 
 import os

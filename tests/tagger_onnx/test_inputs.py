@@ -84,6 +84,7 @@ TAKEN = [
     ["New York", "a\nb", "\x00", "\ufeff"],
     ("Ada", "left"),
     [np.str_("Ada")],
+    ["Ada", "b" * 499 + "cde" * 1000],
 ]
 
 

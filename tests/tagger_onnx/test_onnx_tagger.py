@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -83,9 +84,50 @@ def test_other_files_are_refused(run, path, tmp_path):
     with pytest.raises(ValueError, match="expected a file of `allennlp export`; onnxruntime says"):
         tagger_onnx.load(tmp_path / "text.onnx")
     model = onnx.load(path)
-    (entry,) = model.metadata_props
+    entry, _ = model.metadata_props
+    del model.metadata_props[1]
     entry.value = entry.value.replace('"format": 1', '"format": 2')
     onnx.save(model, str(tmp_path / "newer.onnx"))
     with pytest.raises(ValueError, match="with format 1, got format 2; export the tagger again"):
         tagger_onnx.load(tmp_path / "newer.onnx")
     assert "texts split as en" in repr(run)
+
+
+def test_a_file_that_has_been_changed_is_refused(path, tmp_path):
+    model = onnx.load(path)
+    assert [each.key for each in model.metadata_props] == ["tagger", "checksum"]
+    content = path.read_bytes()
+    description = json.loads(model.metadata_props[0].value)
+    description["tags"].reverse()
+    model.metadata_props[0].value = json.dumps(description)
+    for changed in (
+        model.SerializeToString(),
+        content.replace(b"Lisbon", b"Lisbor", 1),
+        content + content[-78:],
+    ):
+        (tmp_path / "changed.onnx").write_bytes(changed)
+        with pytest.raises(ValueError, match="has been changed since"):
+            tagger_onnx.load(tmp_path / "changed.onnx")
+    # As earlier versions wrote them.
+    (tmp_path / "old.onnx").write_bytes(content[: content.rindex(b"\x0a\x08checksum") - 2])
+    assert tagger_onnx.load(tmp_path / "old.onnx").tag(TEXT) == tagger_onnx.load(path).tag(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda description: [], "got format unknown"),
+        (lambda description: {**description, "tags": None}, "metadata are not as"),
+        (lambda description: {**description, "tags": ["O"]}, "differ in number"),
+        (lambda description: {**description, "indexers": {"tokens": {}}}, "metadata are not as"),
+        (lambda description: {**description, "splitting": 3}, "metadata are not as"),
+    ],
+)
+def test_metadata_that_are_damaged_are_refused_in_one_sentence(change, says, path, tmp_path):
+    model = onnx.load(path)
+    model.metadata_props[0].value = json.dumps(change(json.loads(model.metadata_props[0].value)))
+    del model.metadata_props[1]
+    onnx.save(model, tmp_path / "damaged.onnx")
+    with pytest.raises(ValueError, match=says) as refusal:
+        tagger_onnx.load(tmp_path / "damaged.onnx")
+    assert len(str(refusal.value).splitlines()) == 1

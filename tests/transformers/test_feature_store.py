@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+from tagger.common.from_allennlp import ConfigurationError
 from tagger.transformers.feature_store import SUFFIX, FeatureStore, default_root
 
 SHAPE = (2, 3)
@@ -172,3 +173,10 @@ def test_the_users_cache_folder_is_the_default(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_root() == tmp_path / ".cache" / "tagger" / "features"
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    for root in (tmp_path / "file", tmp_path / "file/features"):
+        with pytest.raises(ConfigurationError, match="features cannot be kept in .*`cache_folder`"):
+            store(root)

@@ -3,6 +3,7 @@
 import itertools
 import random
 
+import numpy as np
 import pytest
 import torch
 from transformers import AutoConfig, AutoModel
@@ -14,6 +15,7 @@ from tagger.transformers.windows import (
     kept_states,
     longest_window,
     overlapping_windows,
+    padded_lengths,
     padded_windows,
     pool_pieces,
     windows_of_text,
@@ -129,3 +131,12 @@ def test_a_window_of_the_longest_size_fits_and_a_longer_one_does_not(kind):
 )
 def test_windows_may_be_of_any_size_for_models_that_know_distances_alone(kind, settings):
     assert longest_window(AutoConfig.for_model(kind, **settings)) is None
+
+
+def test_padded_lengths_depend_on_nothing_but_the_length():
+    lengths = np.arange(1, 511)
+    padded = padded_lengths(lengths, longest=510)
+    assert (padded >= lengths).all()
+    assert (padded[lengths > 16] - lengths[lengths > 16]).max() == 3
+    assert padded.max() == 510
+    assert padded_lengths(np.array([3]), longest=8).tolist() == [8]

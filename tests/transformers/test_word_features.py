@@ -150,3 +150,19 @@ def test_batches_at_the_same_time_change_nothing(transformer, monkeypatch, num_t
     for (index, wanted), (other, got) in zip(alone, together, strict=True):
         assert index == other
         torch.testing.assert_close(got, wanted)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+def test_features_do_not_depend_on_what_else_is_computed(transformer, monkeypatch, precision):
+    compute_in(precision, monkeypatch)
+    draw = np.random.default_rng(0)
+    lengths = [*range(1, 40), 63, 64, 99, 100, 101, 230, *draw.integers(1, 60, 40)]
+    pieces = [draw.integers(5, 30, length, dtype=np.int32) for length in lengths]
+    passages = [Passage(own, np.ones(len(own), np.int32)) for own in pieces]
+    features = WordFeatures(find_transformer(transformer), None, "mean", 100, 10)
+    mix = torch.tensor([0.5, 0.2, 0.4])
+    alone = [features.compute([each], CPU, mix)[0][1] for each in passages]
+    for size in (2, 7, len(passages)):
+        for indices in np.array_split(draw.permutation(len(passages)), len(passages) // size):
+            together = features.compute([passages[index] for index in indices], CPU, mix)
+            assert all(torch.equal(states, alone[indices[place]]) for place, states in together)

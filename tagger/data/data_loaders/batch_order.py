@@ -82,6 +82,22 @@ def batches_within(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
     return batches
 
 
+def batches_of_equal(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
+    """As `batches_within`, but only instances of equal length make a batch.
+
+    Example:
+        >>> [batch.tolist() for batch in batches_of_equal(np.array([2, 5, 2, 2, 5]), 10)]
+        [[1, 4], [0, 2, 3]]
+    """
+    order = _longest_first(np.arange(len(lengths)), lengths)
+    borders = np.flatnonzero(np.diff(lengths[order])) + 1
+    return [
+        group[batch]
+        for group in np.split(order, borders)
+        for batch in batches_within(lengths[group], max_tokens)
+    ]
+
+
 def shuffled_batches_within(
     lengths: np.ndarray, max_tokens: int, generator: np.random.Generator
 ) -> List[np.ndarray]:

@@ -12,6 +12,7 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
 from allennlp.data.fields import MetadataField, TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
+from tagger.common.files import check_is_file
 from tagger.data.column_file import DOCUMENT_BORDERS, Row, read_sentences
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
@@ -324,10 +325,7 @@ def _located(
 def _find(file_path: Union[str, PathLike]) -> str:
     try:
         found = cached_path(file_path)
-        if Path(found).is_dir():
-            raise IsADirectoryError(
-                f"{file_path}: expected a file, got a folder; name a file in it"
-            )
+        check_is_file(found, file_path)
         return found
     except FileNotFoundError:
         command = _PREPARED_BY.get(Path(file_path).parent.name)

@@ -11,6 +11,7 @@ from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import LettersDigitsTokenizer
 
+from tagger.common.files import check_is_file
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.fields import DocumentLabelsField
@@ -86,7 +87,9 @@ class DocumentDatasetReader(DatasetReader):
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
-        with open(cached_path(file_path), "rb") as lines:
+        found = cached_path(file_path)
+        check_is_file(found, file_path)
+        with open(found, "rb") as lines:
             for number, line in self.shard_iterable(decoded_lines(lines, file_path)):
                 if not line.strip():
                     continue

@@ -10,6 +10,9 @@ from allennlp.data.token_indexers import TokenCharactersIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Tokenizer
 
+#: The most characters of a word that are read. The filters' memory grows with the longest word of a
+#: batch: a word of a million characters would take gigabytes.
+MAX_CHARACTERS = 500
 #: The most words that are remembered, because a file may have any number.
 MAX_WORDS = 100_000
 
@@ -19,7 +22,8 @@ class CachedCharactersIndexer(TokenCharactersIndexer):
     """AllenNLP's `characters` with the same arguments and the same tensors, in a fraction of the time.
 
     AllenNLP makes an object of every character of every token, looks it up, and pads in Python. This
-    class does so once for each distinct word, and pads with numpy.
+    class does so once for each distinct word, and pads with numpy. Of a word it reads the first
+    `MAX_CHARACTERS`, in training as in prediction.
 
     Args:
         **kwargs: The arguments of AllenNLP's `characters`.
@@ -82,5 +86,6 @@ class _CachedTokenizer(Tokenizer):
         if characters is None:
             if len(self._characters) >= MAX_WORDS:
                 self._characters.clear()
-            characters = self._characters[text] = self._tokenizer.tokenize(text)
+            characters = self._tokenizer.tokenize(text[:MAX_CHARACTERS])
+            self._characters[text] = characters
         return characters

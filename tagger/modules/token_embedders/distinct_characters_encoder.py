@@ -39,6 +39,8 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         check_dropouts(dropout=dropout, character_dropout=character_dropout)
         check_sizes(embedding_dim=embedding.get_output_dim())
         super().__init__(embedding, encoder, dropout)
+        # AllenNLP's is a lambda where there is none, which cannot be pickled.
+        self._dropout = torch.nn.Dropout(dropout)
         self._character_dropout = torch.nn.Dropout(character_dropout)
 
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 from typing import Any, Optional
 
+import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import TokenEmbedder
@@ -12,7 +13,7 @@ from tagger.transformers.archived import fine_tuned_model
 from tagger.transformers.precision import PRECISIONS, computing_in
 from tagger.transformers.state_cache import StateCache
 from tagger.transformers.upper_layers import UpperLayers
-from tagger.transformers.windows import POOLINGS, longest_window, pool_pieces
+from tagger.transformers.windows import POOLINGS, longest_window, padded_lengths, pool_pieces
 
 
 @TokenEmbedder.register("transformer")
@@ -124,7 +125,11 @@ class TransformerEmbedder(TokenEmbedder):
         rows, row_mask = windows.split(pieces), windows.mask
         self._check_length(rows.size(1))
         padding = self.transformer_model.config.pad_token_id
-        states = self._states(torch.where(row_mask, rows, padding or 0), row_mask)
+        rows = torch.where(row_mask, rows, padding or 0)
+        # While it is trained, states of the lower layers are kept, and differ by their last digits.
+        is_trained = self.training or (self._upper_layers is not None and self._has_trained)
+        compute = self._states if is_trained else self._states_by_length
+        states = compute(rows, row_mask)
         # (all kept pieces, D), (all words, D)
         kept = states[windows.split(is_kept) & row_mask]
         words = pool_pieces(kept, num_pieces[mask], self.pooling)
@@ -145,6 +150,27 @@ class TransformerEmbedder(TokenEmbedder):
                 output = self.transformer_model(input_ids=pieces, attention_mask=mask)
                 states = output.last_hidden_state
         return states.float()
+
+    def _states_by_length(self, pieces: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """As `_states`, but those of a window do not depend on the other windows."""
+        lengths = mask.sum(1)
+        padded = padded_lengths(
+            lengths.cpu().numpy(), longest_window(self.transformer_model.config)
+        )
+        states = pieces.new_zeros(*pieces.shape, self.get_output_dim(), dtype=torch.float32)
+        for length in np.unique(padded).tolist():
+            # (s,), (s, length)
+            chosen = torch.from_numpy(np.flatnonzero(padded == length)).to(pieces.device)
+            missing = max(0, length - pieces.size(1))
+            own_pieces, own_mask = (
+                torch.nn.functional.pad(each[chosen, :length], (0, missing), value=value)
+                for each, value in (
+                    (pieces, self.transformer_model.config.pad_token_id or 0),
+                    (mask, False),
+                )
+            )
+            states[chosen, :length] = self._states(own_pieces, own_mask)[:, : pieces.size(1)]
+        return states
 
     def _check_length(self, length: int) -> None:
         """Refuses windows that are too long, for which a transformer has an error that says nothing."""

@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from tqdm import tqdm
 
+from tagger.common.files import check_is_file
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.token_indexers import word_hash
 from tagger.modules.token_embedders.hash_table import HashTable
@@ -42,8 +43,10 @@ class VectorTable(HashTable):
         hashes: List[int] = []
         vectors: List[np.ndarray] = []
         dimension = self.rows.size(1)
+        found = cached_path(file)
+        check_is_file(found, file)
         with (
-            open(cached_path(file), "rb") as lines,
+            open(found, "rb") as lines,
             tqdm(lines, desc="reading word vectors", leave=False) as shown,
         ):
             for number, line in decoded_lines(shown, file):

@@ -92,3 +92,13 @@ def test_a_word_is_taken_to_pieces_once_and_memory_has_a_bound(monkeypatch):
     for text in ["a", "b", "a", "c", "c", "a"]:
         assert len(indexer.tokens_to_indices([Token(text)], vocab)["token_characters"]) == 1
     assert seen == ["a", "b", "c", "a"]
+
+
+def test_the_first_characters_of_a_long_word_are_read():
+    indexer = build("cached_characters", {"character_tokenizer": {"lowercase_characters": True}})
+    words = ["A" * 1_000_000, "B" * cached_characters.MAX_CHARACTERS]
+    field = TextField([Token(word) for word in words], {"tokens": indexer})
+    vocab = Vocabulary.from_instances([Instance({"text": field})])
+    assert vocab.get_vocab_size("token_characters") == 4
+    found = indexer.tokens_to_indices(field.tokens, vocab)["token_characters"]
+    assert [len(each) for each in found] == [500, 500]

@@ -9,7 +9,7 @@ from transformers import AlbertConfig, AlbertModel
 
 from tagger.modules.token_embedders import TransformerEmbedder
 from tagger.transformers.transformer_indexer import TransformerIndexer
-from tests.data.token_indexers.test_transformer import random_words
+from tests.transformers.test_transformer_indexer import random_words
 from tests.transformers.three_layers import SIZES, save_bert, save_roberta
 
 SAVES = [save_bert, save_roberta]
@@ -64,6 +64,18 @@ def test_companions_change_nothing(save, folders):
         alone = embedder(**batch_of([text], indexer))[0]
         torch.testing.assert_close(row[: len(text)], alone)
         assert (row[len(text) :] == 0).all()
+
+
+@pytest.mark.parametrize("save", SAVES)
+@torch.inference_mode()
+def test_companions_change_nothing_bit_for_bit(save, folders):
+    indexer = TransformerIndexer(folders[save], **SMALL)
+    embedder = TransformerEmbedder(folders[save]).eval()
+    texts = [random_words(length % 40 + 1, seed=length) for length in range(80)]
+    for start in range(0, len(texts), 16):
+        together = embedder(**batch_of(texts[start : start + 16], indexer))
+        for row, text in zip(together, texts[start:]):
+            assert torch.equal(row[: len(text)], embedder(**batch_of([text], indexer))[0])
 
 
 @torch.no_grad()

@@ -36,7 +36,7 @@ def of_train() -> Iterator[Case]:
         "template that does not exist", config(template="tmplate.libsonnet"), "tmplate.libsonnet"
     )
     yield case("`source_encoding` left out", config(source_encoding=None), "set `source_encoding`")
-    yield case("unknown encoding", config(source_encoding="BILOU"), "expected one of BIO")
+    yield case("unknown encoding", config(source_encoding="BILOU"), 'must be one of "BIO"')
     yield case("typo in a setting", config("hiden_size:: 300,"), "did you mean `hidden_size::`?")
     yield case("unknown key of the trainer", config("trainer+: { num_epoch: 3 },"), "`num_epochs`?")
     yield case(

@@ -1,0 +1,73 @@
+"""What `train` says of a damaged record of a run, and of a full disk."""
+
+import resource
+import shutil
+import signal
+
+import pytest
+import torch
+
+from scripts.forked_command import run_command
+from tests.conftest import ROOT
+
+
+def halved(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def other(path):
+    torch.save({"a": torch.ones(1)}, path)
+
+
+@pytest.fixture
+def killed(trained, tmp_path, monkeypatch):
+    """The folder of a run that was killed before it wrote its metrics."""
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    folder = tmp_path / "run"
+    shutil.copytree(trained, folder)
+    for name in ("metrics.json", "model.tar.gz"):
+        (folder / name).unlink(missing_ok=True)
+    return folder
+
+
+def recovered(folder):
+    return run_command(["train", str(folder / "config.json"), "-s", str(folder), "--recover"], ROOT)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "said"),
+    [
+        ("training_state_*.th", halved, "is damaged"),
+        ("model_state_*.th", lambda path: path.write_bytes(b""), "is damaged"),
+        ("training_state_*.th", other, "does not fit this run"),
+        ("config.json", halved, "config.json"),
+    ],
+)
+def test_a_damaged_record_of_a_run_ends_with_one_line(name, damage, said, killed):
+    damage(next(killed.glob(name)))
+    outcome = recovered(killed)
+    assert outcome.status == 1
+    assert not outcome.has_traceback
+    assert outcome.last_line.startswith("allennlp: ")
+    assert said in outcome.last_line
+
+
+def test_a_full_disk_ends_with_one_line_and_the_run_can_go_on(tmp_path, monkeypatch):
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    toy, folder = str(ROOT / "training_config/toy_bilstm_crf.jsonnet"), tmp_path / "run"
+    train = ["train", toy, "-s", str(folder), "-o", '{"trainer.num_epochs": 1}']
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        outcome = run_command(train, ROOT)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert outcome.status == 1
+    assert not outcome.has_traceback
+    assert outcome.last_line.endswith(
+        "make room on the disk, and repeat the command with --recover"
+    )
+    assert run_command([*train, "--recover"], ROOT).status == 0
+    assert (folder / "model.tar.gz").exists()
