@@ -54,7 +54,9 @@ def unpack(archive_file: str, folder: str) -> None:
             f"{archive_file} is not the archive of a model, or it is cut off ({error})",
             "make or copy it again",
         )
-    if not os.path.isfile(os.path.join(folder, "config.json")):
+    # An initializer reads an archive of weights alone.
+    names = ("config.json", "weights.th")
+    if not any(os.path.isfile(os.path.join(folder, name)) for name in names):
         refuse(
             f"{archive_file} is not the archive of a model: it has no `config.json`",
             "name a `model.tar.gz` that training has made",

@@ -10,10 +10,12 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
 from allennlp.models.archival import archive_model, load_archive
 from allennlp.modules.transformer import TransformerEmbeddings
+from allennlp.nn.initializers import PretrainedModelInitializer
 from allennlp.predictors import Predictor
 from hypothesis import HealthCheck, given, settings
 
@@ -414,3 +416,16 @@ def test_meta_data_that_are_damaged_are_refused(good, folder):
             with_new_checksums=False,
         )
         refused_in_one_line(damaged, match="`meta.json` is not as training writes it")
+
+
+def test_an_initializer_reads_an_archive_of_weights_alone(tmp_path):
+    layer = torch.nn.Linear(2, 3)
+    torch.save(layer.state_dict(), tmp_path / "weights.th")
+    with tarfile.open(tmp_path / "weights.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "weights.th", "weights.th")
+    initializer = PretrainedModelInitializer(str(tmp_path / "weights.tar.gz"))
+    tensor = torch.zeros(3, 2)
+    initializer(tensor, "weight")
+    assert torch.equal(tensor, layer.weight)
+    with pytest.raises(ConfigurationError, match="has no `config.json`"):
+        load_archive(tmp_path / "weights.tar.gz")
