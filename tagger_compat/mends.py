@@ -3,6 +3,9 @@
 A mend is a context manager around the execution of the AllenNLP modules that need it. What it changes
 in another library, for AllenNLP to import, it takes back afterwards, so that nobody else sees it. What
 it changes in the executed module itself stays.
+
+Features of this package are classes that AllenNLP's registries find. Only what no extension point
+reaches is among `OUR_MENDS`.
 """
 
 from contextlib import ExitStack, contextmanager
@@ -31,7 +34,8 @@ class Mend(NamedTuple):
     apply: Callable[[ModuleType], ContextManager[None]]
 
 
-MENDS = (
+#: What the libraries of today need, or a library's fault.
+LIBRARY_MENDS = (
     Mend(
         "huggingface_hub",
         "`HfFolder` and `Repository`, for `push-to-hf`, are gone since huggingface_hub 1.0",
@@ -157,19 +161,23 @@ MENDS = (
         libraries.with_loadable_pickles,
     ),
     Mend(
+        "folders for Jsonnet",
+        "it ends the process when it is given a folder for a file",
+        ("allennlp.common.params",),
+        lambda: True,
+        libraries.with_files_for_jsonnet,
+    ),
+)
+
+#: What this package needs, and no extension point of AllenNLP reaches.
+OUR_MENDS = (
+    Mend(
         "local files",
         "AllenNLP asks `cached_path` for every file and every lock, whose import takes almost a second, "
         "for the clients of three clouds",
         ("allennlp.common.file_utils",),
         lambda: True,
         libraries.with_local_paths,
-    ),
-    Mend(
-        "folders for Jsonnet",
-        "it ends the process when it is given a folder for a file",
-        ("allennlp.common.params",),
-        lambda: True,
-        libraries.with_files_for_jsonnet,
     ),
     Mend(
         "archives",
@@ -241,6 +249,8 @@ MENDS = (
         extensions.with_named_bars,
     ),
 )
+
+MENDS = LIBRARY_MENDS + OUR_MENDS
 
 
 def mended_modules() -> FrozenSet[str]:

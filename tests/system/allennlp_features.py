@@ -1,0 +1,24 @@
+"""A plugin of pytest for AllenNLP's own tests: with our features, or with the library mends alone.
+
+`TAGGER_FEATURES=0` leaves out the features, and the deferred imports that no library mend needs.
+"""
+
+import os
+
+from tagger_compat import deferral, mends
+
+if os.environ["TAGGER_FEATURES"] == "0":
+    mends.MENDS = mends.LIBRARY_MENDS
+    for library in deferral.LIBRARIES.keys() - {"huggingface_hub", "transformers"}:
+        del deferral.LIBRARIES[library]
+else:
+    import allennlp.training
+    import allennlp.training.checkpointer
+
+    import tagger.components  # noqa: F401  (registers them)
+    from tagger.training import RecoverableTrainer, WholeCheckpointer
+
+    # The tests name AllenNLP's classes, and are to try ours.
+    allennlp.training.GradientDescentTrainer = RecoverableTrainer
+    allennlp.training.Checkpointer = WholeCheckpointer
+    allennlp.training.checkpointer.Checkpointer = WholeCheckpointer

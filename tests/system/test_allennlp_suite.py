@@ -1,0 +1,73 @@
+"""AllenNLP's own tests fail with our features where they fail without, and nowhere else.
+
+`TAGGER_ALLENNLP_SUITE` names a folder with AllenNLP's `tests` and `test_fixtures` as released. It takes
+a quarter of an hour, and PyPI for the plugins of pytest that those tests use.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+SUITE = os.environ.get("TAGGER_ALLENNLP_SUITE")
+#: Tests that fail because of a feature of ours, and why that is meant so.
+EXCEPTIONS: "dict[str, str]" = {}
+PLUGINS = ["flaky", "responses", "pytest-benchmark", "py-cpuinfo", "pytest-timeout"]
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(not SUITE, reason="TAGGER_ALLENNLP_SUITE names no copy of AllenNLP's tests"),
+]
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    """A copy of the tests, beside what they import."""
+    folder = tmp_path_factory.mktemp("suite")
+    for name in ("tests", "test_fixtures", "pytest.ini"):
+        source = Path(SUITE, name)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--target", folder / "extra", *PLUGINS], check=True)
+    return folder
+
+
+def failures(suite, features):
+    """The names of the tests that fail, without those that were too slow."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "allennlp_features"]
+    command += ["-m", "not gpu and not java", "--timeout", "60", "--continue-on-collection-errors"]
+    command += ["-rfE", "--tb=no", "-p", "no:logging", "-p", "no:cacheprovider", "--rootdir", suite]
+    # The name `tests` is theirs too; what we need of ours is one file.
+    plugin = suite / "plugin/allennlp_features.py"
+    plugin.parent.mkdir(exist_ok=True)
+    shutil.copy(ROOT / "tests/system/allennlp_features.py", plugin)
+    paths = [plugin.parent, ROOT, suite, suite / "extra"]
+    settings = {
+        "ALLENNLP_SRC_DIR": str(suite),
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "TAGGER_FEATURES": str(int(features)),
+        "TRANSFORMERS_OFFLINE": "1",
+    }
+    done = subprocess.run(
+        [*command, suite / "tests"],
+        cwd=suite,
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+    )
+    assert re.search(r"\d{3,} passed", done.stdout), done.stdout[-2000:] + done.stderr[-2000:]
+    found = re.findall(r"^(?:FAILED|ERROR) (\S+)(.*)$", done.stdout, re.MULTILINE)
+    return {name for name, reason in found if "Timeout" not in reason}
+
+
+def test_our_features_break_none_of_allennlps_tests(suite):
+    with_features, without = failures(suite, True), failures(suite, False)
+    assert with_features - without == EXCEPTIONS.keys()
