@@ -23,8 +23,8 @@ from allennlp.models import Archive, Model
 from allennlp.predictors import Predictor
 
 import tagger
+from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import check_output, load_model, make_predictor, parse_object
-from tagger.commands.last_words import errors_in_one_line
 from tagger.commands.prediction_inputs import InstanceInputs, LineInputs
 from tagger.commands.resumable_output import ResumableOutput
 from tagger.modules.token_embedders import share_without_vector
@@ -33,72 +33,37 @@ from tagger.modules.token_embedders import share_without_vector
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 
-ON_ERROR = ("stop", "skip")
-
-
 @Subcommand.register("predict-file")
-class PredictFile(Subcommand):
+class PredictFile(Command):
     """Writes the same predictions as `allennlp predict --silent`, but can resume a killed run."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        """Adds the subcommand's options."""
-        description = "Predict a file of any size. Repeat the command to resume a killed run."
-        subparser = parser.add_parser(
-            self.name, description=description, help="Predict a large file, resumably."
-        )
-        subparser.add_argument("archive_file", type=str, help="the archived model")
-        subparser.add_argument("input_file", type=str, help="a file as for `allennlp predict`")
-        subparser.add_argument(
-            "-o",
-            "--output",
-            type=Path,
-            required=True,
-            help="the file to write, one line of JSON per input",
-        )
-        subparser.add_argument(
-            "--window",
-            type=int,
-            default=2048,
-            help="how many inputs to read, sort by length, predict and write at a time",
-        )
-        subparser.add_argument(
-            "--plain",
-            action="store_true",
-            help="take every line as text, even if it looks like JSON",
-        )
-        subparser.add_argument(
-            "--use-dataset-reader",
-            action="store_true",
-            help="read the file with the model's dataset reader, not as texts or JSON lines",
-        )
-        subparser.add_argument(
-            "--on-error",
-            choices=ON_ERROR,
-            default="stop",
-            help="what to do at a line that cannot be predicted: stop, or skip it and write an object "
-            "with the error and the number of the line in its place (default: stop)",
-        )
-        subparser.add_argument(
-            "--force",
-            action="store_true",
-            help="overwrite the output, and what another unfinished run has written",
-        )
-        subparser.add_argument(
-            "--cuda-device", type=int, default=-1, help="the GPU's id; -1 for the CPU"
-        )
-        subparser.add_argument(
-            "--overrides", default="", help="JSON to override the archive's config"
-        )
-        subparser.add_argument(
-            "--predictor-args", default="{}", help="the predictor's arguments as JSON"
-        )
-        subparser.set_defaults(func=predict_file_from_args)
-        return subparser
+    help = "Predict a large file, resumably."
+    description = "Predict a file of any size. Repeat the command to resume a killed run."
 
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("archive_file", type=str, help="the archived model")
+        add("input_file", type=str, help="a file as for `allennlp predict`")
+        text = "the file to write, one line of JSON per input"
+        add("-o", "--output", type=Path, required=True, help=text)
+        text = "how many inputs to read, sort by length, predict and write at a time"
+        add("--window", type=int, default=2048, help=text)
+        text = "take every line as text, even if it looks like JSON"
+        add("--plain", action="store_true", help=text)
+        text = "read the file with the model's dataset reader, not as texts or JSON lines"
+        add("--use-dataset-reader", action="store_true", help=text)
+        text = (
+            "what to do at a line that cannot be predicted: stop, or skip it and write an object "
+            "with the error and the number of the line in its place (default: stop)"
+        )
+        add("--on-error", choices=("stop", "skip"), default="stop", help=text)
+        text = "overwrite the output, and what another unfinished run has written"
+        add("--force", action="store_true", help=text)
+        add_shared(parser, "--cuda-device")
+        add("--overrides", default="", help="JSON to override the archive's config")
+        add("--predictor-args", default="{}", help="the predictor's arguments as JSON")
 
-def predict_file_from_args(args: argparse.Namespace) -> None:
-    """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    with errors_in_one_line("predict-file"):
+    def run(self, args: argparse.Namespace) -> None:
         if args.window < 1:
             raise ConfigurationError(f"`--window` must be at least 1; got {args.window}")
         if args.use_dataset_reader and args.on_error == "skip":
@@ -109,8 +74,11 @@ def predict_file_from_args(args: argparse.Namespace) -> None:
         if args.plain:
             predictor_args["plain"] = True
         check_output(args.output, [args.input_file, args.archive_file], args.force)
-        if not args.use_dataset_reader:
-            _check_can_be_read_twice(args.input_file)
+        if not (args.use_dataset_reader or Path(cached_path(args.input_file)).is_file()):
+            raise ConfigurationError(
+                f"`input_file` {args.input_file} must be a file, because it is read twice: to count "
+                f"the inputs, and to predict them"
+            )
         logging.getLogger("allennlp.common.params").disabled = True
         os.environ.setdefault(*FEW_SHAPES)
         check_for_gpu(args.cuda_device)
@@ -242,14 +210,6 @@ def _after_written(
         unfinished.keep(number)
         return chain([(batch, digest)] if batch else [], windows)
     return windows
-
-
-def _check_can_be_read_twice(input_file: str) -> None:
-    if not Path(cached_path(input_file)).is_file():
-        raise ConfigurationError(
-            f"`input_file` {input_file} must be a file, because it is read twice: to count the inputs, "
-            f"and to predict them"
-        )
 
 
 def _digest_of_model(model: Model) -> str:

@@ -1,7 +1,8 @@
-"""The subcommand `report`: writes a page of HTML on a training run or on a weighting study.
+"""The subcommands `report`, which writes a page of HTML, and `show-scores`, which prints metrics.
 
 allennlp report runs/x -o report.html
 allennlp report runs/study/results.csv -o report.html
+allennlp show-scores runs/x/metrics.json
 """
 
 import argparse
@@ -9,47 +10,34 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
+from tagger.commands.command import Command
+
 
 @Subcommand.register("report")
-class Report(Subcommand):
+class Report(Command):
     """Writes a report as a self-contained page."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        """Adds the subcommand's options."""
-        description = (
-            "Write a page on a training run: its epochs, and the model's metrics, probabilities "
-            "and errors on the validation data or on --data. Or on a weighting study."
-        )
-        subparser = parser.add_parser(
-            self.name, description=description, help="Write a page on a run or a weighting study."
-        )
-        subparser.add_argument(
-            "source", type=Path, help="a run's folder, or a weighting study's results.csv"
-        )
-        subparser.add_argument("-o", "--output", type=Path, required=True, help="the page to write")
-        subparser.add_argument(
-            "--figures", type=Path, help="a folder for the figures as .svg files"
-        )
-        run = subparser.add_argument_group("options for a training run")
-        run.add_argument("--data", help="what to evaluate on; the run's validation data by default")
-        run.add_argument(
-            "--num-errors", type=int, default=100, help="how many sentences with errors to show"
-        )
-        run.add_argument("--seed", type=int, default=0, help="the seed for drawing these sentences")
-        study = subparser.add_argument_group("options for a weighting study")
-        study.add_argument(
-            "--level", choices=["tokens", "spans"], default="tokens", help="what the metrics count"
-        )
-        subparser.set_defaults(func=report_from_args)
-        return subparser
+    help = "Write a page on a run or a weighting study."
+    description = (
+        "Write a page on a training run: its epochs, and the model's metrics, probabilities and "
+        "errors on the validation data or on --data. Or on a weighting study."
+    )
 
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("source", type=Path, help="a run's folder, or a weighting study's results.csv")
+        add("-o", "--output", type=Path, required=True, help="the page to write")
+        add("--figures", type=Path, help="a folder for the figures as .svg files")
+        add = parser.add_argument_group("options for a training run").add_argument
+        add("--data", help="what to evaluate on; the run's validation data by default")
+        add("--num-errors", type=int, default=100, help="how many sentences with errors to show")
+        add("--seed", type=int, default=0, help="the seed for drawing these sentences")
+        add = parser.add_argument_group("options for a weighting study").add_argument
+        add("--level", choices=["tokens", "spans"], default="tokens", help="what the metrics count")
 
-def report_from_args(args: argparse.Namespace) -> None:
-    """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    from tagger.commands.last_words import errors_in_one_line
-    from tagger.reports import read_weighting_results, write_run_report, write_study_report
+    def run(self, args: argparse.Namespace) -> None:
+        from tagger.reports import read_weighting_results, write_run_report, write_study_report
 
-    with errors_in_one_line("report"):
         if args.source.is_dir():
             write_run_report(
                 args.source, args.output, args.data, args.figures, args.num_errors, args.seed
@@ -57,3 +45,20 @@ def report_from_args(args: argparse.Namespace) -> None:
         else:
             results = read_weighting_results(args.source)
             write_study_report(results, args.output, args.figures, args.level)
+
+
+@Subcommand.register("show-scores")
+class ShowScores(Command):
+    """Prints what training and `evaluate` print at their end, of a file that they have written."""
+
+    help = "Print the metrics of a run or an evaluation as tables."
+    description = "Print tables of metrics: of a training run, those of its best epoch."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        text = "a run's metrics.json, or the file of `evaluate --output-file`"
+        parser.add_argument("metrics", type=Path, help=text)
+
+    def run(self, args: argparse.Namespace) -> None:
+        from tagger.metrics import format_metrics_file
+
+        print(format_metrics_file(args.metrics))

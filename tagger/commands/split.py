@@ -9,28 +9,26 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
+from tagger.commands.command import Command
+
 
 @Subcommand.register("split")
-class Split(Subcommand):
+class Split(Command):
     """Writes the parts of a stratified split."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        """Adds the subcommand's options."""
-        description = (
-            "Split a file into train, dev and test so that each has its share of each label. A "
-            "column file is split by the labels of its tags; with --label-key, a file of JSON "
-            "objects, one on each line, by the list of labels under that key. Nothing is "
-            "overwritten. Lines -DOCSTART- are left out. Copies of a sentence may go to different "
-            "parts."
-        )
-        subparser = parser.add_parser(
-            self.name, description=description, help="Split a data set by its labels."
-        )
-        subparser.add_argument("file", type=Path)
-        subparser.add_argument(
-            "folder", type=Path, help="gets train, dev and test, with the suffix of the file"
-        )
-        subparser.add_argument(
+    help = "Split a data set by its labels."
+    description = (
+        "Split a file into train, dev and test so that each has its share of each label. A column "
+        "file is split by the labels of its tags; with --label-key, a file of JSON objects, one on "
+        "each line, by the list of labels under that key. Nothing is overwritten. Lines -DOCSTART- "
+        "are left out. Copies of a sentence may go to different parts."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("file", type=Path)
+        add("folder", type=Path, help="gets train, dev and test, with the suffix of the file")
+        add(
             "--shares",
             type=float,
             nargs=3,
@@ -38,42 +36,23 @@ class Split(Subcommand):
             metavar=("TRAIN", "DEV", "TEST"),
             help="a share of 0 makes no file",
         )
-        subparser.add_argument("--seed", type=int, default=0, help="the seed of the random choices")
-        subparser.add_argument(
-            "--label-key", metavar="KEY", help="of the labels, in files of JSON lines"
-        )
-        subparser.add_argument(
-            "--tag-column", type=int, default=-1, help="of a column file, from 0"
-        )
-        subparser.add_argument(
-            "--label-separator", help="between two labels of a token, if it has several"
-        )
-        subparser.add_argument("--unknown-tag", help="the string that marks what is unknown")
-        subparser.set_defaults(func=split_from_args)
-        return subparser
+        add("--seed", type=int, default=0, help="the seed of the random choices")
+        add("--label-key", metavar="KEY", help="of the labels, in files of JSON lines")
+        add("--tag-column", type=int, default=-1, help="of a column file, from 0")
+        add("--label-separator", help="between two labels of a token, if it has several")
+        add("--unknown-tag", help="the string that marks what is unknown")
 
+    def run(self, args: argparse.Namespace) -> None:
+        from tagger.data import split_file
 
-def split_from_args(args: argparse.Namespace) -> None:
-    """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    from tagger.commands.last_words import errors_in_one_line
-    from tagger.data.split_file import (
-        paths_of_parts,
-        read_column_file,
-        read_documents,
-        split_items,
-        summarize,
-        write_parts,
-    )
-
-    with errors_in_one_line("split"):
-        paths = paths_of_parts(args.folder, args.file.suffix, args.shares)
+        paths = split_file.paths_of_parts(args.folder, args.file.suffix, args.shares)
         if args.label_key:
-            items = read_documents(args.file, args.label_key)
+            items = split_file.read_documents(args.file, args.label_key)
         else:
-            items = read_column_file(
+            items = split_file.read_column_file(
                 args.file, args.tag_column, args.label_separator, args.unknown_tag
             )
-        split = split_items(items, args.shares, args.seed)
-        write_parts(split, paths, separator="\n" if args.label_key else "\n\n")
+        split = split_file.split_items(items, args.shares, args.seed)
+        split_file.write_parts(split, paths, separator="\n" if args.label_key else "\n\n")
         print(f"Wrote {', '.join(path.name for path in paths.values())} to {args.folder}\n")
-        print(summarize(split))
+        print(split_file.summarize(split))

@@ -16,8 +16,8 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
 from allennlp.models.archival import CONFIG_NAME
 
+from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import check_output, load_model
-from tagger.commands.last_words import errors_in_one_line
 from tagger.common.files import write_atomically
 from tagger.metrics import format_metrics
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
@@ -29,97 +29,66 @@ from tagger_compat.archive_files import new_archive
 
 
 @Subcommand.register("tune-decoding")
-class TuneDecoding(Subcommand):
+class TuneDecoding(Command):
     """Writes an archive with the same weights whose decoding meets targets on development data."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        """Adds the subcommand's options."""
-        description = (
-            "Fit the decoding of a saved tagger to development data, without training: how readily it "
-            "predicts entities of each label."
-        )
-        subparser = parser.add_parser(
-            self.name, description=description, help="Fit a saved tagger's decoding to targets."
-        )
-        subparser.add_argument("archive_file", type=Path, help="the archived tagger")
-        subparser.add_argument("input_file", type=str, help="the development data")
-        subparser.add_argument(
-            "-o", "--output", type=Path, required=True, help="the archive to write"
-        )
+    help = "Fit a saved tagger's decoding to targets."
+    description = (
+        "Fit the decoding of a saved tagger to development data, without training: how readily it "
+        "predicts entities of each label."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("archive_file", type=Path, help="the archived tagger")
+        add("input_file", type=str, help="the development data")
+        add("-o", "--output", type=Path, required=True, help="the archive to write")
         of_labels = {
             "--precision": "maximise recall at a precision of at least this number: PER=0.97",
             "--recall": "maximise precision at a recall of at least this number: PER=0.95",
             "--f-beta": "maximise F-beta, in which recall weighs this many times as much: PER=2",
         }
         for option, text in of_labels.items():
-            subparser.add_argument(
-                option, type=_label_and_number, action="append", metavar="LABEL=NUMBER", help=text
-            )
-        subparser.add_argument(
-            "--macro-f1", action="store_true", help="maximise macro F1 by tuning all other labels"
+            add(option, type=_label_and_number, action="append", metavar="LABEL=NUMBER", help=text)
+        text = "maximise macro F1 by tuning all other labels"
+        add("--macro-f1", action="store_true", help=text)
+        text = (
+            "what to fit: a bias, which predicts a label more or less often, or a threshold on the "
+            "entities' probabilities, which only drops some; by default whichever does better, and "
+            "a bias for --macro-f1"
         )
-        subparser.add_argument(
-            "--by",
-            choices=MEANS,
-            help="what to fit: a bias, which predicts a label more or less often, or a threshold on the "
-            "entities' probabilities, which only drops some; by default whichever does better, and a "
-            "bias for --macro-f1",
+        add("--by", choices=MEANS, help=text)
+        text = (
+            "add each label's precision and recall by its bias to the archive, for `serve`; needs "
+            "no target"
         )
-        subparser.add_argument(
-            "--curves",
-            action="store_true",
-            help="add each label's precision and recall by its bias to the archive, for `serve`; "
-            "needs no target",
-        )
-        subparser.add_argument("--force", action="store_true", help="overwrite the output")
-        subparser.add_argument("--batch-size", type=int, default=64, help="sentences at a time")
-        subparser.add_argument(
-            "--cuda-device", type=int, default=-1, help="the GPU's id; -1 for the CPU"
-        )
-        subparser.set_defaults(func=tune_decoding_from_args)
-        return subparser
+        add("--curves", action="store_true", help=text)
+        add_shared(parser, "--force", "--batch-size", "--cuda-device")
 
-
-def tune_decoding_from_args(args: argparse.Namespace) -> None:
-    """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    with errors_in_one_line("tune-decoding"):
+    def run(self, args: argparse.Namespace) -> None:
         if not (args.precision or args.recall or args.f_beta or args.macro_f1 or args.curves):
             raise ConfigurationError(
                 "no target is given; add --precision, --recall, --f-beta or --macro-f1, or --curves"
             )
         check_output(args.output, [args.archive_file, args.input_file], args.force)
-        tune_decoding(args)
-
-
-def tune_decoding(args: argparse.Namespace) -> None:
-    """Tunes the decoding and writes the new archive.
-
-    Args:
-        args: The subcommand's arguments.
-
-    Raises:
-        ConfigurationError: If a target is out of reach, or an argument does not fit the archive. Then
-            nothing is written.
-    """
-    logging.getLogger("allennlp.common.params").disabled = True
-    check_for_gpu(args.cuda_device)
-    archive = load_model(args.archive_file, cuda_device=args.cuda_device)
-    model = archive.model
-    reader = archive.validation_dataset_reader
-    tuner = tuner_on_file(model, reader, args.input_file, args.batch_size)
-    tuned = start = settings_of(model)
-    targets = _targets(args, tuner.labels)
-    if targets:
-        tuned = tuner.tune(targets, start, [args.by] if args.by else None)
-        _print_result(targets, tuner, start, tuned)
-        _check_reached(targets, tuner, tuned)
-        for name, values in tuned._asdict().items():
-            print(f"{name}: {json.dumps(values, sort_keys=True)}")
-    curves = None
-    if args.curves:
-        curves = decoding_curves(tuner, tuned, Path(args.input_file).name)
-    write_settings(args.archive_file, args.output, tuned, args.force, curves)
-    print(f"Wrote {args.output}")
+        logging.getLogger("allennlp.common.params").disabled = True
+        check_for_gpu(args.cuda_device)
+        archive = load_model(args.archive_file, cuda_device=args.cuda_device)
+        model, reader = archive.model, archive.validation_dataset_reader
+        tuner = tuner_on_file(model, reader, args.input_file, args.batch_size)
+        tuned = start = settings_of(model)
+        targets = _targets(args, tuner.labels)
+        if targets:
+            tuned = tuner.tune(targets, start, [args.by] if args.by else None)
+            _print_result(targets, tuner, start, tuned)
+            _check_reached(targets, tuner, tuned)
+            for name, values in tuned._asdict().items():
+                print(f"{name}: {json.dumps(values, sort_keys=True)}")
+        curves = None
+        if args.curves:
+            curves = decoding_curves(tuner, tuned, Path(args.input_file).name)
+        write_settings(args.archive_file, args.output, tuned, args.force, curves)
+        print(f"Wrote {args.output}")
 
 
 def _print_result(

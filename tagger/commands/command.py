@@ -1,0 +1,65 @@
+"""The base of our subcommands, and the arguments that several of them take."""
+
+import argparse
+from typing import Any, ClassVar, Dict
+
+from allennlp.commands.subcommand import Subcommand
+
+from tagger.commands.last_words import errors_in_one_line
+
+_SHARED: Dict[str, Dict[str, Any]] = {
+    "--batch-size": {"type": int, "default": 64, "help": "sentences at a time"},
+    "--cuda-device": {"type": int, "default": -1, "help": "the GPU's id; -1 for the CPU"},
+    "--force": {"action": "store_true", "help": "overwrite the output"},
+    "--workers": {"type": int, "help": "how many jobs run in parallel; one per core by default"},
+}
+
+
+class Command(Subcommand):
+    """A subcommand: its arguments, and its run, whose errors are one line and exit status 1.
+
+    AllenNLP imports all subcommands for any of them, so a `run` imports what is slow itself.
+
+    Attributes:
+        help: What it does, in a line of the list of subcommands.
+        description: What it does, above its arguments.
+    """
+
+    help: ClassVar[str]
+    description: ClassVar[str]
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser: argparse.ArgumentParser = parser.add_parser(
+            self.name, description=self.description, help=self.help
+        )
+        self.add_arguments(subparser)
+        subparser.set_defaults(func=self._run)
+        return subparser
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the subcommand's arguments."""
+        raise NotImplementedError
+
+    def run(self, args: argparse.Namespace) -> None:
+        """Does the work.
+
+        Raises:
+            ConfigurationError: If an argument or a file is wrong; as `OSError` and `ValueError`, it
+                ends the command with one line.
+        """
+        raise NotImplementedError
+
+    def _run(self, args: argparse.Namespace) -> None:
+        with errors_in_one_line(self.name):
+            self.run(args)
+
+
+def add_shared(parser: argparse.ArgumentParser, *options: str) -> None:
+    """Adds options that mean the same for several subcommands.
+
+    Args:
+        parser: The subcommand's parser.
+        *options: Their names, such as `--force`.
+    """
+    for option in options:
+        parser.add_argument(option, **_SHARED[option])
