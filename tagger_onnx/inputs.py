@@ -1,7 +1,7 @@
 """What a tagger takes. Every way to a tagger checks its inputs here, so all take and refuse the same."""
 
 import json
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 #: A text may begin with it. It is part of the text, but of no token.
 BYTE_ORDER_MARK = "\ufeff"
@@ -139,7 +139,7 @@ def only_field(given: Mapping[str, Any], names: Sequence[str]) -> str:
     )
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: Union[str, bytes]) -> Any:
     """Parses JSON.
 
     Raises:

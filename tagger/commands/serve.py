@@ -5,6 +5,8 @@ allennlp serve model.tar.gz
 
 import argparse
 import importlib.util
+import os
+import sys
 
 from allennlp.commands.subcommand import Subcommand
 
@@ -118,8 +120,17 @@ def serve(args: argparse.Namespace) -> None:
         tagger.tag("Ready.", probabilities=True)
         served = Served(tagger, Path(args.archive_file).name, curves)
         app = create_app(served, limits, names_of(args.host, args.allow_host))
-        print(f"The page is at {url_of(bound)}; POST /tag tags; Ctrl-C stops", flush=True)
+        _say(f"The page is at {url_of(bound)}; POST /tag tags; Ctrl-C stops")
         if not is_local(args.host):
-            print("Other machines can reach it. It asks nobody who they are.", flush=True)
+            _say("Other machines can reach it. It asks nobody who they are.")
         run(app, bound, limits)
-        print("Stopped")
+        _say("Stopped")
+
+
+def _say(text: str) -> None:
+    """Prints a line. The service goes on where nobody reads it any more."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # The line is still in the buffer, and would fail again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

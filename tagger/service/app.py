@@ -10,6 +10,7 @@ from typing import Any, AsyncIterator, Dict, List, NamedTuple, Optional, Sequenc
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
@@ -25,6 +26,7 @@ from tagger.service.limits import Limits, RequestError, check_biases, check_size
 from tagger.service.service_metrics import CONTENT_TYPE, ServiceMetrics
 from tagger.tuning.curves import DecodingCurves
 from tagger.tuning.decoding import LARGEST_BIAS
+from tagger_onnx.inputs import InputError, parse_json
 
 #: The name of each machine for itself.
 LOCAL_HOSTS = ("localhost",)
@@ -54,6 +56,25 @@ class Served(NamedTuple):
     model: SavedTagger
     name: str
     curves: Optional[DecodingCurves] = None
+
+
+class _StrictRequest(Request):
+    async def json(self) -> Any:
+        """Returns the body, in which no field may stand twice."""
+        try:
+            return parse_json(await self.body())
+        except InputError as error:
+            raise RequestError(422, "invalid", str(error)) from None
+
+
+class _StrictRoute(APIRoute):
+    def get_route_handler(self) -> Any:
+        answer = super().get_route_handler()
+
+        async def answer_strictly(request: Request) -> Response:
+            return await answer(_StrictRequest(request.scope, request.receive))
+
+        return answer_strictly
 
 
 def create_app(
@@ -87,6 +108,7 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
+    app.router.route_class = _StrictRoute
     _add_error_handlers(app)
     _add_tagging(app, served, limits, batcher, metrics)
     _add_information(app, served, limits, batcher, metrics)

@@ -7,7 +7,7 @@ from typing import Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, Uni
 
 from tagger.predictors.saved_tagger import SavedTagger, TaggedText
 from tagger.predictors.texts import Text
-from tagger.service.limits import Limits, RequestError
+from tagger.service.limits import Limits, RequestError, refuse_above
 from tagger.service.service_metrics import ServiceMetrics
 
 #: How many texts are tagged at a time, if they come from several requests.
@@ -143,30 +143,26 @@ class Batcher:
         Raises:
             RequestError: If there are too many.
         """
+        limits, num_tokens = self._limits, 0
         inputs: List[Union[Text, List[str]]] = []
-        num_tokens = 0
         for number, each in enumerate(job.inputs):
             split = self._model.split(each) if isinstance(each, str) else each
             size = len(split.words if isinstance(split, Text) else split)
             num_tokens += size
-            if size > self._limits.text_tokens:
-                raise RequestError(
-                    413,
-                    "too_many_tokens",
-                    f"a text may have at most {self._limits.text_tokens} tokens; text {number} has "
-                    f"{size}; split it, for example into sentences",
-                    self._limits.text_tokens,
-                    size,
-                )
-            if num_tokens > self._limits.request_tokens:
-                raise RequestError(
-                    413,
-                    "too_many_tokens",
-                    f"the texts of a request may have at most {self._limits.request_tokens} tokens "
-                    f"together; those up to text {number} have {num_tokens}; send several requests",
-                    self._limits.request_tokens,
-                    num_tokens,
-                )
+            refuse_above(
+                limits.text_tokens,
+                size,
+                "too_many_tokens",
+                f"a text may have at most {limits.text_tokens} tokens; text {number} has {size}; "
+                f"split it, for example into sentences",
+            )
+            refuse_above(
+                limits.request_tokens,
+                num_tokens,
+                "too_many_tokens",
+                f"the texts of a request may have at most {limits.request_tokens} tokens together; "
+                f"those up to text {number} have {num_tokens}; send several requests",
+            )
             inputs.append(split)
         return inputs
 

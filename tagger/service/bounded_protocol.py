@@ -230,7 +230,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.flow.pause_reading()
             return
         response = error.response()
-        head = [f"HTTP/1.1 {error.status} Refused", "connection: close"]
+        head = [f"HTTP/1.1 {error.status_code} Refused", "connection: close"]
         head += [f"{name.decode()}: {value.decode()}" for name, value in response.raw_headers]
         self.transport.write("\r\n".join([*head, "", ""]).encode() + bytes(response.body))
         self.transport.close()

@@ -5,6 +5,7 @@ import math
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from tagger.common.did_you_mean import did_you_mean
@@ -16,7 +17,7 @@ FIELDS = ("text", "tokens", "inputs")
 Number = Union[int, float]
 
 
-class RequestError(Exception):
+class RequestError(HTTPException):
     """Ends a request with an error that its sender can mend.
 
     Args:
@@ -37,22 +38,17 @@ class RequestError(Exception):
         got: Optional[Number] = None,
         headers: Optional[Dict[str, str]] = None,
     ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
-        self.limit = limit
-        self.got = got
-        self.headers = headers
+        super().__init__(status, message, headers)
+        self.code, self.limit, self.got = code, limit, got
 
     def response(self) -> Response:
         """Returns the answer, a JSON object."""
-        error: Dict[str, Any] = {"code": self.code, "message": self.message}
+        error: Dict[str, Any] = {"code": self.code, "message": self.detail}
         if self.limit is not None:
             error.update(limit=self.limit, got=self.got)
         # ASCII, because a message may quote half a surrogate pair.
         content = json.dumps({"error": error}).encode()
-        return Response(content, self.status, self.headers, "application/json")
+        return Response(content, self.status_code, self.headers, "application/json")
 
 
 class Limits(NamedTuple):
@@ -138,37 +134,37 @@ def check_sizes(inputs: Sequence[Union[str, List[str]]], limits: Limits) -> None
     Raises:
         RequestError: If there are too many.
     """
-    if len(inputs) > limits.texts:
-        raise RequestError(
-            413,
-            "too_many_texts",
-            f"a request may have at most {limits.texts} texts; got {len(inputs)}; send them in several "
-            f"requests",
-            limits.texts,
-            len(inputs),
-        )
+    refuse_above(
+        limits.texts,
+        len(inputs),
+        "too_many_texts",
+        f"a request may have at most {limits.texts} texts; got {len(inputs)}; send them in several "
+        f"requests",
+    )
     for number, each in enumerate(inputs):
         size = len(each) if isinstance(each, str) else sum(map(len, each))
-        if size > limits.text_characters:
-            raise RequestError(
-                413,
-                "text_too_long",
-                f"a text may have at most {limits.text_characters} characters; text {number} has "
-                f"{size}; split it, for example into sentences",
-                limits.text_characters,
-                size,
-            )
+        refuse_above(
+            limits.text_characters,
+            size,
+            "text_too_long",
+            f"a text may have at most {limits.text_characters} characters; text {number} has {size}; "
+            f"split it, for example into sentences",
+        )
         run = longest_run(each) if isinstance(each, str) else max(map(len, each), default=0)
-        if run > limits.run_characters:
-            raise RequestError(
-                413,
-                "word_too_long",
-                f"a token, or characters without a blank between them, may be at most "
-                f"{limits.run_characters} long; text {number} has {run} in a row; remove them, or put "
-                f"blanks between words",
-                limits.run_characters,
-                run,
-            )
+        refuse_above(
+            limits.run_characters,
+            run,
+            "word_too_long",
+            f"a token, or characters without a blank between them, may be at most "
+            f"{limits.run_characters} long; text {number} has {run} in a row; remove them, or put "
+            f"blanks between words",
+        )
+
+
+def refuse_above(limit: int, got: int, code: str, message: str) -> None:
+    """Raises a `RequestError` of a code and a message if there is more than a limit allows."""
+    if got > limit:
+        raise RequestError(413, code, message, limit, got)
 
 
 def check_biases(biases: Dict[str, float], known: Dict[str, float]) -> None:

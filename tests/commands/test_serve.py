@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 import json
+import os
 import signal
 import sys
 import time
@@ -11,6 +12,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 import tagger
+from tagger.commands.serve import _say
 from tagger.commands.tune_decoding import write_settings
 from tagger.service.limits import Limits, make_limits
 from tagger.service.server import bind
@@ -179,6 +181,15 @@ def test_what_was_accepted_is_answered_after_sigterm(trained, tmp_path):
         assert service.process.wait(timeout=30) == 0
     assert statuses == [200] * 4
     assert seconds > 0.05, "all was done before the signal"
+
+
+def test_a_service_whose_words_nobody_reads_goes_on(monkeypatch):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        _say("The page is at ...")
+        _say("Stopped")
 
 
 def test_mistakes_are_one_line(serve, trained, tmp_path, monkeypatch):

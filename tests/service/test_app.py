@@ -109,7 +109,7 @@ def test_what_fails_in_one_request_spares_the_others(model):
     good, broken, refused = batcher.outcomes(jobs)
     assert [each.tags for each in good] == [model.tag(TEXT).tags]
     assert isinstance(broken, TypeError)
-    assert (refused.status, refused.limit, refused.got) == (413, 2_000, 2_001)
+    assert (refused.status_code, refused.limit, refused.got) == (413, 2_000, 2_001)
 
 
 def test_when_too_many_requests_wait_the_rest_may_come_again(model):
@@ -149,6 +149,18 @@ def test_a_limit_lets_its_own_size_pass_and_says_what_exceeds_it(limits, body, c
     # Once refused at four tokens, the request has a fifth.
     passes = tag(roomier, **body).status_code == 200
     assert passes or name == "request_tokens"
+
+
+def test_a_field_that_is_given_twice_is_refused(app):
+    for content in (
+        b'{"text": "a", "text": "b"}',
+        b'{"text": "a", "decode_bias": {"A": 1, "A": 2}}',
+    ):
+        headers = {"Content-Type": "application/json"}
+        answer = ask(app, "POST", "/tag", content=content, headers=headers)
+        assert answer.status_code == 422
+        message = answer.json()["error"]["message"]
+        assert re.fullmatch(r"an object has `(text|A)` twice; keep one of them", message)
 
 
 def test_an_unknown_label_is_named_with_a_similar_one(app):
