@@ -13,12 +13,9 @@ if os.environ["TAGGER_FEATURES"] == "0":
         del deferral.LIBRARIES[library]
 else:
     import allennlp.training
-    import allennlp.training.checkpointer
 
     import tagger.components  # noqa: F401  (registers them)
-    from tagger.training import RecoverableTrainer, WholeCheckpointer
+    from tagger.training import RecoverableTrainer
 
-    # The tests name AllenNLP's classes, and are to try ours.
+    # The tests name AllenNLP's trainer, and are to try ours.
     allennlp.training.GradientDescentTrainer = RecoverableTrainer
-    allennlp.training.Checkpointer = WholeCheckpointer
-    allennlp.training.checkpointer.Checkpointer = WholeCheckpointer
