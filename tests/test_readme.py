@@ -126,6 +126,8 @@ def test_every_command_of_ours_is_shown():
         name
         for name in Subcommand.list_available()
         if Subcommand.by_name(name).__module__.startswith("tagger.")
+        # Others stand in for a command of AllenNLP's, under its name.
+        and Subcommand.by_name(name).__bases__ == (Subcommand,)
     }
     assert ours >= {"start", "split", "ensemble", "report", "study", "show-scores"}
     shown = {
