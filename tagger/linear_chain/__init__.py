@@ -14,6 +14,7 @@ from tagger.linear_chain.cross_entropy import (
 )
 from tagger.linear_chain.functions import (
     backward_scores,
+    compacted,
     forward_scores,
     k_best_decode,
     log_likelihood,
@@ -29,15 +30,15 @@ from tagger.linear_chain.functions import (
     transition_marginals,
     viterbi_decode,
 )
-from tagger.linear_chain.holes import compacted
 from tagger.linear_chain.implementations import use_implementation
 from tagger.linear_chain.spans import span_log_probabilities
+from tagger.linear_chain.values import check_is_right_padded
 
 if TYPE_CHECKING:
-    from tagger.linear_chain.implementations import Implementation
+    from types import ModuleType
 
     #: The implementations by name; each has the functions of `reference`.
-    IMPLEMENTATIONS: dict[str, Implementation]
+    IMPLEMENTATIONS: dict[str, ModuleType]
 
 __all__ = [
     "IMPLEMENTATIONS",
@@ -45,6 +46,7 @@ __all__ = [
     "ChainScores",
     "allowed_tags",
     "backward_scores",
+    "check_is_right_padded",
     "chain_cross_entropy",
     "chain_marginals",
     "compacted",

@@ -1,11 +1,14 @@
-"""The checks that arguments pass once, at the public functions.
+"""The checks that arguments pass once, at the public functions, and masks with holes.
+
+Implementations know only rows whose real tokens come first. `rows_of` moves the real tokens of any mask
+to the front, and `Rows` moves results back.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
 
 from functools import cache
 from types import ModuleType
-from typing import Any, Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 import torch
@@ -13,7 +16,7 @@ import torch
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
 from tagger.linear_chain.declared import declared_range, is_declared_right_padded
 from tagger.linear_chain.padding import real_tokens, without_padding
-from tagger.linear_chain.transforms import (
+from tagger.linear_chain.tracing import (
     first_place,
     holds_anywhere,
     is_transformed,
@@ -33,22 +36,104 @@ def _kernels() -> Optional[ModuleType]:
     return checks
 
 
-class HoleError(Exception):
-    """A mask has a hole. `holes` catches it: a function that is not ready for holes raises it.
+class Rows(NamedTuple):
+    """Checked chains whose real tokens come first in each row.
 
     Args:
-        mask: (B, T) bool, true at real tokens.
+        scores: In one floating-point type.
+        lengths: (B,) int64, the number of real tokens of each row.
+        mask: (B, T) bool, true where the real tokens were; `None` if the mask had no hole.
     """
 
-    def __init__(self, mask: torch.Tensor) -> None:
-        super().__init__()
-        self.mask = mask
+    scores: ChainScores
+    lengths: torch.Tensor
+    mask: Optional[torch.Tensor]
+
+    def gold_tags(self, gold_tags: torch.Tensor) -> torch.Tensor:
+        """Gold tags as implementations take them: see `checked_gold_tags`."""
+        checked = checked_gold_tags(gold_tags, self.real_tokens, self.scores.emissions)
+        return self.in_front(checked)
+
+    def path(self, tags: torch.Tensor) -> torch.Tensor:
+        """A path as implementations take it, (B, T) int64."""
+        path = checked_gold_tags(tags, self.real_tokens, self.scores.emissions, name="tags")
+        if path.dim() == 3:
+            raise ValueError(
+                "`tags` must name one tag for every real token: a path with unknown tags has no score; "
+                "`log_likelihood` takes them"
+            )
+        return self.in_front(path)
+
+    def weights(self, weights: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
+        """The weights of tokens, (B, T), if there are any."""
+        if weights is None:
+            return None
+        shape = self.scores.emissions.shape[:2]
+        if weights.shape != shape:
+            raise ValueError(
+                f"`weights` must have shape {tuple(shape)}, one for each token; "
+                f"got {tuple(weights.shape)}"
+            )
+        return self.in_front(weights.detach())
+
+    @property
+    def real_tokens(self) -> torch.Tensor:
+        """`lengths` or, where the mask had a hole, `mask`."""
+        return self.lengths if self.mask is None else self.mask
+
+    def in_front(self, values: torch.Tensor) -> torch.Tensor:
+        """A caller's values for each token, (B, T, ...), those of real tokens first."""
+        return values if self.mask is None else in_front(values, self.mask)
+
+    def at_tokens(self, values: torch.Tensor) -> torch.Tensor:
+        """One value for each token, (B, T, ...), in its place; a value for each row, (B,), as it is."""
+        if self.mask is None or values.dim() == 1:
+            return values
+        return without_padding(_at(values, _places(self.mask)), self.mask)
+
+    def at_transitions(self, values: torch.Tensor) -> torch.Tensor:
+        """One value for each transition, (B, T - 1, ...), before the token that it leads to."""
+        if self.mask is None:
+            return values
+        places = _places(self.mask)[:, 1:]
+        is_led_to = self.mask[:, 1:] & (places > 0)
+        return without_padding(_at(values, (places - 1).clamp(min=0)), is_led_to)
+
+    def of_paths(self, paths: torch.Tensor) -> torch.Tensor:
+        """Paths, (B, S, T), with each tag in its token's place."""
+        if self.mask is None:
+            return paths
+        return self.at_tokens(paths.transpose(1, 2)).transpose(1, 2).contiguous()
 
 
-def checked(scores: ChainScores, mask: Optional[torch.Tensor]) -> Tuple[ChainScores, torch.Tensor]:
-    """Returns `checked_scores` and `checked_lengths`."""
+def rows_of(scores: ChainScores, mask: Optional[torch.Tensor]) -> Rows:
+    """Checks the scores and the mask of a public function.
+
+    Raises:
+        ValueError: As `checked_scores` and `checked_mask` do.
+        TypeError: As `checked_scores` does.
+    """
     scores = checked_scores(scores)
-    return scores, checked_lengths(mask, scores.emissions)
+    lengths, holes = checked_mask(mask, scores.emissions)
+    if holes is None:
+        return Rows(scores, lengths, None)
+    return Rows(scores._replace(emissions=in_front(scores.emissions, holes)), lengths, holes)
+
+
+def in_front(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """`values` for each token, (B, T, ...), those where `mask`, (B, T) bool, is true first."""
+    return _at(values, (~mask).long().argsort(dim=1, stable=True))
+
+
+def _places(mask: torch.Tensor) -> torch.Tensor:
+    """How many real tokens come before each, (B, T)."""
+    return (mask.cumsum(1) - 1).clamp(min=0)
+
+
+def _at(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """`values`, (B, T, ...), at `places`, (B, T'), of each row: (B, T', ...)."""
+    rows = torch.arange(len(values), device=values.device).unsqueeze(1)
+    return values[rows, places]
 
 
 def checked_scores(scores: ChainScores) -> ChainScores:
@@ -93,40 +178,28 @@ def _converted(scores: ChainScores) -> ChainScores:
     return ChainScores(*(tensor.to(dtype) for tensor in scores))
 
 
-def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> torch.Tensor:
-    """Returns the number of real tokens of each row, (B,) int64.
+def checked_mask(
+    mask: Optional[torch.Tensor], emissions: torch.Tensor
+) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
+    """Returns the number of real tokens of each row, (B,) int64, and the mask if it has a hole.
 
     Args:
         mask: (B, T), true at real tokens; or (B,) int64 lengths; or `None` where all tokens are real.
         emissions: (B, T, K).
 
+    Returns:
+        The lengths; and (B, T) bool if a row has a real token after a masked one, else `None`.
+
     Raises:
         ValueError: If a shape does not fit, or a length is out of range; on a GPU, a length out of range
             fails later, without a message of ours, as the module `declared` describes.
-        HoleError: If a row has a real token after a masked one.
     """
     batch_size, num_tokens, _ = emissions.shape
     if mask is None:
-        return torch.full((batch_size,), num_tokens, device=emissions.device)
+        return torch.full((batch_size,), num_tokens, device=emissions.device), None
     if mask.dim() == 1 and mask.dtype == torch.int64 and len(mask) == batch_size:
-        if (
-            is_plain_array(mask)
-            and (kernels := _kernels())
-            and kernels.lie_below(mask.numpy().reshape(1, -1), num_tokens + 1)
-        ):
-            return mask
-        lengths = _array_on_cpu(mask)
-        is_outside = (lengths < 0) | (lengths > num_tokens)
-        if _is_elsewhere(mask):
-            torch._assert_async(
-                ~is_outside.any(), "`mask` holds lengths outside 0 to the number of tokens"
-            )
-        elif holds_anywhere(is_outside):
-            (row,) = first_place(is_outside)
-            raise ValueError(
-                f"`mask` holds a length outside 0 to {num_tokens}: {number_at(mask, row)} for row {row}"
-            )
-        return mask
+        _check_lengths(mask, num_tokens)
+        return mask, None
     if mask.shape != (batch_size, num_tokens):
         raise ValueError(
             f"`mask` must be ({batch_size}, {num_tokens}) as the emissions' first two dimensions, "
@@ -135,36 +208,34 @@ def checked_lengths(mask: Optional[torch.Tensor], emissions: torch.Tensor) -> to
     if mask.dtype == torch.bool and is_plain_array(mask) and (kernels := _kernels()):
         counts = np.empty(batch_size, np.int64)
         if kernels.count_real_tokens(mask.numpy(), counts):
-            return torch.from_numpy(counts)
-    is_real = _array_on_cpu(mask.bool())
+            return torch.from_numpy(counts), None
+    is_real = mask.bool()
     # (B, T - 1): a real token after a masked one
-    rises = is_real[:, 1:] > is_real[:, :-1]
-    if _is_elsewhere(mask) and is_declared_right_padded(mask):
-        torch._assert_async(~rises.any(), "`mask` was declared to be right-padded, but has a hole")
-    elif holds_anywhere(rises):
-        raise HoleError(mask.bool())
+    rises = is_real[:, 1:] & ~is_real[:, :-1]
     lengths = is_real.sum(1)
-    return lengths if isinstance(lengths, torch.Tensor) else torch.from_numpy(lengths)
+    if is_elsewhere(mask) and is_declared_right_padded(mask):
+        torch._assert_async(~rises.any(), "`mask` was declared to be right-padded, but has a hole")
+        return lengths, None
+    return lengths, is_real if holds_anywhere(rises) else None
 
 
-def check_is_right_padded(mask: torch.Tensor, emissions: torch.Tensor) -> None:
-    """For functions outside the chain that read rows as sequences.
-
-    Args:
-        mask: As for `checked_lengths`.
-        emissions: (B, T, K).
-
-    Raises:
-        ValueError: As `checked_lengths` does, and if a row has a real token after a masked one.
-    """
-    try:
-        checked_lengths(mask, emissions)
-    except HoleError as error:
-        rises = (error.mask[:, 1:] & ~error.mask[:, :-1]).any(1)
+def _check_lengths(lengths: torch.Tensor, num_tokens: int) -> None:
+    if (
+        is_plain_array(lengths)
+        and (kernels := _kernels())
+        and kernels.lie_below(lengths.numpy().reshape(1, -1), num_tokens + 1)
+    ):
+        return
+    is_outside = (lengths < 0) | (lengths > num_tokens)
+    if is_elsewhere(lengths):
+        torch._assert_async(
+            ~is_outside.any(), "`mask` holds lengths outside 0 to the number of tokens"
+        )
+    elif holds_anywhere(is_outside):
+        (row,) = first_place(is_outside)
         raise ValueError(
-            f"`mask` must be right-padded here: row {rises.tolist().index(True)} has a real token after "
-            f"a masked one; take masked tokens out with `tagger.linear_chain.compacted`"
-        ) from None
+            f"`mask` holds a length outside 0 to {num_tokens}: {number_at(lengths, row)} for row {row}"
+        )
 
 
 def checked_gold_tags(
@@ -220,11 +291,17 @@ def checked_gold_tags(
     declared = declared_range(gold_tags)
     if declared is not None and declared[0] >= 0 and declared[1] < num_tags:
         return gold_tags
-    array = _array_on_cpu(gold_tags)
-    if not holds_anywhere((array < 0) | (array >= num_tags)):
+    return _sets_if_unknown(gold_tags, _real(lengths, num_tokens), num_tags, name)
+
+
+def _sets_if_unknown(
+    gold_tags: torch.Tensor, is_real: torch.Tensor, num_tags: int, name: str
+) -> torch.Tensor:
+    is_outside = (gold_tags < 0) | (gold_tags >= num_tags)
+    if not holds_anywhere(is_outside):
         return gold_tags
     # Tags in the padding do not matter.
-    is_outside = ((gold_tags < 0) | (gold_tags >= num_tags)) & _real(lengths, num_tokens)
+    is_outside = is_outside & is_real
     is_wrong = is_outside & (gold_tags != -1)
     if holds_anywhere(is_wrong):
         row, token = first_place(is_wrong)
@@ -253,106 +330,9 @@ def tags_as_int64(tags: torch.Tensor, name: str = "gold_tags") -> torch.Tensor:
     return tags.long()
 
 
-def checked_path(
-    tags: torch.Tensor, lengths: torch.Tensor, emissions: torch.Tensor
-) -> torch.Tensor:
-    """Returns the path `tags`, (B, T), as int64; arguments as for `checked_gold_tags`.
-
-    Raises:
-        ValueError: As `checked_gold_tags` does, and if a real token's tag is unknown.
-        TypeError: As `checked_gold_tags` does.
-    """
-    path = checked_gold_tags(tags, lengths, emissions, name="tags")
-    if path.dim() == 3:
-        raise ValueError(
-            "`tags` must name one tag for every real token: a path with unknown tags has no score; "
-            "`log_likelihood` takes them"
-        )
-    return path
-
-
-def checked_spans(
-    spans: torch.Tensor, allowed: torch.Tensor, is_real: torch.Tensor, emissions: torch.Tensor
-) -> None:
-    """Checks the arguments of `span_log_probabilities`; `is_real` is (B, T) bool.
-
-    Raises:
-        ValueError: If a shape or type does not fit, or a span does not begin and end at real tokens.
-    """
-    batch_size, _, num_tags = emissions.shape
-    if spans.dim() != 2 or spans.size(1) != 3 or spans.dtype != torch.int64:
-        raise ValueError(
-            f"`spans` must be int64 of shape (N, 3), each a row, a first and a last token; got "
-            f"{spans.dtype} of shape {tuple(spans.shape)}"
-        )
-    if allowed.dim() != 3 or allowed.dtype != torch.bool or allowed.size(2) != num_tags:
-        raise ValueError(
-            f"`allowed` must be bool of shape (N, W, {num_tags}) to fit the emissions' tags; got "
-            f"{allowed.dtype} of shape {tuple(allowed.shape)}"
-        )
-    longest = int((spans[:, 2] - spans[:, 1]).max()) + 1 if len(spans) else 1
-    if len(allowed) != len(spans) or allowed.size(1) < longest:
-        raise ValueError(
-            f"`allowed` must have {len(spans)} rows, one for each span, and at least {longest} tokens, "
-            f"as the longest span has; got shape {tuple(allowed.shape)}"
-        )
-    if not len(spans):
-        return
-    num_tokens = is_real.size(1)
-    rows, firsts, lasts = spans.unbind(1)
-    fits = (rows >= 0) & (rows < batch_size) & (firsts >= 0) & (lasts < num_tokens)
-    fits = fits & (firsts <= lasts)
-    places = [torch.where(fits, each, torch.zeros_like(each)) for each in (rows, firsts, lasts)]
-    if bool(fits.any()):
-        fits = fits & is_real[places[0], places[1]] & is_real[places[0], places[2]]
-    if not bool(fits.all()):
-        row, first, last = spans[~fits][0].tolist()
-        raise ValueError(
-            f"`spans` must begin and end at real tokens of one of {batch_size} rows; got row {row}, "
-            f"tokens {first} to {last}"
-        )
-
-
 def at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor in a type in which chains are computed: half precision becomes float32."""
     return tensor if tensor.dtype in _COMPUTED_TYPES else tensor.float()
-
-
-def has_finite_sum(tensor: torch.Tensor) -> bool:
-    """Whether the sum of a tensor on a CPU is finite; true elsewhere, so that the host need not wait."""
-    if _is_elsewhere(tensor) or is_transformed():
-        return True
-    with np.errstate(invalid="ignore", over="ignore"):
-        return bool(np.isfinite(tensor.detach().numpy().sum()))
-
-
-def has_no_number(scores: ChainScores, lengths: torch.Tensor) -> Optional[torch.Tensor]:
-    """Which rows hold NaN or +inf at a real token, or in the scores that all tokens share.
-
-    Returns:
-        (B,) bool; or `None` if there is no such row, which one sum mostly shows. On a GPU never `None`,
-        so that the host need not wait.
-    """
-    emissions, transitions, start, end = scores
-    if (_is_elsewhere(emissions) or is_transformed()) and emissions.numel():
-        is_real = real_tokens(lengths, emissions.size(1))
-        # (B, T), then (B,): the largest scores, which are NaN where there is one
-        tops = without_padding(emissions.amax(2), is_real).amax(1)
-        shared = torch.stack([transitions.amax(), start.amax(), end.amax()]).amax()
-        return ~((tops < torch.inf) & (shared < torch.inf))
-    with np.errstate(invalid="ignore", over="ignore"):
-        total = float(sum(_array_on_cpu(tensor.detach()).sum() for tensor in scores))
-    if total < torch.inf:
-        return None
-    is_real = real_tokens(lengths, emissions.size(1)).unsqueeze(2)
-    is_spoilt = (_is_no_number(emissions) & is_real).flatten(1).any(1)
-    for tensor in (transitions, start, end):
-        is_spoilt = is_spoilt | _is_no_number(tensor).any()
-    return is_spoilt if bool(is_spoilt.any()) else None
-
-
-def _is_no_number(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.isnan() | (tensor == torch.inf)
 
 
 def _real(lengths: torch.Tensor, num_tokens: int) -> torch.Tensor:
@@ -364,15 +344,6 @@ def is_plain_array(tensor: torch.Tensor) -> bool:
     return tensor.device.type == "cpu" and not is_transformed() and tensor.is_contiguous()
 
 
-def _is_elsewhere(tensor: torch.Tensor) -> bool:
+def is_elsewhere(tensor: torch.Tensor) -> bool:
     """Whether the host would wait for the tensor's values."""
     return tensor.device.type != "cpu"
-
-
-def _array_on_cpu(tensor: torch.Tensor) -> Any:
-    """A tensor on a CPU as an array, any other, and one of `torch.func`, as it is.
-
-    PyTorch spreads even small checks over threads. On a busy machine these wait for one another longer
-    than the check takes.
-    """
-    return tensor if _is_elsewhere(tensor) or is_transformed() else tensor.numpy()

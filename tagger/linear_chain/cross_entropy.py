@@ -8,11 +8,9 @@ from typing import NamedTuple, Optional, Tuple, Union
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores, in_float64_on_cpu
-from tagger.linear_chain.checks import checked, checked_scores
+from tagger.linear_chain.checks import checked_mask, checked_scores, rows_of
 from tagger.linear_chain.functions import log_partition, tag_marginals, transition_marginals
-from tagger.linear_chain.holes import at_tokens, compacted, takes_holes
-from tagger.linear_chain.tracing import not_traced
-from tagger.linear_chain.transforms import holds_anywhere
+from tagger.linear_chain.tracing import holds_anywhere, not_traced
 
 
 class ChainMarginals(NamedTuple):
@@ -62,14 +60,11 @@ def chain_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) ->
     Returns:
         Differentiable; all 0 for a row without a token and where no path is possible.
     """
-    return ChainMarginals(*_marginals(scores, mask))
-
-
-@takes_holes(at_tokens)
-def _marginals(scores: ChainScores, mask: Optional[torch.Tensor]) -> Tuple[torch.Tensor, ...]:
-    scores, lengths = checked(scores, mask)
-    transitions = transition_marginals(scores, lengths).sum(1)
-    return ChainMarginals.of_rows(tag_marginals(scores, lengths), transitions, lengths)
+    rows = rows_of(scores, mask)
+    transitions = transition_marginals(rows.scores, rows.lengths).sum(1)
+    tags = tag_marginals(rows.scores, rows.lengths)
+    marginals = ChainMarginals.of_rows(tags, transitions, rows.lengths)
+    return marginals._replace(tags=rows.at_tokens(tags))
 
 
 @not_traced
@@ -101,7 +96,7 @@ def chain_cross_entropy(
     student = checked_scores(student)
     dtype, student = student.emissions.dtype, in_float64_on_cpu(student)
     # (B,)
-    _, num_real = compacted(student.emissions, mask)
+    num_real, _ = checked_mask(mask, student.emissions)
     with torch.no_grad():
         marginals = _marginals_of_teacher(teacher, student, mask)
     of_tokens, of_rows = _expected_scores(marginals, student)

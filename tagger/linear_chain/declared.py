@@ -9,7 +9,7 @@ from typing import Any, Optional, Tuple
 
 import torch
 
-from tagger.linear_chain.transforms import holds_anywhere
+from tagger.linear_chain.tracing import holds_anywhere
 
 
 def declare_right_padded(mask: torch.Tensor) -> torch.Tensor:

@@ -31,16 +31,11 @@ from typing import Optional, Tuple
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores
-from tagger.linear_chain.checks import checked, checked_gold_tags, checked_path, has_no_number
-from tagger.linear_chain.holes import (
-    at_tokens,
-    at_tokens_of_paths,
-    at_transitions,
-    takes_holes,
-)
+from tagger.linear_chain.checks import checked_mask, in_front, rows_of
 from tagger.linear_chain.implementations import implementation_for
 from tagger.linear_chain.log_space import total_of
 from tagger.linear_chain.tracing import not_traced
+from tagger.linear_chain.values import has_no_number
 
 
 @not_traced
@@ -61,7 +56,6 @@ def sequence_score(
 
 
 @not_traced
-@takes_holes(at_tokens)
 def step_scores(
     scores: ChainScores, tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
@@ -73,25 +67,23 @@ def step_scores(
     Returns:
         (B, T), 0 at masked tokens, differentiable with respect to the scores.
     """
-    scores, lengths = checked(scores, mask)
-    tags = checked_path(tags, lengths, scores.emissions)
-    return implementation_for(scores).step_scores(scores, tags, lengths)
+    rows = rows_of(scores, mask)
+    steps = implementation_for(rows.scores).step_scores(rows.scores, rows.path(tags), rows.lengths)
+    return rows.at_tokens(steps)
 
 
 @not_traced
-@takes_holes()
 def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """log Z, the logarithm of the sum over all paths of the exponential of their scores.
 
     Returns:
         (B,), differentiable; its gradients are the marginals. -inf where no path is possible.
     """
-    scores, lengths = checked(scores, mask)
-    return implementation_for(scores).log_partition(scores, lengths)
+    rows = rows_of(scores, mask)
+    return implementation_for(rows.scores).log_partition(rows.scores, rows.lengths)
 
 
 @not_traced
-@takes_holes(at_tokens)
 def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """log z_t = log Z_t - log Z_{t-1}, with Z_t the partition function of the prefix up to token t.
 
@@ -102,12 +94,12 @@ def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = Non
         (B, T), 0 at masked tokens, each entry differentiable; -inf from the first token on that no
         prefix reaches.
     """
-    scores, lengths = checked(scores, mask)
-    return implementation_for(scores).step_log_normalizers(scores, lengths)
+    rows = rows_of(scores, mask)
+    values = implementation_for(rows.scores).step_log_normalizers(rows.scores, rows.lengths)
+    return rows.at_tokens(values)
 
 
 @not_traced
-@takes_holes()
 def log_likelihood(
     scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
@@ -119,13 +111,12 @@ def log_likelihood(
     Returns:
         (B,), differentiable; -inf where the gold tags are impossible.
     """
-    scores, lengths = checked(scores, mask)
-    gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
-    return implementation_for(scores).log_likelihood(scores, gold_tags, lengths)
+    rows = rows_of(scores, mask)
+    gold_tags = rows.gold_tags(gold_tags)
+    return implementation_for(rows.scores).log_likelihood(rows.scores, gold_tags, rows.lengths)
 
 
 @not_traced
-@takes_holes(at_tokens)
 def step_log_likelihoods(
     scores: ChainScores,
     gold_tags: torch.Tensor,
@@ -141,13 +132,15 @@ def step_log_likelihoods(
         (B, T), 0 at masked tokens, each entry differentiable; -inf where the step is impossible, and
         from the first token on that no prefix reaches. Not log-probabilities: they may be positive.
     """
-    scores, lengths = checked(scores, mask)
-    gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
-    return _steps("step_log_likelihoods", scores, gold_tags, lengths, weights)
+    rows = rows_of(scores, mask)
+    gold_tags, weights = rows.gold_tags(gold_tags), rows.weights(weights)
+    steps = implementation_for(rows.scores).step_log_likelihoods(
+        rows.scores, gold_tags, rows.lengths, weights
+    )
+    return rows.at_tokens(steps)
 
 
 @not_traced
-@takes_holes(at_tokens)
 def step_log_conditionals(
     scores: ChainScores,
     gold_tags: torch.Tensor,
@@ -163,13 +156,15 @@ def step_log_conditionals(
         (B, T), 0 at masked tokens, each entry differentiable; -inf from the first token on whose gold
         tag is impossible.
     """
-    scores, lengths = checked(scores, mask)
-    gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
-    return _steps("step_log_conditionals", scores, gold_tags, lengths, weights)
+    rows = rows_of(scores, mask)
+    gold_tags, weights = rows.gold_tags(gold_tags), rows.weights(weights)
+    steps = implementation_for(rows.scores).step_log_conditionals(
+        rows.scores, gold_tags, rows.lengths, weights
+    )
+    return rows.at_tokens(steps)
 
 
 @not_traced
-@takes_holes(at_tokens)
 def step_log_marginals(
     scores: ChainScores,
     gold_tags: torch.Tensor,
@@ -183,37 +178,39 @@ def step_log_marginals(
     Returns:
         (B, T), 0 at masked tokens, each entry differentiable; -inf where the gold tag is impossible.
     """
-    scores, lengths = checked(scores, mask)
-    gold_tags = checked_gold_tags(gold_tags, lengths, scores.emissions)
-    return _steps("step_log_marginals", scores, gold_tags, lengths, weights)
+    rows = rows_of(scores, mask)
+    gold_tags, weights = rows.gold_tags(gold_tags), rows.weights(weights)
+    steps = implementation_for(rows.scores).step_log_marginals(
+        rows.scores, gold_tags, rows.lengths, weights
+    )
+    return rows.at_tokens(steps)
 
 
 @not_traced
-@takes_holes(at_tokens)
 def forward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """The log-sum of all prefixes that end in each tag, with that token's emission.
 
     Returns:
         (B, T, K), differentiable; undefined at masked tokens.
     """
-    scores, lengths = checked(scores, mask)
-    return implementation_for(scores).forward_scores(scores, lengths)
+    rows = rows_of(scores, mask)
+    values = implementation_for(rows.scores).forward_scores(rows.scores, rows.lengths)
+    return rows.at_tokens(values)
 
 
 @not_traced
-@takes_holes(at_tokens)
 def backward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """The log-sum of all suffixes that follow each tag, without that token's own emission.
 
     Returns:
         (B, T, K), differentiable; undefined at masked tokens.
     """
-    scores, lengths = checked(scores, mask)
-    return implementation_for(scores).backward_scores(scores, lengths)
+    rows = rows_of(scores, mask)
+    values = implementation_for(rows.scores).backward_scores(rows.scores, rows.lengths)
+    return rows.at_tokens(values)
 
 
 @not_traced
-@takes_holes(at_tokens)
 def tag_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """p(y_t = k | x), the probability of each tag at each token.
 
@@ -221,12 +218,12 @@ def tag_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
         (B, T, K), differentiable; sums to 1 over K at real tokens, and is 0 at masked tokens and where
         no path is possible.
     """
-    scores, lengths = checked(scores, mask)
-    return implementation_for(scores).tag_marginals(scores, lengths)
+    rows = rows_of(scores, mask)
+    values = implementation_for(rows.scores).tag_marginals(rows.scores, rows.lengths)
+    return rows.at_tokens(values)
 
 
 @not_traced
-@takes_holes(at_transitions)
 def transition_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """p(y_t = i, y_{t+1} = j | x), the probability of each transition between neighbouring tokens.
 
@@ -235,13 +232,13 @@ def transition_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = Non
         real and not the first, and is 0 elsewhere. Entry t is the transition to token t + 1 from the
         real token before it, which is token t unless that is masked.
     """
-    scores, lengths = checked(scores, mask)
-    marginals = implementation_for(scores).transition_marginals(scores, lengths)
+    rows = rows_of(scores, mask)
+    marginals = implementation_for(rows.scores).transition_marginals(rows.scores, rows.lengths)
     with torch.no_grad():
-        is_spoilt = has_no_number(scores, lengths)
-    if is_spoilt is None:
-        return marginals
-    return marginals.masked_fill(is_spoilt[:, None, None, None], torch.nan)
+        is_spoilt = has_no_number(rows.scores, rows.lengths)
+    if is_spoilt is not None:
+        marginals = marginals.masked_fill(is_spoilt[:, None, None, None], torch.nan)
+    return rows.at_transitions(marginals)
 
 
 @not_traced
@@ -259,7 +256,6 @@ def viterbi_decode(
 
 
 @not_traced
-@takes_holes(at_tokens_of_paths)
 def k_best_decode(
     scores: ChainScores, mask: Optional[torch.Tensor] = None, k: int = 1
 ) -> Tuple[torch.Tensor, torch.Tensor]:
@@ -274,17 +270,18 @@ def k_best_decode(
     """
     if k < 1:
         raise ValueError(f"`k` must be at least 1; got {k}")
-    scores, lengths = checked(scores, mask)
+    rows = rows_of(scores, mask)
     with torch.no_grad():
-        paths, path_scores = implementation_for(scores).k_best_decode(scores, lengths, k)
-        is_spoilt = has_no_number(scores, lengths)
+        paths, path_scores = implementation_for(rows.scores).k_best_decode(
+            rows.scores, rows.lengths, k
+        )
+        is_spoilt = has_no_number(rows.scores, rows.lengths)
         if is_spoilt is not None:
             path_scores = path_scores.masked_fill(is_spoilt.unsqueeze(1), torch.nan)
-    return paths, path_scores
+    return rows.of_paths(paths), path_scores
 
 
 @not_traced
-@takes_holes(at_tokens_of_paths)
 def sample_paths(
     scores: ChainScores,
     mask: Optional[torch.Tensor] = None,
@@ -308,32 +305,36 @@ def sample_paths(
     """
     if num_samples < 1:
         raise ValueError(f"`num_samples` must be at least 1; got {num_samples}")
-    scores, lengths = checked(scores, mask)
-    batch_size, num_tokens, _ = scores.emissions.shape
+    rows = rows_of(scores, mask)
+    batch_size, num_tokens, _ = rows.scores.emissions.shape
     uniforms = torch.rand(
         (batch_size, num_samples, num_tokens),
         generator=generator,
         dtype=torch.float64,
-        device=scores.emissions.device,
+        device=rows.scores.emissions.device,
     )
     with torch.no_grad():
-        return implementation_for(scores).sample_paths(scores, lengths, uniforms)
-
-
-def _steps(
-    name: str,
-    scores: ChainScores,
-    gold_tags: torch.Tensor,
-    lengths: torch.Tensor,
-    weights: Optional[torch.Tensor],
-) -> torch.Tensor:
-    """The function `name` of the gold tags, (B, T), or its weighted sum, (B,)."""
-    implementation = implementation_for(scores)
-    if weights is None:
-        return getattr(implementation, name)(scores, gold_tags, lengths)
-    if weights.shape != gold_tags.shape[:2]:
-        raise ValueError(
-            f"`weights` must have shape {tuple(gold_tags.shape[:2])}, one for each token; "
-            f"got {tuple(weights.shape)}"
+        return rows.of_paths(
+            implementation_for(rows.scores).sample_paths(rows.scores, rows.lengths, uniforms)
         )
-    return implementation.weighted_sum(name, scores, gold_tags, lengths, weights.detach())
+
+
+@not_traced
+def compacted(
+    emissions: torch.Tensor, mask: Optional[torch.Tensor] = None
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Takes the masked tokens out of a batch.
+
+    Args:
+        emissions: (B, T, K).
+        mask: See the module's docstring.
+
+    Returns:
+        The emissions with each row's real tokens first, (B, T, K), which are `emissions` itself if the
+        mask has no hole; and the number of real tokens of each row, (B,) int64.
+
+    Raises:
+        ValueError: If `mask` does not fit.
+    """
+    lengths, holes = checked_mask(mask, emissions)
+    return (emissions if holes is None else in_front(emissions, holes)), lengths

@@ -1,28 +1,29 @@
-"""The implementations of the linear chain's functions, and the choice between them."""
+"""The implementations of the linear chain's functions, and the choice between them.
+
+Each is a module with the functions of `reference`, by the same names: `cpu.functions` and
+`cuda.functions` name the kernels that compute them.
+"""
 
 import importlib
 import logging
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import ModuleType
-from typing import Any, Dict, Iterator, Optional, Set, Union
+from typing import Any, Dict, Iterator, Optional, Set
 
 from tagger.linear_chain import reference
-from tagger.linear_chain.autograd import BackendFunctions
 from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.kernel_check import may_use_kernels
-from tagger.linear_chain.transforms import needs_plain_pytorch
+from tagger.linear_chain.tracing import needs_plain_pytorch
 
 logger = logging.getLogger(__name__)
 
-Implementation = Union[ModuleType, BackendFunctions]
-
-#: What the kernels of each backend need. They are imported at the first use, for the sake of those who
-#: need none of them; many machines have no GPU, or no Triton.
+#: What each implementation needs. It is imported at the first use, for the sake of those who need none;
+#: many machines have no GPU, or no Triton.
 _NEEDED = {"cpu": "numba", "cuda": "triton"}
 
-_implementations: Dict[str, Implementation] = {"reference": reference}
-#: The backends that cannot be imported.
+_implementations: Dict[str, ModuleType] = {"reference": reference}
+#: The implementations that cannot be imported.
 _missing: Set[str] = set()
 _chosen: ContextVar[Optional[str]] = ContextVar("implementation", default=None)
 
@@ -49,7 +50,7 @@ def use_implementation(name: str) -> Iterator[None]:
         _chosen.reset(token)
 
 
-def implementation_for(scores: ChainScores) -> Implementation:
+def implementation_for(scores: ChainScores) -> ModuleType:
     """The implementation that `use_implementation` chose, or else the one for the scores' device.
 
     Kernels never see a batch without rows or without tokens, and no tensors of `torch.func`.
@@ -71,18 +72,18 @@ def _device_type(scores: ChainScores) -> str:
     return scores.emissions.device.type
 
 
-def _find(name: str) -> Optional[Implementation]:
+def _find(name: str) -> Optional[ModuleType]:
     if name in _NEEDED and name not in _implementations and name not in _missing:
-        _import_backend(name)
+        _import(name)
     return _implementations.get(name)
 
 
-def _import_backend(name: str) -> None:
+def _import(name: str) -> None:
     library = _NEEDED[name]
     try:
         # The next import works without it, but its kernels do not.
         importlib.import_module(library)
-        backend = importlib.import_module(f"tagger.linear_chain.{name}").BACKEND
+        found = importlib.import_module(f"tagger.linear_chain.{name}.functions")
     except ImportError as error:
         _missing.add(name)
         logger.info(
@@ -92,7 +93,7 @@ def _import_backend(name: str) -> None:
             error,
         )
     else:
-        _implementations[name] = BackendFunctions(backend)
+        _implementations[name] = found
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ import os
 import threading
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Callable, Dict, List, Tuple
 
 import torch
@@ -35,7 +36,7 @@ _known: Dict[Tuple[str, int, torch.dtype], bool] = {}
 _lock = threading.Lock()
 
 
-def may_use_kernels(kernels: Any, scores: ChainScores) -> bool:
+def may_use_kernels(kernels: ModuleType, scores: ChainScores) -> bool:
     """Whether the kernels may compute chains like these, as `TAGGER_KERNELS` says or a check finds.
 
     Args:
@@ -63,7 +64,7 @@ def may_use_kernels(kernels: Any, scores: ChainScores) -> bool:
         return _known[asked]
 
 
-def differences(kernels: Any, device: str, num_tags: int, dtype: torch.dtype) -> List[str]:
+def differences(kernels: ModuleType, device: str, num_tags: int, dtype: torch.dtype) -> List[str]:
     """The functions in which kernels and reference differ on a small problem.
 
     Args:
@@ -91,7 +92,7 @@ def differences(kernels: Any, device: str, num_tags: int, dtype: torch.dtype) ->
     return found
 
 
-def _agree(kernels: Any, device: str, num_tags: int, dtype: torch.dtype) -> bool:
+def _agree(kernels: ModuleType, device: str, num_tags: int, dtype: torch.dtype) -> bool:
     """Whether kernels and reference agree, as remembered or found out now; says so if they do not."""
     record = _record(device, num_tags, dtype)
     if record.exists():

@@ -2,12 +2,13 @@
 
 `functions` checks the arguments, and its docstrings say what each function returns. Instead of a mask,
 the functions here take `lengths`, (B,) int64. `tags` are a path, (B, T) int64. `gold_tags` are a path,
-or the tags that each token may have, (B, T, K) bool. Messages are normalised at every token (Rabiner
-1989, section V.A), so that no chain is too long for float32.
+or the tags that each token may have, (B, T, K) bool. With `weights`, (B, T), a function of gold tags
+returns the weighted sums of rows. Messages are normalised at every token (Rabiner 1989, section V.A), so
+that no chain is too long for float32.
 """
 
 import functools
-from typing import Any, Callable, List, Tuple, TypeVar
+from typing import Any, Callable, List, Optional, Tuple, TypeVar
 
 import torch
 
@@ -74,13 +75,19 @@ def log_partition(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
 
 
 def step_log_likelihoods(
-    scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
+    scores: ChainScores,
+    gold_tags: torch.Tensor,
+    lengths: torch.Tensor,
+    weights: Optional[torch.Tensor] = None,
 ) -> torch.Tensor:
     """What each token adds to the log-probability of the gold tags, (B, T)."""
     if gold_tags.dim() == 3:
         allowed = step_log_normalizers(restricted(scores, gold_tags), lengths)
-        return log_ratio(allowed, step_log_normalizers(scores, lengths))
-    return log_ratio(step_scores(scores, gold_tags, lengths), step_log_normalizers(scores, lengths))
+        steps = log_ratio(allowed, step_log_normalizers(scores, lengths))
+    else:
+        of_path = step_scores(scores, gold_tags, lengths)
+        steps = log_ratio(of_path, step_log_normalizers(scores, lengths))
+    return weighed(steps, lengths, weights)
 
 
 def log_likelihood(
@@ -92,7 +99,10 @@ def log_likelihood(
 
 @_of_all_scores
 def step_log_conditionals(
-    scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
+    scores: ChainScores,
+    gold_tags: torch.Tensor,
+    lengths: torch.Tensor,
+    weights: Optional[torch.Tensor] = None,
 ) -> torch.Tensor:
     """The log-probability of each token's gold tag given the gold tags before it, (B, T)."""
     mask = real_tokens(lengths, scores.emissions.size(1))
@@ -100,31 +110,21 @@ def step_log_conditionals(
     # (B, T, K): the log-sum, up to a constant, of all paths through a tag whose prefix is allowed
     _, _, arriving = _forward_messages(restricted(scores, allowed), mask)
     joint = arriving + without_padding(scores.emissions, mask) + _backward_messages(scores, mask)[0]
-    return _log_shares(joint, allowed, mask)
+    return weighed(_log_shares(joint, allowed, mask), lengths, weights)
 
 
 @_of_all_scores
 def step_log_marginals(
-    scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
+    scores: ChainScores,
+    gold_tags: torch.Tensor,
+    lengths: torch.Tensor,
+    weights: Optional[torch.Tensor] = None,
 ) -> torch.Tensor:
     """The log-probability of each token's gold tag, (B, T)."""
     mask = real_tokens(lengths, scores.emissions.size(1))
     joint = _forward_messages(scores, mask)[0] + _backward_messages(scores, mask)[0]
-    return _log_shares(joint, allowed_tags(gold_tags, len(scores.start)), mask)
-
-
-def weighted_sum(
-    name: str,
-    scores: ChainScores,
-    gold_tags: torch.Tensor,
-    lengths: torch.Tensor,
-    weights: torch.Tensor,
-) -> torch.Tensor:
-    """The sum of each row's terms times `weights`, (B, T); `name` is a function above: (B,)."""
-    functions = (step_log_likelihoods, step_log_conditionals, step_log_marginals)
-    (function,) = (each for each in functions if each.__name__ == name)
-    weights = without_padding(weights, real_tokens(lengths, weights.size(1)))
-    return total_of(function(scores, gold_tags, lengths), weights)
+    steps = _log_shares(joint, allowed_tags(gold_tags, len(scores.start)), mask)
+    return weighed(steps, lengths, weights)
 
 
 @_of_all_scores
@@ -251,6 +251,15 @@ def _empty_path_scores(path_scores: torch.Tensor) -> torch.Tensor:
     scores = torch.full_like(path_scores, -torch.inf)
     scores[:, :1] = 0
     return scores
+
+
+def weighed(
+    steps: torch.Tensor, lengths: torch.Tensor, weights: Optional[torch.Tensor]
+) -> torch.Tensor:
+    """The sum of each row's `steps`, (B, T), times `weights`, (B,); without weights the steps."""
+    if weights is None:
+        return steps
+    return total_of(steps, without_padding(weights, real_tokens(lengths, weights.size(1))))
 
 
 def _log_shares(joint: torch.Tensor, allowed: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -1,12 +1,11 @@
 """The probability of a span of tags."""
 
-from typing import Optional
+from typing import Optional, Tuple
 
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores
-from tagger.linear_chain.checks import checked, checked_spans
-from tagger.linear_chain.holes import takes_holes
+from tagger.linear_chain.checks import in_front, rows_of
 from tagger.linear_chain.implementations import implementation_for
 from tagger.linear_chain.log_space import log_ratio, logsumexp
 from tagger.linear_chain.padding import real_tokens
@@ -14,7 +13,6 @@ from tagger.linear_chain.tracing import not_traced
 
 
 @not_traced
-@takes_holes()
 def span_log_probabilities(
     scores: ChainScores,
     spans: torch.Tensor,
@@ -41,8 +39,11 @@ def span_log_probabilities(
     Raises:
         ValueError: Also if a span does not begin and end at real tokens of its row.
     """
-    scores, lengths = checked(scores, mask)
-    checked_spans(spans, allowed, real_tokens(lengths, scores.emissions.size(1)), scores.emissions)
+    scores, lengths, holes = rows_of(scores, mask)
+    is_real = real_tokens(lengths, scores.emissions.size(1)) if holes is None else holes
+    _check_spans(spans, allowed, is_real, scores.emissions)
+    if holes is not None:
+        spans, allowed = _without_holes(spans, allowed, holes)
     # The difference of two sums over long chains would keep few digits of float32.
     exact = ChainScores(*(tensor.double() for tensor in scores))
     implementation = implementation_for(exact)
@@ -68,3 +69,59 @@ def span_log_probabilities(
     joint = logsumexp(messages + backward[rows, lasts], dim=1)
     log_partitions = implementation.log_partition(exact, lengths)[rows]
     return log_ratio(joint, log_partitions)[order.argsort()].to(scores.emissions.dtype)
+
+
+def _without_holes(
+    spans: torch.Tensor, allowed: torch.Tensor, mask: torch.Tensor
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The places of spans among the real tokens, (N, 3), and the sets of tags of their real tokens."""
+    rows, firsts, lasts = spans.unbind(1)
+    place = mask.cumsum(1) - 1
+    compact = torch.stack([rows, place[rows, firsts], place[rows, lasts]], dim=1)
+    # (N, W)
+    tokens = firsts.unsqueeze(1) + torch.arange(allowed.size(1), device=spans.device)
+    is_inside = tokens <= lasts.unsqueeze(1)
+    tokens = torch.minimum(tokens, lasts.unsqueeze(1))
+    return compact, in_front(allowed, is_inside & mask[rows.unsqueeze(1), tokens])
+
+
+def _check_spans(
+    spans: torch.Tensor, allowed: torch.Tensor, is_real: torch.Tensor, emissions: torch.Tensor
+) -> None:
+    """Checks the arguments of `span_log_probabilities`; `is_real` is (B, T) bool.
+
+    Raises:
+        ValueError: If a shape or type does not fit, or a span does not begin and end at real tokens.
+    """
+    batch_size, _, num_tags = emissions.shape
+    if spans.dim() != 2 or spans.size(1) != 3 or spans.dtype != torch.int64:
+        raise ValueError(
+            f"`spans` must be int64 of shape (N, 3), each a row, a first and a last token; got "
+            f"{spans.dtype} of shape {tuple(spans.shape)}"
+        )
+    if allowed.dim() != 3 or allowed.dtype != torch.bool or allowed.size(2) != num_tags:
+        raise ValueError(
+            f"`allowed` must be bool of shape (N, W, {num_tags}) to fit the emissions' tags; got "
+            f"{allowed.dtype} of shape {tuple(allowed.shape)}"
+        )
+    longest = int((spans[:, 2] - spans[:, 1]).max()) + 1 if len(spans) else 1
+    if len(allowed) != len(spans) or allowed.size(1) < longest:
+        raise ValueError(
+            f"`allowed` must have {len(spans)} rows, one for each span, and at least {longest} tokens, "
+            f"as the longest span has; got shape {tuple(allowed.shape)}"
+        )
+    if not len(spans):
+        return
+    num_tokens = is_real.size(1)
+    rows, firsts, lasts = spans.unbind(1)
+    fits = (rows >= 0) & (rows < batch_size) & (firsts >= 0) & (lasts < num_tokens)
+    fits = fits & (firsts <= lasts)
+    places = [torch.where(fits, each, torch.zeros_like(each)) for each in (rows, firsts, lasts)]
+    if bool(fits.any()):
+        fits = fits & is_real[places[0], places[1]] & is_real[places[0], places[2]]
+    if not bool(fits.all()):
+        row, first, last = spans[~fits][0].tolist()
+        raise ValueError(
+            f"`spans` must begin and end at real tokens of one of {batch_size} rows; got row {row}, "
+            f"tokens {first} to {last}"
+        )

@@ -1,37 +1,63 @@
-"""How functions are kept out of `torch.compile`."""
+"""How the functions get on with what transforms PyTorch's programs: `torch.compile` and `torch.func`.
+
+Kernels read memory, which neither has. `torch.compile` leaves the functions as they are; under
+`torch.func`, and for forward-mode derivatives, the reference computes them.
+"""
 
 import functools
-from typing import Any, Callable
+from typing import Any, Callable, List, Optional
 
 import torch
-
-from tagger_compat import after_import
+from torch.autograd import forward_ad
 
 
 def not_traced(function: Callable) -> Callable:
-    """Keeps `torch.compile` from tracing a function. PyTorch before 2.1 cannot do that.
+    """Keeps `torch.compile` from tracing a function.
 
     Outside of `torch.compile` the function is called without PyTorch's wrapper, which takes longer than
-    the checks of a small batch.
+    the checks of a small batch. To make one imports what takes as long as the rest of PyTorch, so it is
+    made at the first use.
     """
-    if not hasattr(torch, "compiler"):
-        return function
-    if not hasattr(torch.compiler, "is_compiling"):
-        return torch.compiler.disable(function)
-
-    disabled = function
-
-    def disable() -> None:
-        nonlocal disabled
-        disabled = torch.compiler.disable(function)
-
-    # It would import this, which takes as long as the rest of PyTorch.
-    after_import("torch._dynamo", disable)
+    disabled: Optional[Callable] = None
 
     @functools.wraps(function)
     def untraced(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling():
-            return disabled(*args, **kwargs)
-        return function(*args, **kwargs)
+        nonlocal disabled
+        if not torch.compiler.is_compiling():
+            return function(*args, **kwargs)
+        if disabled is None:
+            disabled = torch.compiler.disable(function)
+        return disabled(*args, **kwargs)
 
-    return untraced
+    # Released in 2.1, PyTorch's wrapper is older than the question whether it is needed.
+    return untraced if hasattr(torch.compiler, "is_compiling") else torch.compiler.disable(function)
+
+
+def is_transformed() -> bool:
+    """Whether `torch.func` is at work here, as in `vmap`, `grad` and `jvp`."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def needs_plain_pytorch() -> bool:
+    """Whether kernels cannot take part: in `torch.func` and under `forward_ad.dual_level`."""
+    return is_transformed() or forward_ad._current_level >= 0
+
+
+def holds_anywhere(condition: Any) -> bool:
+    """Whether a condition, a bool tensor or array, holds anywhere; under `vmap`, in any of its calls."""
+    functorch = torch._C._functorch
+    while isinstance(condition, torch.Tensor) and functorch.is_functorch_wrapped_tensor(condition):
+        condition = functorch.get_unwrapped(condition)
+    return bool(condition.any())
+
+
+def first_place(condition: Any) -> List[Any]:
+    """The indices of the first place where a condition holds; `?` under `torch.func`."""
+    if is_transformed():
+        return ["?"] * condition.ndim
+    return torch.as_tensor(condition).nonzero()[0].tolist()
+
+
+def number_at(tensor: torch.Tensor, *place: Any) -> Any:
+    """The integer at a place of `first_place`."""
+    return "another number" if is_transformed() else int(tensor[place])

@@ -108,7 +108,7 @@ class TaggingModel(MeasuredModel):
         output: Dict[str, Any] = {}
         gold_tags = None if tags is None else rows.split(tags)
         if gold_tags is not None:
-            if self.training:
+            if self.training and (self.head.needs_teacher or soft_tags is not None):
                 teacher = marginals_of_teacher(soft_tags, soft_transitions, rows.mask)
                 losses = self.head.distillation_loss(emissions, gold_tags, rows.mask, teacher)
             else:

@@ -17,7 +17,8 @@ from tagger.linear_chain import (
     tag_marginals,
     viterbi_decode,
 )
-from tagger.linear_chain.transforms import first_place, holds_anywhere
+from tagger.linear_chain.checks import tags_as_int64
+from tagger.linear_chain.tracing import first_place, holds_anywhere
 from tagger.modules.tag_weighting import TagWeighting
 
 #: A path, as tag indices, and its score.
@@ -113,6 +114,7 @@ class ConditionalRandomField(torch.nn.Module):
             ValueError: If shapes do not fit, a tag is out of range, or `constrain_training` forbids a
                 gold path.
             TypeError: If `tags` are neither integers nor bool.
+            RuntimeError: If the weighting still waits for the counts of its `weight_rule`.
         """
         return self.log_likelihood(inputs, tags, mask).sum()
 
@@ -125,7 +127,8 @@ class ConditionalRandomField(torch.nn.Module):
         if self.weighting is None:
             log_likelihoods = log_likelihood(scores, tags, mask)
         else:
-            log_likelihoods = self.weighting.weighted_log_likelihood(scores, tags, mask)
+            self.weighting.check_weights()
+            log_likelihoods = self.weighting.objective(scores, tags_as_int64(tags), mask)
         if self.constrain_training:
             self._check_gold_is_allowed(log_likelihoods)
         return log_likelihoods

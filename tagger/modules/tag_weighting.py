@@ -19,11 +19,10 @@ from tagger.linear_chain import (
 from tagger.linear_chain.checks import (
     at_least_float32,
     checked_scores,
-    has_finite_sum,
-    tags_as_int64,
 )
 from tagger.linear_chain.declared import has_unknown_tags
 from tagger.linear_chain.log_space import total_of
+from tagger.linear_chain.values import has_finite_sum
 from tagger.modules.class_weights import ClassWeights
 from tagger.modules.error_costs import LabelCosts, checked_cost, costs_of_errors
 from tagger.modules.loss_formulas import check_gamma, focal_log_probabilities
@@ -39,35 +38,24 @@ class TagWeighting(ClassWeights, Registrable):
 
     tag_weights: torch.Tensor
 
-    def weighted_log_likelihood(
+    def objective(
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """What training maximises, for each sequence.
+        """What training maximises, for each sequence, once the weights are known: see `check_weights`.
 
         With unit weights and no other options it is the log-likelihood, except under `marginal`. For
         partial labels, see each strategy.
 
         Args:
             scores: Of B sequences over K tags.
-            gold_tags: (B, T) integers, -1 where unknown; or (B, T, K) bool, the set of tags that each
-                token may have.
+            gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each token
+                may have.
             mask: (B, T) bool, true at real tokens.
 
         Returns:
             (B,), differentiable with respect to the scores; -inf without a gradient where the gold tags
             are impossible.
-
-        Raises:
-            RuntimeError: If `weight_rule` has not been given counts.
-            TypeError: If `gold_tags` are neither integers nor bool.
         """
-        self.check_weights()
-        return self.objective(scores, tags_as_int64(gold_tags), mask)
-
-    def objective(
-        self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
-    ) -> torch.Tensor:
-        """`weighted_log_likelihood`, once the weights are known; tags of a path are int64."""
         raise NotImplementedError
 
     def decoding_scores(self, scores: ChainScores) -> ChainScores:

@@ -67,8 +67,7 @@ def test_what_the_kernels_do_not_take_goes_through_the_reference(name, implement
 
 
 def test_without_triton_the_reference_steps_in_and_says_so_once(monkeypatch, caplog):
-    monkeypatch.setitem(sys.modules, "tagger.linear_chain.cuda", None)
-    monkeypatch.delattr("tagger.linear_chain.cuda", raising=False)
+    monkeypatch.setitem(sys.modules, "tagger.linear_chain.cuda.functions", None)
     monkeypatch.delitem(implementations.IMPLEMENTATIONS, "cuda", raising=False)
     monkeypatch.setattr(implementations, "_missing", set())
     on_gpu = ChainScores(

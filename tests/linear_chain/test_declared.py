@@ -30,7 +30,7 @@ class Waits(TorchDispatchMode):
 @pytest.fixture
 def tensors_are_elsewhere(monkeypatch):
     monkeypatch.setattr(checks, "is_plain_array", lambda tensor: False)
-    monkeypatch.setattr(checks, "_is_elsewhere", lambda tensor: True)
+    monkeypatch.setattr(checks, "is_elsewhere", lambda tensor: True)
 
 
 @pytest.fixture(params=[pytest.param("cuda", marks=needs_triton)])

@@ -81,12 +81,12 @@ def test_kernels_that_agree_are_used_and_remembered(monkeypatch, tmp_path):
             "log_partition",
         ),
         (
-            "tagger.linear_chain.cuda.primitives.best_path_kernel",
+            "tagger.linear_chain.cuda.functions.best_path_kernel",
             lambda args: args[6].zero_(),
             "k_best_decode",
         ),
         (
-            "tagger.linear_chain.cuda.primitives.sample_kernel",
+            "tagger.linear_chain.cuda.functions.sample_kernel",
             lambda args: args[5].zero_(),
             "sample_paths",
         ),

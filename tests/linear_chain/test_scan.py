@@ -29,7 +29,7 @@ LENGTHS = [(1,), (2, 1), (3, 0, 2), (9, 8, 4), (37, 20)]
 @pytest.fixture
 def only_scans(monkeypatch):
     monkeypatch.setattr(scan, "_FEWEST_TOKENS", 0)
-    for kernel in ("launches.forward_kernel", "primitives.best_path_kernel"):
+    for kernel in ("launches.forward_kernel", "functions.best_path_kernel"):
         monkeypatch.setattr(f"tagger.linear_chain.cuda.{kernel}", None)
 
 

@@ -42,7 +42,7 @@ def vocab():
 @pytest.mark.parametrize("name", sorted({*STRATEGIES} - {"marginal"}))
 def test_unit_weights_give_the_plain_log_likelihood(name, chains):
     scores, gold_tags, mask = chains
-    actual = weighting(name, [1.0, 1.0, 1.0]).weighted_log_likelihood(scores, gold_tags, mask)
+    actual = weighting(name, [1.0, 1.0, 1.0]).objective(scores, gold_tags, mask)
     torch.testing.assert_close(actual, log_likelihood(scores, gold_tags, mask))
 
 
@@ -51,7 +51,7 @@ def test_gradients_agree_with_finite_differences(name, chains):
     scores, gold_tags, mask = chains
 
     def function(*tensors):
-        return weighting(name).weighted_log_likelihood(ChainScores(*tensors), gold_tags, mask)
+        return weighting(name).objective(ChainScores(*tensors), gold_tags, mask)
 
     assert torch.autograd.gradcheck(function, tuple(scores))
 
@@ -63,8 +63,8 @@ def test_padding_changes_nothing(name, garbage, chains):
     dirty = scores._replace(emissions=scores.emissions.masked_fill(~mask.unsqueeze(2), garbage))
     dirty_tags = gold_tags.masked_fill(~mask, -7)
     strategy = weighting(name)
-    actual = strategy.weighted_log_likelihood(dirty, dirty_tags, mask)
-    torch.testing.assert_close(actual, strategy.weighted_log_likelihood(scores, gold_tags, mask))
+    actual = strategy.objective(dirty, dirty_tags, mask)
+    torch.testing.assert_close(actual, strategy.objective(scores, gold_tags, mask))
     actual.sum().backward()
     assert all(tensor.grad.isfinite().all() for tensor in scores)
 
@@ -84,7 +84,7 @@ def sets_of(path, known, num_tags=3):
 
 def test_chain_weights_each_conditional_by_its_gold_tag(chains):
     scores, gold_tags, mask = chains
-    actual = weighting("chain").weighted_log_likelihood(scores, gold_tags, mask)
+    actual = weighting("chain").objective(scores, gold_tags, mask)
     for row, (chain, path) in enumerate(enumerated(scores, gold_tags)):
         expected, before = 0.0, 0.0
         for t, k in enumerate(path):
@@ -97,7 +97,7 @@ def test_chain_weights_each_conditional_by_its_gold_tag(chains):
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
 def test_marginal_weights_each_focal_log_marginal_by_its_gold_tag(gamma, chains):
     scores, gold_tags, mask = chains
-    actual = weighting("marginal", gamma=gamma).weighted_log_likelihood(scores, gold_tags, mask)
+    actual = weighting("marginal", gamma=gamma).objective(scores, gold_tags, mask)
     for row, (chain, path) in enumerate(enumerated(scores, gold_tags)):
         expected = 0.0
         for t, k in enumerate(path):
@@ -112,8 +112,8 @@ def test_marginal_takes_a_gamma_without_weights(chains):
     crf = ConditionalRandomField(3, weighting=alone).double()
     expected = weighting("marginal", [1.0, 1.0, 1.0], gamma=2.0)
     torch.testing.assert_close(
-        crf.weighting.weighted_log_likelihood(scores, gold_tags, mask),
-        expected.weighted_log_likelihood(scores, gold_tags, mask),
+        crf.weighting.objective(scores, gold_tags, mask),
+        expected.objective(scores, gold_tags, mask),
     )
 
 
@@ -121,7 +121,7 @@ def test_marginal_takes_a_gamma_without_weights(chains):
 def test_a_certain_token_has_no_marginal_loss_and_no_nan(gamma):
     scores = ChainScores(torch.tensor([[[0.0, -100.0]]]), *random_chains(1, 1, 2)[1:])
     emissions = scores.emissions.double().requires_grad_()
-    value = weighting("marginal", [2.0, 3.0], gamma=gamma).weighted_log_likelihood(
+    value = weighting("marginal", [2.0, 3.0], gamma=gamma).objective(
         scores._replace(emissions=emissions), torch.tensor([[0]]), torch.tensor([[True]])
     )
     value.sum().backward()
@@ -143,7 +143,7 @@ def margins(weights=WEIGHTS, cost=COST):
 def test_softmax_margin_adds_its_cost_to_all_paths(arguments, chains):
     scores, gold_tags, mask = chains
     strategy = weighting("softmax_margin", **arguments)
-    actual = strategy.weighted_log_likelihood(scores, gold_tags, mask)
+    actual = strategy.objective(scores, gold_tags, mask)
     cost = margins(cost=arguments.get("cost", [[0.0] * 3] * 3))
     for row, (chain, path) in enumerate(enumerated(scores, gold_tags)):
         augmented = [
@@ -198,7 +198,7 @@ def test_a_gamma_that_makes_no_sense_is_refused(gamma):
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_unknown_tags_everywhere_teach_nothing(name, chains):
     scores, gold_tags, mask = chains
-    actual = weighting(name).weighted_log_likelihood(scores, torch.full_like(gold_tags, -1), mask)
+    actual = weighting(name).objective(scores, torch.full_like(gold_tags, -1), mask)
     torch.testing.assert_close(actual, torch.zeros_like(actual))
     assert torch.autograd.grad(actual.sum(), scores.emissions)[0].abs().max() < 1e-12
 
@@ -209,8 +209,8 @@ def test_sets_of_one_tag_are_a_path(name, chains):
     strategy = weighting(name)
     sets = torch.nn.functional.one_hot(gold_tags, 3).bool()
     torch.testing.assert_close(
-        strategy.weighted_log_likelihood(scores, sets, mask),
-        strategy.weighted_log_likelihood(scores, gold_tags, mask),
+        strategy.objective(scores, sets, mask),
+        strategy.objective(scores, gold_tags, mask),
     )
 
 
@@ -222,8 +222,8 @@ def test_an_unknown_tag_is_the_set_of_all_tags(name, chains):
     sets = torch.nn.functional.one_hot(gold_tags.clamp(min=0), 3).bool() | (
         gold_tags == -1
     ).unsqueeze(2)
-    values = strategy.weighted_log_likelihood(scores, gold_tags, mask)
-    torch.testing.assert_close(values, strategy.weighted_log_likelihood(scores, sets, mask))
+    values = strategy.objective(scores, gold_tags, mask)
+    torch.testing.assert_close(values, strategy.objective(scores, sets, mask))
     assert values.requires_grad
 
 
@@ -231,7 +231,7 @@ def test_chain_takes_a_set_by_its_probability_given_the_labels_before(chains):
     scores, gold_tags, mask = chains
     known = [True, False, True, True]
     partial = gold_tags.masked_fill(~torch.tensor(known), -1)
-    actual = weighting("chain").weighted_log_likelihood(scores, partial, mask)
+    actual = weighting("chain").objective(scores, partial, mask)
     for row, (chain, path) in enumerate(enumerated(scores, gold_tags)):
         expected, before = 0.0, 0.0
         for t, k in enumerate(path):
@@ -258,7 +258,7 @@ def test_softmax_margin_charges_a_set_by_its_cheapest_tag(chains):
     sets = torch.nn.functional.one_hot(gold_tags, 3).bool()
     sets[0, 1] = torch.tensor([True, False, True])
     strategy = weighting("softmax_margin", cost=COST)
-    actual = strategy.weighted_log_likelihood(scores, sets, mask)[0]
+    actual = strategy.objective(scores, sets, mask)[0]
     table = margins()
     chain = EnumeratedChain(scores, 0, 4)
     charges = [table[k] for k in gold_tags[0].tolist()]
@@ -282,7 +282,7 @@ def learnt_share(strategy):
     def loss():
         optimizer.zero_grad()
         scores = ChainScores(emissions.expand(1, 9, 2), zeros, zeros[0], zeros[0])
-        value = -strategy.weighted_log_likelihood(scores, gold_tags, gold_tags >= 0).sum()
+        value = -strategy.objective(scores, gold_tags, gold_tags >= 0).sum()
         value.backward()
         return value
 
@@ -313,7 +313,7 @@ def enumerated_log_likelihoods(scores, gold_tags):
 def test_emission_scales_emissions_by_tag(chains):
     scores, gold_tags, mask = chains
     scaled = scores._replace(emissions=scores.emissions * torch.tensor(WEIGHTS))
-    actual = weighting("emission").weighted_log_likelihood(scores, gold_tags, mask)
+    actual = weighting("emission").objective(scores, gold_tags, mask)
     torch.testing.assert_close(actual, enumerated_log_likelihoods(scaled, gold_tags))
 
 
@@ -331,13 +331,13 @@ def test_emission_transition_scales_transitions_by_the_tag_at_one_end(end, chain
         emissions=scores.emissions * torch.tensor(WEIGHTS), transitions=transitions
     )
     strategy = weighting("emission_transition", transition_weight=end)
-    actual = strategy.weighted_log_likelihood(scores, gold_tags, mask)
+    actual = strategy.objective(scores, gold_tags, mask)
     torch.testing.assert_close(actual, enumerated_log_likelihoods(scaled, gold_tags))
 
 
 def test_lannoy_weights_each_step_by_its_gold_tag(chains):
     scores, gold_tags, mask = chains
-    actual = weighting("lannoy").weighted_log_likelihood(scores, gold_tags, mask)
+    actual = weighting("lannoy").objective(scores, gold_tags, mask)
     for row, length in enumerate(LENGTHS):
         chain = EnumeratedChain(scores, row, length)
         path = tuple(gold_tags[row, :length].tolist())
@@ -351,8 +351,8 @@ def test_lannoy_is_blind_to_a_constant_in_the_start_or_end_scores(chains):
     moved = scores._replace(start=scores.start + 3, end=scores.end - 5)
     strategy = weighting("lannoy")
     torch.testing.assert_close(
-        strategy.weighted_log_likelihood(moved, gold_tags, mask),
-        strategy.weighted_log_likelihood(scores, gold_tags, mask),
+        strategy.objective(moved, gold_tags, mask),
+        strategy.objective(scores, gold_tags, mask),
     )
 
 
@@ -369,7 +369,7 @@ def test_scaled_scores_define_a_distribution(name):
     strategy = weighting(name)
     total = 0.0
     for path in torch.cartesian_prod(*[torch.arange(3)] * 3):
-        log_probability = strategy.weighted_log_likelihood(
+        log_probability = strategy.objective(
             scores, path.unsqueeze(0), torch.ones(1, 3, dtype=torch.bool)
         )
         total += float(log_probability.exp())
@@ -409,14 +409,16 @@ def test_decoding_uses_plain_scores_unless_asked_otherwise(name):
 def test_a_rule_weights_the_tags_of_every_strategy(name, vocab, caplog):
     params = Params({"type": name, "weight_rule": "balanced"})
     strategy = TagWeighting.from_params(params, vocab=vocab, label_namespace="labels")
-    batch = random_chains(3, 4, 5, dtype=torch.float32), random_tags(3, 4, 5), mask_of(LENGTHS)
+    crf = ConditionalRandomField(5, weighting=strategy)
+    emissions = random_chains(3, 4, 5, dtype=torch.float32).emissions
+    batch = emissions, random_tags(3, 4, 5), mask_of(LENGTHS)
     with pytest.raises(RuntimeError, match=r"add `callbacks: \['training_counts'\]`"):
-        strategy.weighted_log_likelihood(*batch)
+        crf(*batch)
     strategy.use_training_counts(LabelCounts({"labels": {"O": 30, "B-LOC": 2, "B-PER": 8}}))
     # N = 40, K = 3; the tags without a count weigh 1
     expected = torch.tensor([40 / 90, 40 / 24, 1, 40 / 6, 1])
     torch.testing.assert_close(strategy.tag_weights, expected)
-    assert strategy.weighted_log_likelihood(*batch).isfinite().all()
+    assert crf(*batch).isfinite()
     assert ("no upper bound" in caplog.text) == (name == "lannoy")
 
 

@@ -16,7 +16,7 @@ from typing import Callable, List, Optional, Tuple
 
 import torch
 
-from tagger.linear_chain.backend import Computed, Gradients, Tensors
+from tagger.linear_chain.autograd import Computed, Gradients, Tensors
 from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.log_space import log_ratio, logsumexp
 from tagger.linear_chain.padding import real_tokens, without_padding

@@ -7,8 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.common.vocabulary import tags_in_order
-from tagger.linear_chain import ChainScores, tag_marginals
-from tagger.linear_chain.checks import check_is_right_padded
+from tagger.linear_chain import ChainScores, check_is_right_padded, tag_marginals
 from tagger.metrics import CalibrationError
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads.tagging_head import TaggingHead

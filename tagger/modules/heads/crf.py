@@ -73,6 +73,7 @@ class CrfHead(ChainHead):
             vocab, label_namespace, tag_encoding, decode_bias, entity_thresholds, decoding
         )
         self._distillation_weight = distillation_weight
+        self.needs_teacher = distillation_weight is not None
         self.crf = ConditionalRandomField(
             len(tags), constraints, include_start_end_transitions, weighting, constrain_training
         )

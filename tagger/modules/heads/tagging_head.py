@@ -24,6 +24,9 @@ class TaggingHead(torch.nn.Module, Registrable):
 
     default_implementation = "crf"
 
+    #: Whether training needs instances with soft labels.
+    needs_teacher = False
+
     def sequence_loss(
         self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
@@ -47,7 +50,10 @@ class TaggingHead(torch.nn.Module, Registrable):
         mask: torch.Tensor,
         teacher: Optional[ChainMarginals],
     ) -> torch.Tensor:
-        """Computes the loss of each sequence in training, with what a teacher makes of it.
+        """Computes the loss of each sequence in training on soft labels.
+
+        Training calls it instead of `sequence_loss` if the instances have soft labels, or the head
+        `needs_teacher`.
 
         Args:
             emissions: (B, T, K), scores of each tag at each token.
@@ -61,12 +67,10 @@ class TaggingHead(torch.nn.Module, Registrable):
         Raises:
             ConfigurationError: If there are soft labels for a head that takes none, or the reverse.
         """
-        if teacher is not None:
-            raise ConfigurationError(
-                "the instances have soft labels, which only a head `crf` with `distillation_weight` "
-                "takes; set it, or take `soft_labelled` out of the dataset reader"
-            )
-        return self.sequence_loss(emissions, gold_tags, mask)
+        raise ConfigurationError(
+            "the instances have soft labels, which only a head `crf` with `distillation_weight` "
+            "takes; set it, or take `soft_labelled` out of the dataset reader"
+        )
 
     def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Chooses the tags to predict.

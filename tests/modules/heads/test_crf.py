@@ -42,10 +42,9 @@ def test_the_loss_mixes_gold_tags_with_the_teacher_which_is_alone_where_none_is_
     torch.testing.assert_close(by_sets, expected)
 
 
-def test_without_a_teacher_the_loss_is_that_of_the_gold_tags(vocab):
-    head, emissions = make(vocab), random_chains(3, 4, 3).emissions
-    actual = head.distillation_loss(emissions, GOLD, MASK, None)
-    torch.testing.assert_close(actual, head.sequence_loss(emissions, GOLD, MASK))
+def test_only_a_distillation_weight_needs_a_teacher(vocab):
+    assert not make(vocab).needs_teacher
+    assert make(vocab, distillation_weight=0.0).needs_teacher
 
 
 def test_mistakes_are_named(vocab):

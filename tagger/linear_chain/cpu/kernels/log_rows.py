@@ -136,14 +136,14 @@ def log_share_rows(
     """Differentiates the sum over tokens of a weight times the log-share of the gold tags.
 
     Args:
-        first: As for the other kernels, and so are those not named here.
-        last: See there.
-        batch: See there.
+        first: The first row.
+        last: The row after the last.
+        batch: A `Batch`.
         gold_tags: (B, T, K) bool.
-        weights: See there.
-        is_total: See there.
-        values: See there.
-        by_emissions: See there.
+        weights: (B, T).
+        is_total: Whether to write the weighted sum for each row instead of one value for each token.
+        values: (B, T), or with `is_total` (B, 1); holds zeros.
+        by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
         given_gold: Whether the tags before are given to be gold: conditionals, not marginals.
 
     Returns:

@@ -13,7 +13,7 @@ The README derives the changes `dm` and `ds` that weights v of the marginals cau
 marginals").
 """
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def marginal_gradient_rows(
     first: int,
     last: int,
     batch: Batch,
-    gold_tags: Optional[np.ndarray],
+    gold_tags: Any,
     weights: np.ndarray,
     is_total: bool,
     values: np.ndarray,
@@ -99,24 +99,29 @@ def marginal_gradient_rows(
         if n == 0:
             continue
         left[b] = forward_row(chain, batch.emissions[b, :n], row) < n
-        if not left[b]:
-            left[b] = not _sweep_changed_suffixes(
-                chain, gold_tags, weights, b, n, row, changes, steps
-            )
         if left[b]:
             continue
-        if weights.ndim == 2:
-            weigh_steps(steps[:n], weights[b], is_total, values[b], upstream)
-        else:
+        _sweep_suffixes(chain, n, row, changes)
+        if weights.ndim == 3:
+            _weigh_marginals(weights[b], n, row, changes)
             for t in range(n):
                 for k in range(num_tags):
                     values[b, t, k] = row.messages[t, k] * changes.suffixes[t, k]
-        _sweep_changed_prefixes(chain, n, row, changes, by_emissions[b])
+        else:
+            if gold_tags.ndim == 2:
+                left[b] = not _weigh_path(gold_tags[b], weights[b], n, row, changes, steps)
+            else:
+                left[b] = not _weigh_sets(gold_tags[b], weights[b], n, row, changes, steps)
+            if left[b]:
+                continue
+            weigh_steps(steps[:n], weights[b], is_total, values[b], upstream)
+        _sweep_suffix_changes(chain, n, changes)
+        _sweep_prefix_changes(chain, n, row, changes, by_emissions[b])
         for k in range(num_tags):
             shared.start[k] += row.adjoint[0, k]
             shared.end[k] += row.adjoint[n - 1, k]
-        add_outer_products(changes.prefixes, changes.returning, n, pairs)
-        add_outer_products(row.messages, changes.returning_changed, n, pairs)
+        add_outer_products(changes.prefix_changes, changes.returning, n, pairs)
+        add_outer_products(row.messages, changes.returning_changes, n, pairs)
     for i in range(num_tags):
         for k in range(num_tags):
             shared.transitions[i, k] += pairs[i, k] * chain.leaving[i, k]
@@ -126,14 +131,17 @@ def marginal_gradient_rows(
 class _Changes(NamedTuple):
     """Scratch for one row, each (T, K)."""
 
-    # s
+    # f
+    factors: np.ndarray
+    # s, and ds
     suffixes: np.ndarray
-    # f s
+    suffix_changes: np.ndarray
+    # f s, and f (s v + ds)
     returning: np.ndarray
-    # f (s v + ds)
-    returning_changed: np.ndarray
-    # m v, then dm - E m
-    prefixes: np.ndarray
+    returning_changes: np.ndarray
+    # m v, and dm - E m
+    weighed: np.ndarray
+    prefix_changes: np.ndarray
 
 
 @kernel
@@ -143,134 +151,140 @@ def _new_changes(num_tokens: int, num_tags: int) -> _Changes:
         np.empty((num_tokens, num_tags)),
         np.empty((num_tokens, num_tags)),
         np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
     )
 
 
 @kernel
-def _open_suffixes(chain: Chain, n: int, row: Row, suffixes: np.ndarray) -> None:
-    """Writes the suffixes of the last token, (K,), so that times its messages they are probabilities."""
-    total = 0.0
-    for k in range(len(suffixes)):
-        total += row.messages[n - 1, k] * chain.closing[k]
-    for k in range(len(suffixes)):
-        suffixes[k] = chain.closing[k] / total
-
-
-@kernel
 def _sweep_suffixes(chain: Chain, n: int, row: Row, changes: _Changes) -> None:
-    """Fills `changes.suffixes` of a row that `forward_row` has filled."""
+    """Fills `factors`, `suffixes` and `returning` of a row that `forward_row` has filled.
+
+    The suffixes of the last token, times its messages, are probabilities.
+    """
     num_tags = len(chain.start)
-    _open_suffixes(chain, n, row, changes.suffixes[n - 1])
-    for t in range(n - 1, 0, -1):
-        m, arriving, s = row.messages[t], row.arriving[t], changes.suffixes[t]
-        returning, before = changes.returning[t], changes.suffixes[t - 1]
+    total = 0.0
+    for k in range(num_tags):
+        total += row.messages[n - 1, k] * chain.closing[k]
+    for k in range(num_tags):
+        changes.suffixes[n - 1, k] = chain.closing[k] / total
+    for t in range(n - 1, -1, -1):
+        m, arriving, f = row.messages[t], row.arriving[t], changes.factors[t]
+        returning, s = changes.returning[t], changes.suffixes[t]
         for k in range(num_tags):
-            returning[k] = 0.0 if arriving[k] == 0.0 else m[k] / arriving[k] * s[k]
+            f[k] = 0.0 if arriving[k] == 0.0 else m[k] / arriving[k]
+            returning[k] = f[k] * s[k]
+        if t == 0:
+            break
         for i in range(num_tags):
             total = 0.0
             for k in range(num_tags):
                 total += chain.leaving[i, k] * returning[k]
-            before[i] = total
+            changes.suffixes[t - 1, i] = total
 
 
 @kernel
-def _sweep_changed_suffixes(
-    chain: Chain,
-    gold_tags: Any,
-    weights: np.ndarray,
-    b: int,
-    n: int,
-    row: Row,
-    changes: _Changes,
-    steps: np.ndarray,
-) -> bool:
-    """Goes through row `b` from its end, with suffixes and changed suffixes at once.
+def _weigh_marginals(weights: np.ndarray, n: int, row: Row, changes: _Changes) -> None:
+    """Writes `m v` and `f s v` for the weights, (T, K), of the marginals of all tags."""
+    for t in range(n):
+        for k in range(weights.shape[1]):
+            changes.weighed[t, k] = row.messages[t, k] * weights[t, k]
+            changes.returning_changes[t, k] = changes.returning[t, k] * weights[t, k]
 
-    Args:
-        chain: A `Chain`.
-        gold_tags: As for `marginal_gradient_rows`.
-        weights: As for `marginal_gradient_rows`.
-        b: The row.
-        n: Its length.
-        row: Filled by `forward_row`. Afterwards `arriving` holds `f`, and `adjoint` holds `m ds`.
-        changes: Filled; `prefixes` with `m v`.
-        steps: The log-marginals of `gold_tags` are written to it.
+
+@kernel
+def _weigh_path(
+    path: np.ndarray, weights: np.ndarray, n: int, row: Row, changes: _Changes, steps: np.ndarray
+) -> bool:
+    """As `_weigh_marginals`, for the log-marginals of a path, which are written to `steps`.
+
+    The log of a marginal `p = m s` has the weight `v = w / p`, which may overflow; `m v = w / s` and
+    `f s v = w f / m` do not.
 
     Returns:
-        Whether no gold tag's marginal underflows; else it stops at the first.
+        Whether no marginal underflows; else it stops at the first.
     """
-    num_tags = len(chain.start)
-    _open_suffixes(chain, n, row, changes.suffixes[n - 1])
-    m, f, s = row.messages, row.arriving, changes.suffixes
-    returning, changed, prefixes = changes.returning, changes.returning_changed, changes.prefixes
-    ds = np.zeros(num_tags)
-    for t in range(n - 1, -1, -1):
-        for k in range(num_tags):
-            f[t, k] = 0.0 if f[t, k] == 0.0 else m[t, k] / f[t, k]
-            returning[t, k] = f[t, k] * s[t, k]
-            changed[t, k] = f[t, k] * ds[k]
-            row.adjoint[t, k] = m[t, k] * ds[k]
-            prefixes[t, k] = 0.0
-        # The log of a marginal p = m s has the weight v = w / p, which may overflow. `m v` and `f s v`
-        # do not.
-        if weights.ndim == 3:
-            for k in range(num_tags):
-                prefixes[t, k] = m[t, k] * weights[b, t, k]
-                changed[t, k] += returning[t, k] * weights[b, t, k]
-        elif gold_tags.ndim == 2:
-            gold = gold_tags[b, t]
-            if m[t, gold] < TINY or s[t, gold] < TINY:
-                return False
-            steps[t] = np.log(m[t, gold]) + np.log(s[t, gold])
-            prefixes[t, gold] = weights[b, t] / s[t, gold]
-            changed[t, gold] += weights[b, t] * f[t, gold] / m[t, gold]
-        else:
-            total = 0.0
-            for k in range(num_tags):
-                total += m[t, k] * s[t, k] if gold_tags[b, t, k] else 0.0
-            if total < TINY:
-                return False
-            steps[t] = np.log(total)
-            for k in range(num_tags):
-                if gold_tags[b, t, k]:
-                    prefixes[t, k] = weights[b, t] * m[t, k] / total
-                    changed[t, k] += weights[b, t] * returning[t, k] / total
-        if t == 0:
-            break
-        for i in range(num_tags):
-            total, change = 0.0, 0.0
-            for k in range(num_tags):
-                total += chain.leaving[i, k] * returning[t, k]
-                change += chain.leaving[i, k] * changed[t, k]
-            s[t - 1, i] = total
-            ds[i] = change
+    for t in range(n):
+        gold, m, s = path[t], row.messages[t], changes.suffixes[t]
+        weighed, returning_changes = changes.weighed[t], changes.returning_changes[t]
+        if m[gold] < TINY or s[gold] < TINY:
+            return False
+        steps[t] = np.log(m[gold]) + np.log(s[gold])
+        for k in range(len(m)):
+            weighed[k] = 0.0
+            returning_changes[k] = 0.0
+        weighed[gold] = weights[t] / s[gold]
+        returning_changes[gold] = weights[t] * changes.factors[t, gold] / m[gold]
     return True
 
 
 @kernel
-def _sweep_changed_prefixes(
+def _weigh_sets(
+    allowed: np.ndarray, weights: np.ndarray, n: int, row: Row, changes: _Changes, steps: np.ndarray
+) -> bool:
+    """As `_weigh_path`, for sets of tags, (T, K) bool, whose marginals are summed."""
+    for t in range(n):
+        m, s = row.messages[t], changes.suffixes[t]
+        total = 0.0
+        for k in range(len(m)):
+            total += m[k] * s[k] if allowed[t, k] else 0.0
+        if total < TINY:
+            return False
+        steps[t] = np.log(total)
+        for k in range(len(m)):
+            weight = weights[t] / total if allowed[t, k] else 0.0
+            changes.weighed[t, k] = weight * m[k]
+            changes.returning_changes[t, k] = weight * changes.returning[t, k]
+    return True
+
+
+@kernel
+def _sweep_suffix_changes(chain: Chain, n: int, changes: _Changes) -> None:
+    """Fills `suffix_changes`, and adds them to `returning_changes`, which hold `f s v`."""
+    num_tags = len(chain.start)
+    for k in range(num_tags):
+        changes.suffix_changes[n - 1, k] = 0.0
+    for t in range(n - 1, -1, -1):
+        ds, f = changes.suffix_changes[t], changes.factors[t]
+        returning_changes = changes.returning_changes[t]
+        for k in range(num_tags):
+            returning_changes[k] += f[k] * ds[k]
+        if t == 0:
+            break
+        for i in range(num_tags):
+            change = 0.0
+            for k in range(num_tags):
+                change += chain.leaving[i, k] * returning_changes[k]
+            changes.suffix_changes[t - 1, i] = change
+
+
+@kernel
+def _sweep_prefix_changes(
     chain: Chain, n: int, row: Row, changes: _Changes, by_emissions: np.ndarray
 ) -> None:
-    """Goes on from `_sweep_changed_suffixes` through the row from its start.
+    """Fills `prefix_changes`, and writes the derivatives by the emissions, (n, K) or longer.
 
-    `changes.prefixes` becomes `dm - E m`, which obeys the recursion of `dm`. `row.adjoint` becomes the
-    derivatives by the emissions, which are also written to `by_emissions`, (n, K) or longer.
+    `dm - E m` obeys the recursion of `dm`.
     """
     num_tags = len(chain.start)
     expected = 0.0
     for t in range(n):
         for k in range(num_tags):
-            expected += changes.prefixes[t, k] * changes.suffixes[t, k]
-    for k in range(num_tags):
-        changes.prefixes[0, k] -= expected * row.messages[0, k]
-    prefixes, s = changes.prefixes, changes.suffixes
+            expected += changes.weighed[t, k] * changes.suffixes[t, k]
     for t in range(n):
-        if t > 0:
+        m, s, f = row.messages[t], changes.suffixes[t], changes.factors[t]
+        prefix_changes, ds = changes.prefix_changes[t], changes.suffix_changes[t]
+        if t == 0:
+            for k in range(num_tags):
+                prefix_changes[k] = changes.weighed[t, k] - expected * m[k]
+        else:
+            before = changes.prefix_changes[t - 1]
             for k in range(num_tags):
                 total = 0.0
                 for i in range(num_tags):
-                    total += prefixes[t - 1, i] * chain.entering[k, i]
-                prefixes[t, k] += row.arriving[t, k] * total
+                    total += before[i] * chain.entering[k, i]
+                prefix_changes[k] = changes.weighed[t, k] + f[k] * total
         for k in range(num_tags):
-            row.adjoint[t, k] += prefixes[t, k] * s[t, k]
+            row.adjoint[t, k] = prefix_changes[k] * s[k] + m[k] * ds[k]
             by_emissions[t, k] = row.adjoint[t, k]
