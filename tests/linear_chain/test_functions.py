@@ -23,7 +23,7 @@ from tagger.linear_chain import (
     viterbi_decode,
 )
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
-from tests.oracles.linear_chain import EnumeratedChain
+from tests.oracles.all_paths import AllPaths
 
 # lengths of the rows, number of tags
 SHAPES = [([4, 1, 3], 3), ([1], 1), ([5, 5], 2), ([3, 1], 1), ([2, 3, 1, 3], 4)]
@@ -100,7 +100,7 @@ def chains(request, lengths_and_num_tags):
     scores = random_chains(len(lengths), max(lengths), num_tags, seed=3)
     if request.param == "some impossible":
         scores = forbid(scores)
-    enumerated = [EnumeratedChain(scores, row, length) for row, length in enumerate(lengths)]
+    enumerated = [AllPaths(scores, row, range(length)) for row, length in enumerate(lengths)]
     return scores, mask_of(lengths), lengths, enumerated
 
 
@@ -110,8 +110,8 @@ def test_sequence_and_step_scores_match_enumeration(chains):
     steps, totals = step_scores(scores, tags, mask), sequence_score(scores, tags, mask)
     for row, (length, chain) in enumerate(zip(lengths, enumerated)):
         path = tuple(tags[row, :length].tolist())
-        close(steps[row, :length], chain.step_scores[path])
-        close(totals[row], sum(chain.step_scores[path]))
+        close(steps[row, :length], chain.step_scores(path))
+        close(totals[row], sum(chain.step_scores(path)))
         assert steps[row, length:].eq(0).all()
 
 
@@ -120,7 +120,7 @@ def test_step_log_normalizers_and_log_partition_match_enumeration(chains):
     steps, totals = step_log_normalizers(scores, mask), log_partition(scores, mask)
     for row, (length, chain) in enumerate(zip(lengths, enumerated)):
         close(steps[row, :length], chain.step_log_normalizers())
-        close(totals[row], chain.log_partition())
+        close(totals[row], chain.log_mass())
         assert steps[row, length:].eq(0).all()
 
 
@@ -131,7 +131,7 @@ def test_forward_and_backward_scores_match_enumeration(chains):
         close(forward[row, :length], chain.forward_scores())
         # prefix and suffix meet at every token in the same partition function
         meeting = (forward + backward)[row, :length].logsumexp(1)
-        close(meeting, chain.log_partition().expand(length))
+        close(meeting, chain.log_mass().expand(length))
 
 
 def test_marginals_match_enumeration(chains):
@@ -273,7 +273,7 @@ def test_marginals_beyond_the_smallest_float_keep_their_logarithm():
     scores = scores._replace(emissions=scores.emissions * 2_000)
     values = step_log_marginals(scores, tags)
     assert values.min() < -1_000
-    chain = EnumeratedChain(scores, 0, 3)
+    chain = AllPaths(scores, 0, range(3))
     for t in range(3):
         allowed = torch.ones(3, 3, dtype=torch.bool)
         allowed[t] = torch.arange(3) == tags[0, t]
@@ -287,7 +287,7 @@ def test_samples_come_as_often_as_the_paths_are_probable(chains):
     assert paths.shape == (len(lengths), 2_000, mask.size(1))
     marginals = tag_marginals(scores, mask)
     for row, (length, chain) in enumerate(zip(lengths, enumerated)):
-        if chain.log_partition() == -torch.inf:
+        if chain.log_mass() == -torch.inf:
             continue
         assert paths[row, :, length:].eq(0).all()
         assert (

@@ -17,7 +17,7 @@ from tagger.data import LabelSetsField, TagField
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES, MixtureHead
 from tests.conftest import ROOT
-from tests.oracles.linear_chain import EnumeratedChain
+from tests.oracles.all_paths import AllPaths
 
 HEADS = {
     "crf": {"type": "crf"},
@@ -75,7 +75,7 @@ def chains(member, batch):
     """Every sentence's paths, written out."""
     mask = get_text_field_mask(batch["tokens"])
     scores = member.head.crf.decoding_scores(member.emissions(batch["tokens"], mask).detach())
-    return [EnumeratedChain(scores, row, int(mask[row].sum())) for row in range(len(mask))]
+    return [AllPaths(scores, row, range(int(mask[row].sum()))) for row in range(len(mask))]
 
 
 def test_copies_of_one_tagger_predict_as_it_does(head, instances):
@@ -130,7 +130,7 @@ def test_averaged_marginals_predict_the_legal_tags_of_least_risk(seed, head, ins
     predicted = both(**batch)["predicted_tags"].tolist()
     for row, of_members in enumerate(zip(*(chains(member, batch) for member in members))):
         mixture = sum(chain.path_scores.softmax(0) for chain in of_members) / 2
-        tags = of_members[0].path_tags
+        tags = of_members[0].tags
         # (P, P): in how many tokens two paths agree
         num_right = (tags.unsqueeze(0) == tags.unsqueeze(1)).double().sum(2)
         gains = torch.where(of_members[0].path_scores > -torch.inf, num_right @ mixture, -1.0)

@@ -15,7 +15,7 @@ from tagger.common.training_counts import LabelCounts
 from tagger.linear_chain import ChainScores, log_likelihood
 from tagger.modules import ConditionalRandomField, TagWeighting
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
-from tests.oracles.linear_chain import EnumeratedChain
+from tests.oracles.all_paths import AllPaths
 
 STRATEGIES = sorted(TagWeighting.list_available())
 WEIGHTS = [0.5, 2.0, 3.0]
@@ -72,7 +72,7 @@ def test_padding_changes_nothing(name, garbage, chains):
 def enumerated(scores, gold_tags):
     """The chain of each row, written out, and its path."""
     for row, length in enumerate(LENGTHS):
-        yield EnumeratedChain(scores, row, length), tuple(gold_tags[row, :length].tolist())
+        yield AllPaths(scores, row, range(length)), tuple(gold_tags[row, :length].tolist())
 
 
 def sets_of(path, known, num_tags=3):
@@ -147,10 +147,10 @@ def test_softmax_margin_adds_its_cost_to_all_paths(arguments, chains):
     cost = margins(cost=arguments.get("cost", [[0.0] * 3] * 3))
     for row, (chain, path) in enumerate(enumerated(scores, gold_tags)):
         augmented = [
-            sum(steps) + sum(cost[i][j] for i, j in zip(path, other))
-            for other, steps in chain.step_scores.items()
+            score + sum(cost[i][j] for i, j in zip(path, other))
+            for other, score in zip(chain.paths, chain.path_scores.tolist())
         ]
-        expected = sum(chain.step_scores[path]) - torch.tensor(augmented).double().logsumexp(0)
+        expected = sum(chain.step_scores(path)) - torch.tensor(augmented).double().logsumexp(0)
         torch.testing.assert_close(actual[row], expected, rtol=1e-6, atol=1e-6)
 
 
@@ -260,14 +260,14 @@ def test_softmax_margin_charges_a_set_by_its_cheapest_tag(chains):
     strategy = weighting("softmax_margin", cost=COST)
     actual = strategy.objective(scores, sets, mask)[0]
     table = margins()
-    chain = EnumeratedChain(scores, 0, 4)
+    chain = AllPaths(scores, 0, range(4))
     charges = [table[k] for k in gold_tags[0].tolist()]
     charges[1] = [0.0, min(table[0][1], table[2][1]), 0.0]
     allowed, augmented = [], []
-    for path, steps in chain.step_scores.items():
-        augmented.append(sum(steps) + sum(charge[k] for charge, k in zip(charges, path)))
+    for path, score in zip(chain.paths, chain.path_scores.tolist()):
+        augmented.append(score + sum(charge[k] for charge, k in zip(charges, path)))
         if all(sets[0, t, k] for t, k in enumerate(path)):
-            allowed.append(sum(steps))
+            allowed.append(score)
     expected = torch.tensor(allowed).logsumexp(0) - torch.tensor(augmented).logsumexp(0)
     torch.testing.assert_close(actual, expected.double(), rtol=1e-5, atol=1e-5)
 
@@ -304,10 +304,10 @@ def enumerated_log_likelihoods(scores, gold_tags):
     """log p(tags | x) of each row by enumeration."""
     rows = []
     for row, length in enumerate(LENGTHS):
-        chain = EnumeratedChain(scores, row, length)
+        chain = AllPaths(scores, row, range(length))
         path = tuple(gold_tags[row, :length].tolist())
-        rows.append(sum(chain.step_scores[path]) - float(chain.log_partition()))
-    return torch.tensor(rows, dtype=torch.float64)
+        rows.append(chain.step_scores(path).sum() - chain.log_mass())
+    return torch.stack(rows)
 
 
 def test_emission_scales_emissions_by_tag(chains):
@@ -339,11 +339,11 @@ def test_lannoy_weights_each_step_by_its_gold_tag(chains):
     scores, gold_tags, mask = chains
     actual = weighting("lannoy").objective(scores, gold_tags, mask)
     for row, length in enumerate(LENGTHS):
-        chain = EnumeratedChain(scores, row, length)
+        chain = AllPaths(scores, row, range(length))
         path = tuple(gold_tags[row, :length].tolist())
-        steps = zip(path, chain.step_scores[path], chain.step_log_normalizers().tolist())
+        steps = zip(path, chain.step_scores(path), chain.step_log_normalizers())
         expected = sum(WEIGHTS[k] * (score - log_z) for k, score, log_z in steps)
-        assert actual[row].item() == pytest.approx(expected)
+        torch.testing.assert_close(actual[row], expected)
 
 
 def test_lannoy_is_blind_to_a_constant_in_the_start_or_end_scores(chains):

@@ -44,6 +44,11 @@ class AllPaths:
         if self.num_tokens:
             self.path_scores = self.path_scores + self.end[self.tags[:, -1]]
 
+    @property
+    def paths(self) -> List[Tuple[int, ...]]:
+        """All paths, in lexical order."""
+        return [tuple(path) for path in self.tags.tolist()]
+
     def step_scores(self, path: Sequence[int]) -> torch.Tensor:
         """What each token adds to the score of a path, (N,)."""
         steps = []
@@ -123,8 +128,7 @@ class AllPaths:
 
     def k_best(self, k: int) -> List[Tuple[float, Tuple[int, ...]]]:
         """The k best `(score, path)`, best first."""
-        paths = map(tuple, self.tags.tolist())
-        return sorted(zip(self.path_scores.tolist(), paths), reverse=True)[:k]
+        return sorted(zip(self.path_scores.tolist(), self.paths), reverse=True)[:k]
 
     def _last_tags(self, length: int) -> torch.Tensor:
         return torch.arange(self.num_tags).repeat(self.num_tags ** (length - 1))

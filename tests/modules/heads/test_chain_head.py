@@ -9,7 +9,7 @@ from tagger.linear_chain import ChainScores, sample_paths
 from tagger.modules import CrfHead, SoftmaxHead
 from tagger.spans import tags_to_spans
 from tests.linear_chain.chains import mask_of
-from tests.oracles.linear_chain import EnumeratedChain
+from tests.oracles.all_paths import AllPaths
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 LENGTHS = [4, 1, 0, 3]
@@ -49,7 +49,7 @@ def build(request, vocab):
 
 def chains(head, emissions):
     scores = ChainScores(*(tensor.detach() for tensor in head.chain_scores(emissions)))
-    return [EnumeratedChain(scores, row, length) for row, length in enumerate(LENGTHS) if length]
+    return [AllPaths(scores, row, range(length)) for row, length in enumerate(LENGTHS) if length]
 
 
 def spans_of(path):
@@ -179,12 +179,12 @@ def test_minimum_risk_has_the_most_tags_expected_to_be_right(build):
     tags = head.decode(emissions, mask)
     scores = ChainScores(*(tensor.detach() for tensor in head.chain_scores(emissions)))
     for row, path in enumerate(tags.tolist()):
-        chain = EnumeratedChain(scores, row, 4)
+        chain = AllPaths(scores, row, range(4))
         # (P, P): in how many tokens two paths agree
-        num_right = (chain.path_tags.unsqueeze(0) == chain.path_tags.unsqueeze(1)).double().sum(2)
+        num_right = (chain.tags.unsqueeze(0) == chain.tags.unsqueeze(1)).double().sum(2)
         expected = num_right @ chain.path_scores.softmax(0)
         possible = torch.where(chain.path_scores > -torch.inf, expected, -1.0)
-        assert path == list(chain.paths[int(possible.argmax())])
+        assert path == chain.tags[int(possible.argmax())].tolist()
     # Tags that are decided one by one are those of the least risk as they are.
     is_chain = not isinstance(head, SoftmaxHead) or head.constrain_decoding
     assert torch.equal(tags, build().decode(emissions, mask)) != is_chain
