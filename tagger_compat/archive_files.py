@@ -191,10 +191,13 @@ def check_files(folder: str, name: Any, is_archive: bool) -> None:
         is_archive: Whether there must be no further files.
 
     Raises:
-        ConfigurationError: If a file is missing, is new, or differs; or, where there are no checksums,
-            if a file of the vocabulary has a line twice. The message names the file.
+        ConfigurationError: If a file is missing, is new, or differs; if a folder is in its place; or,
+            where there are no checksums, if a file of the vocabulary has a line twice. The message names
+            the file.
     """
     remedy = f"make or copy the archive again, or {REMEDY}"
+    for file in _misplaced_folders(folder):
+        refuse(f"{name}: the member `{file}` is a folder, not a file", "make or copy it again")
     checksums = _checksums(os.path.join(folder, _META), name)
     if checksums is None:
         for file in sorted(_files_below(os.path.join(folder, "vocabulary"))):
@@ -215,6 +218,16 @@ def check_files(folder: str, name: Any, is_archive: bool) -> None:
         else:
             continue
         refuse(f"{name}: the member `{file}` {reason}", remedy)
+
+
+def _misplaced_folders(folder: str) -> Iterator[str]:
+    """Yields the names of folders that AllenNLP would open as files."""
+    vocabulary = os.path.join(folder, "vocabulary")
+    namespaces = os.listdir(vocabulary) if os.path.isdir(vocabulary) else []
+    opened = [f"vocabulary/{each}" for each in sorted(namespaces) if not each.startswith(".")]
+    for file in ["weights.th", _META, *opened]:
+        if os.path.isdir(os.path.join(folder, file)):
+            yield file
 
 
 def _checksums(meta_file: str, name: Any) -> Optional[Dict[str, str]]:

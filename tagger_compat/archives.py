@@ -8,7 +8,8 @@ and address a config names, and takes whatever has become of the files. With thi
   differs from its checksum is refused, see `tagger_compat.archive_files`;
 - the config is read as JSON;
 - a `type` must be a registered name, or name a class that the user has imported;
-- an archive names nothing outside itself, see `tagger_compat.archive_guard`.
+- an archive names nothing outside itself, see `tagger_compat.archive_guard`;
+- where features of transformers are kept on this machine, and how many, its user says.
 
 `TAGGER_TRUST_ARCHIVES=1` leaves archives to AllenNLP as before; `TAGGER_ARCHIVE_BYTES` sets the size.
 """
@@ -30,6 +31,8 @@ from tagger_compat.archive_guard import REMEDY, is_set, refuse
 
 #: What a config may not say of data: the user says which data are read.
 _DATA_KEYS = {"data_path", "reader"}
+#: What a config may not say of a transformer's features: the user says where they are kept.
+_CACHE_KEYS = {"cache_folder", "max_cache_gb"}
 #: Strings that configs of archives have brought into this process.
 _names_in_archives: Set[str] = set()
 
@@ -72,6 +75,16 @@ def _strings(value: Any, is_own: bool = False) -> Iterator[str]:
     elif isinstance(value, Iterable):
         for each in value:
             yield from _strings(each, is_own)
+
+
+def _without_cache_settings(config: Any) -> Any:
+    """A config without what its author says of the folder of features, which is the user's."""
+    if isinstance(config, dict):
+        dropped = _CACHE_KEYS if "model_name" in config else set()
+        return {k: _without_cache_settings(v) for k, v in config.items() if k not in dropped}
+    return (
+        [_without_cache_settings(each) for each in config] if isinstance(config, list) else config
+    )
 
 
 def check_type(base: type, name: str) -> None:
@@ -173,7 +186,7 @@ def _archived_params(params_class: Any) -> type:
                     f"{folder} is not the folder of a run: it has no `{name}`",
                     "name a `model.tar.gz`, or the folder that training has made",
                 )
-            config = json_config(params_file)
+            config = _without_cache_settings(json_config(params_file))
             if isinstance(params_overrides, dict):
                 params_overrides = json.dumps(params_overrides)
             # The overrides are the user's own, and may be Jsonnet.

@@ -23,9 +23,11 @@ from typing import (
 from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.scorer import get_ner_prf
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 from spacy.util import ensure_path, minibatch
+
+from tagger_onnx.inputs import begin_of
 
 if TYPE_CHECKING:
     from tagger.predictors.saved_tagger import SavedTagger
@@ -37,9 +39,9 @@ ARCHIVE_NAME = "model.tar.gz"
 class AllenNlpTagger(Pipe):
     """Sets the entities of documents to those that a trained tagger finds.
 
-    It tags spaCy's own tokens, without those of white space. If a component before it has set the
-    boundaries of sentences, it tags each sentence by itself, as taggers are trained, otherwise the
-    whole document. The model is loaded when it is first used.
+    It tags spaCy's own tokens, without those of white space and without a byte order mark in front. If a
+    component before it has set the boundaries of sentences, it tags each sentence by itself, as taggers
+    are trained, otherwise the whole document. The model is loaded when it is first used.
 
     Args:
         name: The component's name in the pipeline.
@@ -187,7 +189,7 @@ class AllenNlpTagger(Pipe):
 
     def _tag(self, docs: Sequence[Doc]) -> None:
         places = [(doc, indices) for doc in docs for indices in _sentences(doc)]
-        tokens = [[doc[index].text for index in indices] for doc, indices in places]
+        tokens = [[_text(doc[index]) for index in indices] for doc, indices in places]
         found: Dict[int, List[Tuple[Span, Optional[float]]]] = {id(doc): [] for doc in docs}
         for (doc, indices), tagged in zip(places, self.tagger.tag(tokens)):
             for entity in tagged.entities:
@@ -239,10 +241,16 @@ def make_component(
     return AllenNlpTagger(name, model, batch_size, span_group, overwrite, decode_bias, cuda_device)
 
 
+def _text(token: Token) -> str:
+    """The text of a token, without a byte order mark in front of the document."""
+    text: str = token.text
+    return text[begin_of(text) :] if token.i == 0 else text
+
+
 def _sentences(doc: Doc) -> Iterator[List[int]]:
-    """Yields the indices of each sentence's tokens, without those of white space."""
+    """Yields the indices of each sentence's tokens, without those that have no text or white space."""
     for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc[:]]:
-        indices = [token.i for token in sentence if not token.is_space]
+        indices = [token.i for token in sentence if _text(token) and not token.is_space]
         if indices:
             yield indices
 

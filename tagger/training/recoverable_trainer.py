@@ -117,6 +117,11 @@ class RecoverableTrainer(GradientDescentTrainer):
         model = self.model if self._ddp_wrapped_model is None else self._ddp_wrapped_model
         save_whole(model.state_dict(), path)
 
+    def get_best_weights_path(self) -> Optional[str]:
+        # AllenNLP names the file before it is written, which an interrupt may come between.
+        path = super().get_best_weights_path()
+        return path if path is not None and os.path.exists(path) else None
+
     def _try_train(self) -> Tuple[Dict[str, Any], int]:
         num_epochs = self._num_epochs
         if self._metric_tracker.should_stop_early():

@@ -389,6 +389,22 @@ def test_a_member_that_was_not_there_is_refused(good, folder):
     refused_in_one_line(tampered, match="`vocabulary/others.txt` was not there")
 
 
+@pytest.mark.parametrize("has_meta", [True, False])
+@pytest.mark.parametrize("name", ["vocabulary/places", "weights.th", "meta.json"])
+def test_a_folder_in_place_of_a_file_is_named(name, has_meta, good, folder):
+    def without(member, content):
+        return None if member == name or (member == "meta.json" and not has_meta) else content
+
+    def add(archive, _):
+        member = tarfile.TarInfo(name)
+        member.type, member.mode = tarfile.DIRTYPE, 0o755
+        archive.addfile(member)
+
+    hostile = folder / "hostile.tar.gz"
+    write_archive(good, hostile, add, contents=without, with_new_checksums=False)
+    refused_in_one_line(hostile, match=f"the member `{name}` is a folder, not a file")
+
+
 def test_an_unpacked_archive_is_checked_and_may_gain_files(good, folder):
     with tarfile.open(good) as archive:
         archive.extractall(folder / "unpacked", filter="data")

@@ -76,6 +76,16 @@ def test_a_document_gets_the_entities_of_the_tagger(make, model):
     assert [(span.start_char, span.end_char) for span in doc.ents] == [e[2:4] for e in same]
 
 
+@pytest.mark.parametrize("text", ["Maria Lindqvist met Paulo.", "", " Maria", "\ufeff Maria"])
+def test_a_byte_order_mark_in_front_changes_nothing_else(text, make, model):
+    doc = make()(f"\ufeff{text}")
+    assert doc.text == f"\ufeff{text}"
+    found = [(span.label_, span.end_char) for span in doc.ents]
+    assert found == [(each.label, each.end) for each in model.tag(doc.text).entities]
+    probabilities = doc.spans["allennlp_tagger"].attrs["probabilities"]
+    assert probabilities == [each.probability for each in model.tag(doc.text).entities]
+
+
 def test_sentences_are_tagged_by_themselves(make, model):
     nlp = make("sentencizer")
     doc = nlp(TEXT)

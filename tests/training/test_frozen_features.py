@@ -157,3 +157,22 @@ def test_the_transformer_may_have_pieces_of_bytes(tmp_path):
     folder = tmp_path / "run"
     train_model(config_of(tmp_path, save_bpe(tmp_path / "bpe")), folder)
     assert len(tagger.load(folder / "model.tar.gz").tag("Lima rained").tags) == 2
+
+
+def test_the_user_of_an_archive_says_where_features_are_kept(
+    train, transformer, tmp_path, monkeypatch
+):
+    path = train()
+    kept, mine = tmp_path / "cache", tmp_path / "mine"
+    shutil.rmtree(kept)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(mine))
+    config = config_of(tmp_path, transformer).as_dict(quiet=True)
+    config["model"] = {"type": "from_archive", "archive_file": str(path)}
+    config["vocabulary"] = {"type": "from_files", "directory": str(path.parent / "vocabulary")}
+    train_model(Params(config), tmp_path / "second")
+    assert any(mine.rglob("*"))
+    assert not kept.exists()
+    key = "model.text_field_embedder.token_embedders.transformer.cache_folder"
+    model = load_archive(path, overrides=json.dumps({key: str(kept)})).model
+    (embedder,) = (each for each in model.modules() if isinstance(each, FrozenTransformerEmbedder))
+    assert embedder._cache_folder == kept

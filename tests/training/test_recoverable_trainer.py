@@ -18,6 +18,7 @@ from allennlp.models.archival import archive_model
 from allennlp.training import gradient_descent_trainer
 from allennlp.training.trainer import Trainer
 
+from tagger.training import recoverable_trainer
 from tagger.training.random_states import random_states, set_random_states
 from tagger.training.recoverable_trainer import NamingMetricTracker, RecoverableTrainer
 from tagger.training.run_folder import keep_finished
@@ -212,6 +213,22 @@ def test_files_are_replaced_by_whole_ones_alone(trained, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["model.tar.gz"]
     archive_model(trained, archive_path=tmp_path)
     assert tarfile.is_tarfile(tmp_path / "model.tar.gz")
+
+
+def test_an_interrupt_while_the_first_best_weights_are_written_stays_an_interrupt(
+    tmp_path, monkeypatch, at_root
+):
+    save_whole = recoverable_trainer.save_whole
+
+    def save(state, path):
+        if path.endswith("best.th"):
+            raise KeyboardInterrupt
+        save_whole(state, path)
+
+    monkeypatch.setattr(recoverable_trainer, "save_whole", save)
+    with pytest.raises(KeyboardInterrupt):
+        train_model(Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet"), tmp_path / "run")
+    assert not (tmp_path / "run/model.tar.gz").exists()
 
 
 def test_an_unknown_metric_is_answered_by_the_known_ones():
