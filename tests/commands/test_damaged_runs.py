@@ -1,14 +1,21 @@
 """What `train` says of a damaged record of a run, and of a full disk."""
 
-import resource
 import shutil
-import signal
+import sys
 
 import pytest
 import torch
 
-from scripts.forked_command import run_command
+from tests.allennlp_command import run_command
 from tests.conftest import ROOT
+
+pytestmark = pytest.mark.usefixtures("warm_python")
+
+#: `allennlp` where no file may grow beyond 20 kB, as on a full disk.
+ALLENNLP_ON_A_FULL_DISK = (
+    "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
+    "from allennlp.__main__ import run; sys.argv[0] = 'allennlp'; run()"
+)
 
 
 def halved(path):
@@ -20,9 +27,8 @@ def other(path):
 
 
 @pytest.fixture
-def killed(trained, tmp_path, monkeypatch):
+def killed(trained, tmp_path):
     """The folder of a run that was killed before it wrote its metrics."""
-    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
     folder = tmp_path / "run"
     shutil.copytree(trained, folder)
     for name in ("metrics.json", "model.tar.gz"):
@@ -52,18 +58,11 @@ def test_a_damaged_record_of_a_run_ends_with_one_line(name, damage, said, killed
     assert said in outcome.last_line
 
 
-def test_a_full_disk_ends_with_one_line_and_the_run_can_go_on(tmp_path, monkeypatch):
-    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+def test_a_full_disk_ends_with_one_line_and_the_run_can_go_on(tmp_path):
     toy, folder = str(ROOT / "training_config/toy_bilstm_crf.jsonnet"), tmp_path / "run"
     train = ["train", toy, "-s", str(folder), "-o", '{"trainer.num_epochs": 1}']
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
-    try:
-        outcome = run_command(train, ROOT)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, before)
+    full = [sys.executable, "-c", ALLENNLP_ON_A_FULL_DISK]
+    outcome = run_command(train, ROOT, program=full)
     assert outcome.status == 1
     assert not outcome.has_traceback
     assert outcome.last_line.endswith(

@@ -56,8 +56,7 @@ def prepared(trained, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", CHEAP, ids=" ".join)
-def test_a_mistake_ends_as_the_page_says(name, prepared, tmp_path, monkeypatch):
-    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+def test_a_mistake_ends_as_the_page_says(name, prepared, tmp_path, warm_python):
     case = BY_NAME[name]
     outcome, problems = try_case(case, prepared, tmp_path / "case")
     assert problems == [], outcome

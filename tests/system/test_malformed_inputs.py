@@ -16,8 +16,7 @@ def prepared(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.command.split()[0]} {case.title}")
-def test_a_mistake_ends_as_the_page_says(case, prepared, tmp_path, monkeypatch):
-    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+def test_a_mistake_ends_as_the_page_says(case, prepared, tmp_path, warm_python):
     outcome, problems = try_case(case, prepared, tmp_path / "case")
     assert problems == [], outcome
     assert table_row(case, outcome, tmp_path / "case") in rows_of_page()

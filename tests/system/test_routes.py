@@ -5,9 +5,9 @@ import signal
 import time
 
 import pytest
+from scripts.forked_command import ForkedCommand, run_command, without_settings
 
 import tagger
-from scripts.forked_command import ForkedCommand, run_command, without_settings
 from tests.kinds import KINDS, sentences, train
 from tests.routes import check_python_and_windows, plain
 

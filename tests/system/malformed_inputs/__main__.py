@@ -3,11 +3,12 @@
 import argparse
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
-from scripts.forked_command import without_settings
 from tests.system.malformed_inputs import CASES
 from tests.system.malformed_inputs.trial import prepare, table_row, try_case, write_page
+from tests.warm_python import WarmPython
 
 
 def main() -> None:
@@ -20,7 +21,8 @@ def main() -> None:
         parser.error("--write needs all cases")
     cases = [case for case in CASES if args.only in f"{case.command} {case.title}"]
     rows, num_wrong = [], 0
-    with tempfile.TemporaryDirectory() as name, without_settings():
+    with tempfile.TemporaryDirectory() as name, closing(WarmPython(Path(name))) as python:
+        sys.executable = str(python.executable)
         prepared = Path(name, "prepared")
         prepared.mkdir()
         prepare(prepared)

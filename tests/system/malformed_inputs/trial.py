@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import List, Optional, Tuple
 
-from scripts.forked_command import Outcome, digests, run_command
+from tests.allennlp_command import Outcome, digests, run_command
 from tests.system.malformed_inputs.case import Case
 
 ROOT = Path(__file__).parents[3]

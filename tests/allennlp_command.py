@@ -1,0 +1,109 @@
+"""Runs commands of `allennlp` as a shell does, and says how they end.
+
+With the fixture `warm_python` their processes start warm.
+"""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Sequence
+
+#: Environment variables that change what the commands say.
+SETTINGS = ("ALLENNLP_LOG_LEVEL", "ALLENNLP_DEBUG", "TAGGER_TRUST_ARCHIVES")
+
+
+class Outcome(NamedTuple):
+    """How a command ended.
+
+    Attributes:
+        status: Its exit status; negative if a signal ended it, as in `subprocess`.
+        output: The lines of its standard output.
+        errors: The lines of its standard error.
+    """
+
+    status: int
+    output: List[str]
+    errors: List[str]
+
+    @property
+    def last_line(self) -> str:
+        """The last line of an error; that of standard output if there is none."""
+        lines = [line for line in (self.errors if self.status else self.output) if line.strip()]
+        return lines[-1] if lines else ""
+
+    @property
+    def has_traceback(self) -> bool:
+        """Whether a traceback is printed, which no user's mistake should lead to."""
+        return any(line.startswith("Traceback") for line in self.output + self.errors)
+
+
+class RunningCommand:
+    """A command of `allennlp` that has been started.
+
+    Args:
+        arguments: What follows `allennlp` on the command line.
+        folder: The current folder of the command.
+        text: What it reads from standard input.
+        program: What stands in place of `allennlp`; None for the one beside `sys.executable`.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        text: bytes = b"",
+        program: Optional[Sequence[str]] = None,
+    ) -> None:
+        program = program or [str(Path(sys.executable).with_name("allennlp"))]
+        self._process = subprocess.Popen(
+            [*program, *arguments],
+            cwd=folder,
+            env={name: os.environ[name] for name in os.environ if name not in SETTINGS},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        reader = ThreadPoolExecutor(max_workers=1)
+        # Done when nobody has the streams any more: a warm process behind this one has ended too.
+        self._streams = reader.submit(self._process.communicate, text)
+        reader.shutdown(wait=False)
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal; does nothing if the command has ended."""
+        self._process.send_signal(number)
+
+    def has_ended(self) -> bool:
+        """Whether the command has ended; `wait` still gives its outcome."""
+        return self._streams.done()
+
+    def wait(self) -> Outcome:
+        """Waits for the end of the command."""
+        # A carriage return draws a progress bar anew.
+        lines = [
+            stream.decode(errors="replace").replace("\r", "\n").split("\n")
+            for stream in self._streams.result()
+        ]
+        return Outcome(self._process.returncode, *lines)
+
+
+def run_command(
+    arguments: Sequence[str],
+    folder: Path,
+    text: bytes = b"",
+    program: Optional[Sequence[str]] = None,
+) -> Outcome:
+    """Runs a command to its end; the arguments are those of `RunningCommand`."""
+    return RunningCommand(arguments, folder, text, program).wait()
+
+
+def digests(folder: Path) -> Dict[str, str]:
+    """The digests of all files of a folder and the folders in it, by name."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

@@ -1,0 +1,38 @@
+"""What is killed or interrupted ends as if unbroken; `tests/system` tries more moments and taggers."""
+
+import shutil
+
+import pytest
+
+from tests.allennlp_command import run_command
+from tests.conftest import ROOT
+from tests.system.interrupts import (
+    NUM_EPOCHS,
+    SIGNALS,
+    STATUS,
+    break_prediction,
+    break_training,
+    moments_of_prediction,
+    moments_of_training,
+)
+
+TRAIN = ["train", str(ROOT / "training_config/toy_bilstm_crf.jsonnet")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", [0, 1])
+def test_training_goes_on_as_if_unbroken(index, warm_python, trained, tmp_path):
+    shutil.copytree(ROOT / "data/toy", tmp_path / "data/toy")
+    shutil.copytree(trained, tmp_path / "unbroken")
+    moment, number = moments_of_training(NUM_EPOCHS)[index], SIGNALS[index]
+    assert break_training(TRAIN, tmp_path, moment, number) == (STATUS[number], [])
+
+
+@pytest.mark.slow
+def test_predict_file_goes_on_as_if_unbroken(warm_python, trained, tmp_path):
+    lines = [f"Maria Lindqvist met {number} in Lisbon.\n" for number in range(600)]
+    (tmp_path / "texts.txt").write_text("".join(lines))
+    predict = ["predict-file", str(trained / "model.tar.gz"), "texts.txt", "--window", "128"]
+    assert run_command([*predict, "-o", "unbroken.jsonl"], tmp_path).status == 0
+    (moment,) = moments_of_prediction(1, 5)
+    assert break_prediction(predict, tmp_path, moment, SIGNALS[2]) == (STATUS[SIGNALS[2]], [])

@@ -1,0 +1,176 @@
+"""Breaks training and `predict-file` off at a moment, repeats them, and says what differs.
+
+A recovered run must end with the metrics of the unbroken one, but for times and memory, and with the
+same weights in its archive; a repeated `predict-file` must write the same bytes. Every file that was
+there before must be as it was.
+"""
+
+import json
+import random
+import shutil
+import signal
+import tarfile
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+import torch
+
+from tests.allennlp_command import Outcome, RunningCommand, digests, run_command
+
+#: Of the toy config.
+NUM_EPOCHS = 25
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+#: The exit status after each of them.
+STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -signal.SIGKILL}
+#: What depends on time and on the machine.
+_VARYING = ("duration", "memory", "_speed")
+
+
+class Moment(NamedTuple):
+    """When a signal is sent.
+
+    Attributes:
+        title: What has just happened then.
+        has_come: Whether it has, by the folder that the command writes.
+        delay: How many seconds later the signal is sent.
+    """
+
+    title: str
+    has_come: Callable[[Path], bool]
+    delay: float = 0.0
+
+
+def _when(title: str, pattern: str, delay: float = 0.0) -> Moment:
+    """When a file whose name fits a pattern appears in the folder."""
+    return Moment(title, lambda path: any(path.glob(pattern)), delay)
+
+
+def moments_of_training(num_epochs: int) -> List[Moment]:
+    """The moments of training at which a mistake would do most."""
+    return [
+        _when("at the first checkpoint", "training_state_e1_b0.th*"),
+        _when("while a checkpoint is written", "*.th.*.unfinished"),
+        _when("at the last epoch's metrics", f"metrics_epoch_{num_epochs - 1}.json"),
+        _when("at the last checkpoint", f"training_state_e{num_epochs}_b0.th"),
+        _when("when the metrics are written", "metrics.json"),
+        _when("while the archive is made", "model.tar.gz.*.unfinished"),
+    ]
+
+
+def random_moments_of_training(number: int, num_epochs: int, seed: int = 0) -> Iterator[Moment]:
+    """Yields moments within epochs."""
+    draw = random.Random(seed)
+    for _ in range(number):
+        epoch, delay = draw.randrange(num_epochs - 1), draw.uniform(0, 0.3)
+        title = f"{delay:.2f} s after epoch {epoch + 1}"
+        yield _when(title, f"metrics_epoch_{epoch}.json", delay)
+
+
+def moments_of_prediction(number: int, num_windows: int, seed: int = 0) -> Iterator[Moment]:
+    """Yields random moments of `predict-file`, by the number of windows that it has written."""
+    draw = random.Random(seed)
+    for _ in range(number):
+        windows, delay = draw.randrange(num_windows), draw.uniform(0, 0.05)
+
+        def has_come(folder: Path, windows: int = windows) -> bool:
+            record = folder / ".out.jsonl.predict-file"
+            return record.exists() and record.read_bytes().count(b'{"window"') >= windows
+
+        yield Moment(f"{delay:.2f} s after window {windows} of {num_windows}", has_come, delay)
+
+
+def _break_off(
+    arguments: Sequence[str], folder: Path, path: Path, moment: Moment, number: signal.Signals
+) -> Outcome:
+    """Starts a command and sends it a signal at a moment; a command that ends before gets none."""
+    command = RunningCommand(arguments, folder)
+    while not command.has_ended():
+        if moment.has_come(path):
+            time.sleep(moment.delay)
+            command.send(number)
+            break
+        time.sleep(0.001)
+    return command.wait()
+
+
+def _results(run: Path) -> Tuple[Dict[str, Any], Dict[str, torch.Tensor]]:
+    """The metrics of a run that do not vary, and the weights in its archive."""
+    metrics = json.loads((run / "metrics.json").read_text())
+    kept = {k: v for k, v in metrics.items() if not any(word in k for word in _VARYING)}
+    with tarfile.open(run / "model.tar.gz") as archive:
+        file = archive.extractfile("weights.th")
+        assert file is not None
+        weights = torch.load(file)
+    return kept, weights
+
+
+def _differences(run: Path, unbroken: Path) -> List[str]:
+    """Says in what the results of two runs differ."""
+    (metrics, weights), (expected, of_unbroken) = _results(run), _results(unbroken)
+    names = [n for n in metrics.keys() | expected.keys() if metrics.get(n) != expected.get(n)]
+    found = [f"metrics differ: {', '.join(sorted(names))}"] if names else []
+    if weights.keys() != of_unbroken.keys() or not all(
+        torch.equal(weights[name], of_unbroken[name]) for name in weights
+    ):
+        found.append("weights differ")
+    return found + [f"{path.name} is left" for path in run.glob("*.unfinished")]
+
+
+def break_training(
+    train: Sequence[str], folder: Path, moment: Moment, number: signal.Signals
+) -> Tuple[int, List[str]]:
+    """Breaks off a training run and recovers it.
+
+    Args:
+        train: The command, without the name of the run.
+        folder: Where it runs. The folder `unbroken` in it is that of an unbroken run.
+        moment: When to send the signal.
+        number: The signal.
+
+    Returns:
+        The exit status of the broken run, and what is wrong with the recovered one.
+    """
+    run, before = folder / "run", digests(folder)
+    broken = _break_off([*train, "-s", "run"], folder, run, moment, number)
+    # Without a config there is nothing to recover.
+    option = "--recover" if (run / "config.json").exists() else "--force"
+    outcome = run_command([*train, "-s", "run", option], folder)
+    problems = [] if outcome.status == 0 else [f"{option} fails: {outcome.last_line}"]
+    if not problems:
+        problems = _differences(run, folder / "unbroken")
+    shutil.rmtree(run, ignore_errors=True)
+    if digests(folder) != before:
+        problems.append("a file that was there is gone or changed, or one is left")
+    return broken.status, problems
+
+
+def break_prediction(
+    predict: Sequence[str], folder: Path, moment: Moment, number: signal.Signals
+) -> Tuple[int, List[str]]:
+    """Breaks off `predict-file` and repeats it.
+
+    Args:
+        predict: The command, without its output.
+        folder: Where it runs; `unbroken.jsonl` in it is the output of an unbroken run.
+        moment: When to send the signal.
+        number: The signal.
+
+    Returns:
+        The exit status of the broken run, and what is wrong with the repeated one.
+    """
+    output, before = folder / "out.jsonl", digests(folder)
+    broken = _break_off([*predict, "-o", output.name], folder, folder, moment, number)
+    problems = []
+    # An output that is there must be whole: the signal came when the process was about to end.
+    if not output.exists():
+        outcome = run_command([*predict, "-o", output.name], folder)
+        if outcome.status:
+            problems.append(f"the repeat fails: {outcome.last_line}")
+    if output.exists() and output.read_bytes() != (folder / "unbroken.jsonl").read_bytes():
+        problems.append("the bytes differ")
+    problems += [f"{path.name} is left" for path in folder.glob(".out.jsonl*")]
+    output.unlink(missing_ok=True)
+    if digests(folder) != before:
+        problems.append("a file that was there is gone or changed, or one is left")
+    return broken.status, problems
