@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from tagger.data.dataset_readers import ColumnDatasetReader
 from tagger.transformers.pretrained import find_transformer
 from tagger_compat import archive_guard
+from tests.allennlp_command import run_command
 from tests.configs import save_small_transformer
 from tests.system.archives import (
     CONFIGS,
@@ -92,6 +93,30 @@ def test_code_of_a_carried_transformer_never_runs_and_nobody_is_asked(
     refused_in_one_line(folder / "hostile.tar.gz", match="code of its own, which is not run")
     assert sys.stdin.tell() == 0
     assert not list(folder.parent.rglob(TRACE))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "is_known"),
+    [
+        (["predict-file", "hostile.tar.gz", "texts.txt", "-o", "out.jsonl"], True),
+        (["predict", "hostile.tar.gz", "-"], False),
+    ],
+    ids=["predict-file", "predict"],
+)
+def test_lines_of_yes_on_standard_input_are_no_answers(
+    command, is_known, good, folder, warm_python, monkeypatch
+):
+    monkeypatch.setenv("TAGGER_TRUST_REMOTE_CODE", "1")
+    (folder / "texts.txt").write_text("Ada left.\n")
+    member, config = carried("fine_tuned/name", is_known), uses_carried("transformer")
+    write_archive(good, folder / "hostile.tar.gz", member, config)
+    outcome = run_command(command, folder, b"y\n" * 1000)
+    assert outcome.status == 1
+    assert "code of its own, which is not run" in outcome.last_line
+    assert "[y/N]" not in "".join(outcome.output + outcome.errors)
+    assert not list(folder.parent.rglob(TRACE))
+    assert not (folder / "out.jsonl").exists()
 
 
 @pytest.mark.parametrize("load_weights", [True, False])
