@@ -56,7 +56,7 @@ def check_output(
         problem = f"cannot be written, because the folder {folder} does not exist; make it first"
     elif not os.access(folder, os.W_OK):
         problem = f"cannot be written, because the folder {folder} is read-only"
-    elif any(output.exists() and _is_same_file(output, each) for each in inputs):
+    elif output.exists() and any(os.path.exists(each) and output.samefile(each) for each in inputs):
         problem = "is also an input; give another name"
     elif output.exists() and not overwrite:
         problem = f"already exists; give another name{force}"
@@ -74,16 +74,8 @@ def _is_endless(path: Path) -> bool:
     return False
 
 
-def _is_same_file(output: Path, other: Union[str, Path]) -> bool:
-    return os.path.exists(other) and output.samefile(other)
-
-
 def load_model(archive_file: Union[str, Path], **options: Any) -> Archive:
-    """Loads an archive; whatever is wrong with it becomes one sentence.
-
-    Args:
-        archive_file: The archive.
-        **options: Further arguments of `allennlp.models.load_archive`.
+    """Does what `load_archive` of AllenNLP does; whatever is wrong with the archive is one sentence.
 
     Raises:
         ConfigurationError: If the archive cannot be loaded.
@@ -103,10 +95,6 @@ def load_model(archive_file: Union[str, Path], **options: Any) -> Archive:
 
 def parse_object(option: str, text: str) -> Dict[str, Any]:
     """Returns the JSON object that an option's text spells.
-
-    Args:
-        option: The option's name, for the message.
-        text: The text.
 
     Raises:
         ConfigurationError: If the text is no JSON object.

@@ -15,12 +15,7 @@ from tagger.predictors.batched_predictor import BatchedPredictor
 
 
 class Line(NamedTuple):
-    """An input line.
-
-    Attributes:
-        number: Its number in the file, from 1.
-        text: Its text. Bytes that are not UTF-8 are surrogates.
-    """
+    """An input line: its number, from 1, and its text; bytes that are not UTF-8 are surrogates."""
 
     number: int
     text: str
@@ -50,12 +45,7 @@ class LineInputs:
                 yield Line(number, text)
 
     def digest(self, lines: List[Any], before: str) -> str:
-        """Returns a digest of lines and of all lines before them.
-
-        Args:
-            lines: The lines.
-            before: The digest of the lines before; empty at the start.
-        """
+        """Returns a digest of lines and of all before them, whose digest was `before`, or empty."""
         digest = hashlib.sha256(before.encode())
         for line in lines:
             digest.update(line.text.encode(errors="surrogateescape"))
@@ -123,17 +113,18 @@ class LineInputs:
 
 
 class InstanceInputs:
-    """The instances of a file that the model's dataset reader reads.
-
-    Args:
-        predictor: Has the dataset reader, and predicts the instances.
-        path: What the dataset reader takes.
-    """
+    """The instances of a file that the dataset reader of a predictor reads."""
 
     def __init__(self, predictor: Predictor, path: str) -> None:
         self._predictor = predictor
         self._path = path
-        self._digest = _digest_of_file(path) if Path(path).is_file() else ""
+        self._digest = ""
+        if Path(path).is_file():
+            with open(path, "rb") as file:
+                digest = hashlib.sha256()
+                while block := file.read(1 << 20):
+                    digest.update(block)
+            self._digest = digest.hexdigest()
 
     def __iter__(self) -> Iterator[Instance]:
         return iter(self._predictor._dataset_reader.read(self._path))
@@ -146,11 +137,3 @@ class InstanceInputs:
         """Returns an output line for each instance, and 0, because none is skipped."""
         predictions = self._predictor.predict_batch_instance(instances)
         return [self._predictor.dump_line(prediction).encode() for prediction in predictions], 0
-
-
-def _digest_of_file(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

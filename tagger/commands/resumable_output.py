@@ -33,10 +33,7 @@ FORMAT = 1
 class Window(NamedTuple):
     """What a run has written up to the end of a window.
 
-    Attributes:
-        num_lines: The number of lines.
-        num_errors: How many of these lines stand for an input that was skipped.
-        digest: The digest of all inputs that the lines were made of.
+    `num_errors` of its lines stand for an input that was skipped; the digest is that of all inputs.
     """
 
     num_lines: int
@@ -83,22 +80,14 @@ class ResumableOutput:
 
     @property
     def num_lines(self) -> int:
-        """The number of lines written so far."""
         return self.windows[-1].num_lines if self.windows else 0
 
     @property
     def num_errors(self) -> int:
-        """How many of the lines written so far stand for an input that was skipped."""
         return self.windows[-1].num_errors if self.windows else 0
 
     def write(self, lines: Sequence[bytes], num_errors: int, digest: str) -> None:
-        """Appends a window.
-
-        Args:
-            lines: The window's lines, each with its line end.
-            num_errors: How many of them stand for an input that was skipped.
-            digest: The digest of all inputs up to the end of this window.
-        """
+        """Appends a window of lines, each with its line end; the others are as in `Window`."""
         self._part.write(b"".join(lines))
         self._part.flush()
         window = Window(self.num_lines + len(lines), self.num_errors + num_errors, digest)

@@ -217,15 +217,16 @@ def _add_error_handlers(app: FastAPI) -> None:
         return RequestError(422, "invalid", message).response()
 
     async def other(request: Request, error: Any) -> Response:
-        message = {
-            400: "the body is no JSON in UTF-8, or it is nested too deeply",
-            404: f"there is no {request.url.path[:100]}; there are /, /tag, /labels, /health, /metrics",
-            405: f"{request.url.path[:100]} does not take {request.method[:20]}",
-        }.get(error.status_code, str(error.detail))
-        code = {400: "no_json", 404: "not_found", 405: "wrong_method"}.get(
-            error.status_code, "refused"
-        )
-        return RequestError(error.status_code, code, message, headers=error.headers).response()
+        path, status = request.url.path[:100], error.status_code
+        code, message = {
+            400: ("no_json", "the body is no JSON in UTF-8, or it is nested too deeply"),
+            404: (
+                "not_found",
+                f"there is no {path}; there are /, /tag, /labels, /health, /metrics",
+            ),
+            405: ("wrong_method", f"{path} does not take {request.method[:20]}"),
+        }.get(status, ("refused", str(error.detail)))
+        return RequestError(status, code, message, headers=error.headers).response()
 
     async def failed(_: Request, error: Exception) -> Response:
         message = f"the service failed ({type(error).__name__}); its log has more"

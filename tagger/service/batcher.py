@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
 from typing import Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tagger.predictors.saved_tagger import SavedTagger, TaggedText
@@ -115,11 +116,7 @@ class Batcher:
         return batch
 
     def outcomes(self, jobs: Sequence[Job]) -> List[Outcome]:
-        """Returns the results of each job, or its error. Nothing but the worker's thread calls this.
-
-        Args:
-            jobs: The jobs.
-        """
+        """Returns the results of each job, or its error. Nothing but the worker's thread calls this."""
         outcomes: List[Outcome] = [[] for _ in jobs]
         groups: Dict[Tuple[bool, Tuple[Tuple[str, float], ...]], List[int]] = {}
         inputs: List[List[Union[Text, List[str]]]] = []
@@ -132,8 +129,8 @@ class Batcher:
                 outcomes[index] = error
         for (probabilities, biases), members in groups.items():
             model = self._model.with_bias(dict(biases)) if biases else self._model
-            together = [inputs[index] for index in members]
-            for index, outcome in zip(members, _tag_each(model, together, probabilities)):
+            tagged = _tag_each(model, [inputs[index] for index in members], probabilities)
+            for index, outcome in zip(members, tagged):
                 outcomes[index] = outcome
         return outcomes
 
@@ -172,10 +169,8 @@ def _tag_each(
 ) -> List[Outcome]:
     """Tags the inputs of several jobs in one call, or if that fails, job by job."""
     try:
-        results = iter(
-            model.tag([text for texts in inputs for text in texts], probabilities=probabilities)
-        )
-        return [[next(results) for _ in texts] for texts in inputs]
+        results = iter(model.tag(list(chain(*inputs)), probabilities=probabilities))
+        return [list(islice(results, len(texts))) for texts in inputs]
     except Exception as error:
         if len(inputs) == 1:
             return [error]

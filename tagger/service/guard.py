@@ -79,15 +79,12 @@ class Guard:
                 f"({', '.join(sorted(self._hosts))}); start it with --allow-host for this name",
             )
         origin = headers.get(b"origin")
-        if origin is not None:
-            site = origin.decode("latin-1").lower().partition("://")[2]
-            if site != host:
-                raise RequestError(
-                    403,
-                    "other_site",
-                    "a page of another site sent this request; send requests from the service's own "
-                    "page, or from a program",
-                )
+        if origin is not None and origin.decode("latin-1").lower().partition("://")[2] != host:
+            message = (
+                "a page of another site sent this request; send requests from the service's own page, "
+                "or from a program"
+            )
+            raise RequestError(403, "other_site", message)
 
     async def _whole_body(self, headers: Dict[bytes, bytes], receive: Receive) -> Optional[bytes]:
         """Reads a body; None if the client leaves before its end.
@@ -100,18 +97,12 @@ class Guard:
         size = int(declared) if declared.isdigit() and len(declared) < 20 else 0
         if size > limit and b"100-continue" in headers.get(b"expect", b"").lower():
             raise self._too_large(size)
+        seconds = self._limits.body_seconds
         try:
-            body, size = await asyncio.wait_for(
-                _read(receive, limit), timeout=self._limits.body_seconds
-            )
+            body, size = await asyncio.wait_for(_read(receive, limit), timeout=seconds)
         except asyncio.TimeoutError:
-            raise RequestError(
-                408,
-                "slow_body",
-                f"a body must arrive within {self._limits.body_seconds:g} seconds; send it faster, or "
-                f"send less",
-                headers=_CLOSE,
-            ) from None
+            message = f"a body must arrive within {seconds:g} seconds; send it faster, or send less"
+            raise RequestError(408, "slow_body", message, headers=_CLOSE) from None
         if size > limit:
             raise self._too_large(size)
         return body
@@ -144,14 +135,10 @@ async def _read(receive: Receive, limit: int) -> Tuple[Optional[bytes], int]:
 
 def _giving(body: bytes, receive: Receive) -> Receive:
     """Returns what gives the application a body that has been read."""
-    is_given = False
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def give() -> Message:
-        nonlocal is_given
-        if is_given:
-            return await receive()
-        is_given = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return next(messages, None) or await receive()
 
     return give
 

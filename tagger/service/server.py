@@ -86,7 +86,7 @@ def is_local(host: str) -> bool:
 def url_of(bound: socket.socket) -> str:
     """Returns the address of the page."""
     host, port = bound.getsockname()[:2]
-    return f"http://{_in_url(host)}:{port}"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def allow_open_files(limits: Limits) -> None:
@@ -135,7 +135,7 @@ def run(app: App, bound: socket.socket, limits: Limits = Limits()) -> None:  # n
     # When it has shut down, uvicorn sends itself the signal again, for those who want to die of it.
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:
-        signal.signal(number, _do_nothing)
+        signal.signal(number, lambda number, frame: None)
     # Each malformed request would be a warning.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
@@ -153,11 +153,3 @@ def run(app: App, bound: socket.socket, limits: Limits = Limits()) -> None:  # n
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _do_nothing(number: int, frame: Any) -> None:
-    pass
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

@@ -1,14 +1,15 @@
 """Callbacks of the trainer, optimizers, and an average of the weights."""
 
 import tagger.common.needs_allennlp  # noqa: F401
+from tagger.training.callbacks import (
+    LogClippingCallback,
+    ShowMetricsCallback,
+    TrainingCountsCallback,
+)
 from tagger.training.frozen_features import FrozenFeaturesCallback
 from tagger.training.layerwise_adamw import LayerwiseAdamW
-from tagger.training.log_clipping import LogClippingCallback
-from tagger.training.moving_average import FusedExponentialMovingAverage
-from tagger.training.optimizers import FusedAdam, FusedAdamW
+from tagger.training.optimizers import FusedAdam, FusedAdamW, FusedExponentialMovingAverage
 from tagger.training.recoverable_trainer import RecoverableTrainer
-from tagger.training.show_metrics import ShowMetricsCallback
-from tagger.training.training_counts import TrainingCountsCallback
 from tagger.training.whole_checkpointer import WholeCheckpointer
 
 __all__ = [

@@ -12,16 +12,13 @@ _MOST = 2**32 - 1
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Checks the seeds of a config, and its trainer's numbers.
-
-    Args:
-        config: The config, before anything is built of it.
+    """Checks the seeds of a config, and its trainer's numbers, before anything is built of it.
 
     Raises:
         ConfigurationError: If a value is of another type, or out of its range.
     """
     for name in ("random_seed", "numpy_seed", "pytorch_seed"):
-        seed = config.get(name)
+        seed = config.get(name, 0)
         is_valid = seed is None or (_is_whole(seed) and 0 <= seed <= _MOST)
         _check(name, seed, is_valid, f"a whole number from 0 to {_MOST}, or null")
     trainer = config.get("trainer")
@@ -30,26 +27,23 @@ def check_config(config: Mapping[str, Any]) -> None:
 
 
 def check_trainer(arguments: Mapping[str, Any], prefix: str = "") -> None:
-    """Checks the numbers among the arguments of a trainer.
-
-    Args:
-        arguments: They by name; others are left alone.
-        prefix: What stands before a name in an error.
+    """Checks the numbers among a trainer's arguments, whose names have a prefix in errors.
 
     Raises:
         ConfigurationError: If a value is of another type, or out of its range.
     """
     for name in ("num_epochs", "num_gradient_accumulation_steps"):
-        if name in arguments:
-            value = arguments[name]
-            is_valid = _is_whole(value) and value >= 1
-            _check(prefix + name, value, is_valid, "a whole number of at least 1")
-    patience = arguments.get("patience")
-    is_valid = patience is None or (_is_whole(patience) and patience >= 1)
-    _check(f"{prefix}patience", patience, is_valid, "a whole number of at least 1, or null")
+        value = arguments.get(name, 1)
+        is_valid = _is_whole(value) and value >= 1
+        _check(prefix + name, value, is_valid, "a whole number of at least 1")
+    value = arguments.get("patience")
+    is_valid = value is None or (_is_whole(value) and value >= 1)
+    _check(f"{prefix}patience", value, is_valid, "a whole number of at least 1, or null")
     for name in ("grad_norm", "grad_clipping"):
         value = arguments.get(name)
         is_valid = value is None or value is False or (_is_number(value) and value > 0)
+        # By `True` AllenNLP computes norms for callbacks, and scales nothing.
+        is_valid = is_valid or (name == "grad_norm" and value is True)
         _check(prefix + name, value, is_valid, "a number above 0, or null")
     scheduler = arguments.get("learning_rate_scheduler")
     if isinstance(scheduler, Mapping) and scheduler.get("type") == "slanted_triangular":

@@ -16,10 +16,7 @@ from tagger.transformers.word_features import Passage
 
 @TrainerCallback.register("frozen_features")
 class FrozenFeaturesCallback(TrainerCallback):
-    """Has the features of training and validation data computed in large batches, and kept on disk.
-
-    It concerns the token embedders `frozen_transformer`; without one it does nothing.
-    """
+    """Calls `keep_features` for the training and validation data when training starts."""
 
     def on_start(
         self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
@@ -30,13 +27,10 @@ class FrozenFeaturesCallback(TrainerCallback):
 
 
 def keep_features(model: Model, loaders: Iterable[DataLoader]) -> None:
-    """Computes the features of all texts of loaders, and keeps them on disk.
+    """Computes the features of all texts of loaders in large batches, and keeps them on disk.
 
-    Without a token embedder `frozen_transformer` it does nothing.
-
-    Args:
-        model: The model, whose embedders read the features from then on.
-        loaders: The loaders.
+    The token embedders `frozen_transformer` of the model read them from then on. Without one it does
+    nothing.
     """
     embedders = _embedders(model)
     if not embedders:

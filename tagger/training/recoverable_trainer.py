@@ -16,8 +16,8 @@ from allennlp.training.trainer import Trainer
 
 from tagger.common.console import activity
 from tagger.common.did_you_mean import did_you_mean
+from tagger.training.callbacks import EpochLineCallback
 from tagger.training.config_checks import check_trainer
-from tagger.training.epoch_line import EpochLineCallback
 from tagger.training.random_states import (
     RandomStatesCallback,
     random_states,

@@ -4,7 +4,8 @@ import glob
 import json
 import logging
 import os
-from typing import Any, Dict, Union
+from pathlib import Path
+from typing import Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -20,10 +21,7 @@ _FILES_OF_RUNS = ("config.json", "meta.json", "out.log", "model.tar.gz")
 
 
 def check_is_run(folder: Folder) -> None:
-    """Refuses to have a folder removed that is no run's, or in which the user is.
-
-    Args:
-        folder: What `--force` is to remove. It may be missing or empty.
+    """Refuses to have a folder removed that is no run's; it may be missing or empty.
 
     Raises:
         ConfigurationError: If it holds anything but a run, or is the current folder or one around it.
@@ -43,24 +41,21 @@ def check_is_run(folder: Folder) -> None:
 
 
 def check_is_same_run(params: Params, folder: Folder) -> None:
-    """Refuses to go on with a run under another config, and names the differences.
-
-    Args:
-        params: The config.
-        folder: The folder of the run. Without a `config.json` it is left to AllenNLP.
+    """Refuses to go on with a run under another config; one without `config.json` is AllenNLP's.
 
     Raises:
-        ConfigurationError: If the configs differ.
+        ConfigurationError: If the configs differ; it names the differences.
     """
     path = os.path.join(folder, "config.json")
     if not os.path.isfile(path):
         return
     now, before = params.as_flat_dict(), Params.from_file(path).as_flat_dict()
-    differences = [
-        f"`{key}` is {_shown(now, key)} and was {_shown(before, key)}"
+    shown = {
+        key: [repr(values[key]) if key in values else "missing" for values in (now, before)]
         for key in sorted(now.keys() | before.keys())
         if (key in now) != (key in before) or now.get(key) != before.get(key)
-    ]
+    }
+    differences = [f"`{key}` is {new} and was {old}" for key, (new, old) in shown.items()]
     if differences:
         num_others = len(differences) - 3
         others = f"; and {num_others} others" if num_others > 0 else ""
@@ -70,15 +65,8 @@ def check_is_same_run(params: Params, folder: Folder) -> None:
         )
 
 
-def _shown(values: Dict[str, Any], key: str) -> str:
-    return repr(values[key]) if key in values else "missing"
-
-
 def check_can_be_made(folder: Folder) -> None:
-    """Refuses a folder for a run that cannot be made.
-
-    Args:
-        folder: The folder, which may exist.
+    """Refuses a folder for a run that cannot be made; it may exist.
 
     Raises:
         ConfigurationError: If it is a file, or may not be made.
@@ -109,13 +97,8 @@ def is_finished(folder: Folder) -> bool:
 def keep_finished(params: Params, folder: Folder, force: bool = False) -> None:
     """Does for a finished run what `--recover` can still do: makes its archive, if there is none yet.
 
-    Args:
-        params: The config of the run.
-        folder: Its folder.
-        force: The command's `--force`, which contradicts `--recover`.
-
     Raises:
-        ConfigurationError: If the config is another, or both options are given.
+        ConfigurationError: If the config is another, or there is `--force`, which contradicts this.
     """
     create_serialization_dir(params, folder, recover=True, force=force)
     logger.info("%s is finished: there is nothing to recover", folder)
@@ -132,10 +115,10 @@ def remove_unfinished(folder: Folder) -> None:
 
 def _is_archive_missing_or_old(folder: Folder) -> bool:
     """Whether a finished run has no archive, or that of an interrupt before its end."""
-    archive = os.path.join(folder, "model.tar.gz")
-    if not os.path.exists(archive):
+    archive, metrics, best = (
+        Path(folder, name) for name in ("model.tar.gz", "metrics.json", "best.th")
+    )
+    if not archive.exists():
         return True
     # Without the best weights there is none to make.
-    return os.path.exists(os.path.join(folder, "best.th")) and (
-        os.stat(archive).st_mtime_ns < os.stat(os.path.join(folder, "metrics.json")).st_mtime_ns
-    )
+    return best.exists() and archive.stat().st_mtime_ns < metrics.stat().st_mtime_ns

@@ -59,10 +59,7 @@ class WholeCheckpointer(Checkpointer):
 def save_whole(value: Any, path: str, overwrite: bool = True) -> None:
     """Does what `torch.save` does, but a reader of the file sees all or nothing.
 
-    Args:
-        value: What to save.
-        path: The file.
-        overwrite: Whether a file that is there is replaced; otherwise it stays.
+    A file that is there stays, unless `overwrite` is true.
     """
     if overwrite or not os.path.isfile(path):
         with write_atomically(Path(path), overwrite=True) as unfinished:

@@ -13,7 +13,7 @@ from allennlp.common.util import SigTermReceived
 from allennlp.training.trainer import Trainer
 
 from tagger.common import console
-from tagger.training.epoch_line import EpochLineCallback
+from tagger.training.callbacks import EpochLineCallback
 from tests.conftest import ROOT
 
 

@@ -1,10 +1,8 @@
 import json
 import re
-import sys
 import tarfile
 
 import pytest
-from allennlp.commands import main
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.models import load_archive
 
@@ -27,13 +25,11 @@ def detuned(trained, tmp_path):
 
 
 @pytest.fixture
-def run(detuned, monkeypatch, capsys):
+def run(detuned, allennlp, capsys):
     """Runs the subcommand on that archive, and returns what it prints."""
 
     def run(*arguments):
-        command = ["allennlp", "tune-decoding", str(detuned), DEV, *map(str, arguments)]
-        monkeypatch.setattr(sys, "argv", command)
-        main(prog="allennlp")
+        allennlp("tune-decoding", detuned, DEV, *arguments)
         return capsys.readouterr().out
 
     return run
@@ -114,11 +110,13 @@ def test_archives_are_overwritten_only_on_demand(run, detuned, tmp_path):
     [
         ([], "no target is given; add --precision"),
         (["--recall", "PRE=0.5"], "names `PRE`.*did you mean `PER`"),
+        (["--recall", "PER"], "expected a label and a number, such as PER=0.97; got 'PER'"),
     ],
 )
-def test_targets_that_do_not_fit_are_refused(arguments, message, run, tmp_path):
-    with pytest.raises(SystemExit, match=message):
+def test_targets_that_do_not_fit_are_refused(arguments, message, run, tmp_path, capsys):
+    with pytest.raises(SystemExit) as error:
         run("-o", tmp_path / "tuned.tar.gz", *arguments)
+    assert re.search(message, f"{capsys.readouterr().err}{error.value}")
 
 
 @pytest.mark.slow
@@ -129,18 +127,10 @@ def test_a_broken_archive_is_named_in_one_line(run, detuned, tmp_path):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.slow
-def test_a_target_without_a_number_is_refused(run, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        run("-o", tmp_path / "tuned.tar.gz", "--recall", "PER")
-    assert "expected a label and a number, such as PER=0.97; got 'PER'" in capsys.readouterr().err
-
-
-def test_allennlp_lists_our_subcommands_in_any_folder(monkeypatch, capsys):
+def test_allennlp_lists_our_subcommands_in_any_folder(allennlp, monkeypatch, capsys):
     monkeypatch.chdir("/")
-    monkeypatch.setattr(sys, "argv", ["allennlp", "--help"])
     with pytest.raises(SystemExit):
-        main(prog="allennlp")
+        allennlp("--help")
     printed = capsys.readouterr().out
     assert "tune-decoding" in printed
     assert "predict-file" in printed

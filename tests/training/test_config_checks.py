@@ -18,8 +18,8 @@ from tagger.training.config_checks import check_config
                 "num_epochs": [0, -1, 1.5, "ten", True, None],
                 "num_gradient_accumulation_steps": [0, "a"],
                 "patience": [0, -1, "a", 2.5],
-                "grad_norm": [-5, 0, "a", True],
-                "grad_clipping": [-5, "a"],
+                "grad_norm": [-5, 0, "a"],
+                "grad_clipping": [-5, "a", True],
             }.items()
             for value in values
         ),
@@ -47,6 +47,7 @@ def test_a_value_out_of_range_is_refused_by_name(config, name):
         {},
         {"random_seed": None, "numpy_seed": 0, "pytorch_seed": 2**32 - 1, "trainer": {}},
         {"trainer": {"num_epochs": 1, "patience": None, "grad_norm": False, "grad_clipping": 0.1}},
+        {"trainer": {"grad_norm": True}},
         {"trainer": {"grad_norm": None, "patience": 1, "learning_rate_scheduler": "noam"}},
         {"trainer": {"learning_rate_scheduler": {"type": "slanted_triangular"}}},
     ],

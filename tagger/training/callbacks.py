@@ -1,0 +1,199 @@
+"""Callbacks of the trainer: what they say of training, and what they tell the model."""
+
+import logging
+from statistics import median
+from typing import Any, Dict, Iterable, List, Optional
+
+import torch.distributed
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
+from allennlp.data import DataLoader, Instance
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.callbacks import TrainerCallback
+
+from tagger.common.console import show_last
+from tagger.common.training_counts import LabelCounts, count_labels
+from tagger.metrics import best_metrics, format_metrics
+from tagger.metrics.metrics_table import BEST_PREFIX
+from tagger.models.measured_model import MeasuredModel
+
+logger = logging.getLogger(__name__)
+
+
+class EpochLineCallback(TrainerCallback):
+    """Logs how each epoch went, in one line."""
+
+    def on_epoch(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: Dict[str, Any],
+        epoch: int,
+        *_: Any,
+        **kw: Any,
+    ) -> None:
+        if kw.get("is_primary", True):
+            logger.info(epoch_line(metrics, epoch, trainer._num_epochs))
+
+
+def epoch_line(metrics: Dict[str, Any], epoch: int, num_epochs: int) -> str:
+    """Says in one line how an epoch went.
+
+    Args:
+        metrics: As AllenNLP's trainer gives them to callbacks.
+        epoch: Counts from 0.
+        num_epochs: How many there are at most.
+
+    Example:
+        >>> epoch_line({"training_loss": 2.5, "validation_loss": 1.25, "best_epoch": 0}, 0, 50)
+        'epoch 1 of 50: training loss 2.500, validation loss 1.250, the best so far'
+    """
+    parts = [
+        f"{kind} loss {metrics[f'{kind}_loss']:.3f}"
+        for kind in ("training", "validation")
+        if isinstance(metrics.get(f"{kind}_loss"), (int, float))
+    ]
+    for name in ("accuracy", "f1-measure-overall", "f1-measure-macro"):
+        value = metrics.get(f"validation_{name}")
+        if isinstance(value, (int, float)):
+            parts.append(f"{name} {value:.4f}")
+    if metrics.get("best_epoch") == epoch:
+        parts.append("the best so far")
+    return f"epoch {epoch + 1} of {num_epochs}: {', '.join(parts)}"
+
+
+@TrainerCallback.register("log_clipping")
+class LogClippingCallback(TrainerCallback):
+    """Logs for each epoch in how many of its steps the trainer's `grad_norm` scaled gradients down.
+
+    A training whose gradients are clipped at most steps has no learning rate of its own any more. The
+    share, a number from 0 to 1, is also the metric `training_share-clipped`. Without a `grad_norm` there
+    is neither.
+    """
+
+    def __init__(self, serialization_dir: str) -> None:
+        super().__init__(serialization_dir)
+        self._norms: List[float] = []
+
+    def on_batch(self, *args: Any, **kwargs: Any) -> None:
+        norm = kwargs.get("batch_grad_norm")
+        if kwargs["is_training"] and norm is not None:
+            self._norms.append(norm)
+
+    def on_epoch(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: Dict[str, Any],
+        epoch: int,
+        *_: Any,
+        **kw: Any,
+    ) -> None:
+        limit, norms = trainer._grad_norm, self._norms
+        self._norms = []
+        # `True` asks for the norms alone.
+        if isinstance(limit, bool) or not norms:
+            return
+        share = sum(norm > limit for norm in norms) / len(norms)
+        metrics["training_share-clipped"] = share
+        if kw.get("is_primary", True):
+            logger.info(
+                "epoch %d: `grad_norm` %g clipped %.1f %% of %d steps; the median norm is %.3g",
+                *(epoch + 1, limit, 100 * share, len(norms), median(norms)),
+            )
+
+
+@TrainerCallback.register("show_metrics")
+class ShowMetricsCallback(TrainerCallback):
+    """Shows a table of the best epoch's metrics on the validation data when training ends.
+
+    It also adds the confusions of labels to `metrics.json`, as `best_validation_confusion-LOC>PER` and
+    so on. Evaluations after training, such as that of test data, have a table too.
+    """
+
+    def __init__(self, serialization_dir: str) -> None:
+        super().__init__(serialization_dir)
+        self._confusions: Dict[str, int] = {}
+
+    def on_start(
+        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
+    ) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        if isinstance(trainer.model, MeasuredModel):
+            trainer.model.is_in_training = True
+
+    def on_epoch(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: Dict[str, Any],
+        epoch: int,
+        *_: Any,
+        **kw: Any,
+    ) -> None:
+        if isinstance(trainer.model, MeasuredModel) and metrics["best_epoch"] == epoch:
+            self._confusions = trainer.model.confusions
+
+    def on_end(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: Optional[Dict[str, Any]] = None,
+        *args: Any,
+        is_primary: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        if isinstance(trainer.model, MeasuredModel):
+            trainer.model.is_in_training = False
+        # There are no metrics after an error.
+        if metrics is None or metrics["best_epoch"] is None:
+            return
+        metrics.update((BEST_PREFIX + name, number) for name, number in self._confusions.items())
+        if is_primary:
+            table = format_metrics(best_metrics(metrics))
+            show_last(f"Metrics on the validation data in epoch {metrics['best_epoch'] + 1}", table)
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {"confusions": self._confusions}
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        self._confusions = state_dict["confusions"]
+
+
+@TrainerCallback.register("training_counts")
+class TrainingCountsCallback(TrainerCallback):
+    """Counts the labels of the training data before training starts, for class weights by rule.
+
+    The callback calls `use_training_counts(counts)` of every module of the model that has this method.
+    The counts are `LabelCounts`: counts by namespace and label, and numbers of items. AllenNLP's
+    vocabulary has counts too, but it counts development and test data as well, and does not save them.
+
+    Raises:
+        ConfigurationError: When training starts, if the data loader cannot list its instances.
+    """
+
+    def on_start(
+        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
+    ) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        modules = [m for m in trainer.model.modules() if hasattr(m, "use_training_counts")]
+        if modules:
+            counts = _sum_over_workers(count_labels(_instances(trainer.data_loader)))
+            for module in modules:
+                module.use_training_counts(counts)  # type: ignore[operator]
+
+
+def _instances(data_loader: DataLoader) -> Iterable[Instance]:
+    try:
+        return data_loader.iter_instances()
+    except NotImplementedError as error:
+        raise ConfigurationError(
+            f"`training_counts` needs a data loader with `iter_instances`, which "
+            f"{type(data_loader).__name__} lacks; use another `data_loader`, or give the weights "
+            f"themselves instead of a rule"
+        ) from error
+
+
+def _sum_over_workers(counts: LabelCounts) -> LabelCounts:
+    """Adds up the counts of all workers; each has read its share of the data."""
+    if not is_distributed():
+        return counts
+    shares: List[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(shares, counts)
+    return sum(shares, LabelCounts())
