@@ -3,7 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict, SigTermReceived
@@ -60,27 +60,27 @@ class LineInputs:
         outputs: Dict[Line, bytes] = {}
         inputs: Dict[Line, JsonDict] = {}
         for line in lines:
-            try:
-                # Surrogates make this fail as the bytes that they stand for would.
-                text = line.text.encode(errors="surrogateescape").decode()
-                inputs[line] = self._predictor.load_line(text)
-            except SigTermReceived:
-                raise
-            except Exception as error:
+            inputs[line], error = _attempt(self._load, line)
+            if error is not None:
                 outputs[line] = self._error_object(line, error)
-        try:
-            predictions = self._predict(inputs)
-        except SigTermReceived:
-            raise
-        except Exception:
-            # Leave out the lines at fault. If none is, the error comes again.
-            for line, reason in self._find_errors(inputs).items():
-                outputs[line] = self._error_object(line, reason)
                 del inputs[line]
+        predictions, error = _attempt(self._predict, inputs)
+        if error is not None:
+            # Leave out the lines at fault. If none is, the error comes again.
+            check = getattr(self._predictor, "check", self._predictor._json_to_instance)
+            for line, each in list(inputs.items()):
+                _, error = _attempt(check, each)
+                if error is not None:
+                    outputs[line] = self._error_object(line, error)
+                    del inputs[line]
             predictions = self._predict(inputs)
         num_errors = len(outputs)
         outputs.update(predictions)
         return [outputs[line] for line in lines], num_errors
+
+    def _load(self, line: Line) -> JsonDict:
+        # Surrogates make this fail as the bytes that they stand for would.
+        return self._predictor.load_line(line.text.encode(errors="surrogateescape").decode())
 
     def _predict(self, inputs: Dict[Line, JsonDict]) -> Dict[Line, bytes]:
         predictions = self._predictor.predict_batch_json(list(inputs.values())) if inputs else []
@@ -88,19 +88,6 @@ class LineInputs:
             line: self._predictor.dump_line(prediction).encode()
             for line, prediction in zip(inputs, predictions)
         }
-
-    def _find_errors(self, inputs: Dict[Line, JsonDict]) -> Dict[Line, Exception]:
-        """Returns the lines that do not make an instance, each with its error."""
-        errors = {}
-        check = getattr(self._predictor, "check", self._predictor._json_to_instance)
-        for line, each in inputs.items():
-            try:
-                check(each)
-            except SigTermReceived:
-                raise
-            except Exception as error:
-                errors[line] = error
-        return errors
 
     def _error_object(self, line: Line, error: Exception) -> bytes:
         message = str(error) if isinstance(error, ValueError) else repr(error)
@@ -110,6 +97,16 @@ class LineInputs:
                 f"repeat the command to go on"
             ) from error
         return json.dumps({"error": message, "line": line.number}).encode() + b"\n"
+
+
+def _attempt(function: Callable[[Any], Any], argument: Any) -> Tuple[Any, Optional[Exception]]:
+    """Returns what a function makes of its argument, or the error that it ends with."""
+    try:
+        return function(argument), None
+    except SigTermReceived:
+        raise
+    except Exception as error:
+        return None, error
 
 
 class InstanceInputs:

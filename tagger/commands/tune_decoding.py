@@ -149,15 +149,9 @@ def write_settings(
     overwrite: bool = False,
     curves: Optional[DecodingCurves] = None,
 ) -> None:
-    """Copies an archive and replaces the decoding settings in its config, and the curves.
+    """Copies an archive and replaces the decoding settings in its config.
 
-    Args:
-        archive_file: The archive of a `sequence_tagger`, or of an ensemble, whose members all get the
-            settings.
-        output: The archive to write.
-        settings: The new settings.
-        overwrite: Whether to replace an output that exists.
-        curves: The curves under these settings; those of other settings are left out.
+    All members of an ensemble get them. Curves belong to settings: the old ones are left out.
 
     Raises:
         FileExistsError: If the output exists, unless `overwrite` is true.

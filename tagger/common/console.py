@@ -24,11 +24,9 @@ _activity = ""
 
 
 def show_last(title: str, text: str) -> None:
-    """Shows a result, such as a table, on standard output at the end of the command; logs it at once.
+    """Logs a result, such as a table, and shows it on standard output at the end of the command.
 
-    Args:
-        title: One line; a result of the same title takes its place.
-        text: The result.
+    A result of the same title takes its place.
     """
     logger.info("%s\n%s", title, text, extra={"is_shown_last": _is_command})
     if _is_command:

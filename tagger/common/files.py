@@ -19,7 +19,7 @@ def check_is_file(path: Union[str, PathLike], name: Optional[Union[str, PathLike
 
     Args:
         path: What is to be read; it exists.
-        name: What the user calls it; None for the same.
+        name: What the user calls it.
 
     Raises:
         IsADirectoryError: If it is a folder.
@@ -73,12 +73,7 @@ def write_atomically(path: Path, overwrite: bool = False) -> Iterator[Path]:
 
 
 def create_beside(path: Path, suffix: str) -> Path:
-    """Creates an empty hidden file with an unguessable name beside `path`.
-
-    Args:
-        path: The file whose name the new name starts with.
-        suffix: The end of the new name, without a dot.
-    """
+    """Creates an empty hidden file beside `path`; its unguessable name ends with a dot and `suffix`."""
     # 255 bytes is the longest name of most file systems.
     stem = os.fsdecode(os.fsencode(path.name)[:200])
     new = path.with_name(f".{stem}.{secrets.token_hex(8)}.{suffix}")
@@ -87,12 +82,7 @@ def create_beside(path: Path, suffix: str) -> Path:
 
 
 def publish(new: Path, path: Path, overwrite: bool) -> None:
-    """Renames a finished file to `path`, once it is safely on the disk.
-
-    Args:
-        new: The finished file, in the same folder.
-        path: The new name.
-        overwrite: Whether to replace a file that exists.
+    """Renames a finished file to `path` in its folder, once it is safely on the disk.
 
     Raises:
         FileExistsError: If `path` exists, unless `overwrite` is true.

@@ -19,16 +19,10 @@ BATCHES_AT_ONCE = 8
 def run_side_by_side(
     function: Callable[..., Any], calls: Sequence[Tuple[Any, ...]], num_workers: int
 ) -> List[Any]:
-    """Calls a function with each tuple of arguments, without gradients.
+    """Calls a function with each tuple of arguments, without gradients; returns the results in order.
 
-    Args:
-        function: The function.
-        calls: The arguments of each call.
-        num_workers: The number of calls that run at the same time. They share the threads that PyTorch
-            may use, and there are no more workers than threads.
-
-    Returns:
-        The result of each call, in their order.
+    Up to `num_workers` calls run at the same time, and no more than PyTorch may use threads, which they
+    share.
     """
     # A thread does not inherit the modes of its caller.
     is_inference = torch.is_inference_mode_enabled()

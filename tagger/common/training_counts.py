@@ -44,13 +44,7 @@ class LabelCounts(Dict[str, Dict[str, int]]):
         self.num_items: Dict[str, int] = dict(num_items or {})
 
     def add(self, namespace: str, labels: Iterable[str], num_items: int) -> None:
-        """Counts the labels of some items.
-
-        Args:
-            namespace: The namespace of the labels.
-            labels: All known labels of these items, each as often as it occurs.
-            num_items: The number of items whose labels are known.
-        """
+        """Counts all known labels, each as often as it occurs, of a number of items."""
         for label in labels:
             by_label = self.setdefault(namespace, {})
             by_label[label] = by_label.get(label, 0) + 1
@@ -68,11 +62,7 @@ class LabelCounts(Dict[str, Dict[str, int]]):
 
 
 def count_labels(instances: "Iterable[Instance]") -> LabelCounts:
-    """Counts the labels of all fields that hold labels.
-
-    These are AllenNLP's label fields, and every field with a method `count_labels(counts)` that adds its
-    own.
-    """
+    """Counts the labels of AllenNLP's label fields, and of fields with a method `count_labels`."""
     # The CRF, which needs no AllenNLP, imports this package.
     from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField
 
@@ -130,7 +120,6 @@ class AwaitedCounts:
         return label_counts
 
     def num_items(self, counts: LabelCounts) -> int:
-        """Returns the number of training items whose labels are known."""
         return counts.num_items[self._label_namespace]
 
     def have_come(self, buffer: torch.Tensor) -> bool:
@@ -140,11 +129,7 @@ class AwaitedCounts:
         return self._have_come
 
     def check_have_come(self, buffer: torch.Tensor) -> None:
-        """Checks that the buffer holds what the module derives from the counts.
-
-        Raises:
-            RuntimeError: If it does not; the message says what to do.
-        """
+        """Raises a `RuntimeError` that says what to do, unless they have come."""
         if not self.have_come(buffer):
             raise RuntimeError(
                 "the training labels have not been counted; add `callbacks: ['training_counts']` to "
@@ -210,15 +195,10 @@ class CountedLabels(torch.nn.Module):
         self.num_items.fill_(self._awaited.num_items(counts))
 
     def are_known(self) -> bool:
-        """Returns whether the counts are known."""
         return self._awaited is None or self._awaited.have_come(self.num_items)
 
     def check_known(self) -> None:
-        """Checks that the counts are known.
-
-        Raises:
-            RuntimeError: If they are not; the message says what to do.
-        """
+        """Raises a `RuntimeError` that says what to do, unless the counts are known."""
         if self._awaited is not None:
             self._awaited.check_have_come(self.num_items)
 

@@ -119,9 +119,6 @@ def render_page(model: str) -> Tuple[str, Dict[str, str]]:
     """Returns the page, and the headers to send with it.
 
     The headers forbid a browser to load anything from elsewhere, or to run any other script.
-
-    Args:
-        model: What the model is called.
     """
     environment = Environment(
         loader=PackageLoader("tagger.service"),

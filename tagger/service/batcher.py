@@ -16,13 +16,7 @@ BATCH_TEXTS = 512
 
 
 class Job(NamedTuple):
-    """What a request wants tagged.
-
-    Attributes:
-        inputs: Texts or lists of tokens.
-        probabilities: Whether to compute the probabilities of all tags.
-        biases: By label, pairs sorted by label.
-    """
+    """What a request wants tagged; its biases are pairs, sorted by label."""
 
     inputs: List[Union[str, List[str]]]
     probabilities: bool
@@ -36,12 +30,8 @@ class Batcher:
     """Lets one thread tag. Requests that arrive meanwhile wait, and are tagged together next.
 
     Texts with the same biases and the same wish for probabilities are tagged in one call of the tagger
-    with these biases, so a request gets what it would get alone.
-
-    Args:
-        model: The tagger. Nobody else may use it meanwhile.
-        limits: The limits of requests.
-        metrics: Gets the sizes of batches.
+    with these biases, so a request gets what it would get alone. Nobody else may use the tagger
+    meanwhile. `metrics` gets the sizes of batches.
     """
 
     def __init__(self, model: SavedTagger, limits: Limits, metrics: ServiceMetrics) -> None:

@@ -100,7 +100,6 @@ class BoundedProtocol(HttpToolsProtocol):
         return b"\r\n".join([*head, b"", b""])
 
     def on_message_begin(self) -> None:
-        """Notes the start of a request."""
         super().on_message_begin()
         self._is_in_head = True
         self._num_parsed = 0
@@ -110,19 +109,16 @@ class BoundedProtocol(HttpToolsProtocol):
             self._waits_since = self.loop.time()
 
     def on_url(self, url: bytes) -> None:
-        """Counts a part of the path."""
         super().on_url(url)
         self._num_parsed += len(url)
         self._check_head(self._num_parsed)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Counts a header."""
         super().on_header(name, value)
         self._num_parsed += len(name) + len(value)
         self._check_head(self._num_parsed)
 
     def on_headers_complete(self) -> None:
-        """Notes the end of the head, and lets the application begin."""
         self._is_in_head = False
         if self.parser.should_upgrade():
             return
@@ -131,7 +127,6 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Notes the end of the body."""
         if self.parser.should_upgrade():
             return
         super().on_message_complete()
@@ -139,7 +134,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._waits_since = None
 
     def on_response_complete(self) -> None:
-        """Notes the end of an answer; the next request may wait already."""
+        # The next request may wait already.
         super().on_response_complete()
         # uvicorn's timer, which any data would stop.
         self._unset_keepalive_if_required()

@@ -26,12 +26,7 @@ class Guard:
     A page of another site may send requests to a service on this machine, or reach it under a name of
     its own (DNS rebinding). The first are known by `Origin`, the second by `Host`.
 
-    Args:
-        app: The application inside.
-        limits: The limits of bodies.
-        hosts: The names, without ports, by which the service may be addressed, besides addresses; None
-            for any.
-        metrics: Gets the status of each answer.
+    `hosts` and `limits` are those of `create_app`; `metrics` gets the status of each answer.
     """
 
     def __init__(

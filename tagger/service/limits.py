@@ -89,10 +89,7 @@ class Limits(NamedTuple):
 
 
 def make_limits(given: Mapping[str, Any]) -> Limits:
-    """Returns the default limits with others in place of some.
-
-    Args:
-        given: By name.
+    """Returns the default limits with others, given by name, in place of some.
 
     Raises:
         ConfigurationError: If there is no such limit, or it is no number above 0.
@@ -168,15 +165,7 @@ def refuse_above(limit: int, got: int, code: str, message: str) -> None:
 
 
 def check_biases(biases: Dict[str, float], known: Dict[str, float]) -> None:
-    """Looks for labels that the model does not have.
-
-    Args:
-        biases: By label.
-        known: The labels that may have one.
-
-    Raises:
-        RequestError: If there is such a label.
-    """
+    """Raises a `RequestError` if a label has a bias that is not among the known ones."""
     for label in biases:
         if not known:
             message = "`decode_bias` must be left out: this tagger decides each label by itself"

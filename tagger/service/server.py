@@ -23,11 +23,7 @@ OTHER_FILES = 96 + 4 * ACCEPTED_AT_ONCE
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Takes a port, before time is spent on anything else.
-
-    Args:
-        host: The address, or the name, of an interface of this machine.
-        port: The port; 0 for any that is free.
+    """Takes a port of this machine, 0 for any that is free, before time is spent on anything else.
 
     Raises:
         OSError: If the port is taken or is none, or the host is not this machine's.
@@ -66,9 +62,7 @@ def bind(host: str, port: int) -> socket.socket:
 def names_of(host: str, others: Sequence[str]) -> Optional[List[str]]:
     """Returns the names by which the service may be addressed, besides addresses; None for any.
 
-    Args:
-        host: What it is bound to.
-        others: Names that the user allows; `*` allows all.
+    These are that of its host, and others that the user allows; `*` allows all.
     """
     if "*" in others:
         return None
@@ -91,9 +85,6 @@ def url_of(bound: socket.socket) -> str:
 
 def allow_open_files(limits: Limits) -> None:
     """Lets the process open a file for each connection.
-
-    Args:
-        limits: The limits of the service.
 
     Raises:
         ConfigurationError: If the process may not open so many.
@@ -125,13 +116,7 @@ class _Server(uvicorn.Server):
 
 
 def run(app: App, bound: socket.socket, limits: Limits = Limits()) -> None:  # noqa: B008
-    """Serves until SIGINT or SIGTERM; requests that were accepted by then are answered.
-
-    Args:
-        app: The application.
-        bound: The port.
-        limits: The limits of connections and of their heads.
-    """
+    """Serves until SIGINT or SIGTERM; requests that were accepted by then are answered."""
     # When it has shut down, uvicorn sends itself the signal again, for those who want to die of it.
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:

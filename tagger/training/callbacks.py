@@ -8,7 +8,7 @@ import torch.distributed
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import DataLoader, Instance
-from allennlp.training import GradientDescentTrainer
+from allennlp.training import GradientDescentTrainer as Trainer
 from allennlp.training.callbacks import TrainerCallback
 
 from tagger.common.console import show_last
@@ -19,23 +19,21 @@ from tagger.models.measured_model import MeasuredModel
 
 logger = logging.getLogger(__name__)
 
+#: By name, as the trainer gives them to callbacks.
+Metrics = Dict[str, Any]
+
 
 class EpochLineCallback(TrainerCallback):
     """Logs how each epoch went, in one line."""
 
     def on_epoch(
-        self,
-        trainer: GradientDescentTrainer,
-        metrics: Dict[str, Any],
-        epoch: int,
-        *_: Any,
-        **kw: Any,
+        self, trainer: Trainer, metrics: Metrics, epoch: int, is_primary: bool = True, **kwargs: Any
     ) -> None:
-        if kw.get("is_primary", True):
+        if is_primary:
             logger.info(epoch_line(metrics, epoch, trainer._num_epochs))
 
 
-def epoch_line(metrics: Dict[str, Any], epoch: int, num_epochs: int) -> str:
+def epoch_line(metrics: Metrics, epoch: int, num_epochs: int) -> str:
     """Says in one line how an epoch went.
 
     Args:
@@ -80,12 +78,7 @@ class LogClippingCallback(TrainerCallback):
             self._norms.append(norm)
 
     def on_epoch(
-        self,
-        trainer: GradientDescentTrainer,
-        metrics: Dict[str, Any],
-        epoch: int,
-        *_: Any,
-        **kw: Any,
+        self, trainer: Trainer, metrics: Metrics, epoch: int, is_primary: bool = True, **kwargs: Any
     ) -> None:
         limit, norms = trainer._grad_norm, self._norms
         self._norms = []
@@ -94,7 +87,7 @@ class LogClippingCallback(TrainerCallback):
             return
         share = sum(norm > limit for norm in norms) / len(norms)
         metrics["training_share-clipped"] = share
-        if kw.get("is_primary", True):
+        if is_primary:
             logger.info(
                 "epoch %d: `grad_norm` %g clipped %.1f %% of %d steps; the median norm is %.3g",
                 *(epoch + 1, limit, 100 * share, len(norms), median(norms)),
@@ -113,29 +106,22 @@ class ShowMetricsCallback(TrainerCallback):
         super().__init__(serialization_dir)
         self._confusions: Dict[str, int] = {}
 
-    def on_start(
-        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
-    ) -> None:
+    def on_start(self, trainer: Trainer, is_primary: bool = True, **kwargs: Any) -> None:
         super().on_start(trainer, is_primary, **kwargs)
         if isinstance(trainer.model, MeasuredModel):
             trainer.model.is_in_training = True
 
     def on_epoch(
-        self,
-        trainer: GradientDescentTrainer,
-        metrics: Dict[str, Any],
-        epoch: int,
-        *_: Any,
-        **kw: Any,
+        self, trainer: Trainer, metrics: Metrics, epoch: int, is_primary: bool = True, **kwargs: Any
     ) -> None:
         if isinstance(trainer.model, MeasuredModel) and metrics["best_epoch"] == epoch:
             self._confusions = trainer.model.confusions
 
     def on_end(
         self,
-        trainer: GradientDescentTrainer,
-        metrics: Optional[Dict[str, Any]] = None,
-        *args: Any,
+        trainer: Trainer,
+        metrics: Optional[Metrics] = None,
+        epoch: Optional[int] = None,
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -168,9 +154,7 @@ class TrainingCountsCallback(TrainerCallback):
         ConfigurationError: When training starts, if the data loader cannot list its instances.
     """
 
-    def on_start(
-        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
-    ) -> None:
+    def on_start(self, trainer: Trainer, is_primary: bool = True, **kwargs: Any) -> None:
         super().on_start(trainer, is_primary, **kwargs)
         modules = [m for m in trainer.model.modules() if hasattr(m, "use_training_counts")]
         if modules:

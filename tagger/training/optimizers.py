@@ -33,8 +33,9 @@ class _Fused(Optimizer):
         check_rates(lr=lr)
         check_adam(betas, eps, weight_decay)
         groups = make_parameter_groups(model_parameters, parameter_groups)
-        options: Dict[str, Any] = {"betas": betas, "weight_decay": weight_decay, **FUSED}
-        super().__init__(groups, lr=lr, eps=eps, amsgrad=amsgrad, **options)
+        options: Dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, **FUSED}
+        options.update(weight_decay=weight_decay, amsgrad=amsgrad)
+        super().__init__(groups, **options)
 
 
 def check_rates(**rates: float) -> None:

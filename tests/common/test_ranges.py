@@ -10,8 +10,7 @@ from tagger.data.dataset_readers import ColumnDatasetReader
 from tagger.modules.encoders import BiLstmEncoder, MaskedCnnEncoder
 from tagger.modules.token_embedders import DistinctCharactersEncoder, WordVectors
 from tagger.training.layerwise_adamw import LayerwiseAdamW
-from tagger.training.moving_average import FusedExponentialMovingAverage
-from tagger.training.optimizers import FusedAdam, FusedAdamW
+from tagger.training.optimizers import FusedAdam, FusedAdamW, FusedExponentialMovingAverage
 
 PARAMETERS = [("transformer_model.layer.0.weight", torch.nn.Parameter(torch.ones(2, 2)))]
 

@@ -62,26 +62,14 @@ def half_uses():
 
 
 class Held(NamedTuple):
-    """How a connection ended.
-
-    Attributes:
-        name: How it was used.
-        seconds: How long it was open.
-    """
+    """How a connection was used, and how long it was open."""
 
     name: str
     seconds: float
 
 
 async def hold(use, port, pause, source="127.0.0.1"):
-    """Uses a connection by half until the service ends it.
-
-    Args:
-        use: How.
-        port: The service's port.
-        pause: The seconds between two bits.
-        source: The address from which to connect.
-    """
+    """Uses a connection by half, with a pause between two bits, until the service ends it."""
     started = time.monotonic()
     with suppress(ConnectionError, asyncio.IncompleteReadError):
         async with connected(port, source, use.is_read) as (reader, writer):

@@ -46,13 +46,7 @@ class Load(NamedTuple):
 def predict_file(
     archive: str, texts: Sequence[str], num_inputs: int
 ) -> Tuple[float, Dict[str, List[str]]]:
-    """Returns the speed of `predict-file`, in texts a second, and the tags of each text.
-
-    Args:
-        archive: The archive.
-        texts: The texts.
-        num_inputs: How many it gets at least; the texts are repeated.
-    """
+    """Returns the speed of `predict-file`, in texts a second, and the tags of each text."""
     repeated = list(itertools.islice(itertools.cycle(texts), max(num_inputs, len(texts))))
     with tempfile.TemporaryDirectory() as folder:
         lines, output = Path(folder, "texts.txt"), Path(folder, "predictions.jsonl")
@@ -85,16 +79,7 @@ async def load(
     seconds: float,
     num_texts: int,
 ) -> Load:
-    """Loads a service.
-
-    Args:
-        port: Its port.
-        texts: What to tag.
-        tags: The right tags of each text.
-        num_clients: How many requests are under way at a time.
-        seconds: How long new requests are sent.
-        num_texts: How many texts a request has.
-    """
+    """Lets so many clients send requests of `num_texts` texts for some seconds."""
     supply = itertools.cycle(texts)
     latencies: List[float] = []
     errors: List[str] = []

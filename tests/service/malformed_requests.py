@@ -36,15 +36,7 @@ def request(
     content_type: str = "application/json",
     **headers: str,
 ) -> bytes:
-    """Returns the bytes of a request, well-formed unless an argument is not.
-
-    Args:
-        body: The body.
-        method: The method.
-        path: The path.
-        content_type: The type of the body.
-        **headers: Further headers, or others; with `_` for `-`.
-    """
+    """Returns the bytes of a request, well-formed unless an argument is not; `_` in headers is `-`."""
     all_headers = {"Host": "127.0.0.1", "Content-Type": content_type}
     all_headers["Content-Length"] = str(len(body))
     all_headers.update({name.replace("_", "-"): value for name, value in headers.items()})
@@ -53,12 +45,7 @@ def request(
 
 
 def attacks(draw: random.Random, body_seconds: float) -> Iterator[Attack]:
-    """Yields malformed requests, one of each kind, with random parts.
-
-    Args:
-        draw: Draws them.
-        body_seconds: The service's limit on the time of a body.
-    """
+    """Yields malformed requests, one of each kind, with random parts."""
 
     def body(content: Any) -> bytes:
         return request(json.dumps(content).encode())
@@ -80,21 +67,8 @@ def attacks(draw: random.Random, body_seconds: float) -> Iterator[Attack]:
         "half a pair as a label", (request(b'{"text": "a", "decode_bias": {"\\ud800": 1}}'),)
     )
     yield Attack("half a pair as a field", (request(b'{"text": "a", "\\ud800": 1}'),), 422)
-    wrong: Sequence[Any] = (
-        None,
-        1,
-        1.5,
-        True,
-        "a",
-        [],
-        [1],
-        {},
-        [None],
-        [[]],
-        [[1]],
-        [[""]],
-        {"a": 1},
-    )
+    single: Sequence[Any] = (None, 1, 1.5, True, "a", [], [1], {})
+    wrong = (*single, [None], [[]], [[1]], [[""]], {"a": 1})
     for field in ("text", "tokens", "inputs", "probabilities", "decode_bias"):
         allowed = {
             "text": ("a",),
@@ -183,15 +157,7 @@ async def connected(
 
 
 async def status_of(attack: Attack, port: int) -> Tuple[int, bytes]:
-    """Sends a malformed request.
-
-    Args:
-        attack: The request.
-        port: The service's port.
-
-    Returns:
-        The status, and the body. A status of 0 if the connection ends without an answer.
-    """
+    """Sends a malformed request; gives the status, 0 if there is no answer, and the body."""
 
     async def send(writer: asyncio.StreamWriter) -> None:
         for number, part in enumerate(attack.parts):
@@ -258,17 +224,7 @@ async def tag_in_peace(port: int, wanted: Dict[str, Any], seconds: List[float]) 
 async def attack_port(
     port: int, wanted: Dict[str, Any], number: int, body_seconds: float
 ) -> List[str]:
-    """Attacks a service.
-
-    Args:
-        port: Its port.
-        wanted: What it must give for a text, with `text` and `tags`.
-        number: The least number of malformed requests.
-        body_seconds: Its limit on the time of a body.
-
-    Returns:
-        What is wrong with its answers.
-    """
+    """Sends at least `number` malformed requests while a text is tagged; gives what is wrong."""
     draw = random.Random(0)
     waiting: List[Attack] = []
     while len(waiting) < number:

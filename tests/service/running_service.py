@@ -18,13 +18,7 @@ ALLENNLP = (
 
 
 class Service(NamedTuple):
-    """A service that runs.
-
-    Attributes:
-        process: Its process.
-        url: The address of its page.
-        port: Its port on 127.0.0.1.
-    """
+    """A service that runs: its process, the address of its page, and its port on 127.0.0.1."""
 
     process: "subprocess.Popen[str]"
     url: str
@@ -33,17 +27,7 @@ class Service(NamedTuple):
 
 @contextmanager
 def running_service(archive, *options, open_files=None, **streams):
-    """Serves an archive while the block runs, and ends with SIGTERM.
-
-    Args:
-        archive: The archive.
-        *options: Further arguments of the command.
-        open_files: What `ulimit -n` is before the service starts; None for this process's own.
-        **streams: `stdin` or `stderr`, as in `subprocess`.
-
-    Raises:
-        RuntimeError: If the service does not start, or does not stop as it should.
-    """
+    """Serves an archive while the block runs, under a `ulimit -n` if one is given, until SIGTERM."""
     command = [sys.executable, *ALLENNLP, "serve", str(archive), "--port", "0", *options]
     if open_files is not None:
         command = ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh", *command]
