@@ -50,31 +50,23 @@ def test_it_writes_results_and_a_table(allennlp, at_root, tmp_path, capfd):
     assert line.startswith("plain,1,")
 
 
+def plain(*titles):
+    """A study of an empty config whose columns have these titles."""
+    columns = [{"title": title, "metrics": ["f"]} for title in titles]
+    return {"variants": {"plain": {}}, "seeds": [1], "columns": columns}
+
+
 @pytest.mark.parametrize(
     ("study", "options", "message"),
     [
         ({"seeds": [1]}, [], "lacks the key `variants`"),
         (
-            {
-                "variants": {"plain": {}},
-                "seeds": [1],
-                "columns": [{"title": "F1", "metrics": ["f"]}],
-            },
+            plain("F1"),
             ["--variants", "plane"],
             r"`plane`, which is no variant of the study \(plain\); did you mean `plain`",
         ),
-        *(
-            (
-                {
-                    "variants": {"plain": {}},
-                    "seeds": [1],
-                    "columns": [{"title": title, "metrics": ["f"]} for title in titles],
-                },
-                [],
-                f"calls a column '{titles[-1]}', as another column",
-            )
-            for titles in (["minutes"], ["F1", "F1"])
-        ),
+        (plain("minutes"), [], "calls a column 'minutes', as another column"),
+        (plain("F1", "F1"), [], "calls a column 'F1', as another column"),
     ],
 )
 def test_a_study_that_cannot_run_says_why(study, options, message, allennlp, tmp_path):

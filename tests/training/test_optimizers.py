@@ -2,6 +2,7 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.training.moving_average import MovingAverage
 from allennlp.training.optimizers import Optimizer
 
 import tagger.training  # noqa: F401
@@ -40,3 +41,50 @@ def test_fused_optimizers_make_the_steps_of_allennlps(name, options):
 def test_an_expression_that_matches_nothing_is_refused():
     with pytest.raises(ConfigurationError, match="'biases', which matches no trained parameter"):
         optimized("fused_adamw", parameter_groups=[[["weight", "biases"], {"lr": 1}]])
+
+
+def layers():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2))
+
+
+def average_of(model, name):
+    return MovingAverage.from_params(
+        Params({"type": name, "decay": 0.9}), parameters=model.named_parameters()
+    )
+
+
+def step(model, average, number=None):
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    average.apply(number)
+
+
+@pytest.mark.parametrize("numbers", [[None] * 5, range(5)], ids=["constant", "growing"])
+def test_it_averages_as_allennlps(numbers):
+    averaged = []
+    for name in ("exponential", "fused_exponential"):
+        model = layers()
+        average = average_of(model, name)
+        for number in numbers:
+            step(model, average, number)
+        average.assign_average_value()
+        averaged.append(torch.nn.utils.parameters_to_vector(model.parameters()))
+    torch.testing.assert_close(averaged[1], averaged[0])
+
+
+def test_a_recovered_average_follows_the_model():
+    model = layers()
+    average = average_of(model, "fused_exponential")
+    step(model, average)
+    saved, recovered_model = average.state_dict(), layers()
+    recovered_model.load_state_dict(model.state_dict())
+    recovered = average_of(recovered_model, "fused_exponential")
+    recovered.load_state_dict(saved)
+    for each in ((model, average), (recovered_model, recovered)):
+        torch.manual_seed(1)
+        step(*each)
+        each[1].assign_average_value()
+    for expected, parameter in zip(model.parameters(), recovered_model.parameters()):
+        assert torch.equal(parameter, expected)

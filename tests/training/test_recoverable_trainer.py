@@ -59,8 +59,8 @@ def results(folder):
     }
 
 
-def break_at(monkeypatch, owner, name, number):
-    """Raises `BrokenOffError` after a function has been called a number of times."""
+def break_off(owner, name, number, folder, **overrides):
+    """Trains until a function has been called a number of times."""
     original = getattr(owner, name)
     calls = []
 
@@ -70,7 +70,10 @@ def break_at(monkeypatch, owner, name, number):
             raise BrokenOffError
         return original(*args, **kwargs)
 
-    monkeypatch.setattr(owner, name, broken)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(owner, name, broken)
+        with pytest.raises(BrokenOffError):
+            train(folder, **overrides)
 
 
 @pytest.fixture(scope="module")
@@ -100,13 +103,8 @@ def unbroken(tmp_path_factory):
     ],
     ids=str,
 )
-def test_a_recovered_run_ends_as_the_unbroken_one(
-    owner, name, number, unbroken, tmp_path, monkeypatch, at_root
-):
-    with monkeypatch.context() as broken:
-        break_at(broken, owner, name, number)
-        with pytest.raises(BrokenOffError):
-            train(tmp_path / "run")
+def test_a_recovered_run_ends_as_the_unbroken_one(owner, name, number, unbroken, tmp_path, at_root):
+    break_off(owner, name, number, tmp_path / "run")
     assert not (tmp_path / "run/metrics.json").exists()
     # What a process that was killed while it wrote would leave.
     (tmp_path / "run/.best.th.7.unfinished").write_bytes(b"half")
@@ -115,15 +113,10 @@ def test_a_recovered_run_ends_as_the_unbroken_one(
     assert not list((tmp_path / "run").glob(".*.unfinished"))
 
 
-def test_without_an_average_the_best_weights_are_those_of_the_best_checkpoint(
-    tmp_path, monkeypatch, at_root
-):
+def test_without_an_average_the_best_weights_are_those_of_the_best_checkpoint(tmp_path, at_root):
     overrides = {"trainer.moving_average": None}
     train(tmp_path / "unbroken", **overrides)
-    with monkeypatch.context() as broken:
-        break_at(broken, gradient_descent_trainer, "hardlink_or_copy", 0)
-        with pytest.raises(BrokenOffError):
-            train(tmp_path / "run", **overrides)
+    break_off(gradient_descent_trainer, "hardlink_or_copy", 0, tmp_path / "run", **overrides)
     train(tmp_path / "run", recover=True, **overrides)
     assert results(tmp_path / "run") == results(tmp_path / "unbroken")
 
@@ -149,14 +142,11 @@ def test_recover_and_force_contradict_each_other_on_a_finished_run_too(trained):
         keep_finished(params, trained, force=True)
 
 
-def test_a_run_that_ran_out_of_patience_trains_no_more(tmp_path, monkeypatch, at_root):
+def test_a_run_that_ran_out_of_patience_trains_no_more(tmp_path, at_root):
     # It learns nothing, so that no epoch after the first is better.
     overrides = {"trainer.patience": 2, "trainer.optimizer.lr": 0}
     train(tmp_path / "unbroken", **overrides)
-    with monkeypatch.context() as broken:
-        break_at(broken, TrainModel, "finish", 0)
-        with pytest.raises(BrokenOffError):
-            train(tmp_path / "run", **overrides)
+    break_off(TrainModel, "finish", 0, tmp_path / "run", **overrides)
     train(tmp_path / "run", recover=True, **overrides)
     assert results(tmp_path / "run") == results(tmp_path / "unbroken")
     assert results(tmp_path / "run")[0]["epoch"] == 2

@@ -1,8 +1,12 @@
+import math
+
+import pytest
+import torch
 from allennlp.data import Instance, Token, Vocabulary
 from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from tagger.common.training_counts import count_labels
+from tagger.common.training_counts import count_labels, inverse_effective_number
 from tagger.data import LabelSetsField, TagField
 
 
@@ -50,3 +54,20 @@ def test_indexed_fields_are_counted_too():
     for instance in instances:
         instance.index_fields(vocab)
     assert count_labels(instances) == {"labels": {"O": 3, "B-PER": 2}}
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float64])
+@pytest.mark.parametrize("beta", [0.0, 0.5, 0.9, 0.9999, 1 - 1e-9])
+def test_it_is_one_over_the_sum_of_the_powers_of_beta(dtype, beta):
+    counts = [1, 2, 7, 5_000]
+    # math.fsum adds without rounding
+    expected = [1 / math.fsum(beta**power for power in range(count)) for count in counts]
+    actual = inverse_effective_number(torch.tensor(counts, dtype=dtype), beta)
+    assert actual.dtype == (torch.float32 if dtype == torch.int64 else torch.float64)
+    # beta near 1 has lost half its digits in 1 - beta itself
+    tolerance = 1e-6 if dtype == torch.int64 else 1e-7
+    assert actual.tolist() == pytest.approx(expected, rel=tolerance)
+
+
+def test_a_count_of_zero_is_taken_for_one():
+    assert inverse_effective_number(torch.tensor([0, 1]), 0.9).tolist() == [1, 1]
