@@ -143,8 +143,8 @@ def test_recover_and_force_contradict_each_other_on_a_finished_run_too(trained):
 
 
 def test_a_run_that_ran_out_of_patience_trains_no_more(tmp_path, at_root):
-    # It learns nothing, so that no epoch after the first is better.
-    overrides = {"trainer.patience": 2, "trainer.optimizer.lr": 0}
+    # Its steps are too small for any weight, so that no epoch after the first is better.
+    overrides = {"trainer.patience": 2, "trainer.optimizer.lr": 1e-30}
     train(tmp_path / "unbroken", **overrides)
     break_off(TrainModel, "finish", 0, tmp_path / "run", **overrides)
     train(tmp_path / "run", recover=True, **overrides)
