@@ -68,6 +68,11 @@ def _strings(value: Any, is_own: bool = False) -> Iterator[str]:
     if isinstance(value, dict):
         if value.get("trust_remote_code") and not is_own:
             refuse("the archive's config sets `trust_remote_code`, which runs a model's own code")
+        name = value.get("type")
+        if isinstance(name, str) and not (is_own or name.isprintable()):
+            refuse(
+                f"the archive's config names the type {name[:40]!a}, which is no registered name"
+            )
         yield from value
         value = value.values()
     if isinstance(value, str):

@@ -175,6 +175,16 @@ def test_a_type_that_is_not_registered_is_refused_whatever_it_looks_like(name, g
     assert not list(folder.parent.rglob(TRACE))
 
 
+@pytest.mark.parametrize("name", ["\x1e", "a\nb", "\x1b[2J"])
+def test_a_name_that_no_terminal_should_get_is_refused_in_one_line(name, good, folder):
+    def change(config):
+        reader = {**config["dataset_reader"], "type": name}
+        return json.dumps({**config, "dataset_reader": reader})
+
+    write_archive(good, folder / "hostile.tar.gz", config=change)
+    assert refused_in_one_line(folder / "hostile.tar.gz").isprintable()
+
+
 def test_nothing_is_fetched(good, folder):
     def fetches(config):
         url = f"http://127.0.0.1:{counts[0]}/model.tar.gz"
