@@ -1,8 +1,9 @@
-"""Checks of numbers in configs."""
+"""Checks of numbers and of names in configs."""
 
 import math
-from typing import Any
+from typing import Any, Sequence
 
+from tagger.common.did_you_mean import did_you_mean
 from tagger.common.from_allennlp import ConfigurationError
 
 #: The most features of a layer; more is a slip, and would fill the memory.
@@ -44,6 +45,20 @@ def check_whole(name: str, value: Any, least: int = 1) -> None:
         raise ConfigurationError(
             f"`{name}` must be a whole number of at least {least}; got {value!r}"
         )
+
+
+def check_is_one_of(name: str, value: Any, known: Sequence[str]) -> None:
+    """Raises a `ConfigurationError` unless the value of an argument is one of the known names.
+
+    Example:
+        >>> check_is_one_of("pooling", "men", ("mean", "first"))
+        Traceback (most recent call last):
+        allennlp.common.checks.ConfigurationError: `pooling` must be one of mean, first; got 'men'; \
+did you mean `mean`?
+    """
+    if value not in known:
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        raise ConfigurationError(f"`{name}` must be one of {', '.join(known)}; got {value!r}{hint}")
 
 
 def check_sizes(**sizes: int) -> None:

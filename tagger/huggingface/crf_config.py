@@ -6,7 +6,9 @@ from transformers import AutoConfig, PretrainedConfig
 
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.modules import TagWeighting, WeightRule
-from tagger.spans import infer_encoding
+
+# Arguments that become `tag_weights` and `cost`.
+_BY_LABEL = ("label_weights", "weight_rule", "tag_counts", "missing", "inventing", "confusing")
 
 
 class CrfConfig(PretrainedConfig):
@@ -59,17 +61,6 @@ class CrfConfig(PretrainedConfig):
         return TagWeighting.by_name(arguments.pop("type"))(**arguments)
 
 
-def encoding_of(tags: Sequence[str]) -> Optional[str]:
-    """Returns how tags spell spans, `None` for plain labels.
-
-    Raises:
-        ConfigurationError: If a tag occurs twice.
-    """
-    if len(set(tags)) < len(tags):
-        raise ConfigurationError(f"`tags` must be distinct; got {', '.join(tags)}")
-    return infer_encoding(tags)
-
-
 def resolved_weighting(
     weighting: Mapping[str, Any],
     tags: Sequence[str],
@@ -109,14 +100,10 @@ def resolved_weighting(
         arguments["weight_rule"] = WeightRule.by_name(options.pop("type"))(**options)
         arguments["tag_counts"] = [tag_counts.get(tag, 0) for tag in tags]
     made: Any = TagWeighting.by_name(name)(vocab=_Tags(tags), **arguments)
-    for by_label in ("label_weights", "weight_rule", "tag_counts"):
+    for by_label in _BY_LABEL:
         arguments.pop(by_label, None)
     resolved = {"type": name, **arguments, "tag_weights": made.tag_weights.tolist()}
-    if hasattr(made, "cost"):
-        for by_label in ("missing", "inventing", "confusing"):
-            resolved.pop(by_label, None)
-        resolved["cost"] = made.cost.tolist()
-    return resolved
+    return {**resolved, "cost": made.cost.tolist()} if hasattr(made, "cost") else resolved
 
 
 class _Tags:

@@ -7,11 +7,11 @@ from transformers import AutoModelForTokenClassification, PreTrainedModel
 from transformers.modeling_outputs import TokenClassifierOutput
 
 from tagger.common.from_allennlp import ConfigurationError
-from tagger.huggingface.crf_config import CrfConfig, encoding_of, resolved_weighting
+from tagger.huggingface.crf_config import CrfConfig, resolved_weighting
 from tagger.huggingface.word_pieces import MASKED
 from tagger.linear_chain import ChainScores
 from tagger.modules.conditional_random_field import ConditionalRandomField
-from tagger.spans import allowed_transitions
+from tagger.spans import allowed_transitions, infer_encoding
 from tagger_compat import archive_guard
 
 
@@ -95,7 +95,8 @@ class CrfForTokenClassification(PreTrainedModel):
         """
         id2label = dict(enumerate(tags))
         label2id = {tag: index for index, tag in id2label.items()}
-        tag_encoding = encoding_of(tags)
+        if len(label2id) < len(tags):
+            raise ConfigurationError(f"`tags` must be distinct; got {', '.join(tags)}")
         if weighting is not None:
             weighting = resolved_weighting(weighting, tags, tag_counts)
         kwargs.setdefault("trust_remote_code", archive_guard.may_run_code(name_or_path))
@@ -105,7 +106,7 @@ class CrfForTokenClassification(PreTrainedModel):
             )
         config = CrfConfig(
             pretrained.config.to_dict(),
-            tag_encoding,
+            infer_encoding(tags),
             weighting,
             constrain_decoding,
             constrain_training,
@@ -164,11 +165,7 @@ class CrfForTokenClassification(PreTrainedModel):
         )
 
     def chain_scores(self, logits: torch.Tensor) -> ChainScores:
-        """The chain that decoding uses, for every function of `tagger.linear_chain`.
-
-        Args:
-            logits: (B, T, K), the emissions.
-        """
+        """The chain that decoding uses, of emissions (B, T, K), for all of `tagger.linear_chain`."""
         return self.crf.decoding_scores(logits)
 
     @torch.no_grad()

@@ -1,6 +1,7 @@
 """Tags texts with a CRF on a transformer."""
 
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -61,7 +62,7 @@ class WordPieceTagger(TextTagger[str]):
 
         Args:
             path: The folder, to which both were saved.
-            language: See the class.
+            language: As for the class.
             **kwargs: Further arguments of the model's `from_pretrained`.
 
         Raises:
@@ -79,19 +80,14 @@ class WordPieceTagger(TextTagger[str]):
         texts = [self._split(each) for each in inputs]
         windows = [encode_words(self._tokenizer, text.words, self._size) for text in texts]
         emissions = self._emissions(texts, windows)
-        results = []
-        for text, each, of_text in zip(texts, emissions, windows):
-            known = sorted(word for window in of_text for word in window.words)
-            results.append(self._tagged(text, each, known, probabilities))
-        return results
+        known = [sorted(word for window in own for word in window.words) for own in windows]
+        return [self._tagged(*each, probabilities) for each in zip(texts, emissions, known)]
 
     def _split(self, text_or_words: Union[str, Sequence[str]]) -> _Words:
         if isinstance(text_or_words, str):
             return _Words(text_or_words, *self._splitter(text_or_words))
-        words, starts, offset = list(text_or_words), [], 0
-        for word in words:
-            starts.append(offset)
-            offset += len(word) + 1
+        words = list(text_or_words)
+        *starts, _ = accumulate((len(word) + 1 for word in words), initial=0)
         return _Words(" ".join(words), words, starts)
 
     @cached_property
@@ -140,12 +136,12 @@ class WordPieceTagger(TextTagger[str]):
             return []
         mask = torch.ones_like(paths, dtype=torch.bool)
         found = self._find_entities(paths, mask)
-        found_probabilities = self._find_entities.probabilities(scores, found, mask).tolist()
+        probabilities = self._find_entities.probabilities(scores, found, mask).tolist()
         entities = []
-        for label, first, last, probability in zip(
-            found.labels, found.firsts, found.lasts, found_probabilities
+        for label, *ends, probability in zip(
+            found.labels, found.firsts, found.lasts, probabilities
         ):
-            first, last = known[first], known[last]
+            first, last = (known[end] for end in ends)
             start, end = text.starts[first], text.starts[last] + len(text.words[last])
             name = self._find_entities.labels[label]
             entities.append(

@@ -27,11 +27,7 @@ class Window(NamedTuple):
 
 
 def window_size(tokenizer: Any, config: Any) -> int:
-    """Returns the most word pieces that a model takes, special tokens included.
-
-    This is the smaller of the tokenizer's `model_max_length` and the number of positions that the model
-    has for pieces.
-    """
+    """Returns the most word pieces that tokenizer and model take, special tokens included."""
     sizes = [tokenizer.model_max_length, longest_window(config)]
     return int(min(size for size in sizes if size is not None))
 

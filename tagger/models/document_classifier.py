@@ -80,18 +80,10 @@ class DocumentClassifier(MeasuredModel):
     ) -> "DocumentClassifier":
         """Builds the classifier from a config and passes the embedder's size to the encoder."""
         size = text_field_embedder.get_output_dim()
-        return cls(
-            vocab,
-            text_field_embedder,
-            # AllenNLP's encoders use one of these names, and ignore unknown ones.
-            encoder.construct(input_size=size, input_dim=size, embedding_dim=size),
-            loss,
-            dropout,
-            threshold,
-            label_namespace,
-            initializer,
-            regularizer,
-        )
+        # AllenNLP's encoders use one of these names, and ignore unknown ones.
+        built = encoder.construct(input_size=size, input_dim=size, embedding_dim=size)
+        others = loss, dropout, threshold, label_namespace, initializer, regularizer
+        return cls(vocab, text_field_embedder, built, *others)
 
     def forward(
         self,
@@ -114,17 +106,14 @@ class DocumentClassifier(MeasuredModel):
         encoded = self.encoder(self.text_field_embedder(tokens), mask)
         # (B, C)
         scores = self.projection(self.dropout(encoded))
-        output: Dict[str, Any] = {}
-        if labels is not None:
-            output["loss"] = self.loss(scores, labels).mean()
-            if self.training:
-                return output
+        output = {} if labels is None else {"loss": self.loss(scores, labels).mean()}
+        if labels is not None and self.training:
+            return output
         probabilities = torch.sigmoid(scores.float())
-        output["probabilities"] = probabilities
-        output["predicted_labels"] = self.thresholds(probabilities)
         if labels is not None:
             self.thresholds.measure(probabilities, labels)
-        return output
+        predicted = self.thresholds(probabilities)
+        return {**output, "probabilities": probabilities, "predicted_labels": predicted}
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """Gives each document a list of `labels`, and `probabilities` by label."""

@@ -8,7 +8,6 @@ import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.meta import META_NAME, Meta
-from allennlp.data import Vocabulary
 from allennlp.models.archival import CONFIG_NAME, Archive, archive_model
 from allennlp.models.model import _DEFAULT_WEIGHTS, remove_keys_from_params
 
@@ -57,33 +56,32 @@ def write_ensemble(
 def _config(archives: Sequence[Archive], average: str) -> Dict[str, Any]:
     first = archives[0].config.as_dict(quiet=True)
     config = {name: first[name] for name in SHARED if name in first}
-    members = []
-    for archive in archives:
-        params = archive.config.duplicate()["model"]
+    members = [archive.config.duplicate()["model"] for archive in archives]
+    for params in members:
         # Remove paths of pretrained files. AllenNLP does so itself, but not in lists.
         remove_keys_from_params(params)
-        members.append(params.as_dict(quiet=True))
-    config["model"] = {
-        "type": "sequence_tagger_ensemble",
-        "average": average,
-        "members": members,
-    }
-    return config
+    configs = [params.as_dict(quiet=True) for params in members]
+    model = {"type": "sequence_tagger_ensemble", "average": average, "members": configs}
+    return {**config, "model": model}
 
 
 def _check_alike(path: Path, archive: Archive, first_path: Path, first: Archive) -> None:
-    remedy = "train the members from one config and one set of data, with different seeds"
-    if archive.config["dataset_reader"].as_dict(quiet=True) != first.config[
-        "dataset_reader"
-    ].as_dict(quiet=True):
-        raise ConfigurationError(f"{path} and {first_path} differ in `dataset_reader`; {remedy}")
-    entries, expected = _entries(archive.model.vocab), _entries(first.model.vocab)
-    for namespace in sorted(entries.keys() | expected.keys()):
-        if entries.get(namespace) != expected.get(namespace):
+    parts, expected = _parts(archive), _parts(first)
+    for name in sorted(parts.keys() | expected.keys()):
+        if parts.get(name) != expected.get(name):
             raise ConfigurationError(
-                f"{path} and {first_path} differ in the vocabulary's namespace `{namespace}`; {remedy}"
+                f"{path} and {first_path} differ in {name}; train the members from one config and one "
+                f"set of data, with different seeds"
             )
 
 
-def _entries(vocab: Vocabulary) -> Dict[str, Dict[int, str]]:
-    return {name: vocab.get_index_to_token_vocabulary(name) for name in vocab.get_namespaces()}
+def _parts(archive: Archive) -> Dict[str, Any]:
+    """Returns what the members of an ensemble must have in common, by its name in messages."""
+    vocab = archive.model.vocab
+    return {
+        "`dataset_reader`": archive.config["dataset_reader"].as_dict(quiet=True),
+        **{
+            f"the vocabulary's namespace `{name}`": vocab.get_index_to_token_vocabulary(name)
+            for name in vocab.get_namespaces()
+        },
+    }

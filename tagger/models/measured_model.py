@@ -26,11 +26,7 @@ class MeasuredModel(Model):
     confusions: Dict[str, int] = {}  # noqa: RUF012  (replaced, never written to)
 
     def get_all_metrics(self, reset: bool) -> Dict[str, float]:
-        """Returns all metrics since the last reset, but no confusions.
-
-        Args:
-            reset: Whether to reset what the metrics count.
-        """
+        """Returns all metrics since the last reset, but no confusions; resets them if asked to."""
         raise NotImplementedError
 
     def get_confusions(self) -> Dict[str, int]:
@@ -44,13 +40,9 @@ class MeasuredModel(Model):
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """Returns the metrics since the last reset; none in training steps that compute none.
 
-        Args:
-            reset: Whether a pass over the data has ended. Before that, only the few metrics are returned
-                that fit on the trainer's progress bar.
-
-        Returns:
-            Metrics such as precision, recall and F1 by label. An evaluation's metrics include the
-            confusions. A trainer does not get them, because it would print hundreds of numbers.
+        Without `reset`, which ends a pass over the data, they are the few that fit on the trainer's
+        progress bar. An evaluation's metrics include the confusions. A trainer does not get them,
+        because it would print hundreds of numbers.
         """
         if self.training:
             self.is_in_training = True

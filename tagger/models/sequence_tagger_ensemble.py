@@ -8,6 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 
+from tagger.common.ranges import check_is_one_of
 from tagger.linear_chain import viterbi_decode
 from tagger.models.tagging_model import TaggingModel
 from tagger.modules.chain_decoder import expected_right
@@ -48,11 +49,16 @@ class SequenceTaggerEnsemble(TaggingModel):
     """
 
     def __init__(self, vocab: Vocabulary, members: List[Model], average: str) -> None:
-        if average not in AVERAGES:
-            raise ConfigurationError(
-                f"`average` must be one of {', '.join(AVERAGES)}; got {average!r}"
-            )
-        taggers = _checked(members)
+        check_is_one_of("average", average, AVERAGES)
+        if not members:
+            raise ConfigurationError("`members` must hold at least one tagger; got none")
+        for index, member in enumerate(members):
+            if not isinstance(member, TaggingModel):
+                raise ConfigurationError(
+                    f"`members` must be of type `sequence_tagger`; got number {index}, a "
+                    f"`{type(member).__name__}`"
+                )
+        taggers = [cast(TaggingModel, member) for member in members]
         first = taggers[0]
         super().__init__(vocab, first.tag_encoding, first.label_namespace, first.loss_reduction)
         self.average = average
@@ -73,20 +79,15 @@ class SequenceTaggerEnsemble(TaggingModel):
     ) -> torch.Tensor:
         """Returns the scores from which the ensemble's head computes the averages, (S, L, K)."""
         rows = rows or self.sentence_rows(mask)
+        taggers = [cast(TaggingModel, member) for member in self.members]
         # (members, S, L, K)
-        emissions = torch.stack(
-            [cast(TaggingModel, member).emissions(tokens, mask, rows) for member in self.members]
-        )
+        emissions = torch.stack([tagger.emissions(tokens, mask, rows) for tagger in taggers])
         if self.average == "emissions":
             return emissions.mean(0)
-        marginals = [
-            cast(TaggingModel, member).head.marginals(scores, rows.mask)
-            for member, scores in zip(self.members, emissions)
-        ]
+        pairs = zip(taggers, emissions)
+        marginals = [tagger.head.marginals(scores, rows.mask) for tagger, scores in pairs]
         probabilities = torch.stack(marginals).mean(0)
-        if isinstance(self.head, SigmoidHead):
-            return torch.logit(probabilities)
-        return probabilities.log()
+        return probabilities.logit() if isinstance(self.head, SigmoidHead) else probabilities.log()
 
 
 class MixtureHead(SoftmaxHead):
@@ -94,19 +95,11 @@ class MixtureHead(SoftmaxHead):
 
     A mixture of chains is not a chain. The marginals of its tags are exact. The probability of an entity
     is approximate: it is computed in a chain with these marginals and without transition scores.
-
-    Args:
-        vocab: The vocabulary with the tags.
-        label_namespace: The vocabulary's namespace of the tags.
-        tag_encoding: How tags spell spans; `None` if they spell none.
     """
 
-    def __init__(
-        self, vocab: Vocabulary, label_namespace: str, tag_encoding: Optional[str]
-    ) -> None:
-        super().__init__(
-            vocab, label_namespace, tag_encoding, constrain_decoding=tag_encoding is not None
-        )
+    def __init__(self, vocab: Vocabulary, namespace: str, tag_encoding: Optional[str]) -> None:
+        is_constrained = tag_encoding is not None
+        super().__init__(vocab, namespace, tag_encoding, constrain_decoding=is_constrained)
 
     def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return emissions.float().softmax(2)
@@ -114,20 +107,6 @@ class MixtureHead(SoftmaxHead):
     def best_tags(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         probabilities = self.marginals(self.decoder.biased(emissions), mask)
         return viterbi_decode(expected_right(self.chain_scores(emissions), probabilities), mask)[0]
-
-
-def _checked(members: List[Model]) -> List[TaggingModel]:
-    if not members:
-        raise ConfigurationError("`members` must hold at least one tagger; got none")
-    taggers = []
-    for index, member in enumerate(members):
-        if not isinstance(member, TaggingModel):
-            raise ConfigurationError(
-                f"`members` must be of type `sequence_tagger`; got number {index}, a "
-                f"`{type(member).__name__}`"
-            )
-        taggers.append(member)
-    return taggers
 
 
 def _mean_head(heads: List[TaggingHead]) -> TaggingHead:
@@ -144,13 +123,11 @@ def _mean_head(heads: List[TaggingHead]) -> TaggingHead:
                 f"`{type(head).__name__}`, which differs from the `{type(heads[0]).__name__}` of the "
                 f"first"
             )
+    means = {
+        name: torch.stack([state[name] for state in states]).mean(0)
+        for name, value in states[0].items()
+        if value.is_floating_point()
+    }
     mean = copy.deepcopy(heads[0])
-    mean.load_state_dict(
-        {
-            name: torch.stack([state[name] for state in states]).mean(0)
-            if value.is_floating_point()
-            else value
-            for name, value in states[0].items()
-        }
-    )
+    mean.load_state_dict({**states[0], **means})
     return mean

@@ -9,6 +9,7 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.nn import RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
+from tagger.common.ranges import check_is_one_of
 from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainMarginals
 from tagger.linear_chain.declared import declare_right_padded
@@ -26,17 +27,10 @@ LOSS_REDUCTIONS = ("sentence", "token", "sum")
 class TaggingModel(MeasuredModel):
     """A model whose head turns emissions into a loss and into tags.
 
-    A subclass computes the emissions, sets `head`, and has it prepare its metrics.
+    A subclass computes the emissions, sets `head`, and has it prepare its metrics. The arguments are
+    those of `SequenceTagger`.
 
     Letters: `B` batch, `T` tokens, `K` tags; with documents `S` sentences, `L` tokens of the longest.
-
-    Args:
-        vocab: The vocabulary with the tags.
-        tag_encoding: As for `SequenceTagger`.
-        label_namespace: The vocabulary's namespace of the tags.
-        loss_reduction: As for `SequenceTagger`.
-        training_metrics: Whether to decode and compute metrics in training steps too, which is slow.
-        regularizer: Penalises the parameters.
 
     Attributes:
         head: Turns emissions into a loss and into tags.
@@ -60,10 +54,7 @@ class TaggingModel(MeasuredModel):
         regularizer: Optional[RegularizerApplicator] = None,
     ) -> None:
         super().__init__(vocab, regularizer)  # type: ignore[arg-type]  # AllenNLP's default is None
-        if loss_reduction not in LOSS_REDUCTIONS:
-            raise ConfigurationError(
-                f"`loss_reduction` must be one of {', '.join(LOSS_REDUCTIONS)}; got {loss_reduction!r}"
-            )
+        check_is_one_of("loss_reduction", loss_reduction, LOSS_REDUCTIONS)
         self.label_namespace = label_namespace
         self.loss_reduction = loss_reduction
         self.training_metrics = training_metrics
@@ -109,7 +100,10 @@ class TaggingModel(MeasuredModel):
         gold_tags = None if tags is None else rows.split(tags)
         if gold_tags is not None:
             if self.training and (self.head.needs_teacher or soft_tags is not None):
-                teacher = marginals_of_teacher(soft_tags, soft_transitions, rows.mask)
+                teacher = None
+                if soft_tags is not None and soft_transitions is not None:
+                    lengths = rows.mask.sum(1)
+                    teacher = ChainMarginals.of_rows(soft_tags, soft_transitions, lengths)
                 losses = self.head.distillation_loss(emissions, gold_tags, rows.mask, teacher)
             else:
                 losses = self.head.sequence_loss(emissions, gold_tags, rows.mask)
@@ -139,13 +133,7 @@ class TaggingModel(MeasuredModel):
     ) -> SentenceRows:
         """Returns the sentences of a batch, on which the head works.
 
-        Args:
-            mask: (B, T) bool, right-padded.
-            sentence_lengths: As for `forward`.
-            word_ids: As for `forward`.
-
-        Raises:
-            ConfigurationError: If a model with `document_contexts` is trained on sentences.
+        `mask` is (B, T) bool, right-padded; the other arguments and the error are those of `forward`.
         """
         if sentence_lengths is None and self.uses_documents:
             if self.training:
@@ -167,17 +155,12 @@ class TaggingModel(MeasuredModel):
         Args:
             tokens: The indexed tokens of B sentences, or of B documents.
             mask: (B, T) bool, false in the padding.
-            rows: The sentences of the documents, from `sentence_rows`; None for sentences, so that S is
-                B and L is T.
+            rows: From `sentence_rows`; None for sentences, so that S is B and L is T.
         """
         raise NotImplementedError
 
     def warn_of_sentences(self, remedy: str) -> None:
-        """Warns, the first time, that a model that learnt from documents gets single sentences.
-
-        Args:
-            remedy: What to do.
-        """
+        """Warns, the first time, that a model that learnt from documents gets single sentences."""
         if not self._has_warned:
             self._has_warned = True
             logger.warning(
@@ -216,18 +199,3 @@ class TaggingModel(MeasuredModel):
         if self.loss_reduction == "token":
             return sequence_losses.sum() / mask.sum().clamp(min=1)
         return sequence_losses.sum()
-
-
-def marginals_of_teacher(
-    soft_tags: Optional[torch.Tensor], soft_transitions: Optional[torch.Tensor], mask: torch.Tensor
-) -> Optional[ChainMarginals]:
-    """Returns what a teacher makes of sentences, None without soft labels.
-
-    Args:
-        soft_tags: (B, T, K), 0 in the padding.
-        soft_transitions: (B, K, K).
-        mask: (B, T) bool, right-padded.
-    """
-    if soft_tags is None or soft_transitions is None:
-        return None
-    return ChainMarginals.of_rows(soft_tags, soft_transitions, mask.sum(1))

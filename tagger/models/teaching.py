@@ -13,6 +13,7 @@ from allennlp.data import Batch, Instance
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask, move_to_device
 
+from tagger.common.ranges import check_number
 from tagger.data.soft_labels import SoftLabels
 from tagger.linear_chain import ChainMarginals, ChainScores, chain_marginals
 from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
@@ -44,16 +45,20 @@ def soft_labels_of(
         ConfigurationError: If the model is none of these, there is no sentence, or `temperature` is not
             positive.
     """
-    _check(model, temperature)
+    if not isinstance(getattr(model, "head", None), ChainHead):
+        raise ConfigurationError(
+            "a teacher must be a `sequence_tagger` with the head `crf` or `softmax`, or an ensemble of "
+            "such"
+        )
+    check_number("temperature", temperature, temperature > 0, "a positive number")
     tagger = cast(TaggingModel, model).eval()
     sentences: List[List[str]] = []
     tags: List[np.ndarray] = []
     transitions: List[np.ndarray] = []
     for words, marginals in _taught(tagger, instances, batch_size, temperature):
-        sentences += words
-        for row, sentence in enumerate(words):
-            tags.append(marginals.tags[row, : len(sentence)].numpy())
-            transitions.append(marginals.transitions[row].numpy())
+        sentences.append(words)
+        tags.append(marginals.tags[: len(words)].numpy())
+        transitions.append(marginals.transitions.numpy())
     if not sentences:
         raise ConfigurationError("there is no sentence to label")
     return SoftLabels(tagger.tags, sentences, np.concatenate(tags), np.stack(transitions))
@@ -62,8 +67,8 @@ def soft_labels_of(
 @torch.no_grad()
 def _taught(
     model: TaggingModel, instances: Iterable[Instance], batch_size: int, temperature: float
-) -> Iterator[Tuple[List[List[str]], ChainMarginals]]:
-    """Yields sentences and their marginals in float16, some at a time."""
+) -> Iterator[Tuple[List[str], ChainMarginals]]:
+    """Yields each sentence and its marginals in float16."""
     device = next(model.parameters()).device
     for some in lazy_groups_of(instances, _BATCHES_IN_MEMORY * batch_size):
         # Batches of similar lengths need little padding.
@@ -81,12 +86,12 @@ def _taught(
             marginals = ChainMarginals(*(each.half().cpu() for each in marginals))
             lengths = rows.mask.sum(1).tolist()
             for row, document in enumerate(rows.documents.tolist()):
-                found.setdefault(group[document], []).append((marginals, row, lengths[row]))
+                own = ChainMarginals(*(each[row] for each in marginals))
+                found.setdefault(group[document], []).append((own, lengths[row]))
         for index, instance in enumerate(some):
             words = list(instance["metadata"]["words"])  # type: ignore[index]
-            for marginals, row, length in found[index]:
-                own = ChainMarginals(*(each[row : row + 1] for each in marginals))
-                yield [words[:length]], own
+            for own, length in found[index]:
+                yield words[:length], own
                 words = words[length:]
 
 
@@ -112,14 +117,3 @@ def _marginals(
 def _without_gold(instance: Instance) -> Instance:
     """An instance without its tags, of which the teacher may not know all."""
     return Instance({name: field for name, field in instance.fields.items() if name != "tags"})
-
-
-def _check(model: Model, temperature: float) -> None:
-    head = getattr(model, "head", None)
-    if not isinstance(model, TaggingModel) or not isinstance(head, ChainHead):
-        raise ConfigurationError(
-            "a teacher must be a `sequence_tagger` with the head `crf` or `softmax`, or an ensemble of "
-            "such"
-        )
-    if not 0 < temperature < float("inf"):
-        raise ConfigurationError(f"`temperature` must be a positive number; got {temperature}")

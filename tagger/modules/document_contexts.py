@@ -1,6 +1,6 @@
 """What a sentence sees of the document around it."""
 
-from typing import Iterable, List, cast
+from typing import Iterable, cast
 
 import torch
 from allennlp.common import Registrable
@@ -31,14 +31,11 @@ class DocumentContext(torch.nn.Module, Registrable):
         return 0
 
     def forward(self, states: torch.Tensor, rows: SentenceRows) -> torch.Tensor:
-        """Computes the features of tokens; here none.
+        """Computes the features of tokens, (S, L, F), undefined in the padding; here none.
 
         Args:
             states: (S, L, D), the encoder's states, any finite numbers in the padding.
             rows: Where the sentences lie in their documents.
-
-        Returns:
-            (S, L, F), undefined in the padding.
         """
         return states[:, :, :0]
 
@@ -116,14 +113,13 @@ class SameWords(DocumentContext):
     """Attends over the states of the same word elsewhere in the document.
 
     Where a name stands in a context that gives its label away, its other occurrences profit. Words are
-    the same if they differ in case alone. After Luo, Xiao & Zhao (2020), Hierarchical contextualized
-    representation for named entity recognition, whose memory holds the words of the whole corpus, and
-    Hu et al. (2020), Leveraging multi-token entities in document-level named entity recognition.
-
-    Letters: `B` documents, `T` tokens of the longest, `D` features of a state.
+    the same if they differ in case alone. The features are a mean of states, 0 for a word that occurs
+    once. After Luo, Xiao & Zhao (2020), Hierarchical contextualized representation for named entity
+    recognition, whose memory holds the words of the whole corpus, and Hu et al. (2020), Leveraging
+    multi-token entities in document-level named entity recognition.
 
     Args:
-        input_size: D; supplied by the model in a config.
+        input_size: D, the features of a state; supplied by the model in a config.
         size: The features of queries and keys, whose products say how much an occurrence counts.
         dropout: The dropout of the features, each of a token's on its own.
 
@@ -141,7 +137,6 @@ class SameWords(DocumentContext):
         self.dropout = torch.nn.Dropout(dropout)
 
     def get_output_dim(self) -> int:
-        """Returns D: the features are a mean of states, 0 for a word that occurs once."""
         return self.input_size
 
     def forward(self, states: torch.Tensor, rows: SentenceRows) -> torch.Tensor:
@@ -154,15 +149,10 @@ class SameWords(DocumentContext):
         states = rows.join(states)
         # A batch of many documents is taken in parts.
         num_documents = max(1, _PAIRS_AT_ONCE // max(1, states.size(1)) ** 2)
-        parts: List[torch.Tensor] = [
-            self._mean_of_others(*part)
-            for part in zip(
-                states.split(num_documents),
-                rows.word_ids.split(num_documents),
-                rows.document_mask.split(num_documents),
-            )
-        ]
-        return self.dropout(rows.split(torch.cat(parts)))
+        batch = states, rows.word_ids, rows.document_mask
+        parts = zip(*(each.split(num_documents) for each in batch))
+        features = torch.cat([self._mean_of_others(*part) for part in parts])
+        return self.dropout(rows.split(features))
 
     def _mean_of_others(
         self, states: torch.Tensor, word_ids: torch.Tensor, mask: torch.Tensor
@@ -187,13 +177,11 @@ def encode_sentences(
 ) -> torch.Tensor:
     """Returns the encoder's states of each sentence, and beside them the features of the contexts.
 
-    Letters: `B` documents, `T` tokens, `S` sentences of all documents, `L` tokens of the longest.
-
     Args:
         encoder: Encodes rows of tokens to D features.
         contexts: Each a `DocumentContext`, together with F features.
-        embedded: (B, T, ...), the embedded tokens of documents.
-        rows: Where the sentences lie in their documents.
+        embedded: (B, T, ...), the embedded T tokens of B documents.
+        rows: Where the S sentences of at most L tokens lie in their documents.
 
     Returns:
         (S, L, D + F), undefined in the padding.

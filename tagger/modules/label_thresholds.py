@@ -4,10 +4,10 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 import torch.distributed
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 
+from tagger.common.ranges import check_number
 from tagger.common.training_counts import CountedLabels
 from tagger.common.vocabulary import tags_in_order
 from tagger.metrics import MultiLabelMetrics
@@ -39,10 +39,8 @@ class LabelThresholds(torch.nn.Module):
         self, vocab: Vocabulary, label_namespace: str = "labels", threshold: float = 0.5
     ) -> None:
         super().__init__()
-        if not 0 < threshold < 1:
-            raise ConfigurationError(
-                f"`threshold` must be a probability, above 0 and below 1; got {threshold!r}"
-            )
+        is_valid = 0 < threshold < 1
+        check_number("threshold", threshold, is_valid, "a probability, above 0 and below 1")
         num_labels = len(tags_in_order(vocab, label_namespace))
         self.register_buffer("thresholds", torch.full((num_labels,), threshold))
         # For the metrics of frequent and of rare labels.
@@ -56,11 +54,7 @@ class LabelThresholds(torch.nn.Module):
         return probabilities >= self.thresholds
 
     def start_tuning(self, tuner: ThresholdTuner) -> None:
-        """Starts to tune the thresholds to the data of each pass that is not training.
-
-        Args:
-            tuner: Finds the thresholds, for instance `tagger.tuning.tune_thresholds`.
-        """
+        """Starts to tune the thresholds to the data of each pass that is not training."""
         self._tuner = tuner
 
     def stop_tuning(self) -> None:
@@ -90,11 +84,7 @@ class LabelThresholds(torch.nn.Module):
             self._seen.append((seen[0].cpu(), seen[1].cpu()))
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """Returns the metrics since the last reset, see `MultiLabelMetrics`.
-
-        A reset is the end of a pass over development data. While tuning, a reset first tunes the
-        thresholds, and the metrics are those of the tuned thresholds.
-        """
+        """Returns the metrics since the last reset, which ends a pass; see `MultiLabelMetrics`."""
         if reset and self._is_tuning():
             self._tune()
         if self.counts.are_known():

@@ -7,7 +7,8 @@ is NaN.
 
 For several labels: `C` labels, `N` training items, `n_i` how many of them have label i, `z_i` its
 score, `y_i` 1 if the item has it, else 0, `q_i` the probability that the model gives to `y_i`:
-`sigmoid(z_i)` if it is 1, else `sigmoid(-z_i)`. `...` stands for any leading axes, such as (B, T).
+`sigmoid(z_i)` if it is 1, else `sigmoid(-z_i)`. The losses take `scores`, (..., C) finite log-odds, with
+any leading axes, such as (B, T), and `positives`, (..., C) bool, whether `y_i` is 1.
 
 Sources of the latter: Huang et al. 2021, "Balancing methods for multi-label text classification with
 long-tailed class distribution", section 3; Wu et al. 2020, "Distribution-balanced loss for multi-label
@@ -26,12 +27,7 @@ from tagger.common.ranges import check_number
 def focal_log_probabilities(log_probabilities: torch.Tensor, gamma: float) -> torch.Tensor:
     """`(1 - p)^gamma log p` (Lin et al. 2017, "Focal loss for dense object detection", equation 4).
 
-    Args:
-        log_probabilities: Log p, of any shape; may be -inf.
-        gamma: At least 0; 0 returns log p itself.
-
-    Returns:
-        The same shape; differentiable, with finite slopes at p = 0 and p = 1 too.
+    Log p may have any shape, and be -inf; `gamma` is at least 0. Slopes are finite at p = 0 and 1 too.
     """
     if not gamma:
         return log_probabilities
@@ -72,13 +68,10 @@ def gold_log_probabilities(scores: torch.Tensor, gold_tags: torch.Tensor) -> tor
 def cross_entropy(
     scores: torch.Tensor, gold_tags: torch.Tensor, label_smoothing: float = 0.0
 ) -> torch.Tensor:
-    """`-log p_y`; with smoothing, against a target that gives part of its mass to all possible tags.
+    """`-log p_y`; with smoothing, against a target that gives that share to all possible tags alike.
 
-    Args:
-        scores: (N, K).
-        gold_tags: (N,).
-        label_smoothing: The share that all possible tags get alike. Szegedy et al. 2016, "Rethinking
-            the Inception architecture for computer vision", section 7, have no impossible tags.
+    Szegedy et al. 2016, "Rethinking the Inception architecture for computer vision", section 7, have no
+    impossible tags.
     """
     log_probabilities = scores.log_softmax(-1)
     of_gold = -_of_gold(log_probabilities, gold_tags)
@@ -95,13 +88,8 @@ def dice_loss(
     """`N sum_k (q_k - [k = y])^2 / D_k` with `D_k = s + sum_tokens (q_k^2 + [k = y])`.
 
     The mean over the tokens is `sum_k 1 - (2 sum_tokens q_k [k = y] + s) / D_k`, one minus the Dice
-    coefficient of each tag over all tokens. `q_k = (1 - p_k)^alpha p_k`.
-
-    Args:
-        scores: (N, K).
-        gold_tags: (N,).
-        alpha: How much tags of high probability lose weight, at least 0.
-        smoothing: `s`, above 0.
+    coefficient of each tag over all tokens. `q_k = (1 - p_k)^alpha p_k` with `alpha` at least 0, and `s`
+    is the smoothing, above 0.
     """
     log_probabilities = scores.log_softmax(-1)
     misses = -torch.expm1(log_probabilities)
@@ -118,28 +106,23 @@ def dice_loss(
 def mean_over_known(
     losses: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
 ) -> torch.Tensor:
-    """The mean loss of the tokens with a known gold tag; for their sum, take `losses.sum()`.
+    """The mean loss of the tokens with a known gold tag, a scalar, 0 if there is none.
 
     Args:
         losses: (B, T), 0 at all other tokens, as a `TokenLoss` returns them.
         gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, as a `TokenLoss` takes them.
         mask: (B, T) bool.
-
-    Returns:
-        A scalar, 0 if no gold tag is known.
     """
-    is_known = ~gold_tags.all(2) if gold_tags.dtype == torch.bool else gold_tags >= 0
-    return losses.sum() / (mask & is_known).sum().clamp(min=1)
+    return losses.sum() / (mask & are_known(gold_tags)).sum().clamp(min=1)
+
+
+def are_known(gold_tags: torch.Tensor) -> torch.Tensor:
+    """Which gold tags are known, (B, T) bool: those that are not -1, and sets that lack a tag."""
+    return ~gold_tags.all(2) if gold_tags.dim() == 3 else gold_tags >= 0
 
 
 def focal_terms(scores: torch.Tensor, positives: torch.Tensor, gamma: float) -> torch.Tensor:
-    """Returns `-(1 - q_i)^gamma log q_i`, which is binary cross-entropy for `gamma` 0.
-
-    Args:
-        scores: (..., C), finite log-odds.
-        positives: (..., C) bool, whether `y_i` is 1.
-        gamma: How much labels that the model has learnt lose weight, at least 0.
-    """
+    """Returns `-(1 - q_i)^gamma log q_i`, `gamma` at least 0; binary cross-entropy for 0."""
     of_target = torch.where(positives, scores, -scores)
     # In log space the power's slope is finite for every gamma.
     return -torch.exp(gamma * logsigmoid(-of_target)) * logsigmoid(of_target)
@@ -159,8 +142,8 @@ def negative_tolerant_terms(
     stop earlier to push a score down.
 
     Args:
-        scores: (..., C), finite log-odds.
-        positives: (..., C) bool, whether `y_i` is 1.
+        scores: (..., C).
+        positives: (..., C).
         bias: (C,), `v_i`.
         negative_scale: `lambda`, above 0.
         gamma: As in `focal_terms`.
@@ -174,12 +157,7 @@ def prior_bias(label_counts: torch.Tensor, num_items: torch.Tensor, kappa: float
     """Returns `v_i = kappa log(N / n_i - 1)`, the scaled prior log-odds against each label.
 
     A label that no item has counts as if one item had it; a label that all items have counts as if one
-    lacked it.
-
-    Args:
-        label_counts: (C,), `n_i`.
-        num_items: (), `N`.
-        kappa: At least 0; 0 gives no bias.
+    lacked it. `label_counts` is (C,), `n_i`; `num_items` is (), `N`; `kappa` is at least 0.
     """
     num_without = (num_items - label_counts).clamp(min=1)
     return kappa * torch.log(num_without / label_counts.clamp(min=1))

@@ -55,21 +55,22 @@ def bidirectional_lstm(
     if reversal is None:
         reversal = reversal_of(mask)
     lstms, both_inputs = (to_right, to_left), (inputs, _reordered(inputs, reversal))
-    run = _side_by_side if _leaves_threads_idle(inputs.device) else _in_turn
     # Drawn here, because threads would draw in any order.
     kept = [_kept_weights(lstm, recurrent_dropout) for lstm in lstms]
-    from_left, from_right = run(lstms, kept, *both_inputs)
+    if _leaves_threads_idle(inputs.device):
+        weights = [weights for lstm in lstms for weights in lstm.parameters()]
+        from_left, from_right = _SideBySide.apply(
+            lstms, kept, torch.is_grad_enabled(), *both_inputs, *weights
+        )
+    else:
+        from_left, from_right = map(_states, lstms, kept, both_inputs)
     # (B, T, 2H)
     states = torch.cat([from_left, _reordered(from_right, reversal)], dim=2)
     return states.masked_fill(~mask.unsqueeze(2), 0)
 
 
 def reversal_of(mask: torch.Tensor) -> torch.Tensor:
-    """Where each token lies when its sequence is reversed and the padding stays, (B, T) int64.
-
-    Args:
-        mask: (B, T) bool, right-padded.
-    """
+    """Where each token of a right-padded mask, (B, T), lies when its sequence is reversed: int64."""
     positions = torch.arange(mask.size(1), device=mask.device)
     return torch.where(mask, mask.sum(1, keepdim=True) - 1 - positions, positions)
 
@@ -90,19 +91,6 @@ def _kept_weights(lstm: torch.nn.LSTM, recurrent_dropout: float) -> Kept:
         return None
     weights = lstm.get_parameter("weight_hh_l0")
     return torch.nn.functional.dropout(torch.ones_like(weights), recurrent_dropout)
-
-
-def _in_turn(
-    lstms: Lstms, kept: Sequence[Kept], *both_inputs: torch.Tensor
-) -> Tuple[torch.Tensor, ...]:
-    return tuple(_states(*each) for each in zip(lstms, kept, both_inputs))
-
-
-def _side_by_side(
-    lstms: Lstms, kept: Sequence[Kept], *both_inputs: torch.Tensor
-) -> Tuple[torch.Tensor, ...]:
-    weights = [weights for lstm in lstms for weights in lstm.parameters()]
-    return _SideBySide.apply(lstms, kept, torch.is_grad_enabled(), *both_inputs, *weights)
 
 
 def _states(lstm: torch.nn.LSTM, kept: Kept, inputs: torch.Tensor) -> torch.Tensor:

@@ -175,12 +175,13 @@ class MultiLabelFocalLoss(MultiLabelLoss):
 
 
 class CountedMultiLabelLoss(MultiLabelLoss):
-    """A loss that knows how often training shows each label.
+    """A focal loss that knows how often training shows each label.
 
     The counts come from the trainer's callback `training_counts` or from the arguments, and are saved
     with the model. Until they are known, computing the loss raises a `RuntimeError`.
 
     Args:
+        gamma: The exponent of the focal factor.
         label_counts: The number of training items that have each label, if no trainer supplies it.
         num_items: The number of training items, if no trainer supplies it.
         vocab: Holds the labels; the model in a config supplies it.
@@ -192,12 +193,15 @@ class CountedMultiLabelLoss(MultiLabelLoss):
 
     def __init__(
         self,
+        gamma: float = 2.0,
         label_counts: Optional[List[int]] = None,
         num_items: Optional[int] = None,
         vocab: Optional[Vocabulary] = None,
         label_namespace: str = "labels",
     ) -> None:
         super().__init__()
+        formulas.check_gamma(gamma)
+        self.gamma = gamma
         self.counts = CountedLabels(label_counts, num_items, vocab, label_namespace)
 
     def forward(
@@ -206,28 +210,29 @@ class CountedMultiLabelLoss(MultiLabelLoss):
         self.counts.check_known()
         return super().forward(scores, gold_labels, mask)
 
+    def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
+        return formulas.focal_terms(scores, positives, self.gamma)
+
 
 @MultiLabelLoss.register("class_balanced_focal")
 class ClassBalancedFocalLoss(CountedMultiLabelLoss):
     """CB: `(1 - b) / (1 - b^n)` times the focal loss of each label (Cui et al. 2019; Huang et al. 2021).
 
     Args:
-        gamma: The exponent of the focal factor.
         beta: `b`. With .9, the papers' value for texts, all labels seen more than about 40 times weigh
             the same. For tokens, of which there are many more, take .999 or above. The loss gets
             smaller with `1 - b`.
         **kwargs: The arguments of `CountedMultiLabelLoss`.
     """
 
-    def __init__(self, gamma: float = 2.0, beta: float = 0.9, **kwargs: Any) -> None:
+    def __init__(self, beta: float = 0.9, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        formulas.check_gamma(gamma)
         formulas.check_class_balancing(beta)
-        self.gamma, self.beta = gamma, beta
+        self.beta = beta
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
         weights = inverse_effective_number(self.counts.label_counts, self.beta)
-        return weights * formulas.focal_terms(scores, positives, self.gamma)
+        return weights * super().label_losses(scores, positives)
 
 
 @MultiLabelLoss.register("rebalanced_focal")
@@ -239,7 +244,6 @@ class RebalancedFocalLoss(CountedMultiLabelLoss):
     not among these positives.
 
     Args:
-        gamma: The exponent of the focal factor.
         alpha: The least weight.
         beta: How steeply weights rise with `r`.
         mu: The `r` in the middle of the rise.
@@ -247,24 +251,16 @@ class RebalancedFocalLoss(CountedMultiLabelLoss):
     """
 
     def __init__(
-        self,
-        gamma: float = 2.0,
-        alpha: float = 0.1,
-        beta: float = 10.0,
-        mu: float = 0.9,
-        **kwargs: Any,
+        self, alpha: float = 0.1, beta: float = 10.0, mu: float = 0.9, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        formulas.check_gamma(gamma)
         formulas.check_rebalancing(alpha, beta, mu)
-        self.gamma = gamma
         self.rebalancing = (alpha, beta, mu)
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        weights = formulas.rebalancing_weights(
-            positives, self.counts.label_counts, *self.rebalancing
-        )
-        return weights * formulas.focal_terms(scores, positives, self.gamma)
+        counts = self.counts.label_counts
+        weights = formulas.rebalancing_weights(positives, counts, *self.rebalancing)
+        return weights * super().label_losses(scores, positives)
 
 
 @MultiLabelLoss.register("negative_tolerant")
@@ -276,21 +272,17 @@ class NegativeTolerantLoss(CountedMultiLabelLoss):
     the plain scores, so thresholds other than .5 may be better: see the callback `tune_thresholds`.
 
     Args:
-        gamma: The exponent of the focal factor.
         kappa: The size of the bias; 0 for none.
         negative_scale: `lambda`; 1 treats negatives as positives.
         **kwargs: The arguments of `CountedMultiLabelLoss`.
     """
 
-    def __init__(
-        self, gamma: float = 2.0, kappa: float = 0.05, negative_scale: float = 2.0, **kwargs: Any
-    ) -> None:
+    def __init__(self, kappa: float = 0.05, negative_scale: float = 2.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        formulas.check_gamma(gamma)
         check_number("kappa", kappa, kappa >= 0, "at least 0, 0 for no bias")
         is_valid = negative_scale > 0
         check_number("negative_scale", negative_scale, is_valid, "above 0, 1 to treat all alike")
-        self.gamma, self.kappa, self.negative_scale = gamma, kappa, negative_scale
+        self.kappa, self.negative_scale = kappa, negative_scale
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
         bias = formulas.prior_bias(self.counts.label_counts, self.counts.num_items, self.kappa)
@@ -322,17 +314,12 @@ class ClassBalancedNegativeTolerantLoss(NegativeTolerantLoss):
 class DistributionBalancedLoss(NegativeTolerantLoss):
     """DB: `alpha + sigmoid(beta (r - mu))` times the negative-tolerant loss of each label.
 
-    After Wu et al. 2020 and, with the focal factor, Huang et al. 2021. `r` is as in
-    `RebalancedFocalLoss`: it tells labels apart by the other labels of an item. If items have one label
-    each, every positive has `r = 1` and the same weight, however rare it is, and so has every label of
-    an item without labels. DB then degenerates; `class_balanced_negative_tolerant` serves rare labels
-    better.
-
-    Args:
-        alpha: The least weight.
-        beta: How steeply weights rise with `r`.
-        mu: The `r` in the middle of the rise.
-        **kwargs: The arguments of `NegativeTolerantLoss`.
+    After Wu et al. 2020 and, with the focal factor, Huang et al. 2021. The weights, with `r`, `alpha`,
+    `beta` and `mu`, are those of `RebalancedFocalLoss`: they tell labels apart by the other labels of an
+    item. If items have one label each, every positive has `r = 1` and the same weight, however rare it
+    is, and so has every label of an item without labels. DB then degenerates;
+    `class_balanced_negative_tolerant` serves rare labels better. The other arguments are those of
+    `NegativeTolerantLoss`.
     """
 
     def __init__(
@@ -343,7 +330,6 @@ class DistributionBalancedLoss(NegativeTolerantLoss):
         self.rebalancing = (alpha, beta, mu)
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        weights = formulas.rebalancing_weights(
-            positives, self.counts.label_counts, *self.rebalancing
-        )
+        counts = self.counts.label_counts
+        weights = formulas.rebalancing_weights(positives, counts, *self.rebalancing)
         return weights * super().label_losses(scores, positives)

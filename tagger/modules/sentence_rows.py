@@ -4,7 +4,7 @@ Letters: `B` documents, `N` sentences of the longest document, `T` tokens of the
 `S` sentences of all documents, `L` tokens of the longest sentence, `W` tokens of the longest window.
 """
 
-from typing import Optional
+from typing import NamedTuple, Optional
 
 import torch
 
@@ -25,6 +25,7 @@ class SentenceRows:
         documents: (S,) int64, the document of each sentence.
         document_mask: (B, T) bool, `mask` as given.
         word_ids: As given.
+        are_documents: Whether a document has several sentences, so that rows are not documents.
 
     Raises:
         ValueError: If the sentences of a document do not have as many tokens as the document.
@@ -49,8 +50,8 @@ class SentenceRows:
     ) -> None:
         self.document_mask = mask
         self.word_ids = word_ids
-        self._are_documents = sentence_lengths is not None and sentence_lengths.size(1) > 1
-        if sentence_lengths is None or not self._are_documents:
+        self.are_documents = sentence_lengths is not None and sentence_lengths.size(1) > 1
+        if sentence_lengths is None or not self.are_documents:
             self.mask = mask
             self.documents = torch.arange(len(mask), device=mask.device)
             return
@@ -73,11 +74,11 @@ class SentenceRows:
 
     def split(self, values: torch.Tensor) -> torch.Tensor:
         """Cuts values of tokens, (B, T, ...), into rows, (S, L, ...), with any values in the padding."""
-        return _taken(values, self._places) if self._are_documents else values
+        return _taken(values, self._places) if self.are_documents else values
 
     def join(self, values: torch.Tensor) -> torch.Tensor:
         """Joins rows, (S, L, ...), to values of documents, (B, T, ...), 0 in the padding."""
-        if not self._are_documents:
+        if not self.are_documents:
             return values
         shape = self.document_mask.shape
         joined = _taken(values, self._rows_of.view(shape))
@@ -89,14 +90,12 @@ class SentenceRows:
         starts, ends = self._starts - margin, self._starts + self._lengths + margin
         starts = starts.clamp(min=0)
         lengths = torch.minimum(ends, self._document_lengths[self.documents]) - starts
-        return _Windows(
-            self._places_of(starts, lengths), lengths, self._starts - starts, self.mask.size(1)
+        # (S, L)
+        own = (
+            torch.arange(self.mask.size(1), device=starts.device) + (self._starts - starts)[:, None]
         )
-
-    @property
-    def are_documents(self) -> bool:
-        """Whether a document has several sentences, so that rows are not documents."""
-        return self._are_documents
+        places = self._places_of(starts, lengths)
+        return _Windows(_within(lengths), places, own.clamp(max=places.size(1) - 1))
 
     def _places_of(self, starts: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """Where the tokens of rows lie in the documents laid end to end, (S, longest) int64."""
@@ -107,35 +106,26 @@ class SentenceRows:
         return torch.where(is_token, places, 0)
 
 
-class _Windows:
+class _Windows(NamedTuple):
     """Sentences with tokens of their neighbours, as rows.
-
-    Args:
-        places: (S, W) int64, where the tokens lie in the documents laid end to end.
-        lengths: (S,) int64, the tokens of each window.
-        offsets: (S,) int64, where the sentence starts in its window.
-        num_tokens: L.
 
     Attributes:
         mask: (S, W) bool, right-padded.
+        places: (S, W) int64, where the tokens lie in the documents laid end to end.
+        own: (S, L) int64, where the tokens of the sentence lie in its window.
     """
 
-    def __init__(
-        self, places: torch.Tensor, lengths: torch.Tensor, offsets: torch.Tensor, num_tokens: int
-    ) -> None:
-        self.mask = _within(lengths)
-        self._places = places
-        own = offsets.unsqueeze(1) + torch.arange(num_tokens, device=offsets.device)
-        # (S, L)
-        self._own = own.clamp(max=places.size(1) - 1)
+    mask: torch.Tensor
+    places: torch.Tensor
+    own: torch.Tensor
 
     def split(self, values: torch.Tensor) -> torch.Tensor:
         """Cuts values of tokens, (B, T, ...), into windows, (S, W, ...)."""
-        return _taken(values, self._places)
+        return _taken(values, self.places)
 
     def inner(self, states: torch.Tensor) -> torch.Tensor:
         """Returns the states of the sentences themselves, (S, L, D), of those of windows, (S, W, D)."""
-        return states.gather(1, self._own.unsqueeze(2).expand(-1, -1, states.size(2)))
+        return states.gather(1, self.own.unsqueeze(2).expand(-1, -1, states.size(2)))
 
 
 def _within(lengths: torch.Tensor) -> torch.Tensor:

@@ -7,8 +7,10 @@ import torch
 from tagger.common.from_allennlp import ConfigurationError, Registrable, Vocabulary
 from tagger.common.ranges import check_number
 from tagger.common.training_counts import CountedLabels
+from tagger.linear_chain.checks import checked_gold_tags
 from tagger.modules.class_weights import ClassWeights
 from tagger.modules.loss_formulas import (
+    are_known,
     check_gamma,
     cross_entropy,
     dice_loss,
@@ -23,8 +25,8 @@ class TokenLoss(ClassWeights, Registrable):
     """Compares the scores of each token with its gold tag.
 
     It takes the arguments of `ClassWeights`; weights are optional. A token's loss is multiplied by the
-    weight of its gold tag: raising a label's weight raises its recall and lowers its precision. A loss
-    implements `token_losses`.
+    weight of its gold tag: raising a label's weight raises its recall and lowers its precision. A number
+    out of range is a `ConfigurationError`. A loss implements `token_losses`.
     """
 
     default_implementation = "cross_entropy"
@@ -83,16 +85,10 @@ class TokenLoss(ClassWeights, Registrable):
         self, scores: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         """(B, T) bool: the tokens with a known gold tag."""
-        are_sets = gold_tags.dtype == torch.bool
-        if (
-            scores.dim() != 3
-            or gold_tags.shape != (scores.shape if are_sets else scores.shape[:2])
-            or mask.shape != scores.shape[:2]
-        ):
+        if scores.dim() != 3 or mask.shape != scores.shape[:2]:
             raise ValueError(
-                "`scores` must be (B, T, K), `gold_tags` (B, T), or bool and (B, T, K), and `mask` "
-                f"(B, T); got {tuple(scores.shape)}, {gold_tags.dtype} of shape "
-                f"{tuple(gold_tags.shape)}, and {tuple(mask.shape)}"
+                f"`scores` must be (B, T, K) and `mask` (B, T); got {tuple(scores.shape)} and "
+                f"{tuple(mask.shape)}"
             )
         num_tags = scores.size(2)
         if self.tag_weights is not None and len(self.tag_weights) != num_tags:
@@ -100,21 +96,8 @@ class TokenLoss(ClassWeights, Registrable):
                 f"`scores` must be of as many tags as there are weights, {len(self.tag_weights)}; got "
                 f"{num_tags}"
             )
-        if are_sets:
-            for row, token in (mask & ~gold_tags.any(2)).nonzero().tolist():
-                raise ValueError(
-                    f"`gold_tags` must allow each token at least one tag; row {row} allows token "
-                    f"{token} none"
-                )
-            # All tags are possible where the gold tag is unknown.
-            return mask & ~gold_tags.all(2)
-        is_outside = mask & ((gold_tags < -1) | (gold_tags >= num_tags))
-        for row, token in is_outside.nonzero().tolist():
-            raise ValueError(
-                f"`gold_tags` must lie in 0 to {num_tags - 1}, or be -1 where unknown; row {row} has "
-                f"{int(gold_tags[row, token])} at token {token}"
-            )
-        return mask & (gold_tags >= 0)
+        checked_gold_tags(gold_tags, mask, scores)
+        return mask & are_known(gold_tags)
 
 
 @TokenLoss.register("cross_entropy")
@@ -125,9 +108,6 @@ class CrossEntropyLoss(TokenLoss):
         label_smoothing: The share of the target that all possible tags get alike, from 0 to below 1.
             Unlike in PyTorch's loss, the weight of the gold tag multiplies this part too.
         **kwargs: The arguments of `ClassWeights`.
-
-    Raises:
-        ConfigurationError: If `label_smoothing` is out of range, or as `ClassWeights` does.
     """
 
     def __init__(self, label_smoothing: float = 0.0, **kwargs: Any) -> None:
@@ -150,9 +130,6 @@ class FocalLoss(TokenLoss):
     Args:
         gamma: At least 0.
         **kwargs: The arguments of `ClassWeights`.
-
-    Raises:
-        ConfigurationError: If `gamma` is negative or not finite, or as `ClassWeights` does.
     """
 
     def __init__(self, gamma: float = 2.0, **kwargs: Any) -> None:
@@ -177,9 +154,6 @@ class ClassBalancedLoss(FocalLoss):
         tag_counts: `n_k`, the count of each tag index, if no trainer supplies it.
         vocab: The vocabulary that holds the tags; the model in a config supplies it.
         label_namespace: The vocabulary's namespace of the tags.
-
-    Raises:
-        ConfigurationError: If a number is out of range, or both `tag_counts` and `vocab` are missing.
     """
 
     def __init__(
@@ -225,9 +199,6 @@ class DiceLoss(TokenLoss):
             token by itself. The smaller it is, the more a false positive of a tag costs that the batch
             lacks. With many tags or small batches, take about 10.
         **kwargs: The arguments of `ClassWeights`.
-
-    Raises:
-        ConfigurationError: If a number is out of range, or as `ClassWeights` does.
     """
 
     def __init__(self, alpha: float = 0.0, smoothing: float = 1.0, **kwargs: Any) -> None:
@@ -255,9 +226,6 @@ class LogitAdjustedLoss(TokenLoss):
         tag_counts: The count of each tag index, if no trainer supplies it.
         vocab: The vocabulary that holds the tags; the model in a config supplies it.
         label_namespace: The vocabulary's namespace of the tags.
-
-    Raises:
-        ConfigurationError: If a number is out of range, or both `tag_counts` and `vocab` are missing.
     """
 
     def __init__(

@@ -7,18 +7,7 @@ pipeline uses it, and imports AllenNLP when the first document comes.
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 from spacy.language import Language
 from spacy.pipeline import Pipe
@@ -116,19 +105,11 @@ class AllenNlpTagger(Pipe):
 
     def __call__(self, doc: Doc) -> Doc:
         """Tags a document."""
-        try:
-            self._tag([doc])
-        except Exception as error:
-            self.get_error_handler()(self.name, self, [doc], error)
+        list(self.pipe([doc]))
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
-        """Tags documents, many at a time, and keeps their order.
-
-        Args:
-            stream: The documents.
-            batch_size: How many are tagged together.
-        """
+        """Tags documents, `batch_size` at a time, and keeps their order."""
         for docs in minibatch(stream, size=batch_size or self._settings["batch_size"]):
             try:
                 self._tag(docs)
@@ -143,51 +124,32 @@ class AllenNlpTagger(Pipe):
         return scores
 
     def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
-        """Writes a folder with the archive.
-
-        Args:
-            path: The folder.
-            exclude: Ignored.
-        """
+        """Writes a folder with the archive; `exclude` is ignored, here and below."""
         folder = ensure_path(path)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ARCHIVE_NAME).write_bytes(self.to_bytes())
 
     def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "AllenNlpTagger":
-        """Takes the archive in a folder that `to_disk` has written.
-
-        Args:
-            path: The folder.
-            exclude: Ignored.
-        """
+        """Takes the archive in a folder that `to_disk` has written."""
         self._archive, self._tagger = ensure_path(path) / ARCHIVE_NAME, None
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Returns the archive.
-
-        Args:
-            exclude: Ignored.
-        """
+        """Returns the archive."""
         if isinstance(self._archive, bytes):
             return self._archive
         is_folder = self._archive.is_dir()
         return (self._archive / ARCHIVE_NAME if is_folder else self._archive).read_bytes()
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "AllenNlpTagger":
-        """Takes an archive that `to_bytes` has returned.
-
-        Args:
-            data: The archive.
-            exclude: Ignored.
-        """
+        """Takes an archive that `to_bytes` has returned."""
         self._archive, self._tagger = data, None
         return self
 
     def __reduce__(self) -> Any:
         return _unpickled, (self.name, self._settings, self.to_bytes())
 
-    def _tag(self, docs: Sequence[Doc]) -> None:
+    def _tag(self, docs: List[Doc]) -> None:
         places = [(doc, indices) for doc in docs for indices in _sentences(doc)]
         tokens = [[_text(doc[index]) for index in indices] for doc, indices in places]
         found: Dict[int, List[Tuple[Span, Optional[float]]]] = {id(doc): [] for doc in docs}
@@ -197,19 +159,14 @@ class AllenNlpTagger(Pipe):
                 span = Span(doc, first, last + 1, entity.label)
                 found[id(doc)].append((span, entity.probability))
         for doc in docs:
-            self._annotate(doc, *map(list, zip(*found[id(doc)])))
+            self._annotate(doc, found[id(doc)])
 
-    def _annotate(
-        self, doc: Doc, spans: Sequence[Span] = (), probabilities: Sequence[Optional[float]] = ()
-    ) -> None:
-        """Puts what was found into a document."""
-        group = self._settings["span_group"]
-        attributes = {"probabilities": list(probabilities)}
-        doc.spans[group] = SpanGroup(doc, name=group, spans=list(spans), attrs=attributes)
-        if self._settings["overwrite"]:
-            doc.set_ents(list(spans))
-            return
-        before = list(doc.ents)
+    def _annotate(self, doc: Doc, found: List[Tuple[Span, Optional[float]]]) -> None:
+        """Puts entities and their probabilities into a document."""
+        group, spans = self._settings["span_group"], [span for span, _ in found]
+        attributes = {"probabilities": [probability for _, probability in found]}
+        doc.spans[group] = SpanGroup(doc, name=group, spans=spans, attrs=attributes)
+        before = [] if self._settings["overwrite"] else list(doc.ents)
         taken = {token.i for span in before for token in span}
         free = [span for span in spans if taken.isdisjoint(range(span.start, span.end))]
         doc.set_ents([*before, *free])

@@ -6,17 +6,11 @@ from allennlp.data import Batch
 from allennlp.models import load_archive
 from allennlp.nn.util import get_text_field_mask
 
-from tagger.linear_chain import (
-    ChainScores,
-    chain_marginals,
-    tag_marginals,
-    transition_marginals,
-)
+from tagger.linear_chain import ChainScores, chain_marginals, tag_marginals, transition_marginals
 from tagger.models import SequenceTaggerEnsemble
-from tagger.models.tagging_model import marginals_of_teacher
 from tagger.models.teaching import soft_labels_of
 from tests.conftest import ROOT
-from tests.linear_chain.chains import mask_of, random_chains
+from tests.linear_chain.chains import random_chains
 
 DEV = str(ROOT / "data/toy/dev.txt")
 # Soft labels are float16.
@@ -78,15 +72,6 @@ def test_a_teacher_of_documents_labels_their_sentences(trained_on_documents):
     assert words == [word for each in documents for word in each["metadata"]["words"]]
     best = labels.find(["in", "Lima", "rained"]).tags.argmax(1)
     assert [labels.tags[k] for k in best] == ["O", "U-LOC", "O"]
-
-
-def test_a_student_gets_the_teachers_chain_from_its_soft_labels():
-    chains, mask = random_chains(3, 4, 3), mask_of([4, 1, 2])
-    expected = chain_marginals(chains, mask)
-    actual = marginals_of_teacher(expected.tags, expected.transitions, mask)
-    for ours, theirs in zip(actual, expected):
-        torch.testing.assert_close(ours, theirs)
-    assert marginals_of_teacher(None, None, mask) is None
 
 
 def test_a_training_step_uses_soft_labels_and_validation_does_not(archive, instances):

@@ -67,15 +67,7 @@ class BiLstmEncoder(Seq2SeqEncoder):
         self.output_dropout = dropout_class(output_dropout)
 
     def forward(self, inputs: torch.Tensor, mask: torch.BoolTensor) -> torch.Tensor:
-        """Encodes each token in its context on both sides.
-
-        Args:
-            inputs: The features of each token, (B, T, D).
-            mask: (B, T) bool, right-padded.
-
-        Returns:
-            (B, T, 2 * hidden_size), 0 in the padding.
-        """
+        """Encodes each token, (B, T, D), in its context: (B, T, 2 * hidden_size), 0 in the padding."""
         outputs = inputs.masked_fill(~mask.unsqueeze(2), 0)
         recurrent_dropout = self.recurrent_dropout if self.training else 0.0
         reversal = reversal_of(mask)
@@ -89,13 +81,10 @@ class BiLstmEncoder(Seq2SeqEncoder):
         return self.output_dropout(outputs)
 
     def get_input_dim(self) -> int:
-        """Returns the features of each input token."""
         return self.input_size
 
     def get_output_dim(self) -> int:
-        """Returns the features of each output token."""
         return self.output_size
 
     def is_bidirectional(self) -> bool:
-        """Returns True: outputs hold two directions."""
         return True

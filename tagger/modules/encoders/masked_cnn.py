@@ -63,13 +63,10 @@ class MaskedCnnEncoder(CnnEncoder):
             mask: (B, T) bool, right-padded; None for no padding.
 
         Returns:
-            (B, number of filters), 0 for filters wider than the sequence; projected if there is an
-            `output_dim`.
+            (B, filters), 0 for filters wider than the sequence; projected if there is an `output_dim`.
         """
-        if mask is None:
-            mask = torch.ones(tokens.shape[:2], dtype=torch.bool, device=tokens.device)
         # AllenNLP's embedder of characters passes a mask of integers.
-        is_token = mask.bool()
+        is_token = torch.ones_like(tokens[:, :, 0]).bool() if mask is None else mask.bool()
         tokens, lengths = tokens.masked_fill(~is_token.unsqueeze(2), 0), is_token.sum(1)
         # On a GPU, counting the windows without padding would make the CPU wait for it.
         largest = _largest_of_windows if tokens.device.type == "cpu" else _largest_of_places
@@ -88,10 +85,7 @@ def _largest_of_windows(
     tokens: torch.Tensor,
     lengths: torch.Tensor,
 ) -> torch.Tensor:
-    """Returns the largest responses, (B, filters), and computes only responses to windows of tokens.
-
-    A sequence without such a window gets the response to its first window.
-    """
+    """Returns the largest responses to windows of tokens, (B, filters); without one, to the first."""
     (width,) = convolution.kernel_size
     # (B,)
     num_windows = (lengths - width + 1).clamp(min=1)

@@ -3,9 +3,9 @@
 import tagger.common.needs_allennlp  # noqa: F401
 from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
 from tagger.modules.token_embedders.frozen_transformer import FrozenTransformerEmbedder
+from tagger.modules.token_embedders.hash_table import VectorTable
 from tagger.modules.token_embedders.lexicon import Lexicon
 from tagger.modules.token_embedders.transformer import TransformerEmbedder
-from tagger.modules.token_embedders.vector_table import VectorTable
 from tagger.modules.token_embedders.word_vectors import WordVectors, share_without_vector
 
 __all__ = [

@@ -44,14 +44,7 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         self._character_dropout = torch.nn.Dropout(character_dropout)
 
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:
-        """Encodes tokens.
-
-        Args:
-            token_characters: The indices of their characters, (B, T, C) int64, 0 in the padding.
-
-        Returns:
-            (B, T, features).
-        """
+        """Encodes indices of characters, (B, T, C) int64, 0 in the padding, as (B, T, features)."""
         if token_characters.device.type != "cpu":
             return self._dropout(self._encode(token_characters))
         characters = np.ascontiguousarray(token_characters.flatten(0, 1).numpy())
@@ -64,11 +57,9 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         words = torch.from_numpy(characters[firsts])
         # (1, words, features)
         encoded = self._encode(words.unsqueeze(0))
-        # (B, T): the distinct word of each token
-        words_of_tokens = torch.from_numpy(words_of).view(token_characters.shape[:2])
-        return self._dropout(encoded[0, words_of_tokens])
+        # (B, T, features)
+        return self._dropout(encoded[0, words_of].view(*token_characters.shape[:2], -1))
 
     def _encode(self, characters: torch.Tensor) -> torch.Tensor:
-        """Encodes words, (B, T, C), without the dropout of encoded words; returns (B, T, features)."""
         embedded = self._character_dropout(self._embedding(characters))
         return self._encoder(embedded, (characters != 0).long())

@@ -34,15 +34,9 @@ _LARGEST_HALF = torch.finfo(torch.float16).max
 
 
 class _Place(NamedTuple):
-    """Some words of a batch.
+    """Words of a batch: `start` up to `end`, exclusive, of the passage with this key."""
 
-    Attributes:
-        passage: Their passage, an index.
-        start: The first of them in the passage.
-        end: Where they end there, exclusive.
-    """
-
-    passage: int
+    key: bytes
     start: int
     end: int
 
@@ -131,7 +125,6 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         self._has_warned = False
 
     def get_output_dim(self) -> int:
-        """Returns E."""
         return self._features.size if self.projection is None else self.projection.out_features
 
     def forward(
@@ -155,7 +148,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             (B, T, E), undefined in the padding.
         """
         passages, places = self._passages(pieces, num_pieces, passage_lengths, first_word, mask)
-        mixed = self._mixed(list(passages), list(passages.values()), places)
+        mixed = self._mixed(passages, places)
         # (B, T, D)
         embedded = mixed.new_zeros(*mask.shape, mixed.size(1))
         embedded[mask] = mixed
@@ -163,13 +156,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         return embedded if self.projection is None else self.projection(embedded)
 
     def prepare(self, passages: Sequence[Passage]) -> None:
-        """Computes the features of passages, unless they are on disk, and keeps them there.
-
-        From then on, `forward` reads them.
-
-        Args:
-            passages: The passages, in any order.
-        """
+        """Computes the features of passages, unless they are on disk, and keeps them for `forward`."""
         if self._max_bytes <= 0:
             return
         features, device = self._features, self.layer_scores.device
@@ -203,7 +190,6 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         )
 
     def train(self, mode: bool = True) -> "FrozenTransformerEmbedder":
-        """Puts the embedder into training mode, or out of it."""
         self._recent.clear()
         return super().train(mode)
 
@@ -230,62 +216,46 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         all_pieces, all_numbers = (
             tensor.squeeze(1).cpu().numpy().astype(np.int32) for tensor in (pieces, num_pieces)
         )
-        all_lengths = passage_lengths.squeeze(1).tolist()
         skipped, wanted = first_word.squeeze(1).tolist(), mask.sum(1).tolist()
-        indices: Dict[bytes, int] = {}
         passages: Dict[bytes, Passage] = {}
         places: List[_Place] = []
-        for row, lengths in enumerate(all_lengths):
+        for row, lengths in enumerate(passage_lengths.squeeze(1).tolist()):
             # Of the instance's words, in its passages.
             start, left = skipped[row], wanted[row]
             for passage in passages_of(all_pieces[row], all_numbers[row], lengths):
                 taken = min(len(passage.num_pieces) - start, left)
                 key = passage.key()
                 passages.setdefault(key, passage)
-                index = indices.setdefault(key, len(indices))
-                places.append(_Place(index, start, start + taken))
+                places.append(_Place(key, start, start + taken))
                 start, left = 0, left - taken
         return passages, places
 
-    def _mixed(
-        self, keys: Sequence[bytes], passages: Sequence[Passage], places: Sequence[_Place]
-    ) -> torch.Tensor:
+    def _mixed(self, passages: Dict[bytes, Passage], places: Sequence[_Place]) -> torch.Tensor:
         """Returns the mixed features of all words of a batch, one instance after the other, (N, D)."""
         weights = self.scale * self.layer_scores.softmax(0)
         store = self._store
-        kept = [store.get(key) if store is not None else None for key in keys]
-        missing = [index for index, features in enumerate(kept) if features is None]
+        found: Dict[bytes, Any] = {
+            key: None if store is None else store.get(key) for key in passages
+        }
+        missing = [key for key, features in found.items() if features is None]
         if self.training and missing:
             self._warn_of_missing()
         if torch.is_grad_enabled() or not missing:
-            raw = self._raw(passages, missing) if missing else {}
-            found: List[Any] = [raw.get(i) if each is None else each for i, each in enumerate(kept)]
-            return self._mix(found, places, weights)
-        mixed = self._recent.get(keys, weights)
-        new = [index for index in range(len(keys)) if keys[index] not in mixed]
-        computed = self._features.compute(
-            [passages[index] for index in new], weights.device, weights.detach()
-        )
-        for place, states in computed:
-            mixed[keys[new[place]]] = states
+            if missing:
+                wanted = [passages[key] for key in missing]
+                for index, states in self._features.compute(wanted, weights.device):
+                    found[missing[index]] = _half(states)
+            words = np.concatenate([found[at.key][at.start : at.end] for at in places])
+            # (N, H, D)
+            layers = torch.from_numpy(words).to(weights.device, non_blocking=True).float()
+            return torch.matmul(weights, layers)
+        mixed = self._recent.get(list(passages), weights)
+        new = [key for key in passages if key not in mixed]
+        wanted = [passages[key] for key in new]
+        for index, states in self._features.compute(wanted, weights.device, weights.detach()):
+            mixed[new[index]] = states
         self._recent.put(mixed, weights)
-        return torch.cat([mixed[keys[at.passage]][at.start : at.end] for at in places])
-
-    def _raw(self, passages: Sequence[Passage], missing: Sequence[int]) -> Dict[int, Any]:
-        """Computes the features of some passages, (W, H, D) float16 on the CPU, by their indices."""
-        computed = self._features.compute(
-            [passages[index] for index in missing], self.layer_scores.device
-        )
-        return {missing[place]: _half(states) for place, states in computed}
-
-    def _mix(
-        self, features: Sequence[np.ndarray], places: Sequence[_Place], weights: torch.Tensor
-    ) -> torch.Tensor:
-        """Sums up the layers of each word, (N, D), of features (W, H, D) of each passage."""
-        words = np.concatenate([features[at.passage][at.start : at.end] for at in places])
-        # (N, H, D)
-        states = torch.from_numpy(words).to(weights.device, non_blocking=True).float()
-        return torch.matmul(weights, states)
+        return torch.cat([mixed[at.key][at.start : at.end] for at in places])
 
     def _warn_of_missing(self) -> None:
         if not self._has_warned:

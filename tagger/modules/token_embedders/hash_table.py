@@ -1,8 +1,17 @@
-"""Rows of numbers that are found by hashes."""
+"""Rows of numbers, such as word vectors, that are found by hashes."""
 
-from typing import Any, Dict
+from pathlib import Path
+from typing import Any, Dict, List, Union
 
+import numpy as np
 import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from tqdm import tqdm
+
+from tagger.common.files import check_is_file
+from tagger.data.decoded_lines import decoded_lines
+from tagger.data.token_indexers import word_hash
 
 
 class HashTable(torch.nn.Module):
@@ -29,22 +38,14 @@ class HashTable(torch.nn.Module):
         return len(self.hashes)
 
     def find(self, hashes: torch.Tensor) -> torch.Tensor:
-        """Returns the places of rows, int64 of any shape, -1 for hashes that the table lacks.
-
-        Args:
-            hashes: The hashes of the rows, int64.
-        """
+        """Returns the places of rows by their hashes, both int64 of any shape; -1 for unknown ones."""
         if len(self) == 0:
             return torch.full_like(hashes, -1)
         places = torch.searchsorted(self.hashes, hashes).clamp(max=len(self) - 1)
         return torch.where(self.hashes[places] == hashes, places, -1)
 
     def drop(self, places: torch.Tensor) -> None:
-        """Takes entries out.
-
-        Args:
-            places: Where they are, (any,) int64, as `find` returns them.
-        """
+        """Takes out the entries at these places, (any,) int64, as `find` returns them."""
         is_kept = torch.ones(len(self), dtype=torch.bool)
         is_kept[places] = False
         self.hashes, self.rows = self.hashes[is_kept], self.rows[is_kept]
@@ -56,3 +57,65 @@ class HashTable(torch.nn.Module):
             if stored is not None:
                 setattr(self, name, getattr(self, name).new_empty(stored.shape))
         super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+class VectorTable(HashTable):
+    """Word vectors of `dimension` features in half precision, which training leaves as they are.
+
+    They take two bytes a number and eight bytes a word, in memory and in archives, and load without
+    their words.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__(dimension, torch.float16)
+
+    def read(self, file: Union[str, Path]) -> None:
+        """Fills the table from a text file: a word and its numbers on each line, apart by blanks.
+
+        A first line of two numbers, as of word2vec, is skipped. Of a word's vectors the first counts.
+
+        Raises:
+            ConfigurationError: If there is no line, or one does not hold as many numbers as the table
+                has features, or one too large for half precision.
+            ValueError: If a line is not UTF-8.
+            FileNotFoundError: If there is no such file.
+        """
+        hashes: List[int] = []
+        vectors: List[np.ndarray] = []
+        dimension = self.rows.size(1)
+        found = cached_path(file)
+        check_is_file(found, file)
+        with (
+            open(found, "rb") as lines,
+            tqdm(lines, desc="reading word vectors", leave=False) as shown,
+        ):
+            for number, line in decoded_lines(shown, file):
+                # A word may hold blanks.
+                word, *numbers = line.rstrip().rsplit(" ", dimension)
+                if number == 1 and len(numbers) == 1 and word.isdigit():
+                    continue
+                if len(numbers) != dimension:
+                    raise ConfigurationError(
+                        f"{file}:{number}: expected a word and {dimension} numbers, got "
+                        f"{len(line.split()) - 1} numbers; correct `embedding_dim` or the file"
+                    )
+                vectors.append(_vector(numbers, f"{file}:{number}"))
+                hashes.append(word_hash(word))
+        if not vectors:
+            raise ConfigurationError(f"{file}: expected word vectors, got an empty file")
+        unique, firsts = np.unique(np.array(hashes, dtype=np.int64), return_index=True)
+        self.hashes = torch.from_numpy(unique)
+        self.rows = torch.from_numpy(np.stack(vectors)[firsts])
+
+
+def _vector(numbers: List[str], place: str) -> np.ndarray:
+    try:
+        vector = np.array(numbers, dtype=np.float32)
+        # Half precision ends at 65,504.
+        with np.errstate(over="ignore"):
+            vector = vector.astype(np.float16)
+    except ValueError as error:
+        raise ConfigurationError(f"{place}: expected a word and its numbers; {error}") from None
+    if not np.isfinite(vector).all():
+        raise ConfigurationError(f"{place}: expected finite numbers below 65,504, got another")
+    return vector

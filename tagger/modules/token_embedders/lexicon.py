@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules import TokenEmbedder
 from tqdm import tqdm
 
+from tagger.common.ranges import check_number
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.token_indexers import word_forms, word_hash
 from tagger.modules.token_embedders.hash_table import HashTable
@@ -29,8 +30,7 @@ class Lexicon(TokenEmbedder):
 
     A list is a text file in UTF-8 with a term on each line, its words apart by blanks as the tokens of
     the text. Lists may have millions of terms: each takes eight bytes and one for each list, in memory
-    and in archives, where lists travel without their words. The indexer is
-    `lexicon`.
+    and in archives, where lists travel without their words. The indexer is `lexicon`.
 
     Letters: `B` batch, `T` tokens, `F` forms of a word, `L` lists, `V` terms.
 
@@ -56,8 +56,7 @@ class Lexicon(TokenEmbedder):
         super().__init__()
         if not names or len(set(names)) < len(names):
             raise ConfigurationError(f"`names` must be the names of lists, each once; got {names}")
-        if max_length < 1:
-            raise ConfigurationError(f"`max_length` must be at least 1; got {max_length}")
+        check_number("max_length", max_length, max_length >= 1, "at least 1")
         self.names = list(names)
         self.lowercase = lowercase
         self.max_length = max_length
@@ -67,7 +66,6 @@ class Lexicon(TokenEmbedder):
             self._read(Path(pretrained_file))
 
     def get_output_dim(self) -> int:
-        """Returns four features for each list."""
         return _PLACES * len(self.names)
 
     def forward(self, indices: torch.Tensor, hashes: torch.Tensor) -> torch.Tensor:
@@ -85,9 +83,7 @@ class Lexicon(TokenEmbedder):
         batch_size, num_tokens = is_real.shape
         words = hashes[:, :, 1 if self.lowercase else 0]
         # (B, T, L): 1 + the place of each token
-        places = torch.zeros(
-            batch_size, num_tokens, len(self.names), dtype=torch.int64, device=words.device
-        )
+        places = words.new_zeros(batch_size, num_tokens, len(self.names))
         # (B, T): the hash of the term of `length` words that starts at each token
         terms = torch.zeros_like(words)
         for length in range(1, min(self.max_length, num_tokens) + 1):
@@ -95,13 +91,9 @@ class Lexicon(TokenEmbedder):
             terms = terms[:, :starts] * _FACTOR + words[:, length - 1 :]
             # (B, starts, L)
             is_term = self._find(terms) & is_real[:, length - 1 :].unsqueeze(2)
-            if not bool(is_term.any()):
-                continue
             # A longer term, and of equally long ones the first, is written last.
-            for offset in range(length):
-                place = _place(offset, length)
-                part = places[:, offset : offset + starts]
-                part[is_term] = place
+            for offset in range(length if bool(is_term.any()) else 0):
+                places[:, offset : offset + starts][is_term] = _place(offset, length)
         return torch.nn.functional.one_hot(places, _PLACES + 1)[..., 1:].flatten(2).float()
 
     def _find(self, terms: torch.Tensor) -> torch.Tensor:
@@ -136,9 +128,8 @@ class Lexicon(TokenEmbedder):
             of_lists.append(np.unique(np.array(hashes, dtype=np.int64)))
         every = np.unique(np.concatenate(of_lists))
         self.terms.hashes = torch.from_numpy(every)
-        self.terms.rows = torch.from_numpy(
-            np.stack([np.isin(every, own) for own in of_lists], axis=1)
-        )
+        is_in_list = [np.isin(every, own) for own in of_lists]
+        self.terms.rows = torch.from_numpy(np.stack(is_in_list, axis=1))
 
     def _term_hash(self, words: Sequence[str]) -> int:
         """As `forward` computes it, with a sign."""

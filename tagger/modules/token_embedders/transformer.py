@@ -7,7 +7,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import TokenEmbedder
 
-from tagger.common.ranges import check_dropouts, check_number
+from tagger.common.ranges import check_dropouts, check_is_one_of, check_number
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.transformers.archived import fine_tuned_model
 from tagger.transformers.precision import PRECISIONS, computing_in
@@ -61,14 +61,8 @@ class TransformerEmbedder(TokenEmbedder):
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__()
-        for name, value, known in (
-            ("pooling", pooling, POOLINGS),
-            ("precision", precision, PRECISIONS),
-        ):
-            if value not in known:
-                raise ConfigurationError(
-                    f"`{name}` must be one of {', '.join(known)}; got {value!r}"
-                )
+        check_is_one_of("pooling", pooling, POOLINGS)
+        check_is_one_of("precision", precision, PRECISIONS)
         check_dropouts(dropout=dropout)
         check_number("max_cache_gb", max_cache_gb, max_cache_gb >= 0, "at least 0")
         self.pooling = pooling
@@ -84,7 +78,6 @@ class TransformerEmbedder(TokenEmbedder):
         self._has_trained = False
 
     def get_output_dim(self) -> int:
-        """Returns the features of a word's vector."""
         return int(self.transformer_model.config.hidden_size)
 
     def train(self, mode: bool = True) -> "TransformerEmbedder":

@@ -9,22 +9,14 @@ from allennlp.nn.util import dist_reduce_sum
 
 from tagger.common.ranges import check_dropouts, check_sizes
 from tagger.data.token_indexers import word_hash
-from tagger.modules.token_embedders.vector_table import VectorTable
+from tagger.modules.token_embedders.hash_table import VectorTable
 
 # AllenNLP's vocabularies start with padding and the unknown word.
 _UNKNOWN = 1
 
 
 def share_without_vector(model: torch.nn.Module, reset: bool) -> Optional[float]:
-    """Returns the share of words for which a model has no vector, of those embedded in evaluation.
-
-    Args:
-        model: The model.
-        reset: Whether to count from 0 from now on.
-
-    Returns:
-        A number from 0 to 1; None if the model has no `WordVectors`, or has embedded no words.
-    """
+    """Returns `share_unknown` of a model's `WordVectors`; None if it has none."""
     embedders = [module for module in model.modules() if isinstance(module, WordVectors)]
     # Those of an ensemble see the same words.
     shares = [embedder.share_unknown(reset) for embedder in embedders]
@@ -82,7 +74,6 @@ class WordVectors(TokenEmbedder):
         self._start_from_table(vocab, vocab_namespace)
 
     def get_output_dim(self) -> int:
-        """Returns the features of a vector."""
         return self.trained.embedding_dim
 
     def forward(self, indices: torch.Tensor, hashes: torch.Tensor) -> torch.Tensor:
@@ -121,10 +112,7 @@ class WordVectors(TokenEmbedder):
     def share_unknown(self, reset: bool) -> Optional[float]:
         """Returns the share without a vector of the words embedded in evaluation since the last reset.
 
-        Distributed workers add up their counts.
-
-        Returns:
-            A number from 0 to 1; None if there were no words.
+        It is from 0 to 1, and None if there were no words. Distributed workers add up their counts.
         """
         num_words, num_unknown = dist_reduce_sum(self._counts).tolist()
         if reset:
