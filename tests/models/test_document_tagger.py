@@ -5,12 +5,13 @@ import json
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.nn.util import get_text_field_mask
 from allennlp.predictors import Predictor
 
 from tests.documents import document, documents_config
+from tests.models.batches import tensors
 
 CONTEXTS = ["same_words", "pooled_states", {"type": "neighbouring_tokens", "num_tokens": 2}]
 
@@ -44,12 +45,6 @@ def built(tmp_path_factory):
         return Model.from_params(params["model"], vocab=vocab), documents, sentences
 
     return built
-
-
-def tensors(model, instances):
-    batch = Batch(instances)
-    batch.index_instances(model.vocab)
-    return batch.as_tensor_dict()
 
 
 @pytest.mark.slow

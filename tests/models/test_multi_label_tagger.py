@@ -11,11 +11,12 @@ from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
 from tests.conftest import ROOT
+from tests.models.batches import tensors
 
 PAGE = (ROOT / "docs/several_labels.md").read_text(encoding="utf-8")
 
@@ -94,9 +95,7 @@ def build(instances, folder, **head):
 
 
 def loss_of(model, instances):
-    batch = Batch(instances)
-    batch.index_instances(model.vocab)
-    return model(**batch.as_tensor_dict())["loss"]
+    return model(**tensors(model, instances))["loss"]
 
 
 TUNED = {"type": "tune_thresholds", "target": "macro"}

@@ -6,13 +6,14 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 
 from tagger.linear_chain import sample_paths
 from tagger.spans import tags_to_spans
 from tests.conftest import CONFIGS
+from tests.models.batches import tensors
 
 
 @pytest.fixture
@@ -43,10 +44,8 @@ def build(params, instances, **changes):
     return Model.from_params(model_params, vocab=Vocabulary.from_instances(instances))
 
 
-def tensors(model, instances):
-    batch = Batch(instances)
-    batch.index_instances(model.vocab)
-    return batch.as_tensor_dict()
+def loss_of(model, instances):
+    return float(model(**tensors(model, instances))["loss"].detach())
 
 
 def test_toy_config_learns_and_reports_metrics_of_each_label(trained):
@@ -61,12 +60,8 @@ def test_toy_config_learns_and_reports_metrics_of_each_label(trained):
 def test_every_parameter_gets_a_gradient(params, instances):
     model = build(params, instances)
     model(**tensors(model, instances))["loss"].backward()
-    without = [
-        name
-        for name, parameter in model.named_parameters()
-        if parameter.requires_grad and not (parameter.grad is not None and parameter.grad.any())
-    ]
-    assert without == []
+    trained = [each for each in model.parameters() if each.requires_grad]
+    assert all(each.grad is not None and each.grad.any() for each in trained)
 
 
 @pytest.mark.parametrize("head", ["crf", "softmax"])
@@ -136,18 +131,11 @@ def test_loaded_archive_predicts_what_the_trained_model_predicts(archive, traine
 def test_loss_is_reduced_over_sentences_tokens_or_not_at_all(reduction, params, instances):
     torch.manual_seed(0)
     model = build(params, instances, loss_reduction=reduction).eval()
-    total = sum(
-        float(model(**tensors(model, [instance]))["loss"].detach()) for instance in instances
-    )
-    if reduction == "token":
-        total = sum(
-            len(each["tokens"]) * float(model(**tensors(model, [each]))["loss"].detach())
-            for each in instances
-        )
-    divisor = {"sentence": len(instances), "token": None, "sum": 1}[reduction]
-    divisor = divisor or sum(len(each["tokens"]) for each in instances)
-    loss = float(model(**tensors(model, instances))["loss"].detach())
-    assert loss == pytest.approx(total / divisor, rel=1e-4)
+    lengths = [len(each["tokens"]) if reduction == "token" else 1 for each in instances]
+    losses = [loss_of(model, [each]) for each in instances]
+    total = sum(length * loss for length, loss in zip(lengths, losses))
+    divisor = 1 if reduction == "sum" else sum(lengths)
+    assert loss_of(model, instances) == pytest.approx(total / divisor, rel=1e-4)
 
 
 @pytest.mark.parametrize("weighting", ["emission", "emission_transition", "lannoy"])
@@ -155,14 +143,9 @@ def test_weighting_changes_the_loss_and_unit_weights_do_not(weighting, params, i
     losses = []
     for weight in (None, 1.0, 3.0):
         torch.manual_seed(0)
-        changes = {}
-        if weight is not None:
-            changes["head"] = {
-                "type": "crf",
-                "weighting": {"type": weighting, "label_weights": {"PER": weight}},
-            }
-        model = build(params, instances, **changes).eval()
-        losses.append(float(model(**tensors(model, instances))["loss"].detach()))
+        weighted = {"type": weighting, "label_weights": {"PER": weight}} if weight else None
+        model = build(params, instances, head={"type": "crf", "weighting": weighted}).eval()
+        losses.append(loss_of(model, instances))
     assert losses[1] == pytest.approx(losses[0], rel=1e-5)
     assert losses[2] != pytest.approx(losses[0], rel=1e-3)
 
@@ -207,10 +190,8 @@ def test_predicted_tags_keep_to_the_encoding(params, instances):
 def test_plain_labels_that_spell_no_spans_can_be_tagged(params):
     params["dataset_reader"].update({"source_encoding": None, "tag_encoding": None})
     reader = DatasetReader.from_params(params["dataset_reader"])
-    instances = [
-        instance(reader, ["the", "cat"], ["DET", "NOUN"]),
-        instance(reader, ["sleep"], ["VERB"]),
-    ]
+    tagged = [(["the", "cat"], ["DET", "NOUN"]), (["sleep"], ["VERB"])]
+    instances = [instance(reader, *each) for each in tagged]
     model = build(params, instances).eval()
     assert model.tag_encoding is None
     output = model.forward_on_instances(instances)

@@ -4,19 +4,20 @@ import shutil
 
 import pytest
 import torch
-from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data import Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.models import Model, load_archive
 from allennlp.nn.util import get_text_field_mask
 
+from tagger.commands.ensemble import Ensemble
 from tagger.data import LabelSetsField, TagField
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES, MixtureHead
 from tests.conftest import ROOT
+from tests.models.batches import tensors
 from tests.oracles.all_paths import AllPaths
 
 HEADS = {
@@ -63,12 +64,6 @@ def build(instances, head_type, seed=0, **head_changes):
 
 def ensemble(members, average):
     return SequenceTaggerEnsemble(members[0].vocab, members, average).eval()
-
-
-def tensors(model, instances):
-    batch = Batch(instances)
-    batch.index_instances(model.vocab)
-    return batch.as_tensor_dict()
 
 
 def chains(member, batch):
@@ -252,6 +247,6 @@ def test_files_that_training_started_from_are_not_needed(trained, allennlp, tmp_
 
 def test_the_command_offers_every_average():
     parser = argparse.ArgumentParser().add_subparsers()
-    subparser = Subcommand.by_name("ensemble")().add_subparser(parser)
+    subparser = Ensemble().add_subparser(parser)
     (option,) = (each for each in subparser._actions if each.dest == "average")
     assert (*option.choices, option.default) == (*AVERAGES, AVERAGES[0])

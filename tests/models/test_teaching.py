@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch
 from allennlp.models import load_archive
 from allennlp.nn.util import get_text_field_mask
 
@@ -11,6 +10,7 @@ from tagger.models import SequenceTaggerEnsemble
 from tagger.models.teaching import soft_labels_of
 from tests.conftest import ROOT
 from tests.linear_chain.chains import random_chains
+from tests.models.batches import tensors
 
 DEV = str(ROOT / "data/toy/dev.txt")
 # Soft labels are float16.
@@ -24,12 +24,10 @@ def instances(archive):
 
 def expected_marginals(model, instance, temperature=1.0):
     """Tag marginals, (T, K), and sums of transition marginals, (K, K), of one sentence alone."""
-    batch = Batch([instance])
-    batch.index_instances(model.vocab)
-    tensors = batch.as_tensor_dict()
-    mask = get_text_field_mask(tensors["tokens"])
+    tokens = tensors(model, [instance])["tokens"]
+    mask = get_text_field_mask(tokens)
     with torch.no_grad():
-        scores = model.head.chain_scores(model.emissions(tensors["tokens"], mask))
+        scores = model.head.chain_scores(model.emissions(tokens, mask))
         scores = ChainScores(*(each / temperature for each in scores))
         return tag_marginals(scores)[0].numpy(), transition_marginals(scores)[0].sum(0).numpy()
 
@@ -76,24 +74,22 @@ def test_a_teacher_of_documents_labels_their_sentences(trained_on_documents):
 
 def test_a_training_step_uses_soft_labels_and_validation_does_not(archive, instances):
     model = archive.model
-    batch = Batch(instances[:2])
-    batch.index_instances(model.vocab)
-    tensors = batch.as_tensor_dict()
-    mask = get_text_field_mask(tensors["tokens"])
+    batch = tensors(model, instances[:2])
+    mask = get_text_field_mask(batch["tokens"])
     num_tags = len(model.tags)
     teacher = chain_marginals(random_chains(*mask.shape, num_tags, dtype=torch.float32), mask)
     soft = {"soft_tags": teacher.tags, "soft_transitions": teacher.transitions}
     model.head._distillation_weight = 1.0
-    emissions = model.eval().emissions(tensors["tokens"], mask)
+    emissions = model.eval().emissions(batch["tokens"], mask)
     expected = model.head.crf.cross_entropy(emissions, teacher, mask).mean()
-    plain = model(**tensors)["loss"]
-    assert torch.equal(model(**tensors, **soft)["loss"], plain)
+    plain = model(**batch)["loss"]
+    assert torch.equal(model(**batch, **soft)["loss"], plain)
     model.train()
     for module in model.modules():
         # Without dropout of any kind, training computes what validation does.
         if module is not model:
             module.eval()
-    torch.testing.assert_close(model(**tensors, **soft)["loss"], expected)
+    torch.testing.assert_close(model(**batch, **soft)["loss"], expected)
 
 
 def test_mistakes_are_named(archive, instances):

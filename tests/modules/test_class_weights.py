@@ -3,11 +3,11 @@ import pytest
 import torch
 from allennlp.common import FromParams, Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
 from tagger.common.training_counts import LabelCounts
 from tagger.modules.class_weights import ClassWeights, class_weights_by_label
 from tagger.modules.weight_rules import BalancedWeightRule
+from tests.spans.tagged import vocabulary_of
 
 
 class RequiredWeights(ClassWeights, FromParams):
@@ -20,10 +20,7 @@ class OptionalWeights(ClassWeights):
 
 @pytest.fixture
 def vocab():
-    vocab = Vocabulary()
-    for tag in ("O", "B-PER", "I-PER", "B-LOC", "I-LOC"):
-        vocab.add_token_to_namespace(tag, "labels")
-    return vocab
+    return vocabulary_of(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
 
 
 def by_rule(vocab):
@@ -39,8 +36,7 @@ def test_where_weights_are_optional_none_weigh_one_and_none_are_saved():
     assert not weights.state_dict()
 
 
-def test_more_than_one_source_of_weights_is_refused_even_where_none_is_required():
-    vocab = Vocabulary({"labels": {"O": 1}})
+def test_more_than_one_source_of_weights_is_refused_even_where_none_is_required(vocab):
     with pytest.raises(ConfigurationError, match="at most one of `tag_weights`.*; got 2 of them"):
         OptionalWeights(tag_weights=[2.0], label_weights={"O": 2.0}, vocab=vocab)
 

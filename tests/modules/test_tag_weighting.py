@@ -5,7 +5,6 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 from allennlp.modules.conditional_random_field import (
     ConditionalRandomFieldWeightEmission,
     ConditionalRandomFieldWeightTrans,
@@ -16,6 +15,7 @@ from tagger.linear_chain import ChainScores, log_likelihood
 from tagger.modules import ConditionalRandomField, TagWeighting
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
 from tests.oracles.all_paths import AllPaths
+from tests.spans.tagged import vocabulary_of
 
 STRATEGIES = sorted(TagWeighting.list_available())
 WEIGHTS = [0.5, 2.0, 3.0]
@@ -26,6 +26,10 @@ def weighting(name, weights=WEIGHTS, **arguments):
     return TagWeighting.by_name(name)(tag_weights=list(weights), **arguments).double()
 
 
+def objective(name, batch, weights=WEIGHTS, **arguments):
+    return weighting(name, weights, **arguments).objective(*batch)
+
+
 @pytest.fixture
 def chains():
     return random_chains(3, 4, 3, requires_grad=True), random_tags(3, 4, 3), mask_of(LENGTHS)
@@ -33,17 +37,12 @@ def chains():
 
 @pytest.fixture
 def vocab():
-    vocab = Vocabulary()
-    for tag in ("O", "B-PER", "I-PER", "B-LOC", "I-LOC"):
-        vocab.add_token_to_namespace(tag, "labels")
-    return vocab
+    return vocabulary_of(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
 
 
 @pytest.mark.parametrize("name", sorted({*STRATEGIES} - {"marginal"}))
 def test_unit_weights_give_the_plain_log_likelihood(name, chains):
-    scores, gold_tags, mask = chains
-    actual = weighting(name, [1.0, 1.0, 1.0]).objective(scores, gold_tags, mask)
-    torch.testing.assert_close(actual, log_likelihood(scores, gold_tags, mask))
+    torch.testing.assert_close(objective(name, chains, [1.0, 1.0, 1.0]), log_likelihood(*chains))
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -69,7 +68,7 @@ def test_padding_changes_nothing(name, garbage, chains):
     assert all(tensor.grad.isfinite().all() for tensor in scores)
 
 
-def enumerated(scores, gold_tags):
+def enumerated(scores, gold_tags, *_):
     """The chain of each row, written out, and its path."""
     for row, length in enumerate(LENGTHS):
         yield AllPaths(scores, row, range(length)), tuple(gold_tags[row, :length].tolist())
@@ -82,39 +81,35 @@ def sets_of(path, known, num_tags=3):
     return torch.stack(rows)
 
 
-def test_chain_weights_each_conditional_by_its_gold_tag(chains):
+@pytest.mark.parametrize("known", [[True] * 4, [True, False, True, True]])
+def test_chain_weights_each_conditional_of_a_tag_or_a_set_by_its_gold_tag(known, chains):
     scores, gold_tags, mask = chains
-    actual = weighting("chain").objective(scores, gold_tags, mask)
-    for row, (chain, path) in enumerate(enumerated(scores, gold_tags)):
+    partial = gold_tags.masked_fill(~torch.tensor(known), -1)
+    actual = objective("chain", (scores, partial, mask))
+    for row, (chain, path) in enumerate(enumerated(*chains)):
         expected, before = 0.0, 0.0
         for t, k in enumerate(path):
-            up_to_here = chain.log_probability(sets_of(path, [s <= t for s in range(len(path))]))
-            expected += WEIGHTS[k] * (up_to_here - before)
-            before = up_to_here
+            up_to_here = [s <= t and known[s] for s in range(len(path))]
+            after = chain.log_probability(sets_of(path, up_to_here))
+            expected += (WEIGHTS[k] if known[t] else 0.0) * (after - before)
+            before = after
         torch.testing.assert_close(actual[row], expected)
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
 def test_marginal_weights_each_focal_log_marginal_by_its_gold_tag(gamma, chains):
-    scores, gold_tags, mask = chains
-    actual = weighting("marginal", gamma=gamma).objective(scores, gold_tags, mask)
-    for row, (chain, path) in enumerate(enumerated(scores, gold_tags)):
-        expected = 0.0
-        for t, k in enumerate(path):
-            p = chain.tag_marginals()[t, k]
-            expected += WEIGHTS[k] * (1 - p) ** gamma * p.log()
+    actual = objective("marginal", chains, gamma=gamma)
+    for row, (chain, path) in enumerate(enumerated(*chains)):
+        gold = zip(path, chain.tag_marginals()[range(len(path)), path])
+        expected = sum(WEIGHTS[k] * (1 - p) ** gamma * p.log() for k, p in gold)
         torch.testing.assert_close(actual[row], expected)
 
 
 def test_marginal_takes_a_gamma_without_weights(chains):
-    scores, gold_tags, mask = chains
     alone = TagWeighting.from_params(Params({"type": "marginal", "gamma": 2.0}))
     crf = ConditionalRandomField(3, weighting=alone).double()
-    expected = weighting("marginal", [1.0, 1.0, 1.0], gamma=2.0)
-    torch.testing.assert_close(
-        crf.weighting.objective(scores, gold_tags, mask),
-        expected.objective(scores, gold_tags, mask),
-    )
+    actual = crf.weighting.objective(*chains)
+    torch.testing.assert_close(actual, objective("marginal", chains, [1.0, 1.0, 1.0], gamma=2.0))
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
@@ -141,11 +136,9 @@ def margins(weights=WEIGHTS, cost=COST):
 
 @pytest.mark.parametrize("arguments", [{}, {"cost": COST}])
 def test_softmax_margin_adds_its_cost_to_all_paths(arguments, chains):
-    scores, gold_tags, mask = chains
-    strategy = weighting("softmax_margin", **arguments)
-    actual = strategy.objective(scores, gold_tags, mask)
+    actual = objective("softmax_margin", chains, **arguments)
     cost = margins(cost=arguments.get("cost", [[0.0] * 3] * 3))
-    for row, (chain, path) in enumerate(enumerated(scores, gold_tags)):
+    for row, (chain, path) in enumerate(enumerated(*chains)):
         augmented = [
             score + sum(cost[i][j] for i, j in zip(path, other))
             for other, score in zip(chain.paths, chain.path_scores.tolist())
@@ -198,49 +191,22 @@ def test_a_gamma_that_makes_no_sense_is_refused(gamma):
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_unknown_tags_everywhere_teach_nothing(name, chains):
     scores, gold_tags, mask = chains
-    actual = weighting(name).objective(scores, torch.full_like(gold_tags, -1), mask)
+    actual = objective(name, (scores, torch.full_like(gold_tags, -1), mask))
     torch.testing.assert_close(actual, torch.zeros_like(actual))
     assert torch.autograd.grad(actual.sum(), scores.emissions)[0].abs().max() < 1e-12
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_sets_of_one_tag_are_a_path(name, chains):
+def test_a_known_tag_is_a_set_of_one_and_an_unknown_tag_the_set_of_all(name, chains):
     scores, gold_tags, mask = chains
-    strategy = weighting(name)
-    sets = torch.nn.functional.one_hot(gold_tags, 3).bool()
-    torch.testing.assert_close(
-        strategy.objective(scores, sets, mask),
-        strategy.objective(scores, gold_tags, mask),
-    )
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_an_unknown_tag_is_the_set_of_all_tags(name, chains):
-    scores, gold_tags, mask = chains
-    strategy = weighting(name)
-    gold_tags[0, 1] = gold_tags[2, 0] = -1
-    sets = torch.nn.functional.one_hot(gold_tags.clamp(min=0), 3).bool() | (
-        gold_tags == -1
-    ).unsqueeze(2)
-    values = strategy.objective(scores, gold_tags, mask)
-    torch.testing.assert_close(values, strategy.objective(scores, sets, mask))
-    assert values.requires_grad
-
-
-def test_chain_takes_a_set_by_its_probability_given_the_labels_before(chains):
-    scores, gold_tags, mask = chains
-    known = [True, False, True, True]
-    partial = gold_tags.masked_fill(~torch.tensor(known), -1)
-    actual = weighting("chain").objective(scores, partial, mask)
-    for row, (chain, path) in enumerate(enumerated(scores, gold_tags)):
-        expected, before = 0.0, 0.0
-        for t, k in enumerate(path):
-            up_to_here = chain.log_probability(
-                sets_of(path, [s <= t and known[s] for s in range(len(path))])
-            )
-            expected += (WEIGHTS[k] if known[t] else 0.0) * (up_to_here - before)
-            before = up_to_here
-        torch.testing.assert_close(actual[row], expected)
+    for unknown in ([], [(0, 1), (2, 0)]):
+        for place in unknown:
+            gold_tags[place] = -1
+        sets = torch.nn.functional.one_hot(gold_tags.clamp(min=0), 3).bool()
+        sets |= (gold_tags == -1).unsqueeze(2)
+        values = objective(name, chains)
+        torch.testing.assert_close(values, objective(name, (scores, sets, mask)))
+        assert values.requires_grad
 
 
 def test_a_set_weighs_the_mean_of_its_tags(chains):
@@ -257,8 +223,7 @@ def test_softmax_margin_charges_a_set_by_its_cheapest_tag(chains):
     scores, gold_tags, mask = chains
     sets = torch.nn.functional.one_hot(gold_tags, 3).bool()
     sets[0, 1] = torch.tensor([True, False, True])
-    strategy = weighting("softmax_margin", cost=COST)
-    actual = strategy.objective(scores, sets, mask)[0]
+    actual = objective("softmax_margin", (scores, sets, mask), cost=COST)[0]
     table = margins()
     chain = AllPaths(scores, 0, range(4))
     charges = [table[k] for k in gold_tags[0].tolist()]
@@ -302,58 +267,41 @@ def test_a_heavier_tag_becomes_more_probable(name):
 
 def enumerated_log_likelihoods(scores, gold_tags):
     """log p(tags | x) of each row by enumeration."""
-    rows = []
-    for row, length in enumerate(LENGTHS):
-        chain = AllPaths(scores, row, range(length))
-        path = tuple(gold_tags[row, :length].tolist())
-        rows.append(chain.step_scores(path).sum() - chain.log_mass())
-    return torch.stack(rows)
+    chains = enumerated(scores, gold_tags)
+    return torch.stack([chain.step_scores(path).sum() - chain.log_mass() for chain, path in chains])
 
 
 def test_emission_scales_emissions_by_tag(chains):
-    scores, gold_tags, mask = chains
+    scores, gold_tags, _ = chains
     scaled = scores._replace(emissions=scores.emissions * torch.tensor(WEIGHTS))
-    actual = weighting("emission").objective(scores, gold_tags, mask)
-    torch.testing.assert_close(actual, enumerated_log_likelihoods(scaled, gold_tags))
+    expected = enumerated_log_likelihoods(scaled, gold_tags)
+    torch.testing.assert_close(objective("emission", chains), expected)
 
 
 @pytest.mark.parametrize("end", ["to", "from"])
 def test_emission_transition_scales_transitions_by_the_tag_at_one_end(end, chains):
-    scores, gold_tags, mask = chains
-    transitions = torch.tensor(
-        [
-            [scores.transitions[i, j].item() * WEIGHTS[j if end == "to" else i] for j in range(3)]
-            for i in range(3)
-        ],
-        dtype=torch.float64,
-    )
-    scaled = scores._replace(
-        emissions=scores.emissions * torch.tensor(WEIGHTS), transitions=transitions
-    )
-    strategy = weighting("emission_transition", transition_weight=end)
-    actual = strategy.objective(scores, gold_tags, mask)
+    scores, gold_tags, _ = chains
+    weights, transitions = torch.tensor(WEIGHTS), scores.transitions.detach().clone()
+    for i in range(3):
+        for j in range(3):
+            transitions[i, j] *= WEIGHTS[j if end == "to" else i]
+    scaled = scores._replace(emissions=scores.emissions * weights, transitions=transitions)
+    actual = objective("emission_transition", chains, transition_weight=end)
     torch.testing.assert_close(actual, enumerated_log_likelihoods(scaled, gold_tags))
 
 
 def test_lannoy_weights_each_step_by_its_gold_tag(chains):
-    scores, gold_tags, mask = chains
-    actual = weighting("lannoy").objective(scores, gold_tags, mask)
-    for row, length in enumerate(LENGTHS):
-        chain = AllPaths(scores, row, range(length))
-        path = tuple(gold_tags[row, :length].tolist())
+    actual = objective("lannoy", chains)
+    for row, (chain, path) in enumerate(enumerated(*chains)):
         steps = zip(path, chain.step_scores(path), chain.step_log_normalizers())
         expected = sum(WEIGHTS[k] * (score - log_z) for k, score, log_z in steps)
         torch.testing.assert_close(actual[row], expected)
 
 
 def test_lannoy_is_blind_to_a_constant_in_the_start_or_end_scores(chains):
-    scores, gold_tags, mask = chains
+    scores, *others = chains
     moved = scores._replace(start=scores.start + 3, end=scores.end - 5)
-    strategy = weighting("lannoy")
-    torch.testing.assert_close(
-        strategy.objective(moved, gold_tags, mask),
-        strategy.objective(scores, gold_tags, mask),
-    )
+    torch.testing.assert_close(objective("lannoy", (moved, *others)), objective("lannoy", chains))
 
 
 def test_lannoy_warns_that_unequal_weights_have_no_bound(caplog):
@@ -365,15 +313,10 @@ def test_lannoy_warns_that_unequal_weights_have_no_bound(caplog):
 
 @pytest.mark.parametrize("name", ["emission", "emission_transition"])
 def test_scaled_scores_define_a_distribution(name):
-    scores = random_chains(1, 3, 3)
-    strategy = weighting(name)
-    total = 0.0
-    for path in torch.cartesian_prod(*[torch.arange(3)] * 3):
-        log_probability = strategy.objective(
-            scores, path.unsqueeze(0), torch.ones(1, 3, dtype=torch.bool)
-        )
-        total += float(log_probability.exp())
-    assert total == pytest.approx(1)
+    scores, mask = random_chains(1, 3, 3), torch.ones(1, 3, dtype=torch.bool)
+    paths = torch.cartesian_prod(*[torch.arange(3)] * 3)
+    total = sum(objective(name, (scores, path.unsqueeze(0), mask)).exp() for path in paths)
+    assert total.item() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -389,12 +332,8 @@ def test_sound_strategies_equal_allennlps_weighted_classes(name, arguments, alle
     assert isinstance(theirs, allennlp_modules.ConditionalRandomField)
     plain = {key: value for key, value in ours.state_dict().items() if "weighting" not in key}
     theirs.load_state_dict({**plain, "label_weights": ours.weighting.tag_weights})
-    emissions, gold_tags, mask = (
-        random_chains(3, 4, 3).emissions,
-        random_tags(3, 4, 3),
-        mask_of(LENGTHS),
-    )
-    torch.testing.assert_close(ours(emissions, gold_tags, mask), theirs(emissions, gold_tags, mask))
+    batch = random_chains(3, 4, 3).emissions, random_tags(3, 4, 3), mask_of(LENGTHS)
+    torch.testing.assert_close(ours(*batch), theirs(*batch))
 
 
 @pytest.mark.parametrize("name", ["emission", "emission_transition"])
@@ -423,14 +362,8 @@ def test_a_rule_weights_the_tags_of_every_strategy(name, vocab, caplog):
 
 
 def test_arguments_of_all_levels_can_be_named_in_a_config(vocab):
-    params = Params(
-        {
-            "type": "emission_transition",
-            "transition_weight": "from",
-            "weighted_decoding": True,
-            "label_weights": {"PER": 2.0},
-        }
-    )
+    own = {"transition_weight": "from", "weighted_decoding": True, "label_weights": {"PER": 2.0}}
+    params = Params({"type": "emission_transition", **own})
     strategy = TagWeighting.from_params(params, vocab=vocab, label_namespace="labels")
     assert strategy.transition_weight == "from"
     assert strategy.weighted_decoding

@@ -4,13 +4,13 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
 from tagger.common.training_counts import LabelCounts
 from tagger.modules import TokenLoss
 from tagger.modules.loss_formulas import mean_over_known
 from tagger.modules.weight_rules import BalancedWeightRule
 from tests.linear_chain.chains import mask_of, random_tags
+from tests.spans.tagged import vocabulary_of
 
 #: The arguments that each registered loss is tested with.
 LOSSES = {
@@ -43,7 +43,16 @@ def batch():
 
 @pytest.fixture
 def vocab():
-    return Vocabulary({"labels": {"O": 9, "B-PER": 3, "I-PER": 2}})
+    return vocabulary_of(["O", "B-PER", "I-PER"])
+
+
+def of_one_token(loss, scores, gold):
+    """The loss of a token, and the gradient of its scores, which is always finite."""
+    scores = torch.tensor([[scores]], requires_grad=True)
+    value = loss.float()(scores, torch.tensor([[gold]]), torch.tensor([[True]]))
+    value.sum().backward()
+    assert scores.grad.isfinite().all()
+    return value.item(), scores.grad[0, 0]
 
 
 def softmax(scores):
@@ -190,12 +199,8 @@ def test_gradients_of_sets_agree_with_finite_differences(name, batch):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_set_of_impossible_tags_gives_no_nan(name):
-    scores = torch.tensor([[[0.5, -torch.inf, -torch.inf]]], requires_grad=True)
-    gold_sets = torch.tensor([[[False, True, True]]])
-    loss = loss_of(name).float()(scores, gold_sets, torch.tensor([[True]]))
-    loss.sum().backward()
-    assert not loss.isnan().any()
-    assert scores.grad.isfinite().all()
+    value, _ = of_one_token(loss_of(name), [0.5, -torch.inf, -torch.inf], [False, True, True])
+    assert not math.isnan(value)
 
 
 @pytest.mark.parametrize("name", sorted({*LOSSES} - {"dice"}))
@@ -272,50 +277,36 @@ def test_settings_that_balance_nothing_give_plain_cross_entropy(name, arguments,
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("gold", [0, 1])
 def test_extreme_scores_stay_finite(name, gold):
-    scores = torch.tensor([[[1e4, -1e4, 0.0]]], requires_grad=True)
-    loss = loss_of(name).float()(scores, torch.tensor([[gold]]), torch.tensor([[True]]))
-    loss.sum().backward()
-    assert loss.isfinite().all()
-    assert scores.grad.isfinite().all()
+    assert math.isfinite(of_one_token(loss_of(name), [1e4, -1e4, 0.0], gold)[0])
 
 
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("others", [1e-3, -1.0, -50.0])
 def test_impossible_tags_get_no_gradient_and_give_no_nan(name, others):
-    scores = torch.tensor([[[0.5, -torch.inf, others]]], requires_grad=True)
-    loss = loss_of(name).float()(scores, torch.tensor([[0]]), torch.tensor([[True]]))
-    loss.sum().backward()
-    assert loss.isfinite().all()
-    assert scores.grad.isfinite().all()
-    assert scores.grad[0, 0, 1] == 0
+    value, gradient = of_one_token(loss_of(name), [0.5, -torch.inf, others], 0)
+    assert math.isfinite(value)
+    assert gradient[1] == 0
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_an_impossible_gold_tag_gives_no_nan(name):
-    scores = torch.tensor([[[0.5, -torch.inf, -1.0]]], requires_grad=True)
-    loss = loss_of(name).float()(scores, torch.tensor([[1]]), torch.tensor([[True]]))
-    loss.sum().backward()
-    assert not loss.isnan().any()
-    assert loss.isfinite().all() == (name == "dice")
-    assert scores.grad.isfinite().all()
+    value, _ = of_one_token(loss_of(name), [0.5, -torch.inf, -1.0], 1)
+    assert not math.isnan(value)
+    assert math.isfinite(value) == (name == "dice")
 
 
 def test_smoothing_leaves_impossible_tags_out():
     loss = TokenLoss.by_name("cross_entropy")(label_smoothing=0.2)
-    scores = torch.tensor([[[0.5, -torch.inf, -1.0]]])
     p, q = softmax([0.5, -1.0])
-    actual = loss(scores, torch.tensor([[0]]), torch.tensor([[True]]))
-    assert actual.item() == pytest.approx(-0.9 * math.log(p) - 0.1 * math.log(q))
+    value, _ = of_one_token(loss, [0.5, -torch.inf, -1.0], 0)
+    assert value == pytest.approx(-0.9 * math.log(p) - 0.1 * math.log(q))
 
 
 @pytest.mark.parametrize("gamma", [0.5, 2.0])
 def test_a_certain_token_has_no_focal_loss_and_no_nan(gamma):
-    scores = torch.tensor([[[300.0, 0.0]]], requires_grad=True)
-    loss = TokenLoss.by_name("focal")(gamma=gamma)
-    value = loss(scores, torch.tensor([[0]]), torch.tensor([[True]]))
-    value.sum().backward()
-    assert value.item() == 0
-    assert not scores.grad.any()
+    value, gradient = of_one_token(TokenLoss.by_name("focal")(gamma=gamma), [300.0, 0.0], 0)
+    assert value == 0
+    assert not gradient.any()
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -340,11 +331,9 @@ def test_what_the_caller_gives_is_not_written_to(name, batch):
 @pytest.mark.parametrize("name", LOSSES)
 def test_one_tag_and_one_token_are_no_trouble(name):
     arguments = {"tag_counts": [3]} if "tag_counts" in LOSSES[name] else {"tag_weights": [2.0]}
-    scores = torch.zeros(1, 1, 1, requires_grad=True)
-    loss = loss_of(name, **arguments).float()(scores, torch.tensor([[0]]), torch.tensor([[True]]))
-    loss.sum().backward()
-    assert loss.isfinite().all()
-    assert not scores.grad.any()
+    value, gradient = of_one_token(loss_of(name, **arguments), [0.0], 0)
+    assert math.isfinite(value)
+    assert not gradient.any()
 
 
 def learnt_share(loss):

@@ -1,34 +1,31 @@
 """What CRF and softmax share: decoding, and the probabilities of tags and of entities."""
 
+from functools import partial
+
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
 from tagger.linear_chain import ChainScores, sample_paths
 from tagger.modules import CrfHead, SoftmaxHead
 from tagger.spans import tags_to_spans
 from tests.linear_chain.chains import mask_of
 from tests.oracles.all_paths import AllPaths
+from tests.spans.tagged import vocabulary_of
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 LENGTHS = [4, 1, 0, 3]
 HEADS = {
     "crf": CrfHead,
-    "crf, unconstrained": lambda *args, **kwargs: CrfHead(
-        *args, constrain_decoding=False, **kwargs
-    ),
+    "crf, unconstrained": partial(CrfHead, constrain_decoding=False),
     "softmax": SoftmaxHead,
-    "softmax, constrained": lambda *args, **kwargs: SoftmaxHead(
-        *args, constrain_decoding=True, **kwargs
-    ),
+    "softmax, constrained": partial(SoftmaxHead, constrain_decoding=True),
 }
 
 
 @pytest.fixture
 def vocab():
-    # the larger the count, the smaller the index
-    return Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(TAGS)}})
+    return vocabulary_of(TAGS)
 
 
 @pytest.fixture
@@ -126,14 +123,13 @@ def test_the_bias_counts_once_for_each_entity(vocab):
     head = CrfHead(vocab, tag_encoding="BIO", decode_bias={"X": 1.0, "Y": -3.0})
     assert head.decoder.bias.tolist() == [0, 1, 0, -3, 0]
     bioul = ["O", "B-X", "I-X", "L-X", "U-X"]
-    vocab = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(bioul)}})
-    head = CrfHead(vocab, tag_encoding="BIOUL", decode_bias={"X": 1.0})
+    head = CrfHead(vocabulary_of(bioul), tag_encoding="BIOUL", decode_bias={"X": 1.0})
     assert head.decoder.bias.tolist() == [0, 1, 0, 0, 1]
     assert "decoder.bias" not in head.state_dict()
 
 
 def test_spans_without_a_label_go_by_an_underscore():
-    vocab = Vocabulary({"labels": {"O": 3, "B": 2, "I": 1}})
+    vocab = vocabulary_of(["O", "B", "I"])
     settings = {"decode_bias": {"_": 20.0}, "entity_thresholds": {"_": 0.5}}
     head = SoftmaxHead(vocab, tag_encoding="BIO", constrain_decoding=True, **settings)
     emissions = torch.tensor([[[0.0, 3.0, 0.0], [0.0, -3.0, 0.0]]])
@@ -143,7 +139,7 @@ def test_spans_without_a_label_go_by_an_underscore():
 
 
 def test_plain_labels_are_biased_themselves():
-    vocab = Vocabulary({"labels": {"NOUN": 2, "VERB": 1}})
+    vocab = vocabulary_of(["NOUN", "VERB"])
     head = SoftmaxHead(vocab, decode_bias={"VERB": 1.0})
     emissions, mask = torch.tensor([[[0.5, 0.0], [1.5, 0.0]]]), mask_of([2])
     assert head.decode(emissions, mask).tolist() == [[1, 0]]
@@ -221,9 +217,7 @@ def test_losses_marginals_and_best_tags_take_masks_with_holes_but_predictions_do
 
 def test_marginals_are_put_out_on_request(build, emissions):
     head = build()
-    head.prepare_metrics(
-        Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(TAGS)}}), "labels", "BIO"
-    )
+    head.prepare_metrics(vocabulary_of(TAGS), "labels", "BIO")
     head.predicts_marginals = True
     output = head.predict(emissions, mask_of(LENGTHS))
     readable = head.make_readable(output, LENGTHS)
@@ -241,7 +235,7 @@ def test_marginals_are_put_out_on_request(build, emissions):
 def test_entities_are_the_spans_that_tags_spell(tag_encoding):
     """Also of illegal sequences, and in IOB1, in which entities have no probabilities."""
     tags = ["O", "B-X", "I-X", "I-Y", "B"]
-    vocab = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(tags)}})
+    vocab = vocabulary_of(tags)
     head = SoftmaxHead(vocab, "labels", tag_encoding, constrain_decoding=False)
     head.prepare_metrics(vocab, "labels", tag_encoding)
     output = head.predict(torch.randn(50, 7, len(tags)) * 9, torch.ones(50, 7, dtype=torch.bool))
@@ -269,8 +263,6 @@ def test_settings_that_do_not_fit_are_refused(settings, message, vocab):
         CrfHead(vocab, **{"tag_encoding": "BIO", **settings})
 
 
-def test_iob1_is_decoded_without_probabilities_of_entities(emissions):
-    tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
-    vocab = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(tags)}})
+def test_iob1_is_decoded_without_probabilities_of_entities(vocab, emissions):
     head = CrfHead(vocab, tag_encoding="IOB1")
     assert list(head.predict(emissions, mask_of(LENGTHS))) == ["predicted_tags", "entity_lengths"]

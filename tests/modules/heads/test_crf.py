@@ -3,11 +3,11 @@
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
 from tagger.linear_chain import chain_cross_entropy, chain_marginals, log_likelihood
 from tagger.modules import CrfHead, SoftmaxHead
 from tests.linear_chain.chains import mask_of, random_chains
+from tests.spans.tagged import vocabulary_of
 
 MASK = mask_of([4, 2, 3])
 GOLD = torch.tensor([[0, 1, 2, 0], [-1, -1, 0, 0], [0, -1, 0, 0]])
@@ -15,7 +15,7 @@ GOLD = torch.tensor([[0, 1, 2, 0], [-1, -1, 0, 0], [0, -1, 0, 0]])
 
 @pytest.fixture
 def vocab():
-    return Vocabulary({"labels": {"O": 9, "B-X": 8, "I-X": 7}})
+    return vocabulary_of(["O", "B-X", "I-X"])
 
 
 def make(vocab, **settings):

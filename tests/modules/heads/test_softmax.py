@@ -6,13 +6,13 @@ import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 from allennlp.models import load_archive
 
 from tagger.modules import SoftmaxHead, TaggingHead, TokenLoss
 from tagger.spans import allowed_transitions
 from tests.conftest import CONFIGS
 from tests.linear_chain.chains import mask_of, random_tags
+from tests.spans.tagged import vocabulary_of
 
 TAGS = ["O", "B-PER", "I-PER", "L-PER", "U-PER"]
 LENGTHS = [4, 1, 0, 3]
@@ -20,8 +20,7 @@ LENGTHS = [4, 1, 0, 3]
 
 @pytest.fixture
 def vocab():
-    # the larger the count, the smaller the index
-    return Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(TAGS)}})
+    return vocabulary_of(TAGS)
 
 
 @pytest.fixture
@@ -52,25 +51,20 @@ def test_a_sequences_loss_is_the_sum_over_its_known_tokens(vocab, emissions):
 
 
 @pytest.mark.parametrize("garbage", [100.0, torch.nan])
-def test_plain_decoding_takes_the_best_tag_of_each_token(garbage, vocab, emissions):
+@pytest.mark.parametrize("is_constrained", [False, True])
+def test_decoding_finds_the_most_probable_path_or_legal_path(
+    is_constrained, garbage, vocab, emissions
+):
     mask = mask_of(LENGTHS)
     dirty = torch.where(mask.unsqueeze(2), emissions, torch.tensor([0, 0, 0, 0, garbage]))
-    tags = SoftmaxHead(vocab, tag_encoding="BIOUL").decode(dirty, mask)
-    for row, length in enumerate(LENGTHS):
-        expected = [scores.index(max(scores)) for scores in emissions[row, :length].tolist()]
-        assert tags[row].tolist() == expected + [0] * (4 - length)
-
-
-@pytest.mark.parametrize("garbage", [100.0, torch.nan])
-def test_constrained_decoding_finds_the_most_probable_legal_path(garbage, vocab, emissions):
-    mask = mask_of(LENGTHS)
-    dirty = torch.where(mask.unsqueeze(2), emissions, torch.tensor([0, 0, 0, 0, garbage]))
-    tags = constrained(vocab).decode(dirty, mask)
+    head = SoftmaxHead(vocab, tag_encoding="BIOUL", constrain_decoding=is_constrained)
+    tags = head.decode(dirty, mask)
     log_probabilities = emissions.log_softmax(2)
     for row, length in enumerate(LENGTHS):
-        legal = filter(is_legal, itertools.product(range(len(TAGS)), repeat=length))
+        paths = itertools.product(range(len(TAGS)), repeat=length)
         best = max(
-            legal, key=lambda path: sum(log_probabilities[row, t, k] for t, k in enumerate(path))
+            filter(is_legal, paths) if is_constrained else paths,
+            key=lambda path: sum(log_probabilities[row, t, k] for t, k in enumerate(path)),
         )
         assert tags[row].tolist() == [*best] + [0] * (4 - length)
 
