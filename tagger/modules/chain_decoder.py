@@ -5,8 +5,8 @@ from typing import Dict, List, Optional, Sequence
 
 import torch
 
-from tagger.common.did_you_mean import did_you_mean
 from tagger.common.from_allennlp import ConfigurationError
+from tagger.common.ranges import check_is_one_of
 from tagger.common.vocabulary import check_is_label
 from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans import labels_opened
@@ -53,11 +53,7 @@ class ChainDecoder(torch.nn.Module):
         self.decode_bias = dict(decode_bias or {})
         self.entity_thresholds = dict(entity_thresholds or {})
         self.decoding = decoding
-        if decoding not in DECODINGS:
-            raise ConfigurationError(
-                f"`decoding` must be one of {', '.join(DECODINGS)}; got {decoding!r}"
-                + did_you_mean(str(decoding), DECODINGS)
-            )
+        check_is_one_of("decoding", decoding, DECODINGS)
         _check_tags(self.decode_bias, self.entity_thresholds, tags, tag_encoding)
         bias = torch.zeros(len(tags))
         if self.decode_bias:
@@ -69,12 +65,7 @@ class ChainDecoder(torch.nn.Module):
     def forward(self, scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
         """Returns the best tags with the bias, but without the thresholds of entities.
 
-        Args:
-            scores: The scores of B sequences over K tags.
-            mask: (B, T) bool, true at real tokens.
-
-        Returns:
-            (B, T) int64, 0 at masked tokens.
+        `mask` is (B, T) bool, true at real tokens; the tags are (B, T) int64, 0 at the others.
         """
         scores = scores._replace(emissions=self.biased(scores.emissions))
         if self.decoding == "minimum_risk":
@@ -93,10 +84,6 @@ class ChainDecoder(torch.nn.Module):
 def labels_with_bias(tags: Sequence[str], tag_encoding: Optional[str]) -> List[str]:
     """Returns the labels that `decode_bias` may name, sorted.
 
-    Args:
-        tags: All tags.
-        tag_encoding: How the tags spell spans; `None` for plain labels.
-
     Raises:
         ValueError: If a tag is not one of this encoding, or the encoding is IOB1.
 
@@ -110,22 +97,13 @@ def labels_with_bias(tags: Sequence[str], tag_encoding: Optional[str]) -> List[s
 def expected_right(scores: ChainScores, marginals: torch.Tensor) -> ChainScores:
     """Returns scores under which a path's score is its expected number of right tags.
 
-    Args:
-        scores: The scores of a chain. Paths that are impossible in it, because a transition, a start or
-            an end is -inf, stay impossible.
-        marginals: (B, T, K), the probability of each tag at each token.
+    `marginals` are (B, T, K), the probability of each tag at each token. Paths that are impossible in
+    the chain, because a transition, a start or an end is -inf, stay impossible.
     """
-
-    def possible(values: torch.Tensor) -> torch.Tensor:
-        return torch.zeros_like(values).masked_fill(values == -torch.inf, -torch.inf)
-
+    _, *shared = scores
+    possible = (torch.zeros_like(x).masked_fill(x == -torch.inf, -torch.inf) for x in shared)
     # In float64, because the sum over a long chain would drown small differences.
-    return ChainScores(
-        marginals.double(),
-        possible(scores.transitions),
-        possible(scores.start),
-        possible(scores.end),
-    )
+    return ChainScores(marginals.double(), *possible)
 
 
 def _labels_opened(tags: Sequence[str], tag_encoding: Optional[str]) -> List[str]:

@@ -90,9 +90,6 @@ class ClassWeights(torch.nn.Module):
     def use_training_counts(self, counts: LabelCounts) -> None:
         """Sets the weights by the rule, if the rule still needs counts.
 
-        Args:
-            counts: How often training shows each tag.
-
         Raises:
             ValueError: If training shows none of the tags.
         """
@@ -106,11 +103,7 @@ class ClassWeights(torch.nn.Module):
         logger.info("class weights by the training counts:\n%s", table)
 
     def check_weights(self) -> None:
-        """Checks that the weights are known.
-
-        Raises:
-            RuntimeError: If they are not; the message says what to do.
-        """
+        """Raises a `RuntimeError` that says what to do unless the weights are known."""
         if self._awaited is not None:
             assert self.tag_weights is not None
             self._awaited.check_have_come(self.tag_weights)

@@ -142,9 +142,9 @@ class ConditionalRandomField(torch.nn.Module):
         """Minus the expected log-likelihood under a teacher's distribution, without weighting.
 
         Args:
-            inputs: (B, T, K), emission scores.
+            inputs: As for `forward`.
             teacher: The teacher's chains over the same tags, or their `chain_marginals`.
-            mask: (B, T) bool, true at real tokens; `None` if every token is real.
+            mask: As for `forward`.
 
         Returns:
             (B,), to be minimised; inf where `constrain_training` forbids what the teacher holds
@@ -166,11 +166,7 @@ class ConditionalRandomField(torch.nn.Module):
     def viterbi_decode(
         self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> Tuple[torch.Tensor, torch.Tensor]:
-        """The best path that the constraints allow.
-
-        Args:
-            logits: (B, T, K), emission scores.
-            mask: (B, T) bool, true at real tokens; `None` if every token is real.
+        """The best path that the constraints allow; arguments as for `forward`.
 
         Returns:
             The paths, (B, T) int64, 0 at masked tokens, and their scores, (B,), -inf where the
@@ -209,11 +205,7 @@ class ConditionalRandomField(torch.nn.Module):
         return [row[:1] + [best for best in row[1:] if best[1] > -torch.inf] for row in k_best]
 
     def decoding_scores(self, logits: torch.Tensor) -> ChainScores:
-        """The chain that decoding uses: forbidden transitions score -inf.
-
-        Args:
-            logits: (B, T, K), emission scores.
-        """
+        """The chain of emissions (B, T, K) that decoding uses: forbidden transitions score -inf."""
         scores = self._scores(logits)
         if self.weighting is not None:
             scores = self.weighting.decoding_scores(scores)

@@ -52,12 +52,7 @@ def costs_of_errors(
 
 
 def checked_cost(cost: List[List[float]], num_tags: int) -> torch.Tensor:
-    """Checks costs by pair of tags, and returns them, (K, K).
-
-    Raises:
-        ConfigurationError: If `cost` is not square with zeros on its diagonal, or a cost is negative or
-            not finite.
-    """
+    """Returns costs by pair of tags, (K, K); refuses others than `SoftmaxMarginWeighting` says."""
     if len(cost) != num_tags or any(len(row) != num_tags for row in cost):
         raise ConfigurationError(
             f"`cost` must have {num_tags} rows of {num_tags} numbers, a row for each right tag, a "

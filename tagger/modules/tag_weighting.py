@@ -16,10 +16,7 @@ from tagger.linear_chain import (
     step_log_likelihoods,
     step_log_marginals,
 )
-from tagger.linear_chain.checks import (
-    at_least_float32,
-    checked_scores,
-)
+from tagger.linear_chain.checks import at_least_float32, checked_scores
 from tagger.linear_chain.declared import has_unknown_tags
 from tagger.linear_chain.log_space import total_of
 from tagger.linear_chain.values import has_finite_sum
@@ -33,7 +30,8 @@ logger = logging.getLogger(__name__)
 class TagWeighting(ClassWeights, Registrable):
     """Weights the tags of a linear-chain CRF during training.
 
-    It takes the arguments of `ClassWeights`. A strategy implements `objective`.
+    It takes the arguments of `ClassWeights`. A strategy implements `objective`. An argument out of range
+    is a `ConfigurationError`.
     """
 
     tag_weights: torch.Tensor
@@ -112,9 +110,6 @@ class EmissionTransitionWeighting(EmissionWeighting):
             (https://eraldoluis.github.io/2022/05/10/weighted-crf.html); with `"from"` it is
             `A'[i, j] = c[i] A[i, j]`, as in AllenNLP's code.
         **kwargs: The arguments of `EmissionWeighting`.
-
-    Raises:
-        ConfigurationError: If `transition_weight` is neither, or as `ClassWeights` does.
     """
 
     def __init__(self, transition_weight: str = "to", **kwargs: Any) -> None:
@@ -210,9 +205,6 @@ class MarginalWeighting(TagWeighting):
     Args:
         gamma: At least 0; 0 leaves the focal factor out.
         **kwargs: The arguments of `ClassWeights`; by default all tags weigh 1.
-
-    Raises:
-        ConfigurationError: If `gamma` is negative or not finite, or as `ClassWeights` does.
     """
 
     _weights_are_required = False

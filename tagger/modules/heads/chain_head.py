@@ -26,8 +26,6 @@ class ChainHead(TaggingHead):
 
     A head implements `sequence_loss` and `chain_scores`.
 
-    Letters: `B` batch, `T` tokens, `K` tags.
-
     Args:
         vocab: Holds the tags.
         label_namespace: The vocabulary's namespace of the tags.
@@ -58,20 +56,14 @@ class ChainHead(TaggingHead):
         self.decoder = ChainDecoder(tags, tag_encoding, decode_bias, entity_thresholds, decoding)
         self.predicts_marginals = False
         self._outside = tags.index("O") if "O" in tags else -1
-        self._find_entities: Optional[EntityFinder] = None
+        self._find_entities = EntityFinder(tags, tag_encoding) if tag_encoding else None
         self._calibration: Optional[CalibrationError] = None
-        if tag_encoding is not None:
-            self._find_entities = EntityFinder(tags, tag_encoding)
         # In IOB1 the tags of an entity depend on the tag before it.
         if tag_encoding not in (None, "IOB1"):
             self._calibration = CalibrationError(vocab, label_namespace, tag_encoding)
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
-        """Returns the scores of tag sequences; those that must not be predicted have -inf.
-
-        Args:
-            emissions: (B, T, K), scores of each tag at each token.
-        """
+        """Returns the scores of tag sequences; those that must not be predicted have -inf."""
         raise NotImplementedError
 
     def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,6 @@
 """The CRF as a tagging head."""
 
-from typing import Dict, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -11,6 +11,7 @@ from tagger.linear_chain import ChainMarginals, ChainScores
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.modules.heads.chain_head import ChainHead, legal_transitions
 from tagger.modules.heads.tagging_head import TaggingHead
+from tagger.modules.loss_formulas import are_known
 from tagger.modules.tag_weighting import TagWeighting
 
 
@@ -28,17 +29,14 @@ class CrfHead(ChainHead):
         constrain_decoding: Whether only sequences that `tag_encoding` allows are predicted.
         constrain_training: Whether the likelihood, too, is over these sequences only.
         include_start_end_transitions: Whether there are scores for starting and for ending with a tag.
-        decode_bias: A number by label, see `ChainDecoder`.
-        entity_thresholds: Probabilities by label, below which entities are not predicted.
-        decoding: `"viterbi"` or `"minimum_risk"`.
         distillation_weight: In training on soft labels, the share of the teacher in the loss, from 0 to
             1; None for training without a teacher. A sentence whose gold tags are all unknown learns
             from the teacher alone.
+        **kwargs: The other arguments of `ChainHead`.
 
     Raises:
-        ConfigurationError: If the vocabulary has no tags, `constrain_training` is true for plain labels
-            or without `constrain_decoding`, `distillation_weight` is out of range, or `ChainDecoder`
-            refuses a setting.
+        ConfigurationError: If `constrain_training` is true for plain labels or without
+            `constrain_decoding`, `distillation_weight` is out of range, or as `ChainHead` does.
     """
 
     def __init__(
@@ -50,10 +48,8 @@ class CrfHead(ChainHead):
         constrain_decoding: bool = True,
         constrain_training: bool = False,
         include_start_end_transitions: bool = True,
-        decode_bias: Optional[Dict[str, float]] = None,
-        entity_thresholds: Optional[Dict[str, float]] = None,
-        decoding: str = "viterbi",
         distillation_weight: Optional[float] = None,
+        **kwargs: Any,
     ) -> None:
         constraints = None
         tags = tags_in_order(vocab, label_namespace)
@@ -69,9 +65,7 @@ class CrfHead(ChainHead):
                 f"`distillation_weight` must be from 0, gold tags alone, to 1, the teacher alone; got "
                 f"{distillation_weight!r}"
             )
-        super().__init__(
-            vocab, label_namespace, tag_encoding, decode_bias, entity_thresholds, decoding
-        )
+        super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
         self._distillation_weight = distillation_weight
         self.needs_teacher = distillation_weight is not None
         self.crf = ConditionalRandomField(
@@ -106,13 +100,8 @@ class CrfHead(ChainHead):
                 "take a teacher with `constrain_decoding`"
             )
         mixed = (1 - weight) * self.sequence_loss(emissions, gold_tags, mask) + weight * taught
-        return torch.where(_has_gold(gold_tags, mask), mixed, taught)
+        has_gold = (are_known(gold_tags) & mask).any(1)
+        return torch.where(has_gold, mixed, taught)
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
         return self.crf.decoding_scores(emissions)
-
-
-def _has_gold(gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Whether anything is known of a sequence's tags, (B,) bool."""
-    is_known = ~gold_tags.all(2) if gold_tags.dim() == 3 else gold_tags >= 0
-    return (is_known & mask).any(1)

@@ -61,11 +61,7 @@ class SigmoidHead(TaggingHead):
         return self.loss(emissions, gold_labels, mask).sum(1)
 
     def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Chooses the labels to predict.
-
-        Returns:
-            (B, T, C) bool, false in the padding.
-        """
+        """Chooses the labels to predict, (B, T, C) bool, false in the padding."""
         return self.predict(emissions, mask)["predicted_labels"]
 
     def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -88,7 +84,6 @@ class SigmoidHead(TaggingHead):
         self.thresholds.measure(predictions["probabilities"], gold_labels, mask)
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """Returns the metrics since the last reset, see `MultiLabelMetrics`."""
         return self.thresholds.get_metrics(reset)
 
     def get_confusions(self) -> Dict[str, int]:

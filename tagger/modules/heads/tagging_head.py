@@ -18,8 +18,8 @@ class TaggingHead(torch.nn.Module, Registrable):
     A head also measures its predictions and makes them readable. This class is written for one tag per
     token; such a head implements `sequence_loss` and `decode`.
 
-    Letters: `B` batch, `T` tokens, `K` tags. A mask is (B, T) bool, right-padded unless a method says
-    otherwise.
+    Letters: `B` batch, `T` tokens, `K` tags. Emissions are (B, T, K), scores of each tag at each token.
+    A mask is (B, T) bool, right-padded unless a method says otherwise.
     """
 
     default_implementation = "crf"
@@ -30,16 +30,10 @@ class TaggingHead(torch.nn.Module, Registrable):
     def sequence_loss(
         self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """Computes the loss of each sequence, summed over its tokens.
+        """Computes the loss of each sequence, summed over its tokens: (B,), 0 for one without tokens.
 
-        Args:
-            emissions: (B, T, K), scores of each tag at each token.
-            gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each token
-                may have.
-            mask: (B, T) bool.
-
-        Returns:
-            (B,), differentiable, 0 for a sequence without tokens.
+        `gold_tags` are (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each
+        token may have.
         """
         raise NotImplementedError
 
@@ -50,19 +44,10 @@ class TaggingHead(torch.nn.Module, Registrable):
         mask: torch.Tensor,
         teacher: Optional[ChainMarginals],
     ) -> torch.Tensor:
-        """Computes the loss of each sequence in training on soft labels.
+        """Computes the loss of each sequence, (B,), in training on soft labels.
 
         Training calls it instead of `sequence_loss` if the instances have soft labels, or the head
-        `needs_teacher`.
-
-        Args:
-            emissions: (B, T, K), scores of each tag at each token.
-            gold_tags: As for `sequence_loss`.
-            mask: (B, T) bool.
-            teacher: The teacher's marginals; None if the instances have no soft labels.
-
-        Returns:
-            (B,), differentiable.
+        `needs_teacher`. `teacher` is the teacher's marginals; None if there are no soft labels.
 
         Raises:
             ConfigurationError: If there are soft labels for a head that takes none, or the reverse.
@@ -73,40 +58,20 @@ class TaggingHead(torch.nn.Module, Registrable):
         )
 
     def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Chooses the tags to predict.
-
-        Args:
-            emissions: (B, T, K), scores of each tag at each token.
-            mask: (B, T) bool.
-
-        Returns:
-            (B, T) int64, 0 in the padding.
-        """
+        """Chooses the tags to predict, (B, T) int64, 0 in the padding."""
         raise NotImplementedError
 
     def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Computes the probability of each tag at each token, whatever the other tags are.
+        """Computes the probability of each tag at each token, (B, T, K), undefined in the padding.
 
-        Args:
-            emissions: (B, T, K), scores of each tag at each token.
-            mask: (B, T) bool.
-
-        Returns:
-            (B, T, K). If the head predicts one tag per token, each token has a distribution. Padding is
-            undefined.
+        If the head predicts one tag per token, each token has a distribution.
         """
         raise NotImplementedError
 
     def prepare_metrics(
         self, vocab: Vocabulary, label_namespace: str, tag_encoding: Optional[str]
     ) -> None:
-        """Prepares the head to measure and to name its predictions. The model calls this once.
-
-        Args:
-            vocab: Holds the tags.
-            label_namespace: The vocabulary's namespace of the tags.
-            tag_encoding: How tags spell spans; `None` for plain labels.
-        """
+        """Prepares the head to measure and to name its predictions. The model calls this once."""
         self._tags = tags_in_order(vocab, label_namespace)
         self._metrics = TagMetrics(vocab, label_namespace, tag_encoding)
 
@@ -117,13 +82,7 @@ class TaggingHead(torch.nn.Module, Registrable):
     def measure(
         self, predictions: Dict[str, torch.Tensor], gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> None:
-        """Adds a batch to the metrics.
-
-        Args:
-            predictions: The output of `predict`.
-            gold_tags: As for `sequence_loss`.
-            mask: (B, T) bool.
-        """
+        """Adds a batch to the metrics: the output of `predict`, and tags as for `sequence_loss`."""
         self._metrics(predictions["predicted_tags"], gold_tags, mask)
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
