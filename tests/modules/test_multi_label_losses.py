@@ -1,16 +1,17 @@
 """Each loss against its formula, written out label by label in plain Python."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
 from tagger.common.training_counts import LabelCounts
 from tagger.modules import MultiLabelLoss
 from tagger.modules.multi_label_losses import CountedMultiLabelLoss
+from tests.spans.tagged import vocabulary_of
 
 # Too large for half precision.
 COUNTS, NUM_ITEMS = [5001, 7, 1], 10_007
@@ -92,18 +93,13 @@ def batch(dtype=torch.float64):
 @pytest.mark.parametrize(("name", "settings"), [each for each in SETTINGS if each[0] in FORMULAS])
 def test_loss_is_the_formula_summed_over_known_labels(name, settings):
     scores, gold_labels = batch()
+    formula = partial(FORMULAS[name], **settings)
+    items = zip(scores.flatten(0, 1).tolist(), gold_labels.flatten(0, 1).tolist())
     expected = [
-        [
-            sum(
-                FORMULAS[name](z, y, i, ys, **settings)
-                for i, (z, y) in enumerate(zip(zs, ys))
-                if y >= 0
-            )
-            for zs, ys in zip(item_scores, item_gold)
-        ]
-        for item_scores, item_gold in zip(scores.tolist(), gold_labels.tolist())
+        sum(formula(z, y, i, ys) for i, (z, y) in enumerate(zip(zs, ys)) if y >= 0)
+        for zs, ys in items
     ]
-    actual = make(name, **settings)(scores, gold_labels)
+    actual = make(name, **settings)(scores, gold_labels).flatten()
     torch.testing.assert_close(actual, torch.tensor(expected).double(), rtol=1e-5, atol=1e-6)
 
 
@@ -211,33 +207,28 @@ def test_labels_that_no_item_or_every_item_has_stay_finite(name):
     assert loss(scores, gold_labels).isfinite().all()
 
 
-def vocabulary():
-    return Vocabulary({"labels": {"A": 3, "B": 2, "C": 1}})
+TRAINING_COUNTS = LabelCounts({"labels": {"A": 5001, "C": 1, "B": 7}}, {"labels": NUM_ITEMS})
 
 
-def training_counts(num_items=NUM_ITEMS):
-    return LabelCounts({"labels": {"A": 5001, "C": 1, "B": 7}}, {"labels": num_items})
+def from_config(**params):
+    return MultiLabelLoss.from_params(Params(params), vocab=vocabulary_of(["A", "B", "C"]))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if needs_counts(name)])
 def test_counts_come_from_training_and_are_saved(name):
     scores, gold_labels = batch()
-    loss = MultiLabelLoss.from_params(Params({"type": name}), vocab=vocabulary())
+    loss, again = from_config(type=name), from_config(type=name)
     with pytest.raises(RuntimeError, match=r"add `callbacks: \['training_counts'\]`"):
         loss(scores, gold_labels)
-    loss.counts.use_training_counts(training_counts())
+    loss.counts.use_training_counts(TRAINING_COUNTS)
     expected = make(name)(scores, gold_labels)
     assert torch.equal(loss(scores, gold_labels), expected)
-    again = MultiLabelLoss.from_params(Params({"type": name}), vocab=vocabulary())
     again.load_state_dict(loss.half().state_dict())
     assert torch.equal(again(scores, gold_labels), expected)
 
 
 def test_positive_weights_are_given_by_label():
-    loss = MultiLabelLoss.from_params(
-        Params({"type": "binary_cross_entropy", "positive_weights": {"B": 3, "C": 0.5}}),
-        vocab=vocabulary(),
-    )
+    loss = from_config(type="binary_cross_entropy", positive_weights={"B": 3, "C": 0.5})
     losses = loss(torch.zeros(4, 3), torch.tensor([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]))
     assert losses.tolist() == pytest.approx([n * math.log(2) for n in (3, 5, 2.5, 3)])
 
@@ -250,16 +241,10 @@ def test_positive_weights_are_given_by_label():
     ],
 )
 def test_positive_weights_follow_from_counts_by_rule_and_are_saved(rule, expected):
-
-    def make_loss():
-        params = Params({"type": "binary_cross_entropy", "weight_rule": rule})
-        return MultiLabelLoss.from_params(params, vocab=vocabulary())
-
-    loss = make_loss()
+    loss, again = (from_config(type="binary_cross_entropy", weight_rule=rule) for _ in range(2))
     with pytest.raises(RuntimeError, match=r"add `callbacks: \['training_counts'\]`"):
         loss(torch.zeros(1, 3), torch.ones(1, 3))
-    loss.use_training_counts(training_counts())
-    again = make_loss()
+    loss.use_training_counts(TRAINING_COUNTS)
     again.load_state_dict(loss.state_dict())
     assert again.positive_weights.tolist() == pytest.approx(expected)
     assert again(torch.zeros(1, 3), torch.ones(1, 3)).isfinite()
@@ -293,7 +278,7 @@ def test_counts_that_cannot_be_are_refused(counts):
 
 
 def test_training_data_without_labels_are_refused():
-    loss = MultiLabelLoss.by_name("negative_tolerant")(vocab=vocabulary())
+    loss = from_config(type="negative_tolerant")
     with pytest.raises(ValueError, match="training shows none of the labels A, B, C"):
         loss.counts.use_training_counts(LabelCounts())
 
@@ -302,17 +287,13 @@ def test_training_data_without_labels_are_refused():
     ("arguments", "message"),
     [
         ({"positive_weights": {"D": 2}}, "names `D`, which is no label of this vocabulary"),
-        (
-            {"positive_weights": {"A": 0}},
-            "gives `A` the weight 0; a weight must be a positive finite",
-        ),
+        ({"positive_weights": {"A": 0}}, "`A` the weight 0; a weight must be a positive finite"),
         ({"positive_weights": {"A": 1}, "weight_rule": "balanced"}, "not both"),
     ],
 )
 def test_positive_weights_that_make_no_sense_are_refused(arguments, message):
-    params = Params({"type": "binary_cross_entropy", **arguments})
     with pytest.raises(ConfigurationError, match=message):
-        MultiLabelLoss.from_params(params, vocab=vocabulary())
+        from_config(type="binary_cross_entropy", **arguments)
 
 
 def test_positive_weights_need_a_vocabulary():

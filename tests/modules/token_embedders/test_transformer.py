@@ -23,6 +23,11 @@ def folders(tmp_path_factory):
     return {save: save(folder / save.__name__) for save in SAVES}
 
 
+@pytest.fixture
+def indexer(folders):
+    return TransformerIndexer(folders[save_bert], **SMALL)
+
+
 def batch_of(texts, indexer):
     fields = [TextField([Token(word) for word in text], {"own": indexer}) for text in texts]
     batch = Batch(Instance({"text": field}) for field in fields)
@@ -134,8 +139,7 @@ def test_upper_layers_learn_over_kept_states_of_lower_ones(save, folders):
             )
 
 
-def test_lower_layers_run_once_for_each_text(folders):
-    indexer = TransformerIndexer(folders[save_bert], **SMALL)
+def test_lower_layers_run_once_for_each_text(folders, indexer):
     embedder = TransformerEmbedder(folders[save_bert], num_frozen_layers=2).train()
     rows = []
     layers = embedder.transformer_model.encoder.layer
@@ -154,8 +158,7 @@ def test_lower_layers_run_once_for_each_text(folders):
     assert sum(rows) == (lengths > 0).sum()
 
 
-def test_a_saved_tagger_keeps_nothing_and_gives_the_same_as_in_training(folders):
-    indexer = TransformerIndexer(folders[save_bert], **SMALL)
+def test_a_saved_tagger_keeps_nothing_and_gives_the_same_as_in_training(folders, indexer):
     trained, saved = (
         TransformerEmbedder(folders[save_bert], num_frozen_layers=2) for _ in range(2)
     )
@@ -169,8 +172,7 @@ def test_a_saved_tagger_keeps_nothing_and_gives_the_same_as_in_training(folders)
     assert len(saved._cache) == 0
 
 
-def test_frozen_layers_drop_nothing(folders):
-    indexer = TransformerIndexer(folders[save_bert], **SMALL)
+def test_frozen_layers_drop_nothing(folders, indexer):
     kept = []
     for _ in range(2):
         embedder = TransformerEmbedder(folders[save_bert], num_frozen_layers=2).train()
@@ -180,8 +182,7 @@ def test_frozen_layers_drop_nothing(folders):
     assert all(torch.equal(kept[0][key], kept[1][key]) for key in kept[0])
 
 
-def test_a_full_memory_changes_nothing_but_time(folders, caplog):
-    indexer = TransformerIndexer(folders[save_bert], **SMALL)
+def test_a_full_memory_changes_nothing_but_time(folders, indexer, caplog):
     batch = batch_of(TEXTS, indexer)
     results = []
     for size in (1.0, 2e-6):
@@ -196,8 +197,7 @@ def test_a_full_memory_changes_nothing_but_time(folders, caplog):
 
 
 @pytest.mark.parametrize("num_frozen_layers", [0, 2])
-def test_checkpoints_of_gradients_change_no_gradient(num_frozen_layers, folders):
-    indexer = TransformerIndexer(folders[save_bert], **SMALL)
+def test_checkpoints_of_gradients_change_no_gradient(num_frozen_layers, folders, indexer):
     results = []
     for checkpointing in (False, True):
         embedder = without_dropout(
@@ -216,8 +216,7 @@ def test_checkpoints_of_gradients_change_no_gradient(num_frozen_layers, folders)
     torch.testing.assert_close(results[0], results[1])
 
 
-def test_training_may_be_in_bfloat16_and_prediction_is_in_float32(folders):
-    indexer = TransformerIndexer(folders[save_bert], **SMALL)
+def test_training_may_be_in_bfloat16_and_prediction_is_in_float32(folders, indexer):
     full, half = (
         without_dropout(TransformerEmbedder(folders[save_bert], precision=precision))
         for precision in ("float32", "bfloat16")
@@ -230,8 +229,7 @@ def test_training_may_be_in_bfloat16_and_prediction_is_in_float32(folders):
     assert torch.equal(full.eval()(**batch), half.eval()(**batch))
 
 
-def test_vectors_drop_features_in_training_alone(folders):
-    indexer = TransformerIndexer(folders[save_bert], **SMALL)
+def test_vectors_drop_features_in_training_alone(folders, indexer):
     embedder = TransformerEmbedder(folders[save_bert], dropout=0.5)
     batch = batch_of([random_words(10)], indexer)
     assert 0.2 < (embedder.train()(**batch) == 0).float().mean() < 0.8

@@ -21,6 +21,11 @@ def vocab():
     return Vocabulary(tokens_to_add={"tokens": ["the", "kept", "77"]})
 
 
+@pytest.fixture
+def embedder(file, vocab):
+    return WordVectors(3, vocab, file)
+
+
 def embedded(embedder, vocab, *words):
     indexer = WordFormsIndexer()
     indexed = indexer.tokens_to_indices([Token(word) for word in words], vocab)
@@ -28,8 +33,7 @@ def embedded(embedder, vocab, *words):
     return embedder(**tensors)[0]
 
 
-def test_words_of_the_vocabulary_start_from_their_vectors(file, vocab):
-    embedder = WordVectors(3, vocab, file)
+def test_words_of_the_vocabulary_start_from_their_vectors(embedder, vocab):
     assert embedded(embedder, vocab, "the").tolist() == [[1, 2, 3]]
     weight = embedder.trained.weight
     assert weight.shape == (5, 3)
@@ -37,31 +41,27 @@ def test_words_of_the_vocabulary_start_from_their_vectors(file, vocab):
     assert weight[1].any()
 
 
-def test_any_other_word_of_the_file_keeps_its_vector(file, vocab):
-    embedder = WordVectors(3, vocab, file)
+def test_any_other_word_of_the_file_keeps_its_vector(embedder, vocab):
     vectors = embedded(embedder, vocab, "Oslo", "oslo", "OSLO", "new york")
     assert vectors.tolist() == [[7, 8, 9], [4, 5, 6], [4, 5, 6], [2, 2, 2]]
     assert not any(name.startswith("table") for name, _ in embedder.named_parameters())
 
 
-def test_each_vector_is_kept_once(file, vocab):
-    embedder = WordVectors(3, vocab, file)
+def test_each_vector_is_kept_once(embedder, vocab):
     # Of five words one, `the`, is in the vocabulary.
     assert embedder.table.rows.shape == (4, 3)
     assert embedder.table.find(torch.tensor([word_hash("the")])).tolist() == [-1]
     assert (embedder.table.hashes.diff() > 0).all()
 
 
-def test_digits_become_zeros_before_a_word_is_unknown(file, vocab):
-    embedder = WordVectors(3, vocab, file)
+def test_digits_become_zeros_before_a_word_is_unknown(embedder, vocab):
     number, known, unknown = embedded(embedder, vocab, "42", "77", "nowhere")
     assert number.tolist() == [1.5, 0, 0]
     assert torch.equal(known, embedder.trained.weight[vocab.get_token_index("77")])
     assert torch.equal(unknown, embedder.trained.weight[1])
 
 
-def test_only_vectors_of_the_vocabulary_get_gradients(file, vocab):
-    embedder = WordVectors(3, vocab, file)
+def test_only_vectors_of_the_vocabulary_get_gradients(embedder, vocab):
     embedded(embedder, vocab, "the", "Oslo", "nowhere").sum().backward()
     trained = embedder.trained.weight.grad.any(dim=1).nonzero().flatten().tolist()
     assert trained == [1, vocab.get_token_index("the")]
@@ -90,8 +90,7 @@ def test_word_dropout_takes_words_for_unknown_in_training_alone(file, vocab):
     assert not (embedded(embedder, vocab, *words) == embedder.trained.weight[1]).all(dim=1).any()
 
 
-def test_evaluation_counts_words_without_a_vector(file, vocab):
-    embedder = WordVectors(3, vocab, file)
+def test_evaluation_counts_words_without_a_vector(embedder, vocab):
     embedded(embedder, vocab, "nowhere")
     assert embedder.share_unknown(reset=False) is None
     embedder.eval()
@@ -108,25 +107,17 @@ def test_the_first_line_of_word2vec_is_skipped(tmp_path):
     assert len(table) == 2
 
 
-def test_a_line_of_another_size_is_refused_with_its_place(tmp_path, vocab):
-    path = tmp_path / "vectors.txt"
-    path.write_text("a 1 2 3\nb 4 5\n")
-    with pytest.raises(
-        ConfigurationError, match="vectors.txt:2: expected a word and 3 numbers, got 2"
-    ):
-        WordVectors(3, vocab, str(path))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("a 1 2 3\nb 4 5\n", "vectors.txt:2: expected a word and 3 numbers, got 2"),
         ("", "vectors.txt: expected word vectors, got an empty file"),
         ("a 1 2 3\nb 1 x 3\n", "vectors.txt:2: expected a word and its numbers; .*'x'"),
         ("a 1 2 nan\n", "vectors.txt:1: expected finite numbers"),
         ("a 1 2 1e6\n", "vectors.txt:1: expected finite numbers below 65,504"),
     ],
 )
-def test_a_file_that_holds_no_vectors_is_refused(text, message, tmp_path, vocab):
+def test_a_file_of_other_lines_is_refused_with_their_place(text, message, tmp_path, vocab):
     path = tmp_path / "vectors.txt"
     path.write_text(text)
     with pytest.raises(ConfigurationError, match=message):
