@@ -18,6 +18,10 @@ settings.template({
   source_encoding:
     settings.encoding(error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES'),
   tag_encoding: settings.encoding('BIOUL'),
+  // How texts become tokens like those of the files: null for the rules of `language`, { type: 'blanks' }, ...: docs/data.md.
+  tokenizer: settings.or_null(settings.part(null, "{ type: 'blanks' }")),
+  // The spaCy code of the texts' language.
+  language: settings.text('en'),
   batch_size: settings.whole(16, 1, 1000000),
 
   // Words. With `glove_file`, vectors start from it, and every word of it is known in prediction.
@@ -82,6 +86,8 @@ settings.template({
     type: 'column',
     source_encoding: $.source_encoding,
     tag_encoding: $.tag_encoding,
+    [if $.tokenizer != null then 'tokenizer']: $.tokenizer,
+    [if $.language != 'en' then 'language']: $.language,
     token_indexers: {
       tokens: { type: 'word_forms', lowercase: $.lowercase_words },
       token_characters: {

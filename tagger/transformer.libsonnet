@@ -16,6 +16,10 @@ settings.template({
   source_encoding:
     settings.encoding(error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES'),
   tag_encoding: settings.encoding('BIOUL'),
+  // How texts become tokens like those of the files: null for the rules of `language`, { type: 'blanks' }, ...: docs/data.md.
+  tokenizer: settings.or_null(settings.part(null, "{ type: 'blanks' }")),
+  // The spaCy code of the texts' language.
+  language: settings.text('en'),
   // The most word pieces in a batch, padding included.
   pieces_per_batch: settings.whole(1024, 1, 10000000),
 
@@ -54,6 +58,8 @@ settings.template({
     type: 'column',
     source_encoding: $.source_encoding,
     tag_encoding: $.tag_encoding,
+    [if $.tokenizer != null then 'tokenizer']: $.tokenizer,
+    [if $.language != 'en' then 'language']: $.language,
     token_indexers: {
       tokens: { type: 'transformer', model_name: $.transformer, max_pieces: $.max_pieces },
     },

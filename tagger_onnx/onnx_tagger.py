@@ -19,12 +19,12 @@ import numpy as np
 from tagger_onnx import checksum
 from tagger_onnx.inputs import RUN_CHARACTERS
 from tagger_onnx.lookup import KINDS, distinct_words
-from tagger_onnx.splitter import Splitter
+from tagger_onnx.splitter import splitter_of
 from tagger_onnx.tagged_text import Entity, TaggedText, TextOrTokens
 from tagger_onnx.text_tagger import TextTagger
 
 #: The version of what the file's metadata holds.
-FORMAT = 1
+FORMAT = 2
 
 # The most tokens of a batch, padding included.
 _BATCH_TOKENS = 2048
@@ -51,7 +51,6 @@ class OnnxTagger(TextTagger[str]):
     def __init__(
         self, session: Any, name: str, run_characters: Optional[int] = RUN_CHARACTERS
     ) -> None:
-        self.run_characters = run_characters
         metadata = session.get_modelmeta().custom_metadata_map
         try:
             description: Dict[str, Any] = json.loads(metadata.get("tagger", "{}"))
@@ -72,13 +71,16 @@ class OnnxTagger(TextTagger[str]):
                 f"{name}: the metadata are not as `allennlp export` writes them "
                 f"({type(error).__name__}: {error}); export the tagger again"
             ) from None
+        # Other ways to split take time in proportion to the text.
+        self.run_characters = run_characters if "language" in self._splitting else None
         self._outputs = [output.name for output in session.get_outputs()]
 
     def _read(self, description: Dict[str, Any]) -> None:
         self._tags: List[str] = description["tags"]
         self._labels_of_tags: List[Optional[str]] = description["labels_of_tags"]
         self._has_label_sets = description["head"] == "sigmoid"
-        self._split = Splitter(description["splitting"])
+        self._splitting: Dict[str, Any] = description["splitting"]
+        self._split = splitter_of(self._splitting)
         self._indexers = [
             KINDS[each["kind"]](name, each) for name, each in description["indexers"].items()
         ]
@@ -91,9 +93,10 @@ class OnnxTagger(TextTagger[str]):
         return sorted({label for label in self._labels_of_tags if label is not None})
 
     @property
-    def language(self) -> str:
-        """The spaCy code of the language whose rules, which the file holds, split texts into tokens."""
-        return self._split.language
+    def splitting(self) -> str:
+        """What splits texts into tokens: `blanks`, `punctuation`, or the rules of a language."""
+        language = self._splitting.get("language")
+        return f"the rules of `{language}`" if language else str(self._splitting["type"])
 
     def run(self, sentences: Sequence[Sequence[str]]) -> Dict[str, np.ndarray]:
         """Runs the file's graph on one batch.
@@ -113,7 +116,7 @@ class OnnxTagger(TextTagger[str]):
 
     def __repr__(self) -> str:
         return (
-            f"<OnnxTagger {self._name}: {', '.join(self.labels)}; texts split as {self.language}>"
+            f"<OnnxTagger {self._name}: {', '.join(self.labels)}; texts split by {self.splitting}>"
         )
 
     def _tag_all(self, inputs: List[TextOrTokens], probabilities: bool) -> List[TaggedText]:

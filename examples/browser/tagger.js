@@ -2,10 +2,10 @@
 // It works in browsers and in Node, with `onnxruntime-web` given to it. Offsets count UTF-16 units, as all of
 // JavaScript does.
 
-import { Splitter } from "./splitter.js";
+import { splitterOf } from "./splitter.js";
 import { wordForms, wordHash, wordShape } from "./words.js";
 
-const FORMAT = 1;
+const FORMAT = 2;
 const UNKNOWN = 1n;
 
 /** What looks up the inputs of the graph, by the kind of indexer; each gets distinct words and sentences. */
@@ -102,10 +102,9 @@ export class OnnxTagger {
 
   constructor(session, description, ort, Tokenizer) {
     this.tags = description.tags;
-    this.language = description.splitting.language;
     this.session = session;
     this.labelsOfTags = description.labels_of_tags;
-    this.splitter = new Splitter(description.splitting);
+    this.splitter = splitterOf(description.splitting);
     this.tensor = (values, shape) => new ort.Tensor("int64", BigInt64Array.from(values), shape);
     this.indexers = Object.entries(description.indexers).map(([name, each]) =>
       KINDS[each.kind](name, each, Tokenizer),

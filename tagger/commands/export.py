@@ -5,6 +5,7 @@ allennlp export model.tar.gz -o tagger.onnx
 
 import argparse
 from pathlib import Path
+from typing import Optional
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
@@ -39,8 +40,7 @@ class Export(Subcommand):
         subparser.add_argument("--force", action="store_true", help="overwrite the output")
         subparser.add_argument(
             "--language",
-            default="en",
-            help="the spaCy code of the language whose rules split texts into tokens; by default `en`",
+            help="the spaCy code of the language whose rules split texts, instead of the archive's",
         )
         subparser.set_defaults(func=export_from_args)
         return subparser
@@ -50,17 +50,20 @@ def export_from_args(args: argparse.Namespace) -> None:
     """Runs the subcommand; prints errors to standard error and exits with status 1."""
     from tagger.commands.command_line import check_output, load_model
     from tagger.commands.last_words import errors_in_one_line
+    from tagger.data.tokenizers import tokenizer_of
 
     with errors_in_one_line("export"):
         check_output(args.output, [args.archive_file], args.force)
-        export(load_model(args.archive_file), args.output, args.language, args.force)
+        archive = load_model(args.archive_file)
+        export(archive, args.output, args.language, args.force)
         size = args.output.stat().st_size
-        print(
-            f"Wrote {args.output}: {size / 1e6:.1f} MB; texts are split by the rules of {args.language}"
-        )
+        tokenizer, _ = tokenizer_of(archive.validation_dataset_reader, args.language)
+        print(f"Wrote {args.output}: {size / 1e6:.1f} MB; texts are split by {tokenizer}")
 
 
-def export(archive: Archive, output: Path, language: str = "en", overwrite: bool = False) -> None:
+def export(
+    archive: Archive, output: Path, language: Optional[str] = None, overwrite: bool = False
+) -> None:
     """Writes the tagger of an archive as an ONNX file.
 
     Args:

@@ -50,7 +50,8 @@ class Serve(Subcommand):
             "those that `tune-decoding --curves` has put into the archive, if any",
         )
         subparser.add_argument(
-            "--language", default="en", help="the spaCy code of the texts' language"
+            "--language",
+            help="the spaCy code of the language whose rules split texts, instead of the archive's",
         )
         subparser.add_argument(
             "--limits",

@@ -38,7 +38,9 @@ class WriteSoftLabels(Subcommand):
             help="a column file, with or without tags, or a sentence on each line",
         )
         subparser.add_argument(
-            "--language", default="en", help="the spaCy code of the language of --format text"
+            "--language",
+            help="the spaCy code of the language whose rules split --format text; by default texts are "
+            "split as the archive says",
         )
         subparser.add_argument(
             "--temperature",
@@ -62,15 +64,16 @@ def soft_labels_from_args(args: argparse.Namespace) -> None:
     from tagger.commands.command_line import check_output, load_model
     from tagger.commands.last_words import errors_in_one_line
     from tagger.common.files import write_atomically
+    from tagger.data.tokenizers import tokenizer_of
     from tagger.models.teaching import soft_labels_of
     from tagger.predictors.texts import TextSplitter
 
     with errors_in_one_line("soft-labels"):
         check_output(args.output, [args.archive_file, args.input_file], args.force)
-        splitter = TextSplitter(args.language) if args.format == "text" else None
         check_for_gpu(args.cuda_device)
         archive = load_model(args.archive_file, cuda_device=args.cuda_device)
-        if splitter is not None:
+        if args.format == "text":
+            splitter = TextSplitter(*tokenizer_of(archive.validation_dataset_reader, args.language))
             instances = _instances_of_text(archive, args.input_file, splitter)
         else:
             instances = _reader_without_tags(archive).read(args.input_file)

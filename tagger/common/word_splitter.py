@@ -1,9 +1,9 @@
 """Splits texts into words by the rules of a language."""
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Tuple
 
 from tagger.common.from_allennlp import ConfigurationError
-from tagger_onnx.inputs import RUN_CHARACTERS, begin_of
+from tagger_onnx.inputs import begin_of
 
 
 class WordSplitter:
@@ -13,18 +13,16 @@ class WordSplitter:
 
     Args:
         language: The spaCy code of the language.
-        run_characters: The most characters without white space between them that a text should have;
-            None for any number.
 
     Attributes:
         pipeline: spaCy's pipeline, which has nothing but the rules.
-        run_characters: As above; None for languages whose texts are not split by such rules, as Chinese.
+        has_rules: Whether its texts are split by such rules, unlike those of Chinese.
 
     Raises:
         ConfigurationError: If spaCy has no such language, or lacks a library that it needs for it.
     """
 
-    def __init__(self, language: str, run_characters: Optional[int] = RUN_CHARACTERS) -> None:
+    def __init__(self, language: str) -> None:
         # Training needs none, and it takes a second.
         import spacy
         from spacy.tokenizer import Tokenizer
@@ -37,8 +35,7 @@ class WordSplitter:
                 f"`language` must be the code of a language of spaCy, such as `en` or `de`; got "
                 f"{language!r:.100}: {reason:.300}"
             ) from error
-        has_rules = isinstance(self.pipeline.tokenizer, Tokenizer)
-        self.run_characters = run_characters if has_rules else None
+        self.has_rules = isinstance(self.pipeline.tokenizer, Tokenizer)
 
     def __call__(self, text: str) -> Tuple[List[str], List[int]]:
         """Returns the words of a text, and the character offset at which each starts."""

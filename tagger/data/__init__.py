@@ -6,14 +6,24 @@ from tagger.data.dataset_readers import ColumnDatasetReader, DocumentDatasetRead
 from tagger.data.fields import LabelSetsField, TagField, TagSetsField
 from tagger.data.samplers import OversamplingBatchSampler
 from tagger.data.token_indexers import CachedCharactersIndexer
+from tagger.data.tokenizers import (
+    BlanksTokenizer,
+    LanguageRulesTokenizer,
+    PunctuationTokenizer,
+    RegularExpressionTokenizer,
+)
 
 __all__ = [
+    "BlanksTokenizer",
     "BucketedDataLoader",
     "CachedCharactersIndexer",
     "ColumnDatasetReader",
     "DocumentDatasetReader",
     "LabelSetsField",
+    "LanguageRulesTokenizer",
     "OversamplingBatchSampler",
+    "PunctuationTokenizer",
+    "RegularExpressionTokenizer",
     "TagField",
     "TagSetsField",
 ]

@@ -4,7 +4,7 @@ Letters: `B` batch, `T` tokens, `W` distinct words.
 """
 
 import json
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import numpy as np
 import onnx
@@ -12,6 +12,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 from allennlp.models import Model
 
+from tagger.data.tokenizers import tokenizer_of
 from tagger.export.embedders import embed
 from tagger.export.encoders import encode, linear
 from tagger.export.graph import Graph
@@ -24,7 +25,9 @@ from tagger_onnx.onnx_tagger import FORMAT
 _MAX_BYTES = 2**31 - 1
 
 
-def exported(model: Model, dataset_reader: DatasetReader, language: str = "en") -> onnx.ModelProto:
+def exported(
+    model: Model, dataset_reader: DatasetReader, language: Optional[str] = None
+) -> onnx.ModelProto:
     """Returns a tagger as an ONNX model.
 
     Its inputs are `words`, (B, T) int64, which of the W distinct words each token is; `lengths`, (B,)
@@ -37,7 +40,8 @@ def exported(model: Model, dataset_reader: DatasetReader, language: str = "en") 
     Args:
         model: The model, on the CPU and in evaluation mode.
         dataset_reader: The reader that indexes the tokens.
-        language: The spaCy code of the language whose rules split texts into tokens.
+        language: The spaCy code of the language whose rules split texts into tokens; None to split them
+            as the dataset reader's `tokenizer` and `language` say.
 
     Raises:
         ConfigurationError: If a part cannot be exported; the message names it.
@@ -73,7 +77,7 @@ def exported(model: Model, dataset_reader: DatasetReader, language: str = "en") 
         "format": FORMAT,
         **describe_head(model),
         "indexers": indexers,
-        "splitting": describe_splitting(language),
+        "splitting": describe_splitting(tokenizer_of(dataset_reader, language)[0]),
     }
     return _finished(graph, description)
 

@@ -1,23 +1,43 @@
-"""The rules by which spaCy splits texts into tokens, as JSON, so that a runtime needs no spaCy."""
+"""How texts become tokens, as JSON, so that a runtime needs neither AllenNLP nor spaCy."""
 
 import re
 from typing import Any, Dict, Optional
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Tokenizer
+
+from tagger.data.tokenizers import (
+    BlanksTokenizer,
+    LanguageRulesTokenizer,
+    PunctuationTokenizer,
+)
 
 
-def describe_splitting(language: str) -> Dict[str, Any]:
-    """Returns the rules of a language.
+def describe_splitting(tokenizer: Tokenizer) -> Dict[str, Any]:
+    """Returns what the `Splitter` of `tagger_onnx` takes.
 
     Args:
-        language: Its spaCy code. Nothing is downloaded.
+        tokenizer: The tokenizer of the tagger's texts.
 
     Raises:
-        ConfigurationError: If there is no such language, or its tokens are not found by rules.
+        ConfigurationError: If the runtime cannot split texts as it does.
     """
+    if isinstance(tokenizer, BlanksTokenizer):
+        return {"type": "blanks"}
+    if isinstance(tokenizer, PunctuationTokenizer):
+        return {"type": "punctuation"}
+    if isinstance(tokenizer, LanguageRulesTokenizer):
+        return {"type": "language_rules", **_rules(tokenizer.language)}
+    raise ConfigurationError(
+        f"texts are split by {tokenizer}, which cannot be exported; export with `--language xx`, and "
+        "give lists of tokens instead of texts"
+    )
+
+
+def _rules(language: str) -> Dict[str, Any]:
     import spacy
     from spacy.attrs import ORTH
-    from spacy.tokenizer import Tokenizer
+    from spacy.tokenizer import Tokenizer as RuleTokenizer
 
     try:
         tokenizer: Any = spacy.blank(language).tokenizer
@@ -27,11 +47,11 @@ def describe_splitting(language: str) -> Dict[str, Any]:
         ) from error
     exceptions = {
         text: [token[ORTH] for token in tokens]
-        for text, tokens in (tokenizer.rules if type(tokenizer) is Tokenizer else {}).items()
+        for text, tokens in (tokenizer.rules if type(tokenizer) is RuleTokenizer else {}).items()
         if not text.isspace()
     }
     has_blanks = any(any(map(str.isspace, text)) for text in exceptions)
-    if type(tokenizer) is not Tokenizer or has_blanks:
+    if type(tokenizer) is not RuleTokenizer or has_blanks:
         raise ConfigurationError(
             f"`language` is {language!r}, whose texts are not split by rules for words alone, which "
             f"cannot be exported; export with `xx`, and give lists of tokens instead of texts"

@@ -44,7 +44,8 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         model: The model.
         dataset_reader: Makes instances of tokens.
         name: What the tagger is called, such as the archive's path.
-        language: The spaCy code of the language whose rules split texts into tokens.
+        language: The spaCy code of the language whose rules split texts into tokens; None to split them
+            as the dataset reader's `tokenizer` and `language` say.
         run_characters: The most characters without white space between them that a text may have; None
             for any number. The time of these rules grows with their square.
     """
@@ -56,7 +57,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         model: TaggingModel,
         dataset_reader: DatasetReader,
         name: str,
-        language: str = "en",
+        language: Optional[str] = None,
         run_characters: Optional[int] = RUN_CHARACTERS,
     ) -> None:
         self._model = model
@@ -70,7 +71,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         cls,
         archive: Archive,
         name: str,
-        language: str = "en",
+        language: Optional[str] = None,
         run_characters: Optional[int] = RUN_CHARACTERS,
     ) -> "SavedTagger":
         """Makes a tagger of a loaded archive.
@@ -253,7 +254,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
 def load(
     path: Union[str, Path],
     *,
-    language: str = "en",
+    language: Optional[str] = None,
     cuda_device: int = -1,
     run_characters: Optional[int] = RUN_CHARACTERS,
 ) -> SavedTagger:
@@ -261,8 +262,8 @@ def load(
 
     Args:
         path: An archive, such as `model.tar.gz`, or the folder of a training run.
-        language: The spaCy code of the language whose rules split texts into tokens. The rules are part
-            of spaCy; nothing is downloaded.
+        language: The spaCy code of the language whose rules split texts into tokens; None to split them
+            as those were that the tagger was trained on.
         cuda_device: The number of the GPU to use; -1 for the CPU.
         run_characters: The most characters without white space between them that a text may have; None
             for any number. The time of the rules grows with their square.

@@ -11,6 +11,7 @@ from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
+from tagger.data.tokenizers import tokenizer_of
 from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
 from tagger.predictors.batched_predictor import BatchedPredictor
@@ -64,15 +65,16 @@ class SequenceTaggerPredictor(BatchedPredictor):
     Args:
         model: A `sequence_tagger`.
         dataset_reader: Makes instances from tokens with its `text_to_instance`.
-        language: The spaCy code of the language whose rules split text into tokens. The rules are part
-            of spaCy; nothing is downloaded.
+        language: The spaCy code of the language whose rules split text into tokens; None to split as
+            the dataset reader's `tokenizer` and `language` say.
         frozen: Whether to put the model into evaluation mode.
         probabilities: Whether to return the probabilities of all tags of each token too. The head
             `sigmoid` always returns them.
         batch_tokens: See `BatchedPredictor`.
         plain: See `BatchedPredictor`.
         run_characters: The most characters without white space between them that a text may have; None
-            for any number. The time of the rules grows with their square.
+            for any number. The time of a language's rules grows with their square; other tokenizers
+            have no such limit.
         sentence_borders: Where sentences of a `document` end: `"rules"` for punctuation, as spaCy's
             `sentencizer` sees it, and blank lines; `"lines"` for every line's end.
 
@@ -90,7 +92,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         self,
         model: Model,
         dataset_reader: DatasetReader,
-        language: str = "en",
+        language: Optional[str] = None,
         frozen: bool = True,
         probabilities: bool = False,
         batch_tokens: int = 2048,
@@ -108,7 +110,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
             )
         if run_characters is not None and run_characters < 1:
             raise ConfigurationError(f"`run_characters` must be at least 1; got {run_characters}")
-        self._splitter = TextSplitter(language, run_characters, sentence_borders)
+        tokenizer, language = tokenizer_of(dataset_reader, language)
+        self._splitter = TextSplitter(tokenizer, language, run_characters, sentence_borders)
 
     def of(self, model: TaggingModel, probabilities: bool = False) -> "SequenceTaggerPredictor":
         """Returns a predictor of a changed copy of the model, which shares all else with this one.

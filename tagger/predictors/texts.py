@@ -2,11 +2,13 @@
 
 import itertools
 import re
+from functools import cached_property
 from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from allennlp.data import Token
+from allennlp.data import Token, Tokenizer
 
 from tagger.common.word_splitter import WordSplitter
+from tagger.data.tokenizers import LanguageRulesTokenizer, words_of
 from tagger_onnx.inputs import RUN_CHARACTERS, begin_of
 
 # Where paragraphs meet.
@@ -69,13 +71,19 @@ def document_of_sentences(sentences: Sequence[Text]) -> Text:
 
 
 class TextSplitter:
-    """Splits texts by the rules of a language, which are part of spaCy; nothing is downloaded.
+    """Splits texts into tokens, and documents into sentences.
 
     Args:
-        language: The spaCy code of the language.
-        run_characters: See `WordSplitter`; an attribute too.
+        tokenizer: Splits texts into tokens.
+        language: The spaCy code of the language by whose rules sentences end. The rules are part of
+            spaCy; nothing is downloaded.
+        run_characters: The most characters without white space between them that a text should have, if
+            the tokens are those of the rules, whose time grows with their square; None for any number.
         sentence_borders: `"rules"` to end sentences at punctuation (spaCy's `sentencizer`) and at blank
             lines, `"lines"` to end them at every line's end.
+
+    Attributes:
+        run_characters: As above; None for tokenizers that have no such limit.
 
     Raises:
         ConfigurationError: If spaCy has no such language.
@@ -83,43 +91,49 @@ class TextSplitter:
 
     def __init__(
         self,
-        language: str,
+        tokenizer: Tokenizer,
+        language: str = "en",
         run_characters: Optional[int] = RUN_CHARACTERS,
         sentence_borders: str = "rules",
     ) -> None:
-        self._words = WordSplitter(language, run_characters)
-        self._words.pipeline.add_pipe("sentencizer")
+        self.tokenizer = tokenizer
         self._sentence_borders = sentence_borders
-        self.run_characters = self._words.run_characters
+        self._language = language
+        uses_rules = isinstance(tokenizer, LanguageRulesTokenizer) and tokenizer.splitter.has_rules
+        self.run_characters = run_characters if uses_rules else None
 
     def sentence(self, text: str) -> Text:
-        """Splits a sentence into words."""
-        words, starts = self._words(text)
+        """Splits a sentence into tokens."""
+        words, starts = words_of(self.tokenizer, text)
         return Text(text, words, starts, [len(words)])
 
     def document(self, text: str) -> Text:
-        """Splits a document into sentences, and these into words."""
+        """Splits a document into sentences, and these into tokens."""
         words: List[str] = []
         starts: List[int] = []
         lengths: List[int] = []
-        for offset, part in self._parts(text):
-            for sentence in self._sentences(part):
-                found = [token for token in sentence if not token.is_space]
-                words += [token.text for token in found]
-                starts += [offset + token.idx for token in found]
-                lengths += [len(found)] if found else []
+        for offset, sentence in self._sentences(text):
+            found, places = words_of(self.tokenizer, sentence)
+            words += found
+            starts += [offset + place for place in places]
+            lengths += [len(found)] if found else []
         return Text(text, words, starts, lengths)
 
-    def _parts(self, text: str) -> Iterable[Tuple[int, str]]:
-        """Returns lines, or paragraphs, each with its offset."""
+    def _sentences(self, text: str) -> Iterable[Tuple[int, str]]:
+        """Yields the sentences, each with its offset."""
         borders = re.compile("\n") if self._sentence_borders == "lines" else _BLANK_LINES
         ends = [border.span() for border in borders.finditer(text)]
         starts = [begin_of(text), *(end for _, end in ends)]
         stops = [*(start for start, _ in ends), len(text)]
-        return [(start, text[start:stop]) for start, stop in zip(starts, stops)]
+        for start, stop in zip(starts, stops):
+            if self._sentence_borders == "lines":
+                yield start, text[start:stop]
+            else:
+                for sentence in self._sentencizer(text[start:stop]).sents:
+                    yield start + sentence.start_char, sentence.text
 
-    def _sentences(self, part: str) -> Iterable[Any]:
-        """Returns the tokens of each sentence of a line or paragraph."""
-        if self._sentence_borders == "lines":
-            return [self._words.pipeline.tokenizer(part)]
-        return self._words.pipeline(part).sents
+    @cached_property
+    def _sentencizer(self) -> Any:
+        pipeline = WordSplitter(self._language).pipeline
+        pipeline.add_pipe("sentencizer")
+        return pipeline

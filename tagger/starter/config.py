@@ -87,6 +87,7 @@ def make_config(found: Survey, train: str, dev: str, num_sentences: int) -> str:
         "(import 'tagger/template.libsonnet') + {",
         f"  // Labels in {spells}.",
         *_tag_lines(found),
+        *_token_lines(found),
         *_unseen_tag_lines(found),
         "",
         f"  // {num_sentences:,} training sentences: {sizes.reason}.",
@@ -127,6 +128,18 @@ def _tag_lines(found: Survey) -> List[str]:
         lines.append("  trainer+: { callbacks+: ['tune_thresholds'] },")
     elif scheme.source_encoding is None:
         lines.append(f"  trainer+: {{ validation_metric: '+{best_metric(found)}' }},")
+    return lines
+
+
+def _token_lines(found: Survey) -> List[str]:
+    """The lines that say how texts become tokens like those of the file."""
+    tokenizer, language, shares = found.tokenization
+    name, share = next(iter(shares.items()))
+    lines = [f"  // Texts are split by {name}, which make {share:.1%} of these tokens."]
+    if tokenizer is not None:
+        lines.append(f"  tokenizer:: {{ type: {_string(tokenizer['type'])} }},")
+    if language != "en":
+        lines.append(f"  language:: {_string(language)},")
     return lines
 
 

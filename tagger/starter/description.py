@@ -16,6 +16,7 @@ def describe(found: Survey) -> List[str]:
     """Returns what the files hold, and how, in lines."""
     train = found.files[0]
     lines = _described_file(found, train)
+    lines.append(f"  tokens     {found.tokenization.describe()}")
     for dev in found.files[1:]:
         lines += _described_file(found, dev)
     unseen = found.unseen_labels()

@@ -10,6 +10,7 @@ from tagger.data.decoded_lines import decoded_lines
 from tagger.starter.columns import Columns, blank_comments, find_columns, find_delimiter
 from tagger.starter.schemes import Scheme, check_scheme, find_scheme, labels_in
 from tagger.starter.text_encodings import decode
+from tagger.starter.tokenization import Tokenization, find_tokenization
 
 
 class ColumnFile(NamedTuple):
@@ -41,12 +42,14 @@ class Survey(NamedTuple):
         delimiter: The string between two columns; None for blanks and tabs.
         columns: Where tokens and tags are.
         scheme: What the tags mean.
+        tokenization: How the tokens were made.
     """
 
     files: List[ColumnFile]
     delimiter: Optional[str]
     columns: Columns
     scheme: Scheme
+    tokenization: Tokenization
 
     def tokens(self, rows: Sequence[Row]) -> List[str]:
         """Returns the tokens of a sentence."""
@@ -101,7 +104,10 @@ def survey(
     )
     for file in files:
         check_scheme(scheme, file.sentences, columns.tag, file.path)
-    found = Survey(files, delimiter, columns, scheme)
+    tokenization = find_tokenization(
+        [[row.columns[columns.token] for row in rows] for rows in files[0].sentences]
+    )
+    found = Survey(files, delimiter, columns, scheme, tokenization)
     if not found.count_labels(files[0]):
         raise ValueError(
             f"{files[0].path}: expected labels in column {columns.tag}, got no tag but "

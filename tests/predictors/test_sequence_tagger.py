@@ -5,6 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
 
+from tagger.data.tokenizers import LanguageRulesTokenizer
 from tagger.modules import SoftmaxHead
 from tagger.predictors import SequenceTaggerPredictor
 from tagger.predictors.texts import TextSplitter
@@ -214,7 +215,7 @@ def test_an_unknown_language_is_refused(archive, language):
 
 
 def test_a_language_without_such_rules_has_no_such_limit():
-    assert TextSplitter("zh").run_characters is None
+    assert TextSplitter(LanguageRulesTokenizer("zh")).run_characters is None
 
 
 def test_tokens_know_their_places_in_the_text(archive):

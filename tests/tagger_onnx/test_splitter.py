@@ -4,6 +4,7 @@ import random
 import pytest
 import spacy
 
+from tagger.data.tokenizers import LanguageRulesTokenizer
 from tagger.export.splitting import describe_splitting
 from tagger_onnx.splitter import Splitter
 from tests.export.taggers import WORDS
@@ -36,19 +37,19 @@ def texts(exceptions, number):
 @pytest.mark.parametrize("language", ["en", "de", "hu", "xx"])
 def test_texts_are_split_as_by_spacy(language):
     tokenizer = spacy.blank(language).tokenizer
-    split = Splitter(json.loads(json.dumps(describe_splitting(language))))
+    split = Splitter(json.loads(json.dumps(describe_splitting(LanguageRulesTokenizer(language)))))
     for text in texts([each for each in tokenizer.rules if not each.isspace()], 300):
         expected = [(token.text, token.idx) for token in tokenizer(text) if not token.is_space]
         assert [tuple(token) for token in split(text)] == expected, text
 
 
 def test_exceptions_are_found_across_what_rules_split():
-    split = Splitter(describe_splitting("en"))
+    split = Splitter(describe_splitting(LanguageRulesTokenizer("en")))
     for text in ("a ;-) b", "(x:-)", "ha;-)!", "(no:-)yes)"):
         expected = [token.text for token in spacy.blank("en").tokenizer(text)]
         assert [token.text for token in split(text)] == expected
 
 
 def test_texts_without_tokens_have_none():
-    split = Splitter(describe_splitting("xx"))
+    split = Splitter(describe_splitting(LanguageRulesTokenizer("xx")))
     assert [split(text) for text in ("", " ", "\n\t\u3000")] == [[], [], []]

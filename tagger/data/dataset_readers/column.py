@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
-from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer
+from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
 from allennlp.data.fields import MetadataField, TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
@@ -80,6 +80,10 @@ class ColumnDatasetReader(DatasetReader):
         instances: With `documents`, whether an instance is a document (`"documents"`) or a sentence
             (`"sentences"`), whose document only token indexers see that look at it, such as
             `frozen_transformer`.
+        tokenizer: How texts become tokens such as those of the file, when the tagger is used: one of
+            `tagger.data.tokenizers`, or any tokenizer of AllenNLP's registry. None takes the rules of
+            `language`. Reading column files needs none.
+        language: The spaCy code of the texts' language.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
@@ -108,6 +112,8 @@ class ColumnDatasetReader(DatasetReader):
         documents: Optional[str] = None,
         max_document_tokens: int = 1000,
         instances: str = "documents",
+        tokenizer: Optional[Tokenizer] = None,
+        language: str = "en",
         **kwargs: Any,
     ) -> None:
         check_extra_arguments(ColumnDatasetReader, kwargs)
@@ -145,6 +151,8 @@ class ColumnDatasetReader(DatasetReader):
                 "`label_separator`, and plain labels mark no spans to convert; leave `tag_encoding` out"
             )
         _check_unknown_tag(unknown_tag, source_encoding, no_label_tag if label_separator else None)
+        self.tokenizer = tokenizer
+        self.language = language
         self._token_column = token_column
         self._tag_column = tag_column
         default = "BIO" if source_encoding == "IOB1" else source_encoding

@@ -1,0 +1,53 @@
+"""Joins the tokens of a corpus into text, as somebody would have typed it."""
+
+import re
+from typing import List, NamedTuple, Sequence, Set, Tuple
+
+#: Marks that follow a word without a blank, and marks that a word follows so.
+_CLOSING = re.compile(r"[,.;:!?%)\]}»”…]+|['’](?:\w{1,2})?|n['’]t", re.IGNORECASE)
+_OPENING = re.compile(r"[(\[{«“„‘¿¡$£€#]+")
+#: The end of an article or pronoun that has lost its vowel, as in French `L'`.
+_ELIDED = re.compile(r"\w{1,8}['’]")
+
+
+class JoinedText(NamedTuple):
+    """A text, and where each of its tokens stands.
+
+    Attributes:
+        text: The characters.
+        spans: The offset of the first character of each token, and that behind its last.
+    """
+
+    text: str
+    spans: List[Tuple[int, int]]
+
+
+def join_tokens(tokens: Sequence[str]) -> JoinedText:
+    """Joins tokens by blanks, but puts punctuation beside the word to which it belongs.
+
+    A token of closing marks follows its word, a token of opening marks or with an elided vowel stands
+    before it, and straight quotation marks do one and the other by turns. Where files do not keep the
+    spacing of the text that they were made of, this is the likely one.
+
+    Example:
+        >>> join_tokens(["Ada", "'s", "aunt", "(", "in", "Rome", ")", "said", ":", '"', "No", '"']).text
+        'Ada\\'s aunt (in Rome) said: "No"'
+        >>> join_tokens(["L'", "Oise", ",", "à", "Paris"]).text
+        "L'Oise, à Paris"
+    """
+    text, spans = "", []
+    is_open: Set[str] = set()
+    joins_next = True
+    for token in tokens:
+        is_quote = token in ('"', "''", "``")
+        closes = '"' in is_open if is_quote else _CLOSING.fullmatch(token) is not None
+        if not (joins_next or closes):
+            text += " "
+        if is_quote:
+            is_open ^= {'"'}
+            joins_next = not closes
+        else:
+            joins_next = bool(_OPENING.fullmatch(token) or _ELIDED.fullmatch(token))
+        spans.append((len(text), len(text) + len(token)))
+        text += token
+    return JoinedText(text, spans)

@@ -1,0 +1,179 @@
+"""How texts become tokens. An archive keeps the reader's tokenizer, and all ways to a tagger use it."""
+
+import logging
+from functools import cached_property
+from typing import List, Optional, Tuple
+
+import regex
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Token, Tokenizer
+
+from tagger.common.word_splitter import WordSplitter
+from tagger_onnx.inputs import InputError, begin_of
+from tagger_onnx.splitter import split_at_blanks, split_at_punctuation
+
+logger = logging.getLogger(__name__)
+
+#: The seconds that a regular expression may take for one text.
+_TIMEOUT = 5.0
+
+
+def _tokens(words: List[str], starts: List[int]) -> List[Token]:
+    return [Token(word, idx=start, idx_end=start + len(word)) for word, start in zip(words, starts)]
+
+
+@Tokenizer.register("blanks")
+class BlanksTokenizer(Tokenizer):
+    """Splits at white space alone, so that `Chicago,` keeps its comma.
+
+    Example:
+        >>> [(token.text, token.idx) for token in BlanksTokenizer().tokenize("in  Chicago, IL")]
+        [('in', 0), ('Chicago,', 4), ('IL', 13)]
+    """
+
+    def tokenize(self, text: str) -> List[Token]:
+        return [Token(word, idx=start) for word, start in split_at_blanks(text)]
+
+    def __str__(self) -> str:
+        return "blanks"
+
+
+@Tokenizer.register("punctuation")
+class PunctuationTokenizer(Tokenizer):
+    """Splits at white space, and around each punctuation mark, as BERT does before its word pieces.
+
+    Example:
+        >>> [token.text for token in PunctuationTokenizer().tokenize("don't go, U.S.")]
+        ['don', "'", 't', 'go', ',', 'U', '.', 'S', '.']
+    """
+
+    def tokenize(self, text: str) -> List[Token]:
+        return [Token(word, idx=start) for word, start in split_at_punctuation(text)]
+
+    def __str__(self) -> str:
+        return "blanks and punctuation"
+
+
+@Tokenizer.register("language_rules")
+class LanguageRulesTokenizer(Tokenizer):
+    """Splits by the rules of a language, which are part of spaCy; nothing is downloaded.
+
+    Args:
+        language: The spaCy code of the language.
+
+    Raises:
+        ConfigurationError: In the first use, if spaCy has no such language.
+
+    Example:
+        >>> [token.text for token in LanguageRulesTokenizer("fr").tokenize("L'Oise, à Paris.")]
+        ["L'", 'Oise', ',', 'à', 'Paris', '.']
+    """
+
+    def __init__(self, language: str = "en") -> None:
+        self.language = language
+
+    @cached_property
+    def splitter(self) -> WordSplitter:
+        """The rules. They are made when a text is split, because they take a second."""
+        return WordSplitter(self.language)
+
+    def tokenize(self, text: str) -> List[Token]:
+        return _tokens(*self.splitter(text))
+
+    def __str__(self) -> str:
+        return f"the rules of `{self.language}`"
+
+
+@Tokenizer.register("regular_expression")
+class RegularExpressionTokenizer(Tokenizer):
+    r"""Takes each match of a regular expression as a token.
+
+    Args:
+        pattern: The expression, in the syntax of the package `regex`, such as `\p{L}+|\d+|\S`.
+
+    Raises:
+        ConfigurationError: If it is no regular expression, or matches an empty text.
+
+    Example:
+        >>> [token.text for token in RegularExpressionTokenizer(r"\w+|\S").tokenize("5mg/d")]
+        ['5mg', '/', 'd']
+    """
+
+    def __init__(self, pattern: str) -> None:
+        try:
+            self._expression = regex.compile(pattern)
+        except regex.error as error:
+            raise ConfigurationError(
+                f"`pattern` must be a regular expression; got {pattern!r}: {error}"
+            ) from error
+        if self._expression.fullmatch(""):
+            raise ConfigurationError(
+                f"`pattern` is {pattern!r}, which matches an empty text; each token needs a character"
+            )
+
+    def tokenize(self, text: str) -> List[Token]:
+        try:
+            found = list(self._expression.finditer(text, timeout=_TIMEOUT))
+        except TimeoutError:
+            raise InputError(
+                f"the tokenizer's regular expression took more than {_TIMEOUT:g} s for {text[:50]!r}; "
+                "simplify its `pattern`, or give lists of tokens"
+            ) from None
+        return [Token(each[0], idx=each.start()) for each in found if each[0]]
+
+    def __str__(self) -> str:
+        return f"the regular expression {self._expression.pattern}"
+
+
+def tokenizer_of(
+    dataset_reader: DatasetReader, language: Optional[str] = None
+) -> Tuple[Tokenizer, str]:
+    """Returns how the texts of a tagger are split, and the language by whose rules sentences end.
+
+    Args:
+        dataset_reader: The tagger's. One that names no tokenizer has the rules of its language, which is
+            English if it names none.
+        language: The spaCy code of the language whose rules are to be used instead; None for the
+            reader's own tokenizer. A warning names what is overridden.
+    """
+    own_language = getattr(dataset_reader, "language", None) or "en"
+    own = getattr(dataset_reader, "tokenizer", None) or LanguageRulesTokenizer(own_language)
+    if language is None:
+        return own, own_language
+    chosen = LanguageRulesTokenizer(language)
+    if str(chosen) != str(own):
+        logger.warning(
+            "Texts are split by %s; the tagger was trained on text split by %s", chosen, own
+        )
+    return chosen, language
+
+
+def words_of(tokenizer: Tokenizer, text: str) -> Tuple[List[str], List[int]]:
+    """Splits a text into words.
+
+    Args:
+        tokenizer: Any. Tokens without an offset are looked for in the text, in their order.
+        text: The text. A byte order mark in front is in no word.
+
+    Returns:
+        The words, none of white space, and the character offset at which each starts.
+
+    Raises:
+        InputError: If a token without an offset is not in the text.
+    """
+    words, starts = [], []
+    begin = end = begin_of(text)
+    for token in tokenizer.tokenize(text[begin:]):
+        word = token.text or ""
+        if not word.strip():
+            continue
+        start = text.find(word, end) if token.idx is None else begin + token.idx
+        if start < 0:
+            raise InputError(
+                f"the tokenizer made {word!r} of {text[:50]!r}, in which it does not stand; take a "
+                "tokenizer that keeps characters as they are, or give lists of tokens"
+            )
+        end = start + len(word)
+        words.append(word)
+        starts.append(start)
+    return words, starts

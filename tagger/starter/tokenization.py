@@ -1,0 +1,142 @@
+"""How the tokens of a corpus were made: which tokenizer makes the same ones of its text."""
+
+import importlib
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence
+
+from allennlp.data import Tokenizer
+
+from tagger.data.joined_text import join_tokens
+from tagger.data.tokenizers import (
+    BlanksTokenizer,
+    LanguageRulesTokenizer,
+    PunctuationTokenizer,
+    words_of,
+)
+
+#: Languages whose frequent words are looked for, by their spaCy codes.
+_LANGUAGES = [
+    "en",
+    "de",
+    "fr",
+    "es",
+    "it",
+    "pt",
+    "nl",
+    "sv",
+    "da",
+    "nb",
+    "fi",
+    "pl",
+    "cs",
+    "hu",
+    "ro",
+    "hr",
+    "tr",
+    "el",
+    "ru",
+    "uk",
+    "bg",
+    "ca",
+    "lt",
+    "lv",
+    "et",
+    "id",
+    "vi",
+]
+#: The least share of words that are frequent ones of a language.
+_SHARE_OF_LANGUAGE = 0.1
+#: How many sentences are split.
+_MOST_SENTENCES = 2_000
+
+
+class Tokenization(NamedTuple):
+    """A tokenizer that makes tokens like those of a corpus.
+
+    Attributes:
+        tokenizer: As in a config; None for the rules of `language`.
+        language: The spaCy code of the texts' language.
+        shares: By tokenizer, the F1 of tokens that come out as they are in the corpus; the best first.
+    """
+
+    tokenizer: Any
+    language: str
+    shares: Dict[str, float]
+
+    def describe(self) -> str:
+        """Says how well each tokenizer fits."""
+        return "; ".join(f"{name} make {share:.1%} of them" for name, share in self.shares.items())
+
+
+def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
+    """Finds out how the tokens of a corpus were made.
+
+    The tokens are joined into text, and each candidate splits it anew.
+
+    Args:
+        sentences: The tokens of each sentence.
+    """
+    sentences = _spread(sentences)
+    language = guess_language(token for sentence in sentences for token in sentence)
+    candidates: List[Tokenizer] = [
+        LanguageRulesTokenizer(language),
+        BlanksTokenizer(),
+        PunctuationTokenizer(),
+    ]
+    shares = {str(each): share_alike(sentences, each) for each in candidates}
+    # Among equals the first, since `sorted` keeps their order.
+    ordered = sorted(shares.items(), key=lambda item: -item[1])
+    types = {str(candidates[1]): "blanks", str(candidates[2]): "punctuation"}
+    best = types.get(ordered[0][0])
+    return Tokenization(best and {"type": best}, language, dict(ordered))
+
+
+def share_alike(sentences: Iterable[Sequence[str]], tokenizer: Tokenizer) -> float:
+    """Returns the F1 of a tokenizer's tokens against those of a corpus, from 0 to 1.
+
+    Args:
+        sentences: The corpus' tokens of each sentence.
+        tokenizer: Splits the text that they join to.
+
+    Example:
+        >>> share_alike([["Chicago", ",", "IL"]], BlanksTokenizer())
+        0.4
+    """
+    num_alike = num_tokens = 0
+    for sentence in sentences:
+        text, spans = join_tokens(sentence)
+        words, starts = words_of(tokenizer, text)
+        found = {(start, start + len(word)) for word, start in zip(words, starts)}
+        num_alike += len(found.intersection(spans))
+        num_tokens += len(found) + len(spans)
+    return 2 * num_alike / max(num_tokens, 1)
+
+
+def guess_language(tokens: Iterable[str]) -> str:
+    """Guesses a language from its frequent words; English if no language has enough of them.
+
+    Returns:
+        A spaCy code.
+
+    Example:
+        >>> guess_language("la maison est dans le village et elle est petite".split())
+        'fr'
+    """
+    words = [token.lower() for token in tokens if token[:1].isalpha()]
+    shares = {
+        language: sum(word in frequent for word in words) / max(len(words), 1)
+        for language, frequent in _frequent_words().items()
+    }
+    best = max(shares, key=shares.__getitem__)
+    return best if shares[best] >= _SHARE_OF_LANGUAGE else "en"
+
+
+def _frequent_words() -> Dict[str, frozenset]:
+    return {
+        language: frozenset(importlib.import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS)
+        for language in _LANGUAGES
+    }
+
+
+def _spread(sentences: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    """Returns sentences from all over a corpus."""
+    return sentences[:: len(sentences) // _MOST_SENTENCES + 1]
