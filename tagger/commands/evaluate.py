@@ -2,6 +2,7 @@
 
 import argparse
 import functools
+import json
 import os
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from allennlp.commands import Subcommand
 from allennlp.commands.evaluate import Evaluate as AllenNlpEvaluate
+from allennlp.common.checks import ConfigurationError, check_for_gpu
 
 from tagger.commands.command_line import check_output
+from tagger.common.console import show_last
 from tagger.common.files import write_atomically
 
 
@@ -20,6 +23,11 @@ class Evaluate(AllenNlpEvaluate):
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser = super().add_subparser(parser)
+        subparser.add_argument(
+            "--from-text",
+            action="store_true",
+            help="join the gold tokens into text, tag the text, and compare entities by characters",
+        )
         evaluate = subparser.get_default("func")
         subparser.set_defaults(func=functools.partial(_evaluate, evaluate))
         return subparser
@@ -35,6 +43,8 @@ def _evaluate(
     }
     for name, paths in options.items():
         check_outputs(f"--{name.replace('_', '-')}", paths, inputs)
+    if args.from_text:
+        return _evaluate_from_text(args)
     with ExitStack() as outputs:
         if args.auto_names == "NONE":
             for name, paths in options.items():
@@ -42,6 +52,28 @@ def _evaluate(
                     new = (whole_output(path, outputs) for path in paths)
                     setattr(args, name, ",".join(new))
         return evaluate(args)
+
+
+def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
+    from tagger.commands.command_line import load_model
+    from tagger.metrics import format_metrics
+    from tagger.predictors.saved_tagger import SavedTagger
+    from tagger.predictors.text_evaluation import evaluate_texts
+
+    if args.predictions_output_file or "," in args.input_file:
+        raise ConfigurationError(
+            "`--from-text` takes one file, and has no `--predictions-output-file`: `predict` writes "
+            "what the tagger makes of texts"
+        )
+    check_for_gpu(args.cuda_device)
+    archive = load_model(args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides)
+    tagger = SavedTagger.of(archive, args.archive_file)
+    metrics = evaluate_texts(tagger, archive.validation_dataset_reader.read(args.input_file))
+    if args.output_file:
+        with write_atomically(Path(args.output_file), overwrite=True) as path:
+            path.write_text(json.dumps(metrics, indent=2), encoding="utf-8")
+    show_last("Metrics of entities in text", format_metrics(metrics))
+    return metrics
 
 
 def _parts(paths: Optional[str]) -> List[str]:

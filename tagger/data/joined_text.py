@@ -23,7 +23,7 @@ class JoinedText(NamedTuple):
 
 
 def join_tokens(tokens: Sequence[str]) -> JoinedText:
-    """Joins tokens by blanks, but puts punctuation beside the word to which it belongs.
+    r"""Joins tokens by blanks, but puts punctuation beside the word to which it belongs.
 
     A token of closing marks follows its word, a token of opening marks or with an elided vowel stands
     before it, and straight quotation marks do one and the other by turns. Where files do not keep the
@@ -31,7 +31,7 @@ def join_tokens(tokens: Sequence[str]) -> JoinedText:
 
     Example:
         >>> join_tokens(["Ada", "'s", "aunt", "(", "in", "Rome", ")", "said", ":", '"', "No", '"']).text
-        'Ada\\'s aunt (in Rome) said: "No"'
+        'Ada\'s aunt (in Rome) said: "No"'
         >>> join_tokens(["L'", "Oise", ",", "à", "Paris"]).text
         "L'Oise, à Paris"
     """

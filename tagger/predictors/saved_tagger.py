@@ -108,9 +108,14 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         return sorted({label for label in labels_of_tags(self._model.tags) if label is not None})
 
     @property
+    def tag_encoding(self) -> Optional[str]:
+        """How the tags spell entities; None for plain labels and for several labels a token."""
+        return self._model.tag_encoding
+
+    @property
     def finds_entities(self) -> bool:
         """Whether the tags spell entities, unlike plain labels and several labels a token."""
-        return self._model.tag_encoding is not None
+        return self.tag_encoding is not None
 
     @property
     def biases(self) -> Dict[str, float]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from tagger.data.column_file import Row
+from tagger.data.joined_text import join_tokens
 from tagger.data.stratified_split import stratified_split
 from tagger.starter.config import best_metric, make_config, sizes_for
 from tagger.starter.description import describe
@@ -127,7 +128,7 @@ def _example(found: Survey, sentences: Sequence[Sequence[Row]]) -> str:
     by_merit = sorted(
         sentences, key=lambda rows: (not found.labels(rows), len(rows) > _LONGEST_EXAMPLE)
     )
-    texts = (" ".join(found.tokens(rows)[:_LONGEST_EXAMPLE]) for rows in by_merit)
+    texts = (join_tokens(found.tokens(rows)[:_LONGEST_EXAMPLE]).text for rows in by_merit)
     # A line that begins with a brace would be taken for JSON.
     fitting = (text for text in texts if text.isprintable() and text[0].isalpha())
     return next(fitting, "A text of your own.")

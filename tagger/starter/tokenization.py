@@ -14,37 +14,10 @@ from tagger.data.tokenizers import (
 )
 
 #: Languages whose frequent words are looked for, by their spaCy codes.
-_LANGUAGES = [
-    "en",
-    "de",
-    "fr",
-    "es",
-    "it",
-    "pt",
-    "nl",
-    "sv",
-    "da",
-    "nb",
-    "fi",
-    "pl",
-    "cs",
-    "hu",
-    "ro",
-    "hr",
-    "tr",
-    "el",
-    "ru",
-    "uk",
-    "bg",
-    "ca",
-    "lt",
-    "lv",
-    "et",
-    "id",
-    "vi",
-]
+_LANGUAGES = ("bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "fi", "fr", "hr", "hu", "id")
+_LANGUAGES += ("it", "lt", "lv", "nb", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "uk", "vi")
 #: The least share of words that are frequent ones of a language.
-_SHARE_OF_LANGUAGE = 0.1
+_SHARE_OF_LANGUAGE = 0.2
 #: How many sentences are split.
 _MOST_SENTENCES = 2_000
 
