@@ -17,7 +17,7 @@ from typing import (
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader
+from allennlp.data import DatasetReader, Tokenizer
 from allennlp.models import Archive, load_archive
 
 from tagger.common.collections_paused import collections_paused
@@ -106,6 +106,11 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     def labels(self) -> List[str]:
         """The labels that the model knows, sorted."""
         return sorted({label for label in labels_of_tags(self._model.tags) if label is not None})
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What splits texts into tokens."""
+        return self._predictor.tokenizer
 
     @property
     def tag_encoding(self) -> Optional[str]:

@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import DatasetReader, Instance, Tokenizer
 from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
@@ -132,6 +132,11 @@ class SequenceTaggerPredictor(BatchedPredictor):
     def run_characters(self) -> Optional[int]:
         """The most characters without white space between them that a text may have."""
         return self._splitter.run_characters
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What splits texts into tokens."""
+        return self._splitter.tokenizer
 
     def split(self, text: str) -> Text:
         """Splits a text into tokens. White space is no token.

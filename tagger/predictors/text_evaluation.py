@@ -106,7 +106,8 @@ def _whole_documents(
     tags: List[str] = []
     for instance in instances:
         tokens = cast(TextField, instance["tokens"]).tokens
-        assert isinstance(tokens, DocumentTokens)
+        if not isinstance(tokens, DocumentTokens):
+            raise ConfigurationError("an evaluation from text needs the dataset reader `column`")
         field = instance.fields.get("tags")
         if not isinstance(field, TagField):
             raise ConfigurationError(

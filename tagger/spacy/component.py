@@ -150,13 +150,27 @@ class AllenNlpTagger(Pipe):
         return _unpickled, (self.name, self._settings, self.to_bytes())
 
     def _tag(self, docs: List[Doc]) -> None:
+        from tagger.data.tokenizers import LanguageRulesTokenizer
+
         places = [(doc, indices) for doc in docs for indices in _sentences(doc)]
-        tokens = [[_text(doc[index]) for index in indices] for doc, indices in places]
+        # A tagger whose corpus was split otherwise than spaCy does splits the text by itself.
+        takes_tokens = isinstance(self.tagger.tokenizer, LanguageRulesTokenizer)
+        inputs = [
+            [_text(doc[index]) for index in indices]
+            if takes_tokens
+            else doc[indices[0] : indices[-1] + 1].text
+            for doc, indices in places
+        ]
         found: Dict[int, List[Tuple[Span, Optional[float]]]] = {id(doc): [] for doc in docs}
-        for (doc, indices), tagged in zip(places, self.tagger.tag(tokens)):
+        for (doc, indices), tagged in zip(places, self.tagger.tag(inputs)):
             for entity in tagged.entities:
-                first, last = indices[entity.first], indices[entity.last]
-                span = Span(doc, first, last + 1, entity.label)
+                if takes_tokens:
+                    first, last = indices[entity.first], indices[entity.last]
+                    span = Span(doc, first, last + 1, entity.label)
+                else:
+                    begin = doc[indices[0]].idx
+                    place = begin + entity.start, begin + entity.end
+                    span = doc.char_span(*place, entity.label, alignment_mode="expand")
                 found[id(doc)].append((span, entity.probability))
         for doc in docs:
             self._annotate(doc, found[id(doc)])

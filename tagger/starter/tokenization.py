@@ -1,6 +1,7 @@
 """How the tokens of a corpus were made: which tokenizer makes the same ones of its text."""
 
 import importlib
+from functools import cache
 from typing import Any, Dict, Iterable, List, NamedTuple, Sequence
 
 from allennlp.data import Tokenizer
@@ -16,6 +17,8 @@ from tagger.data.tokenizers import (
 #: Languages whose frequent words are looked for, by their spaCy codes.
 _LANGUAGES = ("bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "fi", "fr", "hr", "hu", "id")
 _LANGUAGES += ("it", "lt", "lv", "nb", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "uk", "vi")
+#: The fewest distinct ones of them that tell a language.
+_FEWEST_WORDS = 3
 #: The least share of words that are frequent ones of a language.
 _SHARE_OF_LANGUAGE = 0.2
 #: How many sentences are split.
@@ -100,9 +103,12 @@ def guess_language(tokens: Iterable[str]) -> str:
         for language, frequent in _frequent_words().items()
     }
     best = max(shares, key=shares.__getitem__)
-    return best if shares[best] >= _SHARE_OF_LANGUAGE else "en"
+    num_distinct = len(_frequent_words()[best].intersection(words))
+    is_clear = shares[best] >= _SHARE_OF_LANGUAGE and num_distinct >= _FEWEST_WORDS
+    return best if is_clear else "en"
 
 
+@cache
 def _frequent_words() -> Dict[str, frozenset]:
     return {
         language: frozenset(importlib.import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS)

@@ -91,7 +91,9 @@ def test_no_input_gives_no_prediction(archive):
 
 
 def test_batch_tokens_must_be_positive(archive):
-    with pytest.raises(ConfigurationError, match="`batch_tokens` must be at least 1; got 0"):
+    with pytest.raises(
+        ConfigurationError, match="`batch_tokens` must be a whole number of at least 1; got 0"
+    ):
         Predictor.from_archive(archive, extra_args={"batch_tokens": 0})
 
 

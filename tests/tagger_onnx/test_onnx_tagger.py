@@ -86,11 +86,11 @@ def test_other_files_are_refused(run, path, tmp_path):
     model = onnx.load(path)
     entry, _ = model.metadata_props
     del model.metadata_props[1]
-    entry.value = entry.value.replace('"format": 1', '"format": 2')
+    entry.value = entry.value.replace('"format": 2', '"format": 3')
     onnx.save(model, str(tmp_path / "newer.onnx"))
-    with pytest.raises(ValueError, match="with format 1, got format 2; export the tagger again"):
+    with pytest.raises(ValueError, match="with format 2, got format 3; export the tagger again"):
         tagger_onnx.load(tmp_path / "newer.onnx")
-    assert "texts split as en" in repr(run)
+    assert "texts split by the rules of `en`" in repr(run)
 
 
 def test_a_file_that_has_been_changed_is_refused(path, tmp_path):

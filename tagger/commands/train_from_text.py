@@ -1,0 +1,54 @@
+"""What `train` says at its end of how the tagger does on text, beside its figure on gold tokens."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Optional
+
+from allennlp.common import Params
+
+logger = logging.getLogger(__name__)
+
+#: The least difference of two F1 that is worth a line.
+_LEAST_DIFFERENCE = 0.005
+_F1 = "f1-measure-overall"
+
+
+def say_f1_of_text(folder: str, params: Params) -> None:
+    """Logs the F1 of a trained tagger on the text of the development data, if it differs.
+
+    Args:
+        folder: The folder of the run; nothing is said if it has no archive of a sequence tagger whose
+            tags spell entities, or no development data.
+        params: The run's config.
+    """
+    archive, metrics = Path(folder, "model.tar.gz"), Path(folder, "metrics.json")
+    data = params.get("validation_data_path")
+    if not (archive.is_file() and metrics.is_file() and isinstance(data, str)):
+        return
+    expected = json.loads(metrics.read_text(encoding="utf-8")).get(f"best_validation_{_F1}")
+    found = None if expected is None else _f1_of_text(archive, data)
+    if found is not None and abs(found - expected) > _LEAST_DIFFERENCE:
+        logger.warning(
+            "On the text of %s, which the tagger splits into tokens by itself, F1 is %.4f; on its gold "
+            "tokens it is %.4f. `allennlp evaluate --from-text` has the figures by label; if tokens are "
+            "the reason, `allennlp start` finds the `tokenizer` that fits",
+            data,
+            found,
+            expected,
+        )
+
+
+def _f1_of_text(archive_file: Path, data: str) -> Optional[float]:
+    from allennlp.common.checks import ConfigurationError
+
+    from tagger.commands.command_line import load_model
+    from tagger.predictors.saved_tagger import SavedTagger
+    from tagger.predictors.text_evaluation import evaluate_texts
+
+    try:
+        archive = load_model(archive_file)
+        tagger = SavedTagger.of(archive, str(archive_file))
+        return evaluate_texts(tagger, archive.validation_dataset_reader.read(data))[_F1]
+    except ConfigurationError:  # No tagger of entities, or some gold tags are unknown.
+        return None

@@ -1,0 +1,53 @@
+"""What a tagger is told of text must be what it does on text."""
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.models import load_archive
+
+import tagger
+from tagger.predictors.saved_tagger import SavedTagger
+from tagger.predictors.text_evaluation import evaluate_texts
+
+FILE = "data/toy/test.txt"
+BLANKS = '{"dataset_reader.tokenizer": {"type": "blanks"}}'
+
+
+@pytest.fixture
+def instances(archive, at_root):
+    return list(archive.validation_dataset_reader.read(FILE))
+
+
+def test_where_text_is_split_as_the_tokens_were_the_figures_are_those_of_tokens(archive, instances):
+    archive.model.eval()
+    archive.model.get_metrics(reset=True)
+    archive.model.forward_on_instances(instances)
+    of_tokens = archive.model.get_metrics(reset=True)
+    of_text = evaluate_texts(SavedTagger.of(archive, "toy"), instances)
+    for name in ("precision-overall", "recall-overall", "f1-measure-PER", "num-gold-LOC"):
+        assert of_text[name] == pytest.approx(of_tokens[name], abs=1e-6)
+
+
+def test_a_tokenizer_that_does_not_fit_costs_f1(trained, instances):
+    archive = load_archive(trained / "model.tar.gz", overrides=BLANKS)
+    fitting = SavedTagger.of(load_archive(trained / "model.tar.gz"), "toy")
+    glued = SavedTagger.of(archive, "toy")
+    assert (
+        evaluate_texts(glued, instances)["f1-measure-overall"]
+        < evaluate_texts(fitting, instances)["f1-measure-overall"] - 0.05
+    )
+
+
+def test_every_route_splits_as_the_archive_says(trained):
+    archive = load_archive(trained / "model.tar.gz", overrides=BLANKS)
+    model = SavedTagger.of(archive, "toy")
+    assert model.tag("in  Lisbon, today.").tokens == ["in", "Lisbon,", "today."]
+    assert model.tag_document("in Lisbon, today.").tokens == ["in", "Lisbon,", "today."]
+    assert model.split("in Lisbon.").words == ["in", "Lisbon."]
+    assert str(model.tokenizer) == "blanks"
+    assert tagger.load(trained / "model.tar.gz").tag("in Lisbon.").tokens == ["in", "Lisbon", "."]
+
+
+def test_tags_that_spell_no_entities_are_refused(archive, instances):
+    archive.model.tag_encoding = None
+    with pytest.raises(ConfigurationError, match="spell no entities"):
+        evaluate_texts(SavedTagger.of(archive, "toy"), instances)
