@@ -86,13 +86,15 @@ def _tagged(tagger: SavedTagger, texts: List[GoldText]) -> Iterator[Set[Place]]:
 
 def _gold_texts(tagger: SavedTagger, instances: Iterable[Instance]) -> Iterator[GoldText]:
     """Yields sentences, or documents, of which an instance may be a sentence."""
+    encoding = tagger.tag_encoding
+    assert encoding is not None
     for tokens, tags in _whole_documents(instances):
         text, entities, offset = [], set(), 0
         labels = iter(tags)
         for sentence in tokens.document:
             joined, spans = join_tokens([token.text or "" for token in sentence])
             of_sentence = [next(labels) for _ in sentence]
-            for label, (first, last) in tags_to_spans(of_sentence, tagger.tag_encoding):
+            for label, (first, last) in tags_to_spans(of_sentence, encoding):
                 entities.add((label, offset + spans[first][0], offset + spans[last][1]))
             text.append(joined)
             offset += len(joined) + 1

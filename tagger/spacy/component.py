@@ -166,11 +166,13 @@ class AllenNlpTagger(Pipe):
             for entity in tagged.entities:
                 if takes_tokens:
                     first, last = indices[entity.first], indices[entity.last]
-                    span = Span(doc, first, last + 1, entity.label)
                 else:
                     begin = doc[indices[0]].idx
                     place = begin + entity.start, begin + entity.end
-                    span = doc.char_span(*place, entity.label, alignment_mode="expand")
+                    whole = doc.char_span(*place, alignment_mode="expand")
+                    assert whole is not None
+                    first, last = whole.start, whole.end - 1
+                span = Span(doc, first, last + 1, entity.label)
                 found[id(doc)].append((span, entity.probability))
         for doc in docs:
             self._annotate(doc, found[id(doc)])

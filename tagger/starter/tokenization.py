@@ -2,7 +2,7 @@
 
 import importlib
 from functools import cache
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from allennlp.data import Tokenizer
 
@@ -15,7 +15,22 @@ from tagger.data.tokenizers import (
 )
 
 #: Languages whose frequent words are looked for, by their spaCy codes.
-_LANGUAGES = ("bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "fi", "fr", "hr", "hu", "id")
+_LANGUAGES: Tuple[str, ...] = (
+    "bg",
+    "ca",
+    "cs",
+    "da",
+    "de",
+    "el",
+    "en",
+    "es",
+    "et",
+    "fi",
+    "fr",
+    "hr",
+    "hu",
+    "id",
+)
 _LANGUAGES += ("it", "lt", "lv", "nb", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "uk", "vi")
 #: The fewest distinct ones of them that tell a language.
 _FEWEST_WORDS = 3

@@ -3,7 +3,7 @@ import pytest
 from tagger.data.joined_text import join_tokens
 from tagger.starter.tokenization import find_tokenization, guess_language
 
-ENGLISH = "She said it is n't his , but the U.K. has ( two ) .".split()
+ENGLISH = ["She", "said", "it", "is", "n't", "his", ",", "but", "the", "U.K.", "(", "2", ")"]
 FRENCH = ["L'", "avion", "du", "président", "est", "dans", "l'", "ombre", ",", "à", "Paris", "."]
 ADDRESS = ["12", "Elm", "St.,", "Salem,", "MA", "01970"]
 CLINICAL = ["The", "patient", "has", "no", "beta", "-", "blocker", "5", "mg", "/", "d", "."]
