@@ -163,11 +163,12 @@ def words_of(tokenizer: Tokenizer, text: str) -> Tuple[List[str], List[int]]:
     """
     words, starts = [], []
     begin = end = begin_of(text)
-    for token in tokenizer.tokenize(text[begin:]):
+    # With a blank in place of the mark, offsets stay those of the text.
+    for token in tokenizer.tokenize(" " * begin + text[begin:]):
         word = token.text or ""
         if not word.strip():
             continue
-        start = text.find(word, end) if token.idx is None else begin + token.idx
+        start = text.find(word, end) if token.idx is None else token.idx
         if start < 0:
             raise InputError(
                 f"the tokenizer made {word!r} of {text[:50]!r}, in which it does not stand; take a "

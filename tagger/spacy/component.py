@@ -14,7 +14,7 @@ from spacy.pipeline import Pipe
 from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
-from spacy.util import ensure_path, minibatch
+from spacy.util import ensure_path, filter_spans, minibatch
 
 from tagger_onnx.inputs import begin_of
 
@@ -185,7 +185,8 @@ class AllenNlpTagger(Pipe):
         before = [] if self._settings["overwrite"] else list(doc.ents)
         taken = {token.i for span in before for token in span}
         free = [span for span in spans if taken.isdisjoint(range(span.start, span.end))]
-        doc.set_ents([*before, *free])
+        # Two entities may lie in one of spaCy's tokens, if the tagger splits more finely.
+        doc.set_ents([*before, *filter_spans(free)])
 
 
 @Language.factory(

@@ -6,10 +6,12 @@ from importlib.metadata import entry_points
 import pytest
 import spacy
 from allennlp.common.checks import ConfigurationError
+from allennlp.models import load_archive
 from spacy import displacy
 from spacy.tokens import Doc, DocBin
 
 import tagger
+from tagger.predictors.saved_tagger import SavedTagger
 from tagger.spacy.component import AllenNlpTagger, make_component
 from tests.test_start_up import WITHOUT_ALLENNLP
 
@@ -234,3 +236,23 @@ def test_a_component_of_its_own_is_a_pipe(path):
     found = [span.text for span in component(spacy.blank("en").make_doc(text)).ents]
     assert "Lisbon" in found
     assert found == [entity.text for entity in tagger.load(path).tag(text).entities]
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [{"type": "blanks"}, {"type": "regular_expression", "pattern": r"\w\w?|\S"}],
+)
+def test_a_tagger_of_other_tokens_splits_the_text_by_itself(tokenizer, make, path):
+    """Its entities then begin and end at borders of spaCy's tokens."""
+    overrides = {"dataset_reader.tokenizer": tokenizer}
+    model = SavedTagger.of(load_archive(path, overrides=overrides), "toy")
+    nlp = make()
+    nlp.get_pipe("allennlp_tagger")._tagger = model
+    for text in ("Maria Lindqvist met Paulo Ferraz, in Lisbon.", "Ada-Lovelace lives in Oslo."):
+        doc = nlp(text)
+        wanted = model.tag(text).entities
+        found = doc.spans["allennlp_tagger"]
+        assert len(found) == len(wanted)
+        for span, entity in zip(found, wanted):
+            assert span.label_ == entity.label
+            assert span.start_char <= entity.start < entity.end <= span.end_char
