@@ -229,10 +229,16 @@ def gradients_of(by_emissions: np.ndarray, shared: np.ndarray) -> Gradients:
         by_emissions: (B, T, K).
         shared: The gradients by transitions, start and end, flat and float64.
     """
-    flat = rounded(shared, by_emissions.dtype)
+    flat = rounded(shared, by_emissions.dtype).numpy()
     num_tags = by_emissions.shape[2]
-    by_transitions, by_start, by_end = flat.split([num_tags * num_tags, num_tags, num_tags])
-    return torch.from_numpy(by_emissions), by_transitions.view(num_tags, -1), by_start, by_end
+    num_pairs = num_tags * num_tags
+    parts = (
+        by_emissions,
+        flat[:num_pairs].reshape(num_tags, num_tags),
+        flat[num_pairs : num_pairs + num_tags],
+        flat[num_pairs + num_tags :],
+    )
+    return tuple(map(torch.from_numpy, parts))
 
 
 def rounded(values: np.ndarray, dtype: np.dtype) -> torch.Tensor:

@@ -157,6 +157,9 @@ def _new_changes(num_tokens: int, num_tags: int) -> _Changes:
     )
 
 
+# Whole arrays are indexed below: Numba counts references to each view of a token's row.
+
+
 @kernel
 def _sweep_suffixes(chain: Chain, n: int, row: Row, changes: _Changes) -> None:
     """Fills `factors`, `suffixes` and `returning` of a row that `forward_row` has filled.
@@ -164,24 +167,24 @@ def _sweep_suffixes(chain: Chain, n: int, row: Row, changes: _Changes) -> None:
     The suffixes of the last token, times its messages, are probabilities.
     """
     num_tags = len(chain.start)
+    m, arriving, f, s = row.messages, row.arriving, changes.factors, changes.suffixes
+    returning = changes.returning
     total = 0.0
     for k in range(num_tags):
-        total += row.messages[n - 1, k] * chain.closing[k]
+        total += m[n - 1, k] * chain.closing[k]
     for k in range(num_tags):
-        changes.suffixes[n - 1, k] = chain.closing[k] / total
+        s[n - 1, k] = chain.closing[k] / total
     for t in range(n - 1, -1, -1):
-        m, arriving, f = row.messages[t], row.arriving[t], changes.factors[t]
-        returning, s = changes.returning[t], changes.suffixes[t]
         for k in range(num_tags):
-            f[k] = 0.0 if arriving[k] == 0.0 else m[k] / arriving[k]
-            returning[k] = f[k] * s[k]
+            f[t, k] = 0.0 if arriving[t, k] == 0.0 else m[t, k] / arriving[t, k]
+            returning[t, k] = f[t, k] * s[t, k]
         if t == 0:
             break
         for i in range(num_tags):
             total = 0.0
             for k in range(num_tags):
-                total += chain.leaving[i, k] * returning[k]
-            changes.suffixes[t - 1, i] = total
+                total += chain.leaving[i, k] * returning[t, k]
+            s[t - 1, i] = total
 
 
 @kernel
@@ -205,17 +208,18 @@ def _weigh_path(
     Returns:
         Whether no marginal underflows; else it stops at the first.
     """
+    m, s = row.messages, changes.suffixes
+    weighed, returning_changes = changes.weighed, changes.returning_changes
     for t in range(n):
-        gold, m, s = path[t], row.messages[t], changes.suffixes[t]
-        weighed, returning_changes = changes.weighed[t], changes.returning_changes[t]
-        if m[gold] < TINY or s[gold] < TINY:
+        gold = path[t]
+        if m[t, gold] < TINY or s[t, gold] < TINY:
             return False
-        steps[t] = np.log(m[gold]) + np.log(s[gold])
-        for k in range(len(m)):
-            weighed[k] = 0.0
-            returning_changes[k] = 0.0
-        weighed[gold] = weights[t] / s[gold]
-        returning_changes[gold] = weights[t] * changes.factors[t, gold] / m[gold]
+        steps[t] = np.log(m[t, gold]) + np.log(s[t, gold])
+        for k in range(m.shape[1]):
+            weighed[t, k] = 0.0
+            returning_changes[t, k] = 0.0
+        weighed[t, gold] = weights[t] / s[t, gold]
+        returning_changes[t, gold] = weights[t] * changes.factors[t, gold] / m[t, gold]
     return True
 
 
@@ -224,17 +228,17 @@ def _weigh_sets(
     allowed: np.ndarray, weights: np.ndarray, n: int, row: Row, changes: _Changes, steps: np.ndarray
 ) -> bool:
     """As `_weigh_path`, for sets of tags, (T, K) bool, whose marginals are summed."""
+    m, s = row.messages, changes.suffixes
     for t in range(n):
-        m, s = row.messages[t], changes.suffixes[t]
         total = 0.0
-        for k in range(len(m)):
-            total += m[k] * s[k] if allowed[t, k] else 0.0
+        for k in range(m.shape[1]):
+            total += m[t, k] * s[t, k] if allowed[t, k] else 0.0
         if total < TINY:
             return False
         steps[t] = np.log(total)
-        for k in range(len(m)):
+        for k in range(m.shape[1]):
             weight = weights[t] / total if allowed[t, k] else 0.0
-            changes.weighed[t, k] = weight * m[k]
+            changes.weighed[t, k] = weight * m[t, k]
             changes.returning_changes[t, k] = weight * changes.returning[t, k]
     return True
 
@@ -243,20 +247,17 @@ def _weigh_sets(
 def _sweep_suffix_changes(chain: Chain, n: int, changes: _Changes) -> None:
     """Fills `suffix_changes`, and adds them to `returning_changes`, which hold `f s v`."""
     num_tags = len(chain.start)
+    ds, f, returning_changes = changes.suffix_changes, changes.factors, changes.returning_changes
     for k in range(num_tags):
-        changes.suffix_changes[n - 1, k] = 0.0
-    for t in range(n - 1, -1, -1):
-        ds, f = changes.suffix_changes[t], changes.factors[t]
-        returning_changes = changes.returning_changes[t]
+        ds[n - 1, k] = 0.0
+    for t in range(n - 1, 0, -1):
         for k in range(num_tags):
-            returning_changes[k] += f[k] * ds[k]
-        if t == 0:
-            break
+            returning_changes[t, k] += f[t, k] * ds[t, k]
         for i in range(num_tags):
             change = 0.0
             for k in range(num_tags):
-                change += chain.leaving[i, k] * returning_changes[k]
-            changes.suffix_changes[t - 1, i] = change
+                change += chain.leaving[i, k] * returning_changes[t, k]
+            ds[t - 1, i] = change
 
 
 @kernel
@@ -268,23 +269,21 @@ def _sweep_prefix_changes(
     `dm - E m` obeys the recursion of `dm`.
     """
     num_tags = len(chain.start)
+    m, s, f, ds = row.messages, changes.suffixes, changes.factors, changes.suffix_changes
+    weighed, dm = changes.weighed, changes.prefix_changes
     expected = 0.0
     for t in range(n):
         for k in range(num_tags):
-            expected += changes.weighed[t, k] * changes.suffixes[t, k]
+            expected += weighed[t, k] * s[t, k]
+    for k in range(num_tags):
+        dm[0, k] = weighed[0, k] - expected * m[0, k]
     for t in range(n):
-        m, s, f = row.messages[t], changes.suffixes[t], changes.factors[t]
-        prefix_changes, ds = changes.prefix_changes[t], changes.suffix_changes[t]
-        if t == 0:
-            for k in range(num_tags):
-                prefix_changes[k] = changes.weighed[t, k] - expected * m[k]
-        else:
-            before = changes.prefix_changes[t - 1]
+        if t > 0:
             for k in range(num_tags):
                 total = 0.0
                 for i in range(num_tags):
-                    total += before[i] * chain.entering[k, i]
-                prefix_changes[k] = changes.weighed[t, k] + f[k] * total
+                    total += dm[t - 1, i] * chain.entering[k, i]
+                dm[t, k] = weighed[t, k] + f[t, k] * total
         for k in range(num_tags):
-            row.adjoint[t, k] = prefix_changes[k] * s[k] + m[k] * ds[k]
+            row.adjoint[t, k] = dm[t, k] * s[t, k] + m[t, k] * ds[t, k]
             by_emissions[t, k] = row.adjoint[t, k]
