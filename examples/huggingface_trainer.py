@@ -3,7 +3,7 @@
 The files are column files: a token at the start of each line and its tag at the end, a blank line after
 each sentence. The transformer is any folder, or name, that `AutoModelForTokenClassification` reads.
 
-    pip install 'allennlp-tagger[huggingface]'
+    pip install '.[huggingface]'
     python examples/huggingface_trainer.py --model data/all-MiniLM-L6-v2 --train data/wnut17/train.txt \
         --dev data/wnut17/dev.txt --output runs/wnut17 \
         --weighting '{"type": "chain", "weight_rule": {"type": "inverse_sqrt"}}'

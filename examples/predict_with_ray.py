@@ -1,6 +1,6 @@
 """Predicts files of any size on the CPUs and GPUs of one machine or many, with Ray.
 
-    pip install 'allennlp-tagger[ray]'
+    pip install '.[ray]'
     python examples/predict_with_ray.py model.tar.gz texts/ -o predictions --workers 2
 
 It cuts the files into parts of whole lines. Workers read the parts, predict them and write one file for

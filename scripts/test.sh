@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up and runs every check: format, lint, types, tests. Arguments go to pytest: scripts/test.sh -k crf
+# Sets up and runs every check: format, lint, directions of imports, types, tests. Arguments go to pytest: scripts/test.sh -k crf
 # Two processes share the tests; `-n 8` takes eight, `-n 0` none but pytest itself.
 # Corpora that may not be distributed are looked for in $TAGGER_CORPORA, then in ../shared/data, then in data.
 # Tests of corpora that are not there, or that need a GPU, are skipped with a reason.
@@ -18,6 +18,7 @@ scripts/install.sh
 export PATH=$PWD/.venv/bin:$PATH
 ruff format --check .
 ruff check .
+lint-imports
 
 # Types are checked while the tests run.
 types=$(mktemp)

@@ -11,48 +11,35 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import Archive
 
+from tagger.commands.command import Command, add_shared
 from tagger.common.files import write_atomically
 from tagger_onnx.checksum import with_checksum
 
 
 @Subcommand.register("export")
-class Export(Subcommand):
+class Export(Command):
     """Writes a tagger that runs without AllenNLP and PyTorch."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        """Adds the subcommand's options."""
-        description = (
-            "Write a saved tagger as one ONNX file, with its vocabulary, its labels and the rules that "
-            "split texts. The package `tagger_onnx` runs it with numpy and onnxruntime alone, and so "
-            "does a web page."
-        )
-        subparser = parser.add_parser(
-            self.name, description=description, help="Write a saved tagger as one ONNX file."
-        )
-        subparser.add_argument("archive_file", type=Path, help="the archived tagger")
-        subparser.add_argument(
-            "-o",
-            "--output",
-            type=Path,
-            required=True,
-            help="the file to write, such as tagger.onnx",
-        )
-        subparser.add_argument("--force", action="store_true", help="overwrite the output")
-        subparser.add_argument(
-            "--language",
-            help="the spaCy code of the language whose rules split texts, instead of the archive's",
-        )
-        subparser.set_defaults(func=export_from_args)
-        return subparser
+    help = "Write a saved tagger as one ONNX file."
+    description = (
+        "Write a saved tagger as one ONNX file, with its vocabulary, its labels and the rules that "
+        "split texts. The package `tagger_onnx` runs it with numpy and onnxruntime alone, and so does "
+        "a web page."
+    )
 
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("archive_file", type=Path, help="the archived tagger")
+        text = "the file to write, such as tagger.onnx"
+        add("-o", "--output", type=Path, required=True, help=text)
+        add_shared(parser, "--force")
+        text = "the spaCy code of the language whose rules split texts, instead of the archive's"
+        add("--language", help=text)
 
-def export_from_args(args: argparse.Namespace) -> None:
-    """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    from tagger.commands.command_line import check_output, load_model
-    from tagger.commands.last_words import errors_in_one_line
-    from tagger.data.tokenizers import tokenizer_of
+    def run(self, args: argparse.Namespace) -> None:
+        from tagger.commands.command_line import check_output, load_model
+        from tagger.data.tokenizers import tokenizer_of
 
-    with errors_in_one_line("export"):
         check_output(args.output, [args.archive_file], args.force)
         archive = load_model(args.archive_file)
         export(archive, args.output, args.language, args.force)

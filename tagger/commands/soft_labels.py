@@ -11,64 +11,47 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import Archive
 
+from tagger.commands.command import Command, add_shared
+
 if TYPE_CHECKING:
     from tagger.predictors.texts import TextSplitter
 
 
 @Subcommand.register("soft-labels")
-class WriteSoftLabels(Subcommand):
+class WriteSoftLabels(Command):
     """Writes a teacher's probabilities of tags and transitions to a file."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        """Adds the subcommand's options."""
-        description = (
-            "Write what a saved tagger, or an ensemble, makes of a text: the probability of each tag at "
-            "each token, and of each transition. Another tagger can be trained on it."
-        )
-        subparser = parser.add_parser(
-            self.name, description=description, help="Write soft labels of a teacher."
-        )
-        subparser.add_argument("archive_file", type=Path, help="the archived teacher")
-        subparser.add_argument("input_file", type=Path, help="the text")
-        subparser.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
-        subparser.add_argument(
-            "--format",
-            choices=("columns", "text"),
-            default="columns",
-            help="a column file, with or without tags, or a sentence on each line",
-        )
-        subparser.add_argument(
-            "--language",
-            help="the spaCy code of the language whose rules split --format text; by default texts are "
-            "split as the archive says",
-        )
-        subparser.add_argument(
-            "--temperature",
-            type=float,
-            default=1.0,
-            help="what the teacher's scores are divided by; above 1 the labels are softer",
-        )
-        subparser.add_argument("--batch-size", type=int, default=64, help="sentences at a time")
-        subparser.add_argument(
-            "--cuda-device", type=int, default=-1, help="the GPU's id; -1 for the CPU"
-        )
-        subparser.add_argument("--force", action="store_true", help="overwrite the output")
-        subparser.set_defaults(func=soft_labels_from_args)
-        return subparser
+    help = "Write soft labels of a teacher."
+    description = (
+        "Write what a saved tagger, or an ensemble, makes of a text: the probability of each tag at "
+        "each token, and of each transition. Another tagger can be trained on it."
+    )
 
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("archive_file", type=Path, help="the archived teacher")
+        add("input_file", type=Path, help="the text")
+        add("-o", "--output", type=Path, required=True, help="the file to write")
+        text = "a column file, with or without tags, or a sentence on each line"
+        add("--format", choices=("columns", "text"), default="columns", help=text)
+        text = (
+            "the spaCy code of the language whose rules split --format text; by default texts are "
+            "split as the archive says"
+        )
+        add("--language", help=text)
+        text = "what the teacher's scores are divided by; above 1 the labels are softer"
+        add("--temperature", type=float, default=1.0, help=text)
+        add_shared(parser, "--batch-size", "--cuda-device", "--force")
 
-def soft_labels_from_args(args: argparse.Namespace) -> None:
-    """Runs the subcommand; prints errors to standard error and exits with status 1."""
-    from allennlp.common.checks import check_for_gpu
+    def run(self, args: argparse.Namespace) -> None:
+        from allennlp.common.checks import check_for_gpu
 
-    from tagger.commands.command_line import check_output, load_model
-    from tagger.commands.last_words import errors_in_one_line
-    from tagger.common.files import write_atomically
-    from tagger.data.tokenizers import tokenizer_of
-    from tagger.models.teaching import soft_labels_of
-    from tagger.predictors.texts import TextSplitter
+        from tagger.commands.command_line import check_output, load_model
+        from tagger.common.files import write_atomically
+        from tagger.data.tokenizers import tokenizer_of
+        from tagger.models.teaching import soft_labels_of
+        from tagger.predictors.texts import TextSplitter
 
-    with errors_in_one_line("soft-labels"):
         check_output(args.output, [args.archive_file, args.input_file], args.force)
         check_for_gpu(args.cuda_device)
         archive = load_model(args.archive_file, cuda_device=args.cuda_device)

@@ -1,6 +1,6 @@
 """A tagger as a service over HTTP, with a page: what `allennlp serve` runs.
 
-It needs FastAPI, uvicorn, httptools and prometheus_client: `pip install 'allennlp-tagger[serve]'`.
+It needs FastAPI, uvicorn, httptools and prometheus_client: `pip install '.[serve]'`.
 
 - `app`: the paths and the page (from `templates`), as an ASGI application; `schemas`: what they take and
   give;

@@ -10,7 +10,7 @@ def test_the_command_writes_a_file_that_finds_entities(allennlp, trained, tmp_pa
     output = tmp_path / "tagger.onnx"
     allennlp("export", trained / "model.tar.gz", "-o", output)
     size = output.stat().st_size / 1e6
-    wrote = f"Wrote {output}: {size:.1f} MB; texts are split by the rules of en\n"
+    wrote = f"Wrote {output}: {size:.1f} MB; texts are split by the rules of `en`\n"
     assert capsys.readouterr().out.endswith(wrote)
     (entity,) = tagger_onnx.load(output).tag("We met in Lisbon.").entities
     assert (entity.label, entity.text) == ("LOC", "Lisbon")

@@ -204,7 +204,7 @@ def test_mistakes_are_one_line(serve, trained, tmp_path, monkeypatch):
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "fastapi" else find_spec(name)
     )
-    assert "pip install 'allennlp-tagger[serve]'" in serve()
+    assert "pip install '.[serve]'" in serve()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from tests.conftest import ROOT
 
 TOY = ROOT / "data/toy"
 
-# Without accelerate, which `pip install 'allennlp-tagger[huggingface]'` brings, this fails.
+# Without accelerate, which `pip install '.[huggingface]'` brings, this fails.
 pytestmark = pytest.mark.filterwarnings(
     # Of the trainer, where there is no GPU.
     "ignore:.*pin_memory:UserWarning"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ray = pytest.importorskip("ray", reason="needs Ray: pip install 'allennlp-tagger[ray]'")
+ray = pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
 
 from examples import predict_with_ray  # noqa: E402
 from examples.predict_with_ray import Worker, cut, predict  # noqa: E402

@@ -122,7 +122,7 @@ def test_a_killed_run_ends_with_the_same_bytes(archive, lines, warm_python, tmp_
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("archive", ["frozen", "documents"], indirect=True)
 def test_rays_parts_are_those_of_predict_file(archive, lines, tmp_path):
-    ray = pytest.importorskip("ray", reason="needs Ray: pip install 'allennlp-tagger[ray]'")
+    ray = pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
 
     from examples.predict_with_ray import predict
     from tagger.commands.command_line import load_model, make_predictor
