@@ -17,7 +17,7 @@ def test_the_command_writes_a_file_that_finds_entities(allennlp, trained, tmp_pa
     with pytest.raises(SystemExit, match="already exists; give another name, or add --force"):
         allennlp("export", trained / "model.tar.gz", "-o", output)
     allennlp("export", trained / "model.tar.gz", "-o", output, "--force", "--language", "de")
-    (entry,) = onnx.load(output).metadata_props
+    entry, _ = onnx.load(output).metadata_props
     assert json.loads(entry.value)["splitting"]["language"] == "de"
 
 
