@@ -166,11 +166,8 @@ def test_batches_are_prefetched_to_a_device_from_pinned_memory(loader_of, monkey
             ours, theirs = batch[name], expected[name]
             while isinstance(ours, dict):
                 (ours,), (theirs,) = ours.values(), theirs.values()
-            assert (ours.device.type, ours.shape, ours.dtype) == (
-                "meta",
-                theirs.shape,
-                theirs.dtype,
-            )
+            assert ours.device.type == "meta"
+            assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
     assert pin_memory.call_count == 2 * len(on_device)
 
 
@@ -282,17 +279,12 @@ def test_the_template_uses_it_for_training_and_development(at_root):
 def test_evaluation_writes_predictions_in_the_order_of_the_file_if_asked_to(
     trained, tmp_path, at_root, reader
 ):
-    overrides = {
-        "validation_data_loader.sort_by_length": False,
-        "validation_data_loader.batch_size": 4,
-    }
-    evaluate_from_archive(
-        trained / "model.tar.gz",
-        "data/toy/test.txt",
-        predictions_output_file=str(tmp_path / "predictions.jsonl"),
-        cmd_overrides=json.dumps(overrides),
-    )
-    predictions = map(json.loads, (tmp_path / "predictions.jsonl").read_text().splitlines())
+    loader = "validation_data_loader"
+    overrides = json.dumps({f"{loader}.sort_by_length": False, f"{loader}.batch_size": 4})
+    output = tmp_path / "predictions.jsonl"
+    options = {"predictions_output_file": str(output), "cmd_overrides": overrides}
+    evaluate_from_archive(trained / "model.tar.gz", "data/toy/test.txt", **options)
+    predictions = map(json.loads, output.read_text().splitlines())
     expected = [instance["metadata"]["words"] for instance in reader.read("data/toy/test.txt")]
     assert [prediction["words"] for prediction in predictions] == expected
 
@@ -332,6 +324,5 @@ def test_batches_on_a_device_declare_the_range_of_their_tags(loader_of):
     batch = loader._on_device(loader._assemble(np.arange(8)))
     lowest, highest = batch["tags"].aminmax()
     assert declared_range(batch["tags"]) == (int(lowest), int(highest))
-    assert (
-        lowest >= 0
-    )  # also in the padding, so that nothing waits for a device to look for unknown tags
+    # Also in the padding, so that nothing waits for a device to look for unknown tags.
+    assert lowest >= 0

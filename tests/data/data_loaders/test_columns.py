@@ -1,4 +1,4 @@
-import json
+from string import ascii_lowercase
 
 import numpy as np
 import pytest
@@ -35,6 +35,7 @@ from tagger.data.data_loaders.columns import (
 from tagger.data.data_loaders.ragged_array import RaggedArray
 from tagger.data.token_indexers import CachedCharactersIndexer
 from tagger.spans import possible_tags
+from tests.configs import save_small_transformer
 
 SENTENCES = ["Ada left", "a b c", "Charlemagne", "the unbelievably long sentence of Ada goes on"]
 VOCABULARY = Vocabulary(
@@ -139,13 +140,9 @@ def test_batches_are_those_of_allennlp(name):
 @pytest.fixture(scope="session")
 def transformer(tmp_path_factory):
     """The folder of a transformer's tokenizer, whose padding is not 0."""
-    transformers = pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("transformer")
     words = ["[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PAD]", "ada", "left", "the", *"abcdelmn"]
-    pieces = [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
-    (folder / "vocab.txt").write_text("\n".join([*words, *pieces]))
-    (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
-    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    save_small_transformer(folder, [*words, *(f"##{letter}" for letter in ascii_lowercase)])
     return str(folder)
 
 

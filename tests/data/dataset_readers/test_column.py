@@ -54,10 +54,29 @@ def test_conll2003_is_read_as_distributed(write):
     assert words_and_tags(reader.read(path))[1][1] == ["U-PER", "U-LOC", "U-LOC"]
 
 
-def test_columns_are_chosen_by_index(write):
-    path = write("1 EU B-ORG x\n2 rejects O x\n")
-    reader = ColumnDatasetReader(token_column=1, tag_column=-2)
-    assert words_and_tags(reader.read(path)) == [(["EU", "rejects"], ["B-ORG", "O"])]
+BIOUL, IOBES = "B-PER I-PER L-PER O U-LOC", "B-PER I-PER E-PER O S-LOC"
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings", "words", "tags"),
+    [
+        ("1 EU B-ORG x\n2 rejects O x", {"token_column": 1, "tag_column": -2}, "EU rejects", "B-ORG O"),
+        ("the DT\nB-52 NN", {"source_encoding": None}, "the B-52", "DT NN"),
+        (BIOUL, {"source_encoding": "BIOUL", "tag_encoding": "IOBES"}, None, IOBES),
+        (IOBES, {"source_encoding": "IOBES", "tag_encoding": "BIOUL"}, None, BIOUL),
+        (IOBES, {"source_encoding": "IOBES"}, None, IOBES),
+    ],
+)  # fmt: skip
+def test_columns_and_encodings_are_those_of_the_settings(write, lines, settings, words, tags):
+    if words is None:
+        lines, words = "".join(f"word {tag}\n" for tag in lines.split()), "word " * 5
+    (read,) = words_and_tags(ColumnDatasetReader(**settings).read(write(lines + "\n")))
+    assert read == (words.strip().split(" "), tags.split())
+
+
+def test_tokens_may_hold_blanks_beside_a_delimiter(write):
+    reader = ColumnDatasetReader(delimiter="\t")
+    assert words_and_tags(reader.read(write("New York\tB-LOC\n"))) == [(["New York"], ["B-LOC"])]
 
 
 def test_iob1_reads_bio_with_the_same_entities(write):
@@ -67,25 +86,6 @@ def test_iob1_reads_bio_with_the_same_entities(write):
     # by default too, since a model could not tell IOB1 tags from BIO tags
     reader = ColumnDatasetReader(source_encoding="IOB1")
     assert words_and_tags(reader.read(path))[0][1] == ["B-PER", "I-PER", "O", "B-PER", "B-PER"]
-
-
-def test_iobes_is_read_and_written(write):
-    bioul = ["B-PER", "I-PER", "L-PER", "O", "U-LOC"]
-    iobes = ["B-PER", "I-PER", "E-PER", "O", "S-LOC"]
-    for tags, source, expected, target in [
-        (bioul, "BIOUL", iobes, "IOBES"),
-        (iobes, "IOBES", bioul, "BIOUL"),
-        (iobes, "IOBES", iobes, None),
-    ]:
-        path = write("".join(f"word {tag}\n" for tag in tags))
-        reader = ColumnDatasetReader(source_encoding=source, tag_encoding=target)
-        assert words_and_tags(reader.read(path))[0][1] == expected
-
-
-def test_plain_labels_are_read_as_they_are(write):
-    path = write("the DT\nB-52 NN\n")
-    reader = ColumnDatasetReader(source_encoding=None)
-    assert words_and_tags(reader.read(path)) == [(["the", "B-52"], ["DT", "NN"])]
 
 
 def test_a_tag_may_hold_several_labels_or_none(write):
@@ -116,12 +116,6 @@ def test_several_labels_that_make_no_sense_are_refused_where_they_are(tag, messa
     reader = ColumnDatasetReader(label_separator="|", unknown_tag="?")
     with pytest.raises(ValueError, match=message.replace("|", r"\|")):
         list(reader.read(write(f"one A\ntwo {tag}\n")))
-
-
-def test_tokens_may_hold_blanks_beside_a_delimiter(write):
-    reader = ColumnDatasetReader(delimiter="\t")
-    instances = reader.read(write("New York\tB-LOC\n"))
-    assert words_and_tags(instances) == [(["New York"], ["B-LOC"])]
 
 
 def test_the_namespace_of_the_tags_is_configurable(write):
@@ -261,9 +255,13 @@ def test_a_missing_file_is_named_with_the_script_that_prepares_it(
         ({"tag_encoding": "bio"}, "`tag_encoding` is 'bio', expected one of BIO, IOB1, BIOUL, BMES"),
         ({"source_encoding": None, "tag_encoding": "BIO"}, "but `source_encoding` is null"),
         ({"label_separator": "|", "tag_encoding": "BIO"}, "there is a `label_separator`"),
+        ({"documents": "doc"}, "`documents` must be one of docstart, blank_lines, or null; got 'doc'"),
+        ({"max_document_tokens": 0}, "`max_document_tokens` must be at least 1; got 0"),
+        ({"documents": "docstart", "instances": "words"}, "documents, sentences; got 'words'"),
+        ({"instances": "sentences"}, "set `documents` to one of docstart, blank_lines"),
     ],
 )  # fmt: skip
-def test_bad_encodings_are_configuration_errors(settings, message):
+def test_bad_settings_are_configuration_errors(settings, message):
     with pytest.raises(ConfigurationError, match=message):
         ColumnDatasetReader(**settings)
 
@@ -348,41 +346,3 @@ class TestPublishedCorpora:
             for tag_encoding in ENCODINGS:
                 converted = convert_tags(tags, encoding, tag_encoding)
                 assert tags_to_spans(converted, tag_encoding) == expected, (position, tag_encoding)
-
-
-DOCUMENTS = "a O\n\nb O\nc O\n\n-DOCSTART- O\n\nd O\n"
-
-
-def test_sentences_may_know_their_documents(write):
-    reader = ColumnDatasetReader(documents="docstart", instances="sentences")
-    instances = list(reader.read(write(DOCUMENTS)))
-    assert [words for words, _ in words_and_tags(instances)] == [["a"], ["b", "c"], ["d"]]
-    assert all("sentence_lengths" not in instance.fields for instance in instances)
-    first, second, third = (instance["tokens"].tokens for instance in instances)
-    assert first.document is second.document
-    assert [[str(token) for token in sentence] for sentence in first.document] == [
-        ["a"],
-        ["b", "c"],
-    ]
-    assert [(each.first, each.last) for each in (first, second, third)] == [(0, 1), (1, 2), (0, 1)]
-    new = reader.document_to_instances([["x"], ["y", "z"]])
-    assert [instance["tokens"].tokens.first for instance in new] == [0, 1]
-    assert len(new[1]["tokens"].tokens.document) == 2
-    alone = reader.text_to_instance(["y", "z"])
-    assert len(alone["tokens"].tokens.document) == 1
-    assert {frozenset(each.fields) for each in (alone, *new)} == {frozenset({"tokens", "metadata"})}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"documents": "docstart", "instances": "words"},
-            "one of documents, sentences; got 'words'",
-        ),
-        ({"instances": "sentences"}, "set `documents` to one of docstart, blank_lines"),
-    ],
-)
-def test_instances_must_be_known_and_have_documents(arguments, message):
-    with pytest.raises(ConfigurationError, match=message):
-        ColumnDatasetReader(**arguments)

@@ -3,7 +3,6 @@
 import logging
 
 import pytest
-from allennlp.common.checks import ConfigurationError
 from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 
 from tagger.data import ColumnDatasetReader
@@ -102,13 +101,9 @@ def test_an_illegal_tag_is_located(read, tag):
 
 
 def test_contradicting_labels_of_a_later_sentence_are_located(read):
+    settings = {"label_separator": "|", "source_encoding": None, "unknown_tag": "?"}
     with pytest.raises(ValueError, match=r"data.txt:7: in 'left A\|\?A'"):
-        read(
-            TEXT.replace("left O", "left A|?A"),
-            label_separator="|",
-            source_encoding=None,
-            unknown_tag="?",
-        )
+        read(TEXT.replace("left O", "left A|?A"), **settings)
 
 
 def test_a_sentence_alone_is_a_document():
@@ -128,19 +123,22 @@ def test_documents_without_tags_are_cut_like_those_of_files():
     assert words(instances) == sentences
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"documents": "doc"},
-            "`documents` must be one of docstart, blank_lines, or null; got 'doc'",
-        ),
-        ({"max_document_tokens": 0}, "`max_document_tokens` must be at least 1; got 0"),
-    ],
-)
-def test_mistaken_arguments_are_refused(arguments, message):
-    with pytest.raises(ConfigurationError, match=message):
-        ColumnDatasetReader(**arguments)
+def test_sentences_may_know_their_documents(read):
+    text = "a O\n\nb O\nc O\n\n-DOCSTART- O\n\nd O\n"
+    instances = read(text, instances="sentences")
+    assert words(instances) == [["a"], ["b", "c"], ["d"]]
+    assert all("sentence_lengths" not in instance.fields for instance in instances)
+    first, second, third = (instance["tokens"].tokens for instance in instances)
+    assert first.document is second.document
+    assert [list(map(str, sentence)) for sentence in first.document] == [["a"], ["b", "c"]]
+    assert [(each.first, each.last) for each in (first, second, third)] == [(0, 1), (1, 2), (0, 1)]
+    reader = ColumnDatasetReader(documents="docstart", instances="sentences")
+    new = reader.document_to_instances([["x"], ["y", "z"]])
+    assert [instance["tokens"].tokens.first for instance in new] == [0, 1]
+    assert len(new[1]["tokens"].tokens.document) == 2
+    alone = reader.text_to_instance(["y", "z"])
+    assert len(alone["tokens"].tokens.document) == 1
+    assert {frozenset(each.fields) for each in (alone, *new)} == {frozenset({"tokens", "metadata"})}
 
 
 def test_workers_share_the_documents(tmp_path):

@@ -1,0 +1,163 @@
+"""The fields of tags, of sets of tags, of sets of labels and of a document's labels."""
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch, Instance, Token, Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from tagger.common.training_counts import LabelCounts
+from tagger.data import LabelSetsField, TagField, TagSetsField
+from tagger.data.fields import DocumentLabelsField
+from tagger.spans import possible_tags
+
+
+def text_of(num_tokens):
+    return TextField([Token("word")] * num_tokens, {"tokens": SingleIdTokenIndexer()})
+
+
+def tags_of(*tags, **kwargs):
+    return TagField(list(tags), text_of(len(tags)), **kwargs)
+
+
+def label_sets_of(*label_sets, **kwargs):
+    return LabelSetsField(label_sets, text_of(len(label_sets)), **kwargs)
+
+
+@pytest.fixture
+def tag_sets():
+    """Of `I-PER ? O` in IOB1: the first token may be B-PER or U-PER."""
+    found = possible_tags(["I-PER", "?", "O"], "IOB1", "BIOUL", unknown_tag="?")
+    return TagSetsField(found, text_of(3), unknown_tag="?")
+
+
+def batch_of(*fields):
+    """The vocabulary of some fields, and their batch."""
+    instances = [Instance({"tokens": field.sequence_field, "tags": field}) for field in fields]
+    vocab, batch = Vocabulary.from_instances(instances), Batch(instances)
+    batch.index_instances(vocab)
+    return vocab.get_token_to_index_vocabulary("labels"), batch.as_tensor_dict()["tags"].tolist()
+
+
+def test_unknown_tags_are_not_counted_and_have_index_minus_one():
+    vocabulary, batch = batch_of(tags_of("O", "?", "B-PER", unknown_tag="?"), tags_of("O"))
+    assert vocabulary == {"O": 0, "B-PER": 1}
+    # The second row is padded with 0: a mask, not the tags, says where a sentence ends.
+    assert batch == [[0, -1, 1], [0, 0, 0]]
+
+
+def test_the_tensor_says_which_labels_a_token_has_and_which_are_unknown():
+    sets = label_sets_of(["A", "B"], ["A", "?B"], ["?"], [], unknown_tag="?")
+    vocabulary, batch = batch_of(sets, label_sets_of(["A"]))
+    assert vocabulary == {"A": 0, "B": 1}
+    # Padding is no negative.
+    assert batch == [
+        [[1, 1], [1, -1], [-1, -1], [0, 0]],
+        [[1, 0], [-1, -1], [-1, -1], [-1, -1]],
+    ]
+
+
+def test_the_tensor_says_which_tags_are_possible(tag_sets):
+    tags = ["O", "B-PER", "I-PER", "L-PER", "U-PER"]
+    tag_sets.index(Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(tags)}}))
+    assert tag_sets.as_tensor({"num_tokens": 4}).int().tolist() == [
+        [0, 1, 0, 0, 1],
+        [1, 0, 0, 1, 1],
+        [1, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0],
+    ]
+
+
+def test_labels_that_no_tag_names_are_possible_where_a_tag_is_unknown(tag_sets):
+    vocabulary = Vocabulary({"labels": {"O": 9, "B-PER": 2, "U-PER": 2, "B-LOC": 1, "U-LOC": 1}})
+    tag_sets.index(vocabulary)
+    names = vocabulary.get_index_to_token_vocabulary("labels")
+    assert [
+        {names[k] for k, is_possible in enumerate(row) if is_possible}
+        for row in tag_sets.as_tensor({"num_tokens": 3}).tolist()
+    ] == [{"B-PER", "U-PER"}, {"O", "U-PER", "U-LOC"}, {"O"}]
+
+
+def test_the_vocabulary_gets_the_tags_of_known_labels_but_training_counts_known_tags(tag_sets):
+    assert set(batch_of(tag_sets)[0]) == {"O", "B-PER", "U-PER"}
+    counts = LabelCounts()
+    tag_sets.count_labels(counts)
+    assert (counts, counts.num_items) == ({"labels": {"O": 1}}, {"labels": 1})
+
+
+def test_known_tags_and_tags_of_known_labels_come_in_order(tag_sets):
+    assert tag_sets.labels == ["?", "?", "O"]
+    assert tag_sets.known_tags() == ["O"]
+    assert tag_sets.tags_of_known_labels() == ["B-PER", "U-PER", "O"]
+
+
+def test_without_an_unknown_tag_every_string_is_a_tag_or_a_label():
+    assert batch_of(tags_of("O", "?", "O"))[0] == {"O": 0, "?": 1}
+    assert batch_of(label_sets_of(["?"], ["?B"]))[0] == {"?": 0, "?B": 1}
+
+
+def test_an_unknown_label_that_nothing_else_has_is_left_out():
+    assert batch_of(label_sets_of(["A", "?B"], unknown_tag="?"))[1] == [[[1]]]
+
+
+def test_the_namespace_is_configurable():
+    field = tags_of("NN", "?", label_namespace="pos_tags", unknown_tag="?")
+    field.index(Vocabulary({"pos_tags": {"NN": 1}}))
+    assert field.as_tensor(field.get_padding_lengths()).tolist() == [0, -1]
+
+
+def test_tensors_of_a_field_do_not_share_memory():
+    field = label_sets_of(["A"])
+    field.index(Vocabulary({"labels": {"A": 1}}))
+    field.as_tensor({"num_tokens": 1}).zero_()
+    assert torch.equal(field.as_tensor({"num_tokens": 1}), torch.tensor([[1]]))
+
+
+def test_an_empty_field_is_all_padding(tag_sets):
+    for field, padding in ((label_sets_of(["A"]), -1), (tag_sets, 0)):
+        empty = field.empty_field()
+        empty.index(Vocabulary({"labels": {"A": 1}}))
+        assert empty.as_tensor({"num_tokens": 2}).tolist() == [[padding], [padding]]
+
+
+def test_a_field_is_indexed_before_it_is_a_tensor(tag_sets):
+    for field in (label_sets_of(["A"]), tag_sets):
+        with pytest.raises(ConfigurationError, match=r"call `index\(vocabulary\)`"):
+            field.as_tensor({"num_tokens": 3})
+
+
+@pytest.mark.parametrize("kind", [TagField, TagSetsField, LabelSetsField])
+def test_something_is_expected_for_each_token(kind):
+    with pytest.raises(ConfigurationError, match="0 and 1"):
+        kind([], text_of(1))
+
+
+@pytest.mark.parametrize(
+    ("label_sets", "message"),
+    [
+        ([[], ["A", ""]], "at position 1 must be labels, or `unknown_tag` alone; an empty string"),
+        ([["A", "?"]], "at position 0 must be labels, or `unknown_tag` alone"),
+        ([["A", "B", "?B"]], "at position 0 has 'B' both known and unknown"),
+    ],
+)
+def test_sets_that_contradict_themselves_are_refused(label_sets, message):
+    with pytest.raises(ValueError, match=message):
+        label_sets_of(*label_sets, unknown_tag="?")
+
+
+def test_what_the_vocabulary_lacks_is_named_with_a_remedy(tag_sets):
+    tags = tags_of("O", "?", "U-LOC", label_namespace="ner_tags", unknown_tag="?")
+    document = DocumentLabelsField(["wheat", "rye"])
+    for field, namespace, known, *said in (
+        (tags, "ner_tags", ["O", "B-PER"], "`tags` holds 'U-LOC'", "namespace `ner_tags` lacks",
+         "(they had O, B-PER)", "`vocabulary`: {tokens_to_add: {ner_tags: ['U-LOC']}}"),
+        (tag_sets, "labels", ["O", "B-PER"], "`tags` holds 'U-PER', which the vocabulary's"),
+        (label_sets_of(["A", "B"]), "labels", ["A"], "`tags` holds 'B', which the vocabulary's"),
+        (document, "labels", ["wheat"], "`labels` holds 'rye', ", " no document with it",
+         "{tokens_to_add: {labels: ['rye']}}"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="which the vocabulary's namespace") as error:
+            field.index(Vocabulary({namespace: dict.fromkeys(known, 1)}))
+        assert [text for text in said if text not in str(error.value)] == []
+    document.index(Vocabulary(tokens_to_add={"labels": ["wheat", "rye"]}))
