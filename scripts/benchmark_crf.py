@@ -26,6 +26,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from allennlp.modules import ConditionalRandomField as AllenNLPField
+from torch.nn.utils.rnn import pad_sequence
 
 from tagger.linear_chain import use_implementation
 from tagger.linear_chain.declared import declare_range, declare_right_padded
@@ -57,14 +58,11 @@ class Candidate(NamedTuple):
 
     def run(self, task: str, batch: Batch) -> None:
         """Does one of `TASKS`."""
-        if task == "decoding":
-            with torch.no_grad():
-                self.decode(batch)
-        elif task == "loss":
-            with torch.no_grad():
-                self.log_likelihood(batch)
-        else:
+        if task == "loss+gradient":
             self.gradients(batch)
+        else:
+            with torch.no_grad():
+                (self.decode if task == "decoding" else self.log_likelihood)(batch)
 
     def gradients(self, batch: Batch) -> List[torch.Tensor]:
         """The gradients of the loss by the emissions, then by the parameters in the module's order."""
@@ -157,15 +155,10 @@ def _torch_struct(ours: ConditionalRandomField) -> Candidate:
 
 
 def _by_reference(candidate: Candidate) -> Candidate:
-    def log_likelihood(batch: Batch) -> torch.Tensor:
-        with use_implementation("reference"):
-            return candidate.log_likelihood(batch)
-
-    def decode(batch: Batch) -> List[List[int]]:
-        with use_implementation("reference"):
-            return candidate.decode(batch)
-
-    return Candidate(candidate.module, log_likelihood, decode)
+    chosen = use_implementation("reference")
+    return candidate._replace(
+        log_likelihood=chosen(candidate.log_likelihood), decode=chosen(candidate.decode)
+    )
 
 
 def disagreement(candidate: Candidate, exact: Candidate, batch: Batch) -> str:
@@ -180,20 +173,18 @@ def disagreement(candidate: Candidate, exact: Candidate, batch: Batch) -> str:
         return f"log-likelihood {float(value.detach())}, not {float(expected.detach())}"
     if not torch.allclose(gradient.double(), expected_gradient, atol=1e-3):
         return f"gradient off by {float((gradient - expected_gradient).abs().max()):.1g}"
+    device = batch.mask.device
     # Two paths may have the same score in float32, so the scores are compared, not the paths.
     best, chosen = (
-        exact.log_likelihood(double._replace(tags=_padded(lists, batch.mask)))
-        for lists in (paths, candidate.decode(batch))
+        exact.log_likelihood(
+            double._replace(
+                tags=pad_sequence([*map(torch.tensor, each)], batch_first=True).to(device)
+            )
+        )
+        for each in (paths, candidate.decode(batch))
     )
     lost = float((best - chosen).detach())
     return f"its paths are worse by {lost:.2g}" if lost > 1e-3 else ""
-
-
-def _padded(paths: List[List[int]], mask: torch.Tensor) -> torch.Tensor:
-    tags = torch.zeros(mask.shape, dtype=torch.int64)
-    for row, path in zip(tags, paths):
-        row[: len(path)] = torch.tensor(path)
-    return tags.to(mask.device)
 
 
 def _grown_memory(name: str, size: Size, queue: multiprocessing.Queue) -> None:
@@ -243,7 +234,7 @@ def with_unknown_tags(candidate: Candidate, batch: Batch) -> Candidate:
     def log_likelihood(full: Batch) -> torch.Tensor:
         return candidate.log_likelihood(partial._replace(emissions=full.emissions))
 
-    return Candidate(candidate.module, log_likelihood, candidate.decode)
+    return candidate._replace(log_likelihood=log_likelihood)
 
 
 def times(found: Dict[str, Candidate], task: str, batch: Batch, repeats: int) -> Dict[str, list]:

@@ -37,11 +37,11 @@ class TimedPredictor:
     """A predictor with random weights, and sentences for it.
 
     Args:
-        run_config: a config as for training.
-        source: the file of sentences.
-        predictor: its registered name; empty for AllenNLP's base class.
-        batch_size: how many instances it is given at a time.
-        device: of the model, as torch names it.
+        run_config: A config as for training.
+        source: The file of sentences.
+        predictor: Its registered name; empty for AllenNLP's base class.
+        batch_size: How many instances it is given at a time.
+        device: Of the model, as torch names it.
     """
 
     def __init__(

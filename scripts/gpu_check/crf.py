@@ -4,7 +4,7 @@ import contextlib
 import multiprocessing
 import time
 from functools import partial
-from typing import Any, Callable, Iterator, List
+from typing import Any, Iterator, List
 
 import torch
 
@@ -16,12 +16,8 @@ from tagger.modules import ConditionalRandomField
 MOST_TOKENS_TO_DECODE = 2**18
 
 
-def at_shape(shape: str) -> Callable[[Options], Results]:
-    """Returns the part that compares the CRFs of all libraries at one shape."""
-    return lambda options: _at_shape(options, shape)
-
-
-def _at_shape(options: Options, shape: str) -> Results:
+def at_shape(shape: str, options: Options) -> Results:
+    """Compares the CRFs of all libraries at one shape."""
     size, device = options.size(shape), options.device
     batch = benchmark_crf.random_batch(size, device)
     few = benchmark_crf.random_batch((min(size[0], 16), *size[1:]), device)
