@@ -521,8 +521,9 @@ def main() -> None:
     add("archive", help="the archived model")
     add("inputs", nargs="+", help="files of texts or JSON lines, or folders of such files")
     add("-o", "--output", required=True, help="the folder to write")
-    add("--workers", type=int, default=2, help="how many workers without a GPU (default: 2)")
-    add("--gpu-workers", type=int, default=0, help="how many workers with a GPU each (default: 0)")
+    without, each = "workers without a GPU (default: 2)", "workers with a GPU each (default: 0)"
+    add("--workers", dest="num_workers", type=int, default=2, help=without)
+    add("--gpu-workers", dest="num_gpu_workers", type=int, default=0, help=each)
     add("--cpus", type=float, default=1, help="how many CPUs each worker has (default: 1)")
     add("--window", type=int, default=2048, help="as for predict-file (default: 2048)")
     add("--windows-per-part", type=int, default=8, help="the size of a part (default: 8)")
@@ -534,29 +535,16 @@ def main() -> None:
         "the error in its place (default: stop)",
     )
     add("--predictor-args", type=_json_object, default={}, help="as for predict-file")
-    add("--force", action="store_true", help="discard what another run has written")
-    options = parser.parse_args()
+    force = "discard what another run has written"
+    add("--force", dest="overwrite", action="store_true", help=force)
+    options = vars(parser.parse_args())
     try:
         ray.init(address="auto")
-        can_grow = True
     except ConnectionError:  # No cluster is running.
         ray.init()
-        can_grow = False
+        options["can_grow"] = False
     try:
-        predict(
-            options.archive,
-            options.inputs,
-            options.output,
-            options.workers,
-            options.gpu_workers,
-            options.cpus,
-            options.window,
-            options.windows_per_part,
-            options.on_error,
-            options.predictor_args,
-            options.force,
-            can_grow,
-        )
+        predict(**options)
     except (OSError, RuntimeError, ValueError) as error:
         raise SystemExit(f"predict_with_ray: {error}") from None
 
