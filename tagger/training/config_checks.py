@@ -3,27 +3,48 @@
 The parts of this package check their arguments themselves.
 """
 
-from typing import Any, Mapping
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-#: The largest seed of numpy's generator.
-_MOST = 2**32 - 1
+#: Where a config has whole numbers, or whole numbers by namespace, with the least and the most.
+_WHOLE_NUMBERS: Dict[str, Tuple[int, Optional[int]]] = {
+    # The seeds of numpy's generator have 32 bits.
+    **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), (0, 2**32 - 1)),
+    "dataset_reader.max_instances": (1, None),
+    "validation_dataset_reader.max_instances": (1, None),
+    "data_loader.batch_size": (1, 1_000_000),
+    "validation_data_loader.batch_size": (1, 1_000_000),
+    "vocabulary.min_count": (0, None),
+    "vocabulary.max_vocab_size": (0, None),
+    "trainer.checkpointer.keep_most_recent_by_count": (1, None),
+}
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Checks the seeds of a config, and its trainer's numbers, before anything is built of it.
+    """Checks a config's seeds, counts and trainer's numbers, before anything is built of it.
 
     Raises:
         ConfigurationError: If a value is of another type, or out of its range.
     """
-    for name in ("random_seed", "numpy_seed", "pytorch_seed"):
-        seed = config.get(name, 0)
-        is_valid = seed is None or (_is_whole(seed) and 0 <= seed <= _MOST)
-        _check(name, seed, is_valid, f"a whole number from 0 to {_MOST}, or null")
+    for path, (least, most) in _WHOLE_NUMBERS.items():
+        expected = f"of at least {least}" if most is None else f"from {least} to {most}"
+        for name, value in _values_at(config, path).items():
+            is_valid = value is None or (_is_whole(value) and least <= value <= (most or value))
+            _check(name, value, is_valid, f"a whole number {expected}, or null")
     trainer = config.get("trainer")
     if isinstance(trainer, Mapping):
         check_trainer(trainer, "trainer.")
+
+
+def _values_at(config: Mapping[str, Any], path: str) -> Dict[str, Any]:
+    """The values at a path, by their own paths; there are several where namespaces have theirs."""
+    value: Any = config
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping):
+        return {f"{path}.{name}": each for name, each in value.items()}
+    return {path: value}
 
 
 def check_trainer(arguments: Mapping[str, Any], prefix: str = "") -> None:

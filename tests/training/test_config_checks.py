@@ -12,6 +12,16 @@ from tagger.training.config_checks import check_config
         ({"random_seed": "a"}, "random_seed"),
         ({"numpy_seed": -1}, "numpy_seed"),
         ({"pytorch_seed": 1e30}, "pytorch_seed"),
+        ({"dataset_reader": {"max_instances": -1}}, "dataset_reader.max_instances"),
+        ({"data_loader": {"batch_size": 10**30}}, "data_loader.batch_size"),
+        ({"validation_data_loader": {"batch_size": 0}}, "validation_data_loader.batch_size"),
+        ({"vocabulary": {"min_count": {"tokens": -1}}}, "vocabulary.min_count.tokens"),
+        ({"vocabulary": {"max_vocab_size": -1}}, "vocabulary.max_vocab_size"),
+        ({"vocabulary": {"max_vocab_size": {"tokens": "a"}}}, "vocabulary.max_vocab_size.tokens"),
+        (
+            {"trainer": {"checkpointer": {"keep_most_recent_by_count": -1}}},
+            "trainer.checkpointer.keep_most_recent_by_count",
+        ),
         *(
             ({"trainer": {name: value}}, f"trainer.{name}")
             for name, values in {
@@ -50,6 +60,9 @@ def test_a_value_out_of_range_is_refused_by_name(config, name):
         {"trainer": {"grad_norm": True}},
         {"trainer": {"grad_norm": None, "patience": 1, "learning_rate_scheduler": "noam"}},
         {"trainer": {"learning_rate_scheduler": {"type": "slanted_triangular"}}},
+        {"trainer": {"checkpointer": {"keep_most_recent_by_count": None}}, "data_loader": {}},
+        {"vocabulary": {"min_count": {"tokens": 2}, "max_vocab_size": {"tokens": 9, "a": None}}},
+        {"vocabulary": {"type": "from_files"}, "data_loader": {"batch_size": None}},
     ],
 )
 def test_what_allennlp_takes_rightly_is_taken(config):
