@@ -3,9 +3,11 @@
 import json
 import logging
 from pathlib import Path
-from typing import Optional
+from typing import Any, Dict, Optional
 
 from allennlp.common import Params
+
+from tagger.transformers.feature_store import own_cache_settings
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +29,8 @@ def say_f1_of_text(folder: str, params: Params) -> None:
     if not (archive.is_file() and metrics.is_file() and isinstance(data, str)):
         return
     expected = json.loads(metrics.read_text(encoding="utf-8")).get(f"best_validation_{_F1}")
-    found = None if expected is None else _f1_of_text(archive, data)
+    own = own_cache_settings(params.as_dict(quiet=True))
+    found = None if expected is None else _f1_of_text(archive, data, own)
     if found is not None and abs(found - expected) > _LEAST_DIFFERENCE:
         logger.warning(
             "On the text of %s, which the tagger splits into tokens by itself, F1 is %.4f; on its gold "
@@ -39,7 +42,7 @@ def say_f1_of_text(folder: str, params: Params) -> None:
         )
 
 
-def _f1_of_text(archive_file: Path, data: str) -> Optional[float]:
+def _f1_of_text(archive_file: Path, data: str, overrides: Dict[str, Any]) -> Optional[float]:
     from allennlp.common.checks import ConfigurationError
 
     from tagger.commands.command_line import load_model
@@ -47,7 +50,7 @@ def _f1_of_text(archive_file: Path, data: str) -> Optional[float]:
     from tagger.predictors.text_evaluation import evaluate_texts
 
     try:
-        archive = load_model(archive_file)
+        archive = load_model(archive_file, overrides=overrides)
         tagger = SavedTagger.of(archive, str(archive_file))
         return evaluate_texts(tagger, archive.validation_dataset_reader.read(data))[_F1]
     except ConfigurationError:  # No tagger of entities, or some gold tags are unknown.

@@ -111,7 +111,7 @@ def _whole_documents(
         if not isinstance(tokens, DocumentTokens):
             raise ConfigurationError("an evaluation from text needs the dataset reader `column`")
         field = instance.fields.get("tags")
-        if not isinstance(field, TagField):
+        if not isinstance(field, TagField) or len(field.known_tags()) < len(field.labels):
             raise ConfigurationError(
                 "an evaluation from text needs a known gold tag for each token; leave `unknown_tag` out"
             )

@@ -22,6 +22,8 @@ def train(config: Mapping[str, Any], folder: Path) -> None:
     from allennlp.common import Params
     from allennlp.models import load_archive
 
+    from tagger.transformers.feature_store import own_cache_settings
+
     settings = json.loads(json.dumps(config))
     settings.pop("evaluate_on_test", None)
     test_data_path = settings.pop("test_data_path", None)
@@ -31,7 +33,9 @@ def train(config: Mapping[str, Any], folder: Path) -> None:
     if test_data_path is not None:
         file = folder / "metrics.json"
         metrics = json.loads(file.read_text())
-        metrics.update(_metrics(load_archive(folder / "model.tar.gz"), test_data_path, "test"))
+        own = own_cache_settings(dict(config))
+        archive = load_archive(folder / "model.tar.gz", overrides=own)
+        metrics.update(_metrics(archive, test_data_path, "test"))
         file.write_text(json.dumps(metrics, indent=2))
 
 

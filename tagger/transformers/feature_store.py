@@ -16,7 +16,7 @@ import time
 import zlib
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Dict, Iterator, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -32,6 +32,9 @@ _MAGIC = b"TAGFEAT1"
 _ENTRY = np.dtype([("key", "V16"), ("start", "<u8"), ("words", "<u4"), ("checksum", "<u4")])
 # Seconds after which the file of a writer that was killed is removed.
 _ABANDONED = 3600
+
+#: What a config says of the store.
+_SETTINGS = ("cache_folder", "max_cache_gb")
 
 
 class _File:
@@ -232,3 +235,21 @@ def default_root() -> Path:
     """Returns the folder of all stores unless a config names one: in the user's cache directory."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache, "tagger", "features")
+
+
+def own_cache_settings(config: Any, path: str = "") -> Dict[str, Any]:
+    """Returns where a config keeps features, and how many, as overrides for its own archive.
+
+    What an archive says of this is ignored, since it may be anybody's.
+
+    Example:
+        >>> own_cache_settings({"model": {"embedder": {"cache_folder": "features", "type": "x"}}})
+        {'model.embedder.cache_folder': 'features'}
+    """
+    found: Dict[str, Any] = {}
+    for name, value in config.items() if isinstance(config, dict) else ():
+        if isinstance(value, dict):
+            found.update(own_cache_settings(value, f"{path}{name}."))
+        elif name in _SETTINGS:
+            found[f"{path}{name}"] = value
+    return found

@@ -107,16 +107,13 @@ def test_a_tagger_trains_and_its_archive_needs_the_transformer(
 
 def test_features_are_computed_before_the_first_epoch_and_once(train, tmp_path, monkeypatch):
     computed = []
-    compute = FrozenTransformerEmbedder._add
+    compute = WordFeatures.compute
 
-    def count(self, missing):
-        computed.append(len(missing))
-        return compute(self, missing)
+    def count(self, passages, *rest, **options):
+        computed.append(len(passages))
+        return compute(self, passages, *rest, **options)
 
-    monkeypatch.setattr(FrozenTransformerEmbedder, "_add", count)
-    monkeypatch.setattr(
-        FrozenTransformerEmbedder, "_raw", lambda *_: pytest.fail("computed in a step")
-    )
+    monkeypatch.setattr(WordFeatures, "compute", count)
     train("first")
     # Names have two documents each, and training and validation data are the same.
     assert computed == [16]
