@@ -122,7 +122,7 @@ class Worker:
                 file.write(b"".join(predictions))
                 num_errors += num_skipped
             num_bytes = file.tell()
-        os.replace(unfinished, Path(output, part.file))
+        unfinished.replace(Path(output, part.file))
         return {"num_bytes": num_bytes, "num_errors": num_errors}
 
     def predict_window(
@@ -386,7 +386,7 @@ class OutputFolder:
                 file.unlink()
         unfinished = self._manifest.with_suffix(".unfinished")
         unfinished.write_text(json.dumps(manifest, indent=1))
-        os.replace(unfinished, self._manifest)
+        unfinished.replace(self._manifest)
         self._progress.unlink()
         return num_errors
 

@@ -30,7 +30,7 @@ from allennlp.predictors import Predictor
 import tagger  # noqa: F401  (registers the components)
 
 sys.path.insert(0, str(Path(__file__).parent))
-from benchmark_training import add_corpus_options, config, import_allennlp_models  # noqa: E402
+from benchmark_training import add_corpus_options, config, import_allennlp_models
 
 
 class TimedPredictor:

@@ -14,7 +14,6 @@ import argparse
 import collections
 import copy
 import logging
-import os
 import statistics
 import sys
 import tempfile
@@ -268,7 +267,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         trainers = {
             name: timed_trainer(
-                config(is_ours, options.data, options.sentences), os.path.join(folder, name), watch
+                config(is_ours, options.data, options.sentences), f"{folder}/{name}", watch
             )
             for name, is_ours in (("AllenNLP", False), ("ours", True))
         }

@@ -96,9 +96,9 @@ def download(pins: Sequence[str], python: str, folder: Path) -> None:
 
     def fetch(pin: str) -> None:
         command = [*pip, "download", "-q", "--no-deps", *target, "-d", str(folder), pin]
-        if subprocess.run(command, capture_output=True).returncode:
+        if subprocess.run(command, capture_output=True, check=False).returncode:
             built = [*pip, "wheel", "-q", "--no-deps", "--use-pep517", "-w", str(folder), pin]
-            done = subprocess.run(built, capture_output=True, text=True)
+            done = subprocess.run(built, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise SystemExit(
                     f"pack_site.py: pip found no {pin} for Python {python}:\n{done.stderr}"
@@ -129,7 +129,7 @@ def unpack(wheels: Path, site: Path) -> None:
             path.unlink(missing_ok=True)
     libraries = [str(path) for path in site.rglob("*.so*") if path.is_file()]
     if libraries and shutil.which("strip"):
-        subprocess.run(["strip", "--strip-unneeded", *libraries], capture_output=True)
+        subprocess.run(["strip", "--strip-unneeded", *libraries], capture_output=True, check=False)
     (site / "sitecustomize.py").write_text(SITECUSTOMIZE)
 
 

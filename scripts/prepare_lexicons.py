@@ -149,8 +149,7 @@ def _names_of_census(*parts: str) -> Iterator[str]:
 
 def _spellings(terms: Iterable[str]) -> Iterator[str]:
     """Yields terms with and without accents; none in other scripts than Latin, none of one letter."""
-    for term in terms:
-        term = " ".join(term.split())
+    for term in (" ".join(each.split()) for each in terms):
         decomposed = unicodedata.normalize("NFKD", term)
         folded = " ".join(decomposed.encode("ascii", "ignore").decode().split())
         letters: Set[str] = set(filter(str.isalpha, folded))

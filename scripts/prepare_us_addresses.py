@@ -15,10 +15,10 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
+from xml.etree import ElementTree
 
 PACKAGE = "usaddress==0.5.16"
 ARCHIVE_SHA256 = "f7e614e2489c159cf85be1b6f86edbfaf329dbeedef4d002a025757afd1ec6c6"

@@ -44,11 +44,11 @@ from tagger.linear_chain import (
 
 #: Functions that together launch every variant of each kernel.
 FUNCTIONS: Dict[str, Callable[[ChainScores, torch.Tensor], torch.Tensor]] = {
-    "log_partition": lambda scores, tags: log_partition(scores),
+    "log_partition": lambda scores, _: log_partition(scores),
     "log_likelihood": log_likelihood,
-    "tag_marginals": lambda scores, tags: tag_marginals(scores),
-    "viterbi_decode": lambda scores, tags: viterbi_decode(scores)[1],
-    "sample_paths": lambda scores, tags: sample_paths(scores),
+    "tag_marginals": lambda scores, _: tag_marginals(scores),
+    "viterbi_decode": lambda scores, _: viterbi_decode(scores)[1],
+    "sample_paths": lambda scores, _: sample_paths(scores),
 }
 # Arguments that may be `None`. The table names those that a kernel is compiled with.
 OPTIONAL = {"forward_kernel": ["tags", "messages", "arrivals"], "adjoint_kernel": ["tags"]}

@@ -19,7 +19,7 @@ from functools import partial, wraps
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Sequence, Union
+from typing import Any, ClassVar, Dict, Iterable, Iterator, List, NoReturn, Sequence, Union
 from urllib.parse import urlparse
 
 from tagger_compat import deferral
@@ -38,7 +38,7 @@ def _names_added(module: ModuleType, names: Dict[str, Any]) -> Iterator[None]:
 def _stand_in(name: str, remedy: str) -> type:
     """A class that can be imported and subclassed; any use of it raises ImportError."""
 
-    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+    def refuse(*_: Any, **__: Any) -> NoReturn:
         raise ImportError(f"`{name}` is not available: {remedy}")
 
     class Refusing(type):
@@ -55,7 +55,7 @@ def stand_in_modules(names: Sequence[str], remedy: str, _: ModuleType) -> Iterat
     """Puts modules that offer any name in place of the package `names[0]`, present or not."""
 
     class StandInModule(ModuleType):
-        __path__: List[str] = []
+        __path__: ClassVar[List[str]] = []
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("__"):
@@ -278,8 +278,9 @@ def with_sparse_gradients_clipped(module: ModuleType) -> Iterator[None]:
             if parameter.grad is not None and parameter.grad.is_sparse:
                 parameter.grad = parameter.grad.coalesce()
                 # Clipping regards nothing but `grad`; these values are those of the sparse one.
-                parameter = SimpleNamespace(grad=parameter.grad.values())
-            dense.append(parameter)
+                dense.append(SimpleNamespace(grad=parameter.grad.values()))
+            else:
+                dense.append(parameter)
         return clip_grad_norm_(dense, *args, **kwargs)
 
     module.clip_grad_norm_ = clip  # type: ignore[attr-defined]

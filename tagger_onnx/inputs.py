@@ -109,7 +109,7 @@ def check_characters(text: str, name: str = "text") -> str:
             text.encode()
         except UnicodeEncodeError as error:
             raise InputError(
-                f"`{name}` holds {ascii(text[error.start])}, half of a surrogate pair, which is no "
+                f"`{name}` holds {text[error.start]!a}, half of a surrogate pair, which is no "
                 f"character; decode the text anew, or remove it"
             ) from None
     return text

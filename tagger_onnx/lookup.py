@@ -62,7 +62,7 @@ class Characters:
         texts = [word[: self._max_length] for word in words]
         if self._lowercase:
             texts = [text.lower() for text in texts]
-        width = max(self._min_length, max(map(len, texts)))
+        width = max(self._min_length, *map(len, texts))
         characters = np.zeros((len(texts), width), dtype=np.int64)
         for row, text in zip(characters, texts):
             row[: len(text)] = [self._index_of.get(each, _UNKNOWN) for each in text]

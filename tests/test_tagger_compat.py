@@ -386,7 +386,7 @@ def test_every_mend_is_tested():
 
 
 def test_plugins_of_another_user_are_not_run(monkeypatch, tmp_path, caplog):
-    import allennlp.common.plugins as plugins
+    from allennlp.common import plugins
 
     monkeypatch.chdir(tmp_path)
     Path(".allennlp_plugins").write_text("own_plugin\n")

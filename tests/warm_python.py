@@ -124,7 +124,7 @@ def ask(executable: str, *arguments: str) -> None:
             request = {
                 "executable": executable,
                 "arguments": warm,
-                "folder": os.getcwd(),
+                "folder": str(Path.cwd()),
                 "environment": dict(os.environ),
                 "files": files,
             }
@@ -200,29 +200,42 @@ def serve(listener: socket.socket) -> dict:
                 end_processes(callers)
                 sys.exit()
         if listener in ready:
-            caller, _ = listener.accept()
-            kind, files, _, _ = socket.recv_fds(caller, 1, MAX_FILES)
-            if kind == LEASE:
-                leases.append(caller)
-                continue
-            request = json.loads(caller.makefile().readline())
-            process = os.fork() if has_equal_start(request["environment"]) else -1
-            if process == 0:
-                signal.set_wakeup_fd(-1)
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                for each in (listener, caller, *leases, *callers.values()):
-                    each.close()
-                os.close(ended)
-                os.close(wakeup)
-                take_files(files, request["files"])
+            request = answer(listener, leases, callers, [ended, wakeup])
+            if request:  # this is the new process
                 return request
-            for file in files:
-                os.close(file)
-            if process > 0:
-                caller.sendall(f"{process}\n".encode())
-                callers[process] = caller
-            else:
-                caller.close()
+
+
+def answer(
+    listener: socket.socket,
+    leases: List[socket.socket],
+    callers: Dict[int, socket.socket],
+    pipe: List[int],
+) -> Optional[dict]:
+    """Takes a lease, or forks a process for a request; returns the request there, `None` here."""
+    caller, _ = listener.accept()
+    kind, files, _, _ = socket.recv_fds(caller, 1, MAX_FILES)
+    if kind == LEASE:
+        leases.append(caller)
+        return None
+    request = json.loads(caller.makefile().readline())
+    process = os.fork() if has_equal_start(request["environment"]) else -1
+    if process == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for each in (listener, caller, *leases, *callers.values()):
+            each.close()
+        for file in pipe:
+            os.close(file)
+        take_files(files, request["files"])
+        return request
+    for file in files:
+        os.close(file)
+    if process > 0:
+        caller.sendall(f"{process}\n".encode())
+        callers[process] = caller
+    else:
+        caller.close()
+    return None
 
 
 def end_processes(callers: Dict[int, socket.socket]) -> None:
@@ -277,7 +290,7 @@ def run(request: dict) -> None:
     sys.executable = request["executable"]
     multiprocessing.set_executable(sys.executable)
     what, *rest = request["arguments"]
-    folders = {"-c": "", "-m": os.getcwd()}
+    folders = {"-c": "", "-m": str(Path.cwd())}
     first = folders.get(what, str(Path(what).resolve().parent))
     sys.path[: 1 + num_folders] = [first, *python_path(environment)]
     if what == "-c":

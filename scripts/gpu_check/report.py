@@ -130,8 +130,10 @@ def markdown(kept: Kept, goals: List[Goal]) -> str:
         goals: From `judged`.
     """
     lines = ["# What runs on the GPU, and how fast", ""]
-    for versions in {str(each): each for each in _environments(kept)}.values():
-        lines.append(", ".join(f"{name} {value}" for name, value in versions.items()) + "  ")
+    lines += [
+        ", ".join(f"{name} {value}" for name, value in versions.items()) + "  "
+        for versions in {str(each): each for each in _environments(kept)}.values()
+    ]
     lines += ["", "## Goals", "", "| goal | bound | measured | |", "|---|---|---|---|"]
     verdicts = {None: "not measured", True: "met", False: "**fell short**"}
     for goal in goals:

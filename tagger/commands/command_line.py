@@ -56,7 +56,7 @@ def check_output(
         problem = f"cannot be written, because the folder {folder} does not exist; make it first"
     elif not os.access(folder, os.W_OK):
         problem = f"cannot be written, because the folder {folder} is read-only"
-    elif output.exists() and any(os.path.exists(each) and output.samefile(each) for each in inputs):
+    elif output.exists() and any(Path(each).exists() and output.samefile(each) for each in inputs):
         problem = "is also an input; give another name"
     elif output.exists() and not overwrite:
         problem = f"already exists; give another name{force}"

@@ -3,7 +3,6 @@
 import argparse
 import functools
 import json
-import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
@@ -92,12 +91,12 @@ def check_outputs(option: str, outputs: Sequence[str], inputs: Sequence[str]) ->
         ConfigurationError: If an output cannot be written.
     """
     for output in outputs:
-        if not _is_special(output):
+        if not _is_special(Path(output)):
             check_output(Path(output), inputs, overwrite=True, option=option)
 
 
-def _is_special(path: str) -> bool:
-    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def whole_output(path: str, outputs: ExitStack) -> str:
@@ -107,6 +106,6 @@ def whole_output(path: str, outputs: ExitStack) -> str:
         path: The output. A device or a pipe is written directly.
         outputs: What the command's work is done in.
     """
-    if _is_special(path):
+    if _is_special(Path(path)):
         return path
     return str(outputs.enter_context(write_atomically(Path(path), overwrite=True)))

@@ -137,7 +137,7 @@ class ResumableOutput:
                         f"move the file away, or give another `--output`"
                     )
                 # The process that had the lock may have finished meanwhile, and removed the record.
-                if os.path.exists(self._record_path) and os.path.samestat(
+                if self._record_path.exists() and os.path.samestat(
                     os.stat(self._record_path), os.fstat(record)
                 ):
                     return record

@@ -1,10 +1,10 @@
 """The lines of a text that is to be predicted: a file, which may be compressed, or standard input."""
 
 import lzma
-import os
 import sys
 import zlib
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Iterable, Iterator, Tuple
 
 from tagger.common.from_allennlp import ConfigurationError
@@ -52,7 +52,7 @@ def _opened(path: str) -> Iterator[Iterable[str]]:
         yield sys.stdin
         return
     found = cached_path(path)
-    if os.path.isdir(found):
+    if Path(found).is_dir():
         raise ConfigurationError(f"{path} is a folder; name a file")
     with open_compressed(found, errors="surrogateescape") as lines:
         yield lines

@@ -90,7 +90,7 @@ def publish(new: Path, path: Path, overwrite: bool) -> None:
     with new.open("rb") as file:
         os.fsync(file.fileno())
     if overwrite:
-        os.replace(new, path)
+        new.replace(path)
         return
     try:
         # Unlike a rename, a link never replaces a file that appeared in the meantime.
@@ -100,5 +100,5 @@ def publish(new: Path, path: Path, overwrite: bool) -> None:
     except OSError:  # This file system has no links.
         if path.exists():
             raise FileExistsError(f"{path} already exists") from None
-        os.rename(new, path)
+        new.rename(path)
     new.unlink(missing_ok=True)

@@ -39,7 +39,7 @@ def run_side_by_side(
 
 
 @functools.cache
-def _workers(process_id: int, num_workers: int, num_threads: int) -> ThreadPoolExecutor:
+def _workers(_process_id: int, num_workers: int, num_threads: int) -> ThreadPoolExecutor:
     """Returns threads of this process: a forked one does not have the threads of its parent."""
     # A forked process makes its autograd engine when it first needs one, and crashes if two threads do.
     with torch.inference_mode(False), torch.enable_grad():

@@ -3,6 +3,7 @@
 import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, Callable, Dict, List
 
 import numba
@@ -62,9 +63,7 @@ def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *ar
     shares = work[-1] * np.arange(1, num_threads) // num_threads
     bounds = [0, *np.searchsorted(work, shares).tolist(), batch_size]
     pool = _threads(os.getpid())
-    others = [
-        pool.submit(rows, first, last, *args) for first, last in zip(bounds[1:-1], bounds[2:])
-    ]
+    others = [pool.submit(rows, first, last, *args) for first, last in pairwise(bounds[1:])]
     own = rows(0, bounds[1], *args)
     return [own, *(other.result() for other in others)]
 

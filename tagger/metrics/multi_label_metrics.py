@@ -72,10 +72,8 @@ class MultiLabelMetrics(Metric):
         num_labels = len(self._labels)
         if mask is None:
             mask = torch.ones_like(gold_labels[..., 0], dtype=torch.bool)
-        if (
-            not predictions.shape == gold_labels.shape == (*mask.shape, num_labels)
-            or probabilities is not None
-            and probabilities.shape != predictions.shape
+        if not predictions.shape == gold_labels.shape == (*mask.shape, num_labels) or (
+            probabilities is not None and probabilities.shape != predictions.shape
         ):
             raise ValueError(
                 f"`predictions`, `gold_labels` and `probabilities` must have one shape (..., C), C = "

@@ -129,7 +129,7 @@ def _check_tags(
         for label, value in values.items():
             check_is_label(argument, label, known)
             is_number = isinstance(value, (int, float)) and math.isfinite(value)
-            if not is_number or argument == "entity_thresholds" and not 0 <= value <= 1:
+            if not is_number or (argument == "entity_thresholds" and not 0 <= value <= 1):
                 expected = "finite number" if argument == "decode_bias" else "number from 0 to 1"
                 raise ConfigurationError(
                     f"`{argument}` gives `{label}` {value!r}; it must be a {expected}"

@@ -244,6 +244,6 @@ def _examples_of_tags(
             [probabilities[start][label] for label, (start, _) in spans]
             for spans in (sentence.gold, sentence.predicted)
         )
-        sentence = sentence._replace(probabilities=of_predicted)
-        examples.append(example_of_spans(sentence, of_gold, only_errors=True))
+        measured = sentence._replace(probabilities=of_predicted)
+        examples.append(example_of_spans(measured, of_gold, only_errors=True))
     return examples

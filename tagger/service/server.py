@@ -120,7 +120,7 @@ def run(app: App, bound: socket.socket, limits: Limits = Limits()) -> None:  # n
     # When it has shut down, uvicorn sends itself the signal again, for those who want to die of it.
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:
-        signal.signal(number, lambda number, frame: None)
+        signal.signal(number, lambda *_: None)
     # Each malformed request would be a warning.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(

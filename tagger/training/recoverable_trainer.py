@@ -3,7 +3,7 @@
 import functools
 import inspect
 import json
-import os
+from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import torch
@@ -99,7 +99,7 @@ class RecoverableTrainer(GradientDescentTrainer):
             and self._start_after_batches_in_epoch_completed == 0
         )
         if self._metric_tracker.is_best_so_far() and is_at_end and self._primary:
-            self._best_model_filename = os.path.join(self._serialization_dir, "best.th")
+            self._best_model_filename = str(Path(self._serialization_dir, "best.th"))
             self._save_average(self._best_model_filename)
 
     def _save_average(self, path: str) -> None:
@@ -120,7 +120,7 @@ class RecoverableTrainer(GradientDescentTrainer):
     def get_best_weights_path(self) -> Optional[str]:
         # AllenNLP names the file before it is written, which an interrupt may come between.
         path = super().get_best_weights_path()
-        return path if path is not None and os.path.exists(path) else None
+        return path if path is not None and Path(path).exists() else None
 
     def _try_train(self) -> Tuple[Dict[str, Any], int]:
         num_epochs = self._num_epochs
@@ -233,7 +233,7 @@ def _check_arguments(arguments: Mapping[str, Any], construct: Any) -> None:
 def _saved_metrics(folder: str, epoch: int) -> Dict[str, Any]:
     """What an epoch has written; nothing if it was killed before, or its file is gone."""
     try:
-        with open(os.path.join(folder, f"metrics_epoch_{epoch}.json"), encoding="utf-8") as file:
+        with open(Path(folder, f"metrics_epoch_{epoch}.json"), encoding="utf-8") as file:
             metrics: Dict[str, Any] = json.load(file)
     except (OSError, ValueError):
         return {}

@@ -1,6 +1,5 @@
 """Folders of training runs: what may be removed, what may be continued, and what is finished."""
 
-import glob
 import json
 import logging
 import os
@@ -26,14 +25,14 @@ def check_is_run(folder: Folder) -> None:
     Raises:
         ConfigurationError: If it holds anything but a run, or is the current folder or one around it.
     """
-    folder = os.fspath(folder)
-    if not os.path.isdir(folder) or not os.listdir(folder):
+    folder = Path(folder)
+    if not folder.is_dir() or not os.listdir(folder):
         return
-    if os.path.commonpath([os.getcwd(), os.path.realpath(folder)]) == os.path.realpath(folder):
+    if Path.cwd().is_relative_to(folder.resolve()):
         raise ConfigurationError(
             f"`--force` would remove {folder}, where you are; name another folder"
         )
-    if not any(os.path.exists(os.path.join(folder, name)) for name in _FILES_OF_RUNS):
+    if not any((folder / name).exists() for name in _FILES_OF_RUNS):
         raise ConfigurationError(
             f"`--force` would remove {folder}, which is not the folder of a run: it has no "
             f"`config.json`, but `{sorted(os.listdir(folder))[0]}`; name another folder"
@@ -46,8 +45,8 @@ def check_is_same_run(params: Params, folder: Folder) -> None:
     Raises:
         ConfigurationError: If the configs differ; it names the differences.
     """
-    path = os.path.join(folder, "config.json")
-    if not os.path.isfile(path):
+    path = Path(folder, "config.json")
+    if not path.is_file():
         return
     now, before = params.as_flat_dict(), Params.from_file(path).as_flat_dict()
     shown = {
@@ -71,12 +70,12 @@ def check_can_be_made(folder: Folder) -> None:
     Raises:
         ConfigurationError: If it is a file, or may not be made.
     """
-    if os.path.exists(folder) and not os.path.isdir(folder):
+    if Path(folder).exists() and not Path(folder).is_dir():
         raise ConfigurationError(
             f"`--serialization-dir` {os.fspath(folder)} is a file; name a folder for the run"
         )
     try:
-        os.makedirs(folder, exist_ok=True)
+        Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(
             f"`--serialization-dir` {os.fspath(folder)} cannot be made ({error.strerror}); name "
@@ -87,7 +86,7 @@ def check_can_be_made(folder: Folder) -> None:
 def is_finished(folder: Folder) -> bool:
     """Whether training in a folder has come to its end, and written its metrics."""
     try:
-        with open(os.path.join(folder, "metrics.json"), encoding="utf-8") as file:
+        with open(Path(folder, "metrics.json"), encoding="utf-8") as file:
             json.load(file)
     except (OSError, ValueError):
         return False
@@ -109,8 +108,8 @@ def keep_finished(params: Params, folder: Folder, force: bool = False) -> None:
 
 def remove_unfinished(folder: Folder) -> None:
     """Removes what a killed run has left of files that it was writing."""
-    for path in glob.iglob(os.path.join(glob.escape(os.fspath(folder)), ".*.unfinished")):
-        os.remove(path)
+    for path in Path(folder).glob(".*.unfinished"):
+        path.unlink()
 
 
 def _is_archive_missing_or_old(folder: Folder) -> bool:

@@ -53,7 +53,7 @@ class WholeCheckpointer(Checkpointer):
 
     def _find_all_checkpoints(self) -> Set[Tuple[int, int]]:
         found = super()._find_all_checkpoints()
-        return {each for each in found if os.path.isfile(self._training_state_path(*each))}
+        return {each for each in found if Path(self._training_state_path(*each)).is_file()}
 
 
 def save_whole(value: Any, path: str, overwrite: bool = True) -> None:
@@ -61,7 +61,7 @@ def save_whole(value: Any, path: str, overwrite: bool = True) -> None:
 
     A file that is there stays, unless `overwrite` is true.
     """
-    if overwrite or not os.path.isfile(path):
+    if overwrite or not Path(path).is_file():
         with write_atomically(Path(path), overwrite=True) as unfinished:
             try:
                 torch.save(value, unfinished)

@@ -55,7 +55,7 @@ class UpperLayers:
         """
         states: List[torch.Tensor] = []
 
-        def keep(layer: torch.nn.Module, inputs: Any, output: Any) -> None:
+        def keep(_layer: torch.nn.Module, _inputs: Any, output: Any) -> None:
             self._num_outputs = len(output) if isinstance(output, tuple) else 0
             states.append(output[0] if isinstance(output, tuple) else output)
 

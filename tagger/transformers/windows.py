@@ -14,6 +14,7 @@ The order of the calls, here and in whatever trains a transformer:
 Letters: `N` windows, `L` pieces of the longest with its special ones, `P` pieces, `W` words.
 """
 
+import itertools
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -130,7 +131,7 @@ def overlapping_windows(num_pieces: int, max_pieces: int, overlap: int) -> List[
         index * (num_pieces - max_pieces) // (number - 1) for index in range(number)
     ]  # The last one ends with the text.
     # Halfway through what two neighbours share.
-    borders = [(before + max_pieces + after) // 2 for before, after in zip(starts, starts[1:])]
+    borders = [(before + max_pieces + after) // 2 for before, after in itertools.pairwise(starts)]
     return [
         Window(start, start + max_pieces, first, last)
         for start, first, last in zip(starts, [0, *borders], [*borders, num_pieces])

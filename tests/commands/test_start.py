@@ -48,7 +48,7 @@ def test_a_file_of_unknown_form_becomes_a_tagger_with_three_commands(
         "\t".join(reversed(line.split())) + "\n" if line.strip() else "\n"
         for line in TOY.replace("Maria", "Zoë").splitlines()
     )
-    config, said = begin(f"# found somewhere\n{tagged}".encode("utf-16"))
+    _config, said = begin(f"# found somewhere\n{tagged}".encode("utf-16"))
     lines = [line.strip() for line in said.splitlines()]
     train, evaluate, predict = (shlex.split(line) for line in lines[-3:])
     assert train == ["allennlp", "train", "mine.jsonnet", "-s", "runs/mine"]
@@ -93,7 +93,7 @@ def test_a_file_without_development_data_is_split_by_its_labels(begin):
 
 
 def test_files_that_can_be_read_stay_where_they_are(begin, tmp_path):
-    config, said = begin("\ufeff" + MINE, MINE)
+    config, _said = begin("\ufeff" + MINE, MINE)
     assert (config["train_data_path"], config["validation_data_path"]) == ("train.txt", "dev.txt")
     assert {path.name for path in tmp_path.iterdir()} == {"train.txt", "dev.txt", "mine.jsonnet"}
     assert config["dataset_reader"]["source_encoding"] == "BIO"

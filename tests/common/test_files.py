@@ -103,7 +103,7 @@ def pipe(tmp_path):
         lambda path: list(ColumnDatasetReader().read(path)),
         lambda path: list(DocumentDatasetReader().read(path)),
         lambda path: VectorTable(2).read(path),
-        lambda path: read_column_file(path),
+        read_column_file,
         lambda path: read_documents(path, "labels"),
         lambda path: survey([path]),
     ],

@@ -63,7 +63,7 @@ OUTSIDE = {
     LayerwiseAdamW: {**ADAM, "transformer_lr": RATES, "layer_decay": [-1.0, 0.0, 1.5]},
     FusedExponentialMovingAverage: {
         "decay": [-0.1, 1.0, 2],
-        **dict.fromkeys(["numerator", "denominator"], [-1.0, 0.0]),
+        **{key: [-1.0, 0.0] for key in ["numerator", "denominator"]},
     },
 }
 

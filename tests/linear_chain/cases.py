@@ -24,6 +24,13 @@ from tests.linear_chain.chains import mask_of, random_chains, random_tags
 
 Batch = Tuple[ChainScores, torch.Tensor, torch.Tensor]
 
+
+def pairs_of_tags(scores: ChainScores, tags: torch.Tensor) -> torch.Tensor:
+    """(B, T, K) bool, true at each token's tag and at the one before it."""
+    every_tag = torch.arange(len(scores.start), device=tags.device)
+    return ((tags.unsqueeze(2) - every_tag) % len(every_tag)) < 2
+
+
 #: How wide the scores are, and which share of them is impossible.
 KINDS = {
     "plain": (1.0, 0.0),
@@ -68,7 +75,7 @@ WEIGHTED: Dict[str, Callable[[ChainScores, torch.Tensor, torch.Tensor], torch.Te
     for function in (step_log_likelihoods, step_log_conditionals, step_log_marginals)
     for suffix, gold_tags in (
         ("", lambda scores, tags: tags),
-        (" of sets", lambda scores, tags: pairs_of_tags(scores, tags)),
+        (" of sets", pairs_of_tags),
     )
 }
 
@@ -214,12 +221,6 @@ def teacher_of(scores: ChainScores) -> ChainScores:
     """Other chains of which the same paths are possible."""
     emissions, transitions, start, end = (tensor.detach() for tensor in scores)
     return ChainScores(emissions / 2, transitions / 3, -start.nan_to_num(neginf=torch.inf), end)
-
-
-def pairs_of_tags(scores: ChainScores, tags: torch.Tensor) -> torch.Tensor:
-    """(B, T, K) bool, true at each token's tag and at the one before it."""
-    every_tag = torch.arange(len(scores.start), device=tags.device)
-    return ((tags.unsqueeze(2) - every_tag) % len(every_tag)) < 2
 
 
 def distinct_weights(mask: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """What the fuzzer asks: each public function and weighting, and the answer by enumeration."""
 
 import random
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -204,42 +204,50 @@ def _weighting(name: str, problem: Problem, rng: random.Random) -> Question:
 
     def answer(scores: ChainScores) -> torch.Tensor:
         scores = scores if has_ends else without_ends(scores)
-        return of_rows(problem, (), lambda paths, row: objective(paths, row))(scores)
+        return of_rows(problem, (), objective)(scores)
 
     def objective(paths: AllPaths, row: int) -> torch.Tensor:
         allowed = sets_of(problem, labels, row)
+        if name == "softmax_margin":
+            return _margin_objective(paths, allowed, c, options["cost"])
+        if name.startswith("emission"):
+            return _scaled_objective(paths, allowed, c, options.get("transition_weight"))
+        steps = {
+            "lannoy": lambda: _step_log_likelihoods(paths, allowed, is_partial(problem, labels)),
+            "chain": lambda: paths.step_log_conditionals(allowed),
+            "marginal": lambda: paths.step_log_marginals(allowed),
+        }[name]()
+        if options.get("gamma"):
+            steps = (1 - steps.exp()) ** options["gamma"] * steps
         # (N,)
         means = (allowed * c).sum(1) / allowed.sum(1)
-        if name in ("chain", "lannoy", "marginal"):
-            if name == "lannoy":
-                steps = _step_log_likelihoods(paths, allowed, is_partial(problem, labels))
-            elif name == "chain":
-                steps = paths.step_log_conditionals(allowed)
-            else:
-                steps = paths.step_log_marginals(allowed)
-            if name == "marginal" and options["gamma"]:
-                steps = (1 - steps.exp()) ** options["gamma"] * steps
-            total = (means * steps).sum()
-            return total if total > -INF else total.detach()
-        if name == "softmax_margin":
-            costs = torch.tensor(options["cost"], dtype=torch.float64) + c.log().unsqueeze(1)
-            costs.fill_diagonal_(0.0)
-            margins = torch.zeros(allowed.shape, dtype=torch.float64)
-            for t, tags in enumerate(allowed):
-                margins[t] = torch.where(tags, 0.0, costs[tags].amin(0))
-            path_margins = margins[torch.arange(paths.num_tokens), paths.tags].sum(1)
-            whole = log_sum(paths.path_scores + path_margins)
-            part = paths.log_mass(allowed)
-            return part - whole if part > -INF else part.detach()
-        scaled = ChainScores(
-            (paths.emissions * c).unsqueeze(0), paths.transitions, paths.start, paths.end
-        )
-        if name == "emission_transition":
-            by_end = c if options["transition_weight"] == "to" else c.unsqueeze(1)
-            scaled = scaled._replace(transitions=paths.transitions * by_end)
-        return AllPaths(scaled, 0, range(paths.num_tokens)).log_probability(allowed)
+        total = (means * steps).sum()
+        return total if total > -INF else total.detach()
 
     return Question(call, answer, magnification=16.0, is_exact=False)
+
+
+def _margin_objective(
+    paths: AllPaths, allowed: torch.Tensor, c: torch.Tensor, cost: Sequence[Sequence[float]]
+) -> torch.Tensor:
+    costs = torch.tensor(cost, dtype=torch.float64) + c.log().unsqueeze(1)
+    costs.fill_diagonal_(0.0)
+    margins = torch.zeros(allowed.shape, dtype=torch.float64)
+    for t, tags in enumerate(allowed):
+        margins[t] = torch.where(tags, 0.0, costs[tags].amin(0))
+    path_margins = margins[torch.arange(paths.num_tokens), paths.tags].sum(1)
+    whole = log_sum(paths.path_scores + path_margins)
+    part = paths.log_mass(allowed)
+    return part - whole if part > -INF else part.detach()
+
+
+def _scaled_objective(
+    paths: AllPaths, allowed: torch.Tensor, c: torch.Tensor, transition_weight: Optional[str]
+) -> torch.Tensor:
+    scale = {None: torch.ones_like(c), "to": c, "from": c.unsqueeze(1)}[transition_weight]
+    emissions = (paths.emissions * c).unsqueeze(0)
+    scaled = ChainScores(emissions, paths.transitions * scale, paths.start, paths.end)
+    return AllPaths(scaled, 0, range(paths.num_tokens)).log_probability(allowed)
 
 
 def crf_of(scores: ChainScores, has_ends: bool = True, **kwargs: Any) -> ConditionalRandomField:
@@ -400,9 +408,11 @@ def wrong_samples(problem: Problem, rng: random.Random, tolerance: float) -> Lis
         table = AllPaths(scores, row, problem.tokens(row))
         paths = dict(zip(map(tuple, table.tags.tolist()), table.path_scores.tolist()))
         best = max(paths.values())
-        for path in map(tuple, samples[row][:, problem.tokens(row)].tolist()):
-            if best > -INF and not paths.get(path, -INF) > best - 700 - tolerance:
-                wrong.append("a path of no probability")
+        wrong += [
+            "a path of no probability"
+            for path in map(tuple, samples[row][:, problem.tokens(row)].tolist())
+            if best > -INF and not paths.get(path, -INF) > best - 700 - tolerance
+        ]
     return wrong
 
 

@@ -83,7 +83,7 @@ def test_rows_without_a_number_have_no_best_score(batch):
 
 
 def test_false_declarations_are_found(batch):
-    scores, tags, mask = batch
+    scores, tags, _mask = batch
     holes = declare_right_padded(torch.tensor([[True, False, True], [True, True, False]]))
     with pytest.raises(RuntimeError, match="has a hole"):
         log_likelihood(scores, tags, holes)

@@ -1,3 +1,5 @@
+import itertools
+
 import allennlp.modules as allennlp_modules
 import pytest
 import torch
@@ -86,7 +88,7 @@ def test_decoding_keeps_to_the_constraints():
     paths, _ = crf.viterbi_decode(emissions, mask)
     for path, length in zip(paths.tolist(), mask.sum(1).tolist()):
         steps = [5, *path[:length], 6]
-        assert set(zip(steps, steps[1:])) <= set(BIO)
+        assert set(itertools.pairwise(steps)) <= set(BIO)
 
 
 def test_constrained_training_gives_all_probability_to_allowed_paths():
@@ -95,7 +97,7 @@ def test_constrained_training_gives_all_probability_to_allowed_paths():
     total = 0.0
     for path in torch.cartesian_prod(*[torch.arange(5)] * 3):
         steps = [5, *path.tolist(), 6]
-        if set(zip(steps, steps[1:])) <= set(BIO):
+        if set(itertools.pairwise(steps)) <= set(BIO):
             total += crf(emissions, path.unsqueeze(0)).exp().item()
     assert total == pytest.approx(1)
 

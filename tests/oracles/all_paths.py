@@ -4,6 +4,7 @@ The answers are differentiable. Nothing is shared with the code under test.
 """
 
 import functools
+import itertools
 from typing import List, Optional, Sequence, Tuple
 
 import torch
@@ -72,12 +73,12 @@ class AllPaths:
             for length, prefixes in enumerate(self.prefix_scores)
         ]
         log_sums[-1] = self.log_mass(allowed)
-        return self._rows([log_ratio(now, before) for before, now in zip(log_sums, log_sums[1:])])
+        return self._rows([log_ratio(now, before) for before, now in itertools.pairwise(log_sums)])
 
     def step_log_conditionals(self, allowed: torch.Tensor) -> torch.Tensor:
         """log p(label of t | labels before t), (N,)."""
         masses = [self.log_mass(self._up_to(t, allowed)) for t in range(self.num_tokens + 1)]
-        return self._rows([log_ratio(now, before) for before, now in zip(masses, masses[1:])])
+        return self._rows([log_ratio(now, before) for before, now in itertools.pairwise(masses)])
 
     def step_log_marginals(self, allowed: torch.Tensor) -> torch.Tensor:
         """log p(label of t), (N,)."""

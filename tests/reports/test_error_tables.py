@@ -37,7 +37,7 @@ def test_many_labels_have_a_list_of_confusions_instead():
 def test_kinds_of_errors_add_up_to_what_is_wrong():
     kinds = {kind.name: kind for kind in kinds_of_errors("entities", LABELS, CONFUSIONS, COUNTS)}
     numbers = {name: (kind.gold, kind.predicted) for name, kind in kinds.items()}
-    right, predicted, gold = COUNTS.sum((0, 2))
+    right, _predicted, gold = COUNTS.sum((0, 2))
     # The counts of this test do not fit its confusions, except in number.
     assert numbers["wrong boundary"] == (5, 16)
     assert numbers["wrong label and boundary"] == (2, 3)

@@ -104,7 +104,7 @@ def test_the_best_weight_may_cost_as_much_as_allowed_in_the_mean():
 
 
 def test_of_equally_good_weights_the_one_nearest_to_the_plain_model_wins():
-    recall = dict.fromkeys(MACRO_F1, [0.5])
+    recall = {key: [0.5] for key in MACRO_F1}
     assert best_weight({**recall, 1: [0.4]}, MACRO_F1, max_loss=0.01) == 0.5
     assert best_weight(recall, MACRO_F1, max_loss=0.01) == 1
 

@@ -100,7 +100,7 @@ def test_a_trained_model_is_neither_trained_nor_evaluated_again(start):
 
 def test_the_second_call_prints_the_answer_alone(start):
     start()
-    calls, printed = start("12 Elm Street, Salem")
+    _calls, printed = start("12 Elm Street, Salem")
     assert printed == "the entities of 12 Elm Street, Salem\n"
 
 
@@ -144,5 +144,5 @@ def test_metrics_of_an_evaluation_that_was_killed_are_not_shown(start):
 
 
 def test_a_training_that_fails_says_what_to_do(start):
-    calls, printed = start(succeeds=False, NEXT_TRAINING="fails")
+    _calls, printed = start(succeeds=False, NEXT_TRAINING="fails")
     assert "repeat the command to continue, or delete runs/us_addresses to start again" in printed

@@ -1,6 +1,6 @@
 """Tag sequences of each encoding: all of them, and those that are legal."""
 
-from itertools import product
+from itertools import pairwise, product
 
 from tagger.spans import allowed_transitions
 from tests.spans import tagged
@@ -21,4 +21,4 @@ def is_legal(tags, encoding):
     indices = {tag: index for index, tag in names.items()}
     path = [len(names), *(indices[tag] for tag in tags), len(names) + 1]
     allowed = {*allowed_transitions(encoding, names), (len(names), len(names) + 1)}
-    return all(pair in allowed for pair in zip(path, path[1:]))
+    return all(pair in allowed for pair in pairwise(path))

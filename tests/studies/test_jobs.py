@@ -115,11 +115,9 @@ LABELS = ["PER", "..", ".", "...", "a/b", "a_b", "a%2Fb", "", "/etc", "Zoé.1", 
 
 def test_every_label_has_a_folder_of_its_own_within_the_study(tmp_path):
     jobs = [Job({"label": label, "seed": 1}, {}) for label in LABELS]
-    folders = {os.path.realpath(job.folder(tmp_path)) for job in jobs}
+    folders = {job.folder(tmp_path).resolve() for job in jobs}
     assert len(folders) == len(LABELS)
-    assert {os.path.dirname(os.path.dirname(folder)) for folder in folders} == {
-        os.path.realpath(tmp_path / "runs")
-    }
+    assert {folder.parents[1] for folder in folders} == {tmp_path.resolve() / "runs"}
     assert jobs[LABELS.index("Zoé.1")].folder(tmp_path) == tmp_path / "runs/Zoé.1/1"
 
 

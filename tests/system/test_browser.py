@@ -14,6 +14,7 @@ import random
 import shutil
 import subprocess
 import threading
+from typing import ClassVar
 
 import pytest
 from allennlp.models import load_archive
@@ -59,7 +60,7 @@ STRANGE_WORDS = [
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    extensions_map = {
+    extensions_map: ClassVar = {
         **http.server.SimpleHTTPRequestHandler.extensions_map,
         ".mjs": "text/javascript",
         ".wasm": "application/wasm",

@@ -23,7 +23,7 @@ from tests.conftest import ROOT
 from tests.export.taggers import assert_same, random_word
 
 pytestmark = pytest.mark.system
-NUM_BATCHES = int(os.environ.get("TAGGER_BATCHES", 1000))
+NUM_BATCHES = int(os.environ.get("TAGGER_BATCHES", "1000"))
 NUM_TIMED, NUM_TURNS = 2000, 5
 
 

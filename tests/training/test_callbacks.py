@@ -4,6 +4,7 @@ import json
 import logging
 import re
 from collections import Counter
+from typing import ClassVar
 from unittest.mock import Mock
 
 import pytest
@@ -55,7 +56,7 @@ def test_without_clipping_there_is_no_share(grad_norm, toy, tmp_path):
 
 @TrainerCallback.register("confusions_of_epochs")
 class ConfusionsOfEpochs(TrainerCallback):
-    seen = {}
+    seen: ClassVar = {}
 
     def on_epoch(self, trainer, metrics, epoch, **kwargs):
         self.seen[epoch] = {

@@ -144,7 +144,7 @@ class BucketedDataLoader(DataLoader):
                 + "; check the file and the reader's arguments"
             )
         # Enough for the worker with the most instances, and none empty for the one with the fewest.
-        return min(-(-max(sizes) // batch_size), min(sizes)) if batch_size else 0
+        return min(-(-max(sizes) // batch_size), *sizes) if batch_size else 0
 
     def _indexed_instances(self, vocab: Vocabulary) -> Iterator[Instance]:
         """Indexes and yields the instances, and drops each unless a sampler needs it."""

@@ -43,7 +43,7 @@ class LabelSetsField(Field[torch.Tensor]):
         [[1, 0], [1, -1], [-1, -1], [0, 0]]
     """
 
-    __slots__ = ["label_namespace", "label_sets", "sequence_field", "_rows", "_unknown_tag"]
+    __slots__ = ["_rows", "_unknown_tag", "label_namespace", "label_sets", "sequence_field"]
 
     def __init__(
         self,

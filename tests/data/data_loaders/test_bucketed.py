@@ -157,7 +157,7 @@ def test_another_indexing_replaces_the_first(loader_of):
 def test_batches_are_prefetched_to_a_device_from_pinned_memory(loader_of, monkeypatch):
     """The device is one that every build of torch has, and that holds no values."""
     pin_memory = Mock(side_effect=lambda tensor: tensor)
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: pin_memory(tensor))
+    monkeypatch.setattr(torch.Tensor, "pin_memory", pin_memory)
     on_cpu, on_device = loader_of(seed=1), loader_of(seed=1)
     on_device.set_target_device(torch.device("meta"))
     for expected, batch in zip(on_cpu, on_device):
