@@ -7,19 +7,16 @@ in the executed module itself stays.
 
 import errno
 import importlib
-import inspect
-import io
 import multiprocessing
 import os
-import pickle
 import sys
 import warnings
 from contextlib import contextmanager
 from functools import partial, wraps
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any, ClassVar, Dict, Iterable, Iterator, List, NoReturn, Sequence, Union
+from types import ModuleType
+from typing import Any, Dict, Iterator, List, NoReturn, Sequence
 from urllib.parse import urlparse
 
 from tagger_compat import deferral
@@ -55,7 +52,9 @@ def stand_in_modules(names: Sequence[str], remedy: str, _: ModuleType) -> Iterat
     """Puts modules that offer any name in place of the package `names[0]`, present or not."""
 
     class StandInModule(ModuleType):
-        __path__: ClassVar[List[str]] = []
+        def __init__(self, name: str) -> None:
+            super().__init__(name)
+            self.__path__ = []
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("__"):
@@ -176,144 +175,6 @@ def _add_special_tokens(tokenizer: Any, token_ids: List[int]) -> List[int]:
     return [*sample_with_special_tokens[:start], *token_ids, *sample_with_special_tokens[end:]]
 
 
-def plateau_lacks_verbose() -> bool:
-    """Whether the scheduler refuses `verbose`."""
-    from torch.optim.lr_scheduler import ReduceLROnPlateau
-
-    return "verbose" not in inspect.signature(ReduceLROnPlateau).parameters
-
-
-@contextmanager
-def without_verbose(schedulers: ModuleType) -> Iterator[None]:
-    """Makes AllenNLP's scheduler drop `verbose`."""
-    yield
-    from torch.optim.lr_scheduler import ReduceLROnPlateau
-
-    scheduler = schedulers.ReduceOnPlateauLearningRateScheduler
-    signature = inspect.signature(scheduler)
-
-    # FromParams reads the arguments through `__wrapped__`.
-    @wraps(scheduler.__init__)
-    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
-        arguments = signature.bind(*args, **kwargs).arguments
-        arguments.pop("verbose", None)
-        super(scheduler, self).__init__(ReduceLROnPlateau(**arguments))
-
-    scheduler.__init__ = initialise
-
-
-def load_refuses_numpy_scalars() -> bool:
-    """Whether `torch.load` refuses the numbers of numpy."""
-    import numpy
-    import torch
-
-    state = io.BytesIO()
-    torch.save(numpy.float64(0), state)
-    state.seek(0)
-    try:
-        torch.load(state)
-    except Exception:
-        return True
-    return False
-
-
-@contextmanager
-def with_numpy_scalars_loadable(_: ModuleType) -> Iterator[None]:
-    """Allows `torch.load` the numbers of numpy."""
-    import numpy
-    import torch
-
-    scalar = numpy.float64(0).__reduce__()[0]
-    # numpy 2 moved the function; a checkpoint has the name that its writer's numpy used.
-    names = ("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar")
-    dtypes = {type(numpy.dtype(name)) for name in ("float64", "float32", "int64")}
-    torch.serialization.add_safe_globals(
-        [numpy.dtype, *dtypes, *((scalar, name) for name in names)]
-    )
-    yield
-
-
-def cuda_amp_is_deprecated() -> bool:
-    """Whether torch warns of the old name of `torch.amp`."""
-    import torch
-
-    return hasattr(torch.amp, "GradScaler")
-
-
-@contextmanager
-def with_current_amp(module: ModuleType) -> Iterator[None]:
-    """Makes AllenNLP use the new name."""
-    yield
-    import torch
-
-    module.amp = SimpleNamespace(  # type: ignore[attr-defined]
-        autocast=lambda enabled=True: torch.amp.autocast("cuda", enabled=enabled),
-        GradScaler=partial(torch.amp.GradScaler, "cuda"),
-    )
-
-
-def clipping_refuses_sparse_gradients() -> bool:
-    """Whether torch cannot clip sparse gradients."""
-    import torch
-
-    parameter = torch.nn.Parameter(torch.zeros(1))
-    parameter.grad = torch.zeros(1).to_sparse()
-    try:
-        torch.nn.utils.clip_grad_norm_([parameter], 1.0)
-    except RuntimeError:
-        return True
-    return False
-
-
-@contextmanager
-def with_sparse_gradients_clipped(module: ModuleType) -> Iterator[None]:
-    """Clips the values of sparse gradients."""
-    yield
-    clip_grad_norm_ = module.clip_grad_norm_
-
-    @wraps(clip_grad_norm_)
-    def clip(parameters: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        dense = []
-        for parameter in parameters:
-            if parameter.grad is not None and parameter.grad.is_sparse:
-                parameter.grad = parameter.grad.coalesce()
-                # Clipping regards nothing but `grad`; these values are those of the sparse one.
-                dense.append(SimpleNamespace(grad=parameter.grad.values()))
-            else:
-                dense.append(parameter)
-        return clip_grad_norm_(dense, *args, **kwargs)
-
-    module.clip_grad_norm_ = clip  # type: ignore[attr-defined]
-
-
-def devices_need_an_accelerator() -> bool:
-    """Whether the number of a GPU that this machine lacks is an error."""
-    import torch
-
-    try:
-        torch.device(0)
-    except RuntimeError:
-        return True
-    return False
-
-
-@contextmanager
-def with_numbered_devices(util: Any) -> Iterator[None]:
-    """Takes numbers for those of GPUs, present or not; AllenNLP says which are missing."""
-    yield
-    int_to_device = util.int_to_device
-
-    @wraps(int_to_device)
-    def to_device(device: Union[int, Any]) -> Any:
-        import torch
-
-        if isinstance(device, int) and device >= 0:
-            return torch.device("cuda", device)
-        return int_to_device(device)
-
-    util.int_to_device = to_device
-
-
 def locks_belong_to_a_start_method() -> bool:
     """Whether a lock made for forked processes is refused by spawned ones."""
     if "fork" not in multiprocessing.get_all_start_methods():
@@ -344,32 +205,6 @@ def with_locks_of_the_workers(loader: Any) -> Iterator[None]:
             return self._context.RLock()
 
     loader.mp = Multiprocessing()
-
-
-def load_refuses_the_latest_pickles() -> bool:
-    """Whether `torch.load` cannot read what is saved with the highest protocol of pickles."""
-    import torch
-
-    state = io.BytesIO()
-    torch.save(torch.zeros(1), state, pickle_protocol=pickle.HIGHEST_PROTOCOL)
-    state.seek(0)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            torch.load(state)
-    except Exception:
-        return True
-    return False
-
-
-@contextmanager
-def with_loadable_pickles(file_utils: Any) -> Iterator[None]:
-    """Writes cached tensors with the protocol that `torch.load` reads safely."""
-    yield
-    import torch
-
-    names = {**vars(pickle), "HIGHEST_PROTOCOL": torch.serialization.DEFAULT_PROTOCOL}
-    file_utils.pickle = SimpleNamespace(**names)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from functools import partial
 from types import ModuleType
 from typing import Callable, ContextManager, FrozenSet, Iterator, NamedTuple, Tuple
 
-from tagger_compat import archives, extensions, libraries
+from tagger_compat import archives, extensions, libraries, pytorch
 
 
 class Mend(NamedTuple):
@@ -106,23 +106,23 @@ LIBRARY_MENDS = (
         "ReduceLROnPlateau",
         "the scheduler `reduce_on_plateau` passes it `verbose`, which torch 2.7 removed",
         ("allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers",),
-        libraries.plateau_lacks_verbose,
-        libraries.without_verbose,
+        pytorch.plateau_lacks_verbose,
+        pytorch.without_verbose,
     ),
     Mend(
         "torch.load",
         "since torch 2.6 it refuses the numpy scalars of a training state, which `--recover` needs: "
         "some schedulers and metrics compute with numpy; unlike what stays refused, they run no code",
         ("allennlp.training.checkpointer",),
-        libraries.load_refuses_numpy_scalars,
-        libraries.with_numpy_scalars_loadable,
+        pytorch.load_refuses_numpy_scalars,
+        pytorch.with_numpy_scalars_loadable,
     ),
     Mend(
         "torch.cuda.amp",
         "each training run greets with a FutureWarning since torch 2.4, for the old name of `torch.amp`",
         ("allennlp.nn.parallel.ddp_accelerator", "allennlp.training.gradient_descent_trainer"),
-        libraries.cuda_amp_is_deprecated,
-        libraries.with_current_amp,
+        pytorch.cuda_amp_is_deprecated,
+        pytorch.with_current_amp,
     ),
     Mend(
         "clip_grad_norm_",
@@ -133,16 +133,16 @@ LIBRARY_MENDS = (
             "allennlp.training.gradient_descent_trainer",
             "allennlp.training.util",
         ),
-        libraries.clipping_refuses_sparse_gradients,
-        libraries.with_sparse_gradients_clipped,
+        pytorch.clipping_refuses_sparse_gradients,
+        pytorch.with_sparse_gradients_clipped,
     ),
     Mend(
         "numbered devices",
         "without a GPU, today's torch fails at `cuda_device: 0` before AllenNLP can say that the GPU is "
         "missing, and what to do",
         ("allennlp.common.util",),
-        libraries.devices_need_an_accelerator,
-        libraries.with_numbered_devices,
+        pytorch.devices_need_an_accelerator,
+        pytorch.with_numbered_devices,
     ),
     Mend(
         "locks of spawned workers",
@@ -157,8 +157,8 @@ LIBRARY_MENDS = (
         "it saves tensors with the highest protocol of pickles, which `torch.load` refuses since torch "
         "2.6; a cache that an old torch has written has to be made anew",
         ("allennlp.common.file_utils",),
-        libraries.load_refuses_the_latest_pickles,
-        libraries.with_loadable_pickles,
+        pytorch.load_refuses_the_latest_pickles,
+        pytorch.with_loadable_pickles,
     ),
     Mend(
         "folders for Jsonnet",

@@ -12,7 +12,9 @@ from typing import Iterator, Optional, Union
 _PIPED = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
-def check_is_file(path: Union[str, PathLike], name: Optional[Union[str, PathLike]] = None) -> None:
+def check_is_file(
+    path: Union[str, "PathLike[str]"], name: Optional[Union[str, "PathLike[str]"]] = None
+) -> None:
     """Refuses to read a folder, and a pipe or a device, which may have no end or never begin.
 
     What the shell pipes into a command, as in `<(zcat data.gz)`, may be read.

@@ -4,7 +4,7 @@ import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, TypeVar
 
 import numba
 import numpy as np
@@ -16,7 +16,10 @@ from tagger.kernels.cache import KernelCache, NoCache
 _MIN_WORK = 200_000
 
 
-def kernel(function: Callable, may_reorder: bool = True) -> Callable:
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function, may_reorder: bool = True) -> Function:
     """Compiles `function` at its first call, and caches the machine code beside the source.
 
     Kernels release the interpreter's lock, and treat infinities and NaN as IEEE 754 does.
@@ -29,7 +32,7 @@ def kernel(function: Callable, may_reorder: bool = True) -> Callable:
     options: Dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     # Nobody calls them from C.
     options["no_cfunc_wrapper"] = True
-    dispatcher = numba.njit(**options)(function)
+    dispatcher: Any = numba.njit(**options)(function)
     try:
         dispatcher._cache = KernelCache(function)
     except RuntimeError:  # no folder is writable

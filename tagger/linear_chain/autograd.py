@@ -62,7 +62,10 @@ def differentiable(
         return specification(scores, *arguments)
     if not with_gradients:
         return computed.values
-    return _Attached.apply(computed, specification, arguments, *scores)
+    attached: torch.Tensor = _Attached.apply(  # type: ignore[no-untyped-call]
+        computed, specification, arguments, *scores
+    )
+    return attached
 
 
 def require_gradients(scores: ChainScores) -> bool:

@@ -39,7 +39,8 @@ def is_declared_right_padded(mask: torch.Tensor) -> bool:
 
 def declared_range(tags: torch.Tensor) -> Optional[Tuple[int, int]]:
     """The smallest and the largest number that were declared, if they were."""
-    return _declared(tags, "_range")
+    declared: Optional[Tuple[int, int]] = _declared(tags, "_range")
+    return declared
 
 
 def has_unknown_tags(gold_tags: torch.Tensor, mask: torch.Tensor) -> bool:

@@ -80,7 +80,9 @@ def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
         (B,), differentiable; its gradients are the marginals. -inf where no path is possible.
     """
     rows = rows_of(scores, mask)
-    return implementation_for(rows.scores).log_partition(rows.scores, rows.lengths)
+    values: torch.Tensor
+    values = implementation_for(rows.scores).log_partition(rows.scores, rows.lengths)
+    return values
 
 
 @not_traced
@@ -113,7 +115,9 @@ def log_likelihood(
     """
     rows = rows_of(scores, mask)
     gold_tags = rows.gold_tags(gold_tags)
-    return implementation_for(rows.scores).log_likelihood(rows.scores, gold_tags, rows.lengths)
+    values: torch.Tensor
+    values = implementation_for(rows.scores).log_likelihood(rows.scores, gold_tags, rows.lengths)
+    return values
 
 
 @not_traced

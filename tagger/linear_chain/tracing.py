@@ -5,20 +5,22 @@ Kernels read memory, which neither has. `torch.compile` leaves the functions as 
 """
 
 import functools
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, TypeVar, cast
 
 import torch
 from torch.autograd import forward_ad
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-def not_traced(function: Callable) -> Callable:
+
+def not_traced(function: Function) -> Function:
     """Keeps `torch.compile` from tracing a function.
 
     Outside of `torch.compile` the function is called without PyTorch's wrapper, which takes longer than
     the checks of a small batch. To make one imports what takes as long as the rest of PyTorch, so it is
     made at the first use.
     """
-    disabled: Optional[Callable] = None
+    disabled: Optional[Callable[..., Any]] = None
 
     @functools.wraps(function)
     def untraced(*args: Any, **kwargs: Any) -> Any:
@@ -30,7 +32,8 @@ def not_traced(function: Callable) -> Callable:
         return disabled(*args, **kwargs)
 
     # Released in 2.1, PyTorch's wrapper is older than the question whether it is needed.
-    return untraced if hasattr(torch.compiler, "is_compiling") else torch.compiler.disable(function)
+    has_question = hasattr(torch.compiler, "is_compiling")
+    return cast(Function, untraced if has_question else torch.compiler.disable(function))
 
 
 def is_transformed() -> bool:

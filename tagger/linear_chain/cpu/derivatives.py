@@ -4,7 +4,7 @@ Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
 
 from functools import partial
-from typing import Callable, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -34,9 +34,9 @@ class Kernels(NamedTuple):
         log_takes_sets: Whether `log_rows` takes a path as sets of one tag.
     """
 
-    rows: Optional[Callable]
+    rows: Optional[Callable[..., Any]]
     work: int
-    log_rows: Callable
+    log_rows: Callable[..., Any]
     log_takes_sets: bool = False
 
 

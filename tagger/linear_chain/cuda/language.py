@@ -12,7 +12,7 @@ except ImportError:
 
     class _NoTriton:
         @staticmethod
-        def jit(function: Callable) -> Callable:
+        def jit(function: Callable[..., Any]) -> Callable[..., Any]:
             return function
 
         @staticmethod
