@@ -13,14 +13,10 @@ The driver imports no model, so only workers need the memory and the time for on
 """
 
 import argparse
-import contextlib
-import hashlib
 import heapq
-import io
 import json
 import os
 import sys
-import uuid
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
 
@@ -28,32 +24,13 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 from tqdm import tqdm
 
+from tagger.common.file_parts import OutputFolder, Part, cut, files_of, inputs_of
+from tagger.common.files import sha256_of_file, write_atomically
+
 #: A part that this many workers died of ends the run; so do as many deaths in a row while loading.
 MAX_DEATHS = 4
 #: For how many seconds no worker may be ready before we say again what the cluster lacks.
 PATIENCE = 60
-
-
-class Part(NamedTuple):
-    """A range of lines of an input file.
-
-    Attributes:
-        file: The name of the file of its predictions.
-        input: The input file.
-        start: The offset of its first byte.
-        end: The offset after its last byte.
-        first_line: The number of its first line, from 1.
-        num_inputs: The number of its lines.
-        sha256: The digest of its bytes.
-    """
-
-    file: str
-    input: str
-    start: int
-    end: int
-    first_line: int
-    num_inputs: int
-    sha256: str
 
 
 class Worker:
@@ -61,19 +38,19 @@ class Worker:
 
     Args:
         archive: The path of the archived model.
-        uses_gpu: Whether to predict on the GPU that Ray shows to this worker.
         window: How many inputs to sort by length and predict at a time.
         on_error: `"stop"` at a line that cannot be predicted, or `"skip"` it.
         predictor_args: The predictor's arguments.
+        uses_gpu: Whether to predict on the GPU that Ray shows to this worker.
     """
 
     def __init__(
         self,
         archive: str,
-        uses_gpu: bool,
         window: int,
         on_error: str,
         predictor_args: Dict[str, Any],
+        uses_gpu: bool,
     ) -> None:
         self._archive = archive
         self._uses_gpu = uses_gpu
@@ -100,11 +77,7 @@ class Worker:
             raise ValueError(str(error)) from None
 
     def predict(self, part: Part, output: str) -> Dict[str, int]:
-        """Predicts a part; its file appears only when it is complete.
-
-        Args:
-            part: The part.
-            output: The output folder.
+        """Predicts a part into the output folder; its file appears only when it is complete.
 
         Returns:
             The file's `num_bytes`, and `num_errors`, the number of inputs that were skipped.
@@ -112,27 +85,22 @@ class Worker:
         Raises:
             ValueError: If a line cannot be predicted, or if the input changed after it was cut.
         """
-        lines = list(_inputs(part))
-        unfinished = Path(output, f".{part.file}.{uuid.uuid4().hex}")
+        lines = list(inputs_of(part))
         num_errors = 0
-        with open(unfinished, "xb") as file:
+        path = Path(output, part.file)
+        with write_atomically(path, overwrite=True) as unfinished, open(unfinished, "wb") as file:
             for start in range(0, len(lines), self._window):
                 window = lines[start : start + self._window]
                 predictions, num_skipped = self.predict_window(part.input, window)
                 file.write(b"".join(predictions))
                 num_errors += num_skipped
             num_bytes = file.tell()
-        unfinished.replace(Path(output, part.file))
         return {"num_bytes": num_bytes, "num_errors": num_errors}
 
     def predict_window(
         self, path: str, lines: List[Tuple[int, str]]
     ) -> Tuple[Sequence[bytes], int]:
-        """Predicts lines as `predict-file` does.
-
-        Args:
-            path: The input file.
-            lines: Numbers and texts of lines.
+        """Predicts lines of an input file, numbers and texts, as `predict-file` does.
 
         Returns:
             A line of output for each, and how many inputs were skipped.
@@ -202,27 +170,17 @@ def predict(
     """
     kinds = [Kind(cpus, 1)] * num_gpu_workers + [Kind(cpus, 0)] * num_workers
     _report_lack(kinds, can_grow)
-    run = {
-        "archive": _sha256(archive),
-        "window": window,
-        "predictor_args": predictor_args or {},
-    }
+    arguments = predictor_args or {}
+    run = {"archive": sha256_of_file(archive), "window": window, "predictor_args": arguments}
     folder = OutputFolder(Path(output), run, overwrite)
-    parts = cut(_files(inputs), window * windows_per_part)
+    parts = cut(files_of(inputs), window * windows_per_part)
     done = {part: folder.kept(part, on_error) for part in parts}
     missing = [part for part, numbers in done.items() if numbers is None]
-    actor = ray.remote(worker)
-
-    def start(kind: Kind) -> Any:
-        return actor.options(num_cpus=kind.num_cpus, num_gpus=kind.num_gpus).remote(
-            archive, kind.num_gpus > 0, window, on_error, predictor_args or {}
-        )
-
     total = sum(part.num_inputs for part in parts)
     num_kept = total - sum(part.num_inputs for part in missing)
     with tqdm(total=total, initial=num_kept, unit=" sentences", disable=None) as progress:
         # More workers than parts would have nothing to do.
-        pool = Pool(start, kinds[: len(missing)])
+        pool = Pool(worker, (archive, window, on_error, arguments), kinds[: len(missing)])
         for part, numbers in pool.predict(missing, str(folder.path)):
             folder.record(part, numbers)
             done[part] = numbers
@@ -240,12 +198,14 @@ class Pool:
     that part would wait for a machine like it while other workers are idle.
 
     Args:
-        start: Starts a worker of a kind. It runs as soon as the cluster has room for it.
+        worker: The class of the workers.
+        arguments: Of a worker, but `uses_gpu`, which depends on its kind.
         kinds: The kind of each worker.
     """
 
-    def __init__(self, start: Any, kinds: Sequence[Kind]) -> None:
-        self._start = start
+    def __init__(self, worker: Type[Worker], arguments: Any, kinds: Sequence[Kind]) -> None:
+        self._actor = ray.remote(worker)
+        self._arguments = arguments
         self._kinds = kinds
         # What each worker does now: a part, or None while it loads the model.
         self._tasks: Dict[Any, Tuple[Any, Kind, Optional[Part]]] = {}
@@ -292,7 +252,9 @@ class Pool:
                 ray.kill(worker)
 
     def _load(self, kind: Kind) -> None:
-        worker = self._start(kind)
+        actor = self._actor.options(num_cpus=kind.num_cpus, num_gpus=kind.num_gpus)
+        # It runs as soon as the cluster has room for it.
+        worker = actor.remote(*self._arguments, uses_gpu=kind.num_gpus > 0)
         self._tasks[worker.load.remote()] = worker, kind, None
 
     def _count_death(self, part: Optional[Part], error: RayError) -> None:
@@ -305,155 +267,6 @@ class Pool:
         if deaths == MAX_DEATHS:
             raise RuntimeError(f"{deaths} workers died {doing}; the last one: {error}") from error
         _say(f"A worker died {doing}; another one takes over")
-
-
-class OutputFolder:
-    """The files of predictions, and which of them are finished.
-
-    While a run is unfinished, `progress.jsonl` has a line for the run, and one for each finished part.
-    At the end `manifest.json` replaces it.
-
-    Args:
-        path: The folder. It is made if it does not exist.
-        run: What decides the predictions apart from the inputs, by name.
-        overwrite: Whether to discard what the folder holds of another run.
-
-    Raises:
-        ValueError: If the folder holds something else than an unfinished, equal run.
-    """
-
-    def __init__(self, path: Path, run: Dict[str, Any], overwrite: bool) -> None:
-        self.path = path.resolve()
-        self._progress = self.path / "progress.jsonl"
-        self._manifest = self.path / "manifest.json"
-        self._run: Dict[str, Any] = json.loads(json.dumps(run))
-        self._recorded: Dict[Part, Dict[str, int]] = {}
-        self.path.mkdir(parents=True, exist_ok=True)
-        if overwrite:
-            self._manifest.unlink(missing_ok=True)
-            self._progress.unlink(missing_ok=True)
-        elif self._manifest.exists():
-            raise ValueError(f"`output` {path} is complete; name another folder, or add --force")
-        elif any(self.path.iterdir()) and not self._progress.exists():
-            raise ValueError(
-                f"`output` {path} holds other files; name another folder, or add --force to write into "
-                f"this one"
-            )
-        begun, *records = _json_lines(self._progress) or [{}]
-        different = [name for name in self._run if begun.get(name) != self._run[name]]
-        if not begun:
-            self._append(self._run)
-        elif different:
-            raise ValueError(
-                f"`output` {path} was begun with another `{'`, `'.join(different)}`; repeat that "
-                f"command to complete it, or add --force to start again"
-            )
-        for record in records:
-            part = Part(*(record.pop(name) for name in Part._fields))
-            self._recorded[part] = record
-
-    def kept(self, part: Part, on_error: str) -> Optional[Dict[str, int]]:
-        """Returns the recorded numbers of a finished part; None if it has to be predicted."""
-        numbers = self._recorded.get(part)
-        file = self.path / part.file
-        if not numbers or not file.exists() or file.stat().st_size != numbers["num_bytes"]:
-            return None
-        return numbers if on_error == "skip" or numbers["num_errors"] == 0 else None
-
-    def record(self, part: Part, numbers: Dict[str, int]) -> None:
-        """Notes that a part is finished."""
-        self._append({**part._asdict(), **numbers})
-
-    def finish(self, parts: Dict[Part, Any]) -> int:
-        """Writes the manifest, and deletes the files that are not of it.
-
-        Args:
-            parts: All parts in their order, each with its numbers.
-
-        Returns:
-            The number of inputs that were skipped.
-        """
-        num_errors = sum(numbers["num_errors"] for numbers in parts.values())
-        manifest = {
-            "run": self._run,
-            "num_inputs": sum(part.num_inputs for part in parts),
-            "num_errors": num_errors,
-            "parts": [{**part._asdict(), **numbers} for part, numbers in parts.items()],
-        }
-        files = {part.file for part in parts}
-        for file in (*self.path.glob("part-*.jsonl"), *self.path.glob(".part-*.jsonl.*")):
-            if file.name not in files:
-                file.unlink()
-        unfinished = self._manifest.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(manifest, indent=1))
-        unfinished.replace(self._manifest)
-        self._progress.unlink()
-        return num_errors
-
-    def _append(self, entry: Dict[str, Any]) -> None:
-        # The line break in front ends a line that a killed run has not written whole.
-        with open(self._progress, "ab") as file:
-            file.write(b"\n" + json.dumps(entry).encode() + b"\n")
-
-
-def cut(files: Sequence[str], num_inputs: int) -> List[Part]:
-    """Cuts files into parts of whole lines.
-
-    Args:
-        files: The files.
-        num_inputs: How many lines a part has; the last of a file may have fewer.
-    """
-    parts = (part for path in files for part in _parts_of(path, num_inputs))
-    return [part._replace(file=f"part-{number:06}.jsonl") for number, part in enumerate(parts)]
-
-
-def _parts_of(path: str, num_inputs: int) -> Iterator[Part]:
-    start = end = count = 0
-    first_line, digest = 1, hashlib.sha256()
-    # Line ends stay as they are, so that the lengths of the lines add up.
-    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as lines:
-        for number, line in enumerate(lines, 1):
-            if count == num_inputs:
-                yield Part("", path, start, end, first_line, count, digest.hexdigest())
-                start, first_line, count, digest = end, number, 0, hashlib.sha256()
-            line_bytes = line.encode(errors="surrogateescape")
-            end += len(line_bytes)
-            digest.update(line_bytes)
-            count += 1
-    if count > 0:
-        yield Part("", path, start, end, first_line, count, digest.hexdigest())
-
-
-def _inputs(part: Part) -> Iterator[Tuple[int, str]]:
-    """Reads the part's lines; yields their numbers and texts."""
-    with open(part.input, "rb") as file:
-        file.seek(part.start)
-        content = file.read(part.end - part.start)
-    if hashlib.sha256(content).hexdigest() != part.sha256:
-        raise ValueError(
-            f"{part.input} has changed since it was cut into parts; repeat the command"
-        )
-    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", errors="surrogateescape")
-    yield from enumerate(lines, part.first_line)
-
-
-def _files(inputs: Sequence[str]) -> List[str]:
-    """Returns the files, and those of the folders in order of their names, without hidden ones."""
-    files: List[Path] = []
-    for each in map(Path, inputs):
-        if each.is_dir():
-            shown = [file for file in each.iterdir() if file.is_file() and file.name[0] != "."]
-            if not shown:
-                raise ValueError(f"`inputs` names the folder {each}, which has no files")
-            files += sorted(shown)
-        else:
-            files.append(each)
-    for file in files:
-        if file.suffix in (".gz", ".bz2", ".xz"):
-            raise ValueError(
-                f"{file} is compressed; unpack it, so that workers can read parts of it"
-            )
-    return [str(file.resolve()) for file in files]
 
 
 def _report_lack(kinds: Sequence[Kind], can_grow: bool) -> None:
@@ -486,23 +299,6 @@ def _resources() -> Kind:
 
 def _say(message: str) -> None:
     tqdm.write(message, file=sys.stderr)
-
-
-def _sha256(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _json_lines(path: Path) -> List[Dict[str, Any]]:
-    """Reads the objects of a file, if it exists, without lines that were not written whole."""
-    found = []
-    for line in path.read_bytes().splitlines() if path.exists() else []:
-        with contextlib.suppress(ValueError):
-            found.append(json.loads(line))
-    return found
 
 
 def _json_object(text: str) -> Dict[str, Any]:

@@ -136,12 +136,9 @@ def predict_file(
         "version": tagger.__version__,
         **(settings or {}),
     }
-    inputs: Union[InstanceInputs, LineInputs]
-    if use_dataset_reader:
-        inputs = InstanceInputs(predictor, input_file)
-    else:
-        inputs = LineInputs(predictor, input_file, skips_errors=on_error == "skip")
-    total = None if use_dataset_reader else sum(1 for _ in inputs)
+    lines = LineInputs(predictor, input_file, skips_errors=on_error == "skip")
+    inputs = InstanceInputs(predictor, input_file) if use_dataset_reader else lines
+    total = None if use_dataset_reader else sum(1 for _ in lines)
     with ResumableOutput(output, run, overwrite) as unfinished:
         if on_error == "stop":
             _drop_skipped(unfinished, output, overwrite)
@@ -154,14 +151,15 @@ def predict_file(
                 unfinished.write(*inputs.predict(batch), digest)
                 progress.update(len(batch))
         seconds = time.perf_counter() - started
-        num_new, num_errors = unfinished.num_lines - num_kept, unfinished.num_errors
+        num_new = unfinished.num_lines - num_kept
         unfinished.finish()
-    print(f"Wrote {output}")
-    print(
-        f"Kept {num_kept} predictions; made {num_new} in {seconds:.1f} s, {num_new / seconds:.0f} per "
-        f"second"
-    )
-    share = share_without_vector(predictor._model, reset=True)
+    speed = f"made {num_new} in {seconds:.1f} s, {num_new / seconds:.0f} per second"
+    print(f"Wrote {output}\nKept {num_kept} predictions; {speed}")
+    _say_what_lacks(predictor._model, unfinished.num_errors)
+
+
+def _say_what_lacks(model: Model, num_errors: int) -> None:
+    share = share_without_vector(model, reset=True)
     if share is not None:
         print(f"{share:.1%} of the words have no vector")
     if num_errors > 0:

@@ -11,6 +11,7 @@ from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
 from tagger.common.compressed_lines import numbered_lines
+from tagger.common.files import sha256_of_file
 from tagger.predictors.batched_predictor import BatchedPredictor
 
 
@@ -115,13 +116,7 @@ class InstanceInputs:
     def __init__(self, predictor: Predictor, path: str) -> None:
         self._predictor = predictor
         self._path = path
-        self._digest = ""
-        if Path(path).is_file():
-            with open(path, "rb") as file:
-                digest = hashlib.sha256()
-                while block := file.read(1 << 20):
-                    digest.update(block)
-            self._digest = digest.hexdigest()
+        self._digest = sha256_of_file(path) if Path(path).is_file() else ""
 
     def __iter__(self) -> Iterator[Instance]:
         return iter(self._predictor._dataset_reader.read(self._path))

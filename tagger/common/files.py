@@ -1,15 +1,30 @@
-"""Writes files without ever showing half of one, or removing what somebody else wrote."""
+"""Writes files without ever showing half of one, or removing what somebody else wrote; digests."""
 
+import hashlib
 import os
 import secrets
 import stat
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Iterator, Optional, Union
+from typing import Any, Iterator, Optional, Union
 
 #: Where a shell puts what it pipes into a command; somebody writes to it.
 _PIPED = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+
+
+def add_content(digest: Any, path: Union[str, "PathLike[str]"]) -> None:
+    """Adds the content of a file to a digest of `hashlib`."""
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+
+
+def sha256_of_file(path: Union[str, "PathLike[str]"]) -> str:
+    """Returns SHA-256 of a file's content, in hexadecimal."""
+    digest = hashlib.sha256()
+    add_content(digest, path)
+    return digest.hexdigest()
 
 
 def check_is_file(

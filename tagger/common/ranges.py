@@ -28,6 +28,11 @@ def check_number(name: str, value: float, is_valid: bool, expected: str) -> None
         raise ConfigurationError(f"`{name}` must be {expected}; got {value!r}")
 
 
+def is_number(value: Any, least: float = -math.inf, most: float = math.inf) -> bool:
+    """Whether a value, as a user may give it in JSON, is a finite number in a range."""
+    return isinstance(value, (int, float)) and math.isfinite(value) and least <= value <= most
+
+
 def check_whole(name: str, value: Any, least: int = 1) -> None:
     """Raises a `ConfigurationError` unless a value is a whole number of at least `least`.
 

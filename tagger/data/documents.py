@@ -1,14 +1,37 @@
-"""Documents: read from column files, cut into pieces, and their words told apart."""
+"""Documents: read from column files, cut into pieces, their tokens, and their words told apart."""
 
 import logging
 from os import PathLike
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Sized, TypeVar, Union
+
+from allennlp.data import Token
 
 from tagger.data.column_file import Row, read_documents
 
 logger = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=Sized)
+
+
+class DocumentTokens(List[Token]):
+    """The tokens of some sentences of a document, which knows the others.
+
+    Args:
+        document: The tokens of each sentence of the document.
+        first: The first sentence.
+        last: Where the sentences end, exclusive.
+
+    Attributes:
+        document: See above; the same object for all instances of a document.
+        first: See above.
+        last: See above.
+    """
+
+    def __init__(self, document: Sequence[Sequence[Token]], first: int, last: int) -> None:
+        super().__init__(token for sentence in document[first:last] for token in sentence)
+        self.document = document
+        self.first = first
+        self.last = last
 
 
 def cut_document(sentences: Sequence[S], max_tokens: int) -> List[List[S]]:

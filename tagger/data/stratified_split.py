@@ -34,8 +34,7 @@ def stratified_split(
         >>> sorted(stratified_split([["A"], ["A"], ["A"], ["A", "B"]], shares=[3, 1]))
         [0, 0, 0, 1]
     """
-    if not shares or not min(shares) > 0:
-        raise ValueError(f"`shares` must hold a number above 0 for each part; got {list(shares)}")
+    _check_shares(shares)
     random = np.random.default_rng(seed)
     shares_of_one = np.asarray(shares) / np.sum(shares)
     labels_of, items_of = _by_number(label_sets)
@@ -58,7 +57,7 @@ def stratified_split(
                 num_left[each] -= 1
                 heapq.heappush(rarest, (num_left[each], order[each], each))
 
-    # Labels by how many of their items are left, then at random; entries grow old as items are assigned.
+    # By how many items are left, then at random; entries grow old as items are assigned.
     order = random.permutation(len(items_of)).tolist()
     rarest = sorted(zip(num_left, order, range(len(items_of))))
     while rarest:
@@ -67,6 +66,11 @@ def stratified_split(
             assign(items_of[label], label)
     assign(range(len(label_sets)), None)
     return parts.tolist()
+
+
+def _check_shares(shares: Sequence[float]) -> None:
+    if not shares or not min(shares) > 0:
+        raise ValueError(f"`shares` must hold a number above 0 for each part; got {list(shares)}")
 
 
 def _by_number(label_sets: Sequence[Collection[str]]) -> Tuple[List[List[int]], List[List[int]]]:

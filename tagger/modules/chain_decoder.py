@@ -1,12 +1,11 @@
 """How tags are chosen from the scores of a linear chain, with settings to change after training."""
 
-import math
 from typing import Dict, List, Optional, Sequence
 
 import torch
 
 from tagger.common.from_allennlp import ConfigurationError
-from tagger.common.ranges import check_is_one_of
+from tagger.common.ranges import check_is_one_of, is_number
 from tagger.common.vocabulary import check_is_label
 from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans import labels_opened
@@ -128,9 +127,9 @@ def _check_tags(
             raise ConfigurationError(f"`{argument}` cannot be used: {error}") from error
         for label, value in values.items():
             check_is_label(argument, label, known)
-            is_number = isinstance(value, (int, float)) and math.isfinite(value)
-            if not is_number or (argument == "entity_thresholds" and not 0 <= value <= 1):
-                expected = "finite number" if argument == "decode_bias" else "number from 0 to 1"
+            is_bias = argument == "decode_bias"
+            if not (is_number(value) if is_bias else is_number(value, 0, 1)):
+                expected = "finite number" if is_bias else "number from 0 to 1"
                 raise ConfigurationError(
                     f"`{argument}` gives `{label}` {value!r}; it must be a {expected}"
                 )

@@ -1,11 +1,11 @@
 """The costs of errors that `softmax_margin` trains against."""
 
-import math
 from typing import Dict, List, Optional, Union
 
 import torch
 
 from tagger.common.from_allennlp import ConfigurationError
+from tagger.common.ranges import is_number
 from tagger.common.vocabulary import check_is_label
 from tagger.spans import labels_of_tags
 
@@ -69,7 +69,7 @@ def checked_cost(cost: List[List[float]], num_tags: int) -> torch.Tensor:
 
 
 def _check_cost(argument: str, name: str, value: float) -> None:
-    if not (isinstance(value, (int, float)) and 0 <= value < math.inf):
+    if not is_number(value, least=0):
         raise ConfigurationError(
             f"`{argument}` gives {name} the cost {value!r}; a cost must be a finite number of at least 0"
         )

@@ -11,6 +11,7 @@ from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
+from tagger.common.ranges import check_is_one_of
 from tagger.data.tokenizers import tokenizer_of
 from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
@@ -103,11 +104,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         super().__init__(model, dataset_reader, frozen, batch_tokens, plain)
         if isinstance(model.head, ChainHead):
             model.head.predicts_marginals = probabilities
-        if sentence_borders not in SENTENCE_BORDERS:
-            raise ConfigurationError(
-                f"`sentence_borders` must be one of {', '.join(SENTENCE_BORDERS)}; got "
-                f"{sentence_borders!r}"
-            )
+        check_is_one_of("sentence_borders", sentence_borders, SENTENCE_BORDERS)
         if run_characters is not None and run_characters < 1:
             raise ConfigurationError(f"`run_characters` must be at least 1; got {run_characters}")
         tokenizer, language = tokenizer_of(dataset_reader, language)

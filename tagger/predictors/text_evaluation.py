@@ -8,7 +8,7 @@ from allennlp.common.util import lazy_groups_of
 from allennlp.data import Instance
 from allennlp.data.fields import TextField
 
-from tagger.data.document_tokens import DocumentTokens
+from tagger.data.documents import DocumentTokens
 from tagger.data.fields import TagField
 from tagger.data.joined_text import join_tokens
 from tagger.predictors.saved_tagger import SavedTagger

@@ -70,9 +70,8 @@ def evaluate_tags(
             all_gold = gold_tensor(instance, "tags")
             for place, part in _sentences(instance, output, encoding):
                 predicted = np.array([index_of[tag] for tag in part["tags"]])
-                counts.append(
-                    _count(tables, encoding, predicted, all_gold[place.start : place.end])
-                )
+                gold_indices = all_gold[place.start : place.end]
+                counts.append(_count(tables, encoding, predicted, gold_indices))
                 num_words += len(predicted)
                 gold_tags = instance["tags"].labels[place.start : place.end]  # type: ignore[attr-defined]
                 if not index_of.keys() >= set(gold_tags):
@@ -80,15 +79,13 @@ def evaluate_tags(
                 num_shown += 1
                 gold = _spans(gold_tags, encoding)
                 num_gold.update(label for label, _ in gold)
+                words, spans, probabilities = part["words"], part["spans"], part["probabilities"]
                 judged += [
                     (span[0], probability, span in gold)
-                    for span, probability in zip(part["spans"], part["probabilities"])
+                    for span, probability in zip(spans, probabilities)
                 ]
-                if gold != part["spans"]:
-                    sentence = TaggedSentence(
-                        part["words"], gold, part["spans"], part["probabilities"]
-                    )
-                    wrong.append((place, sentence))
+                if gold != spans:
+                    wrong.append((place, TaggedSentence(words, gold, spans, probabilities)))
     metrics, confusions = take_metrics(model)
     points, calibration = _of_probabilities(judged, num_gold)
     return Evaluation(

@@ -5,11 +5,11 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy as np
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
-from tagger.data.document_tokens import DocumentTokens
+from tagger.common.ranges import check_is_one_of, check_number
+from tagger.data.documents import DocumentTokens
 from tagger.transformers.passages import Passage, passages_of
 from tagger.transformers.pretrained import find_transformer
 from tagger.transformers.windows import group_sentences
@@ -62,10 +62,8 @@ class FrozenTransformerIndexer(TokenIndexer):
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__(token_min_padding_length)
-        if unit not in UNITS:
-            raise ConfigurationError(f"`unit` must be one of {', '.join(UNITS)}; got {unit!r}")
-        if max_pieces < 1:
-            raise ConfigurationError(f"`max_pieces` must be at least 1; got {max_pieces}")
+        check_is_one_of("unit", unit, UNITS)
+        check_number("max_pieces", max_pieces, max_pieces >= 1, "at least 1")
         self._max_pieces = max_pieces
         self._unit = unit
         self._word_pieces = WordPieces(find_transformer(model_name, serialization_dir).tokenizer())

@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Union
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from tagger.common.files import add_content
 from tagger_compat import archive_guard
 
 #: The environment variable that names the folder of transformers that are not where a config says.
@@ -200,7 +201,5 @@ def _digest_of_files(state: tuple) -> str:
     digest = hashlib.sha256()
     for name, size, _ in state:
         digest.update(f"{Path(name).name} {size}\n".encode())
-        with open(name, "rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+        add_content(digest, name)
     return digest.hexdigest()

@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
-from tagger.data.document_tokens import DocumentTokens
+from tagger.data.documents import DocumentTokens
 from tagger.transformers.archived import fine_tuned_tokenizer
 from tagger.transformers.windows import windows_of_text
 from tagger.transformers.word_pieces import WordPieces

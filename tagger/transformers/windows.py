@@ -20,6 +20,8 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 import torch
 
+from tagger.common.ranges import check_is_one_of
+
 #: How the states of a word's pieces become the word's.
 POOLINGS = ("mean", "first", "last")
 
@@ -252,10 +254,9 @@ def pool_pieces(
         (W, ...), on the device of `states`.
 
     Raises:
-        ValueError: If `pooling` is unknown.
+        ConfigurationError: If `pooling` is unknown.
     """
-    if pooling not in POOLINGS:
-        raise ValueError(f"`pooling` must be one of {', '.join(POOLINGS)}; got {pooling!r}")
+    check_is_one_of("pooling", pooling, POOLINGS)
     num_pieces = num_pieces.to(states.device)
     ends = num_pieces.cumsum(0)
     if pooling == "last":

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from tagger.common.ranges import check_is_one_of, check_number
 from tagger.common.threads import run_side_by_side
 from tagger.data.data_loaders.batch_order import batches_of_equal
 from tagger.transformers.passages import Passage
@@ -243,18 +244,11 @@ def _shared(name: str, make: Callable[[], Any]) -> Any:
 
 
 def _check(pooling: str, max_pieces: int, overlap: int, precision: str) -> None:
-    for name, value, known in (
-        ("pooling", pooling, POOLINGS),
-        ("precision", precision, PRECISIONS),
-    ):
-        if value not in known:
-            raise ConfigurationError(f"`{name}` must be one of {', '.join(known)}; got {value!r}")
-    if max_pieces < 1:
-        raise ConfigurationError(f"`max_pieces` must be at least 1; got {max_pieces}")
-    if not 0 <= overlap < max_pieces:
-        raise ConfigurationError(
-            f"`overlap` must be at least 0 and below `max_pieces` ({max_pieces}); got {overlap}"
-        )
+    check_is_one_of("pooling", pooling, POOLINGS)
+    check_is_one_of("precision", precision, PRECISIONS)
+    check_number("max_pieces", max_pieces, max_pieces >= 1, "at least 1")
+    expected = f"at least 0 and below `max_pieces` ({max_pieces})"
+    check_number("overlap", overlap, 0 <= overlap < max_pieces, expected)
 
 
 def _chosen(layers: Optional[Sequence[int]], number: int) -> List[int]:

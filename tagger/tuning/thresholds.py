@@ -93,11 +93,7 @@ def tune_thresholds(
         [0.75]
     """
     check_tuning_target(target)
-    if probabilities.dim() != 2 or probabilities.shape != gold_labels.shape:
-        raise ValueError(
-            f"`probabilities` and `gold_labels` must have one shape (N, C); got "
-            f"{tuple(probabilities.shape)} and {tuple(gold_labels.shape)}"
-        )
+    _check_shapes(probabilities, gold_labels)
     cuts = _all_cuts(probabilities, gold_labels)
     is_tuned = cuts.num_gold >= least_positives
     if target == "micro":
@@ -114,6 +110,14 @@ def tune_thresholds(
         best = _least_precision(cuts, value) if name == "precision" else _least_recall(cuts, value)
     thresholds = cuts.thresholds.gather(0, best)[0]
     return torch.where(is_tuned, thresholds, torch.full_like(thresholds, default))
+
+
+def _check_shapes(probabilities: torch.Tensor, gold_labels: torch.Tensor) -> None:
+    if probabilities.dim() != 2 or probabilities.shape != gold_labels.shape:
+        raise ValueError(
+            f"`probabilities` and `gold_labels` must have one shape (N, C); got "
+            f"{tuple(probabilities.shape)} and {tuple(gold_labels.shape)}"
+        )
 
 
 def _all_cuts(probabilities: torch.Tensor, gold_labels: torch.Tensor) -> _Cuts:

@@ -9,7 +9,7 @@ from allennlp.data import Batch, Token, Vocabulary
 from allennlp.data.fields import TextField
 
 from tagger.data import BucketedDataLoader, ColumnDatasetReader
-from tagger.data.document_tokens import DocumentTokens
+from tagger.data.documents import DocumentTokens
 from tagger.transformers.frozen_transformer_indexer import FrozenTransformerIndexer
 from tests.transformers.small import save_word_pieces
 

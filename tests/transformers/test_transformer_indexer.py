@@ -6,7 +6,7 @@ from allennlp.data import Token, Vocabulary
 from tokenizers import ByteLevelBPETokenizer
 from transformers import PreTrainedTokenizerFast
 
-from tagger.data.document_tokens import DocumentTokens
+from tagger.data.documents import DocumentTokens
 from tagger.transformers.transformer_indexer import TransformerIndexer
 from tests.transformers.three_layers import LETTERS, save_bert, save_roberta
 

@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from transformers import AutoConfig, AutoModel
 
 from tagger.transformers.windows import (
@@ -90,7 +91,7 @@ def test_pooling_is_that_of_a_loop():
     for pooling in POOLINGS:
         torch.testing.assert_close(pool_pieces(states, num_pieces, pooling), wanted[pooling])
         assert torch.autograd.gradcheck(lambda x, p=pooling: pool_pieces(x, num_pieces, p), states)
-    with pytest.raises(ValueError, match="one of mean, first, last"):
+    with pytest.raises(ConfigurationError, match="one of mean, first, last"):
         pool_pieces(states, num_pieces, "max")
 
 

@@ -1,6 +1,7 @@
 """A data loader that indexes each instance and makes its tensors once."""
 
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, TypeVar
 
 import numpy as np
 import torch
@@ -20,8 +21,10 @@ from tagger.data.data_loaders.batch_order import (
     shuffled_batches_within,
 )
 from tagger.data.data_loaders.columns import Column, collect_columns
-from tagger.data.data_loaders.prefetching import prefetch
 from tagger.linear_chain.declared import declare_range
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @DataLoader.register("bucketed")
@@ -189,6 +192,22 @@ class BucketedDataLoader(DataLoader):
             # Tags are then checked without waiting for the GPU.
             declare_range(copy, int(lowest), int(highest))
         return copy
+
+
+def prefetch(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """Works like `map(make, items)`, but a thread makes the next result while the caller uses this one.
+
+    The caller's thread draws from `items`. An error in `make` is raised when its result is due.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as thread:
+        current: Optional[Future[R]] = None
+        for item in items:
+            following = thread.submit(make, item)
+            if current is not None:
+                yield current.result()
+            current = following
+        if current is not None:
+            yield current.result()
 
 
 def _check_sizes(sizes: Dict[str, Optional[int]], batch_sampler: Optional[BatchSampler]) -> None:

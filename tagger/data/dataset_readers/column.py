@@ -13,13 +13,13 @@ from allennlp.data.fields import MetadataField, TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.common.files import check_is_file
+from tagger.common.ranges import check_is_one_of, check_number
 from tagger.data.column_file import DOCUMENT_BORDERS, Row, read_sentences
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
-from tagger.data.dataset_readers.tag_spelling import TagSpelling
-from tagger.data.document_tokens import DocumentTokens
-from tagger.data.documents import cut_document, read_pieces, word_ids
+from tagger.data.dataset_readers.tag_spelling import TagSpelling, check_unknown_tag
+from tagger.data.documents import DocumentTokens, cut_document, read_pieces, word_ids
 from tagger.data.fields import TagSetsField
-from tagger.spans import ENCODINGS, IllegalTagError, split_tag
+from tagger.spans import ENCODINGS, IllegalTagError
 
 logger = logging.getLogger(__name__)
 
@@ -128,29 +128,13 @@ class ColumnDatasetReader(DatasetReader):
                 )
         if label_separator is not None:
             source_encoding = None
-        if documents not in (None, *DOCUMENT_BORDERS):
-            raise ConfigurationError(
-                f"`documents` must be one of {', '.join(DOCUMENT_BORDERS)}, or null; got {documents!r}"
-            )
-        if max_document_tokens < 1:
-            raise ConfigurationError(
-                f"`max_document_tokens` must be at least 1; got {max_document_tokens}"
-            )
-        if instances not in INSTANCES:
-            raise ConfigurationError(
-                f"`instances` must be one of {', '.join(INSTANCES)}; got {instances!r}"
-            )
-        if instances == "sentences" and documents is None:
-            raise ConfigurationError(
-                "`instances` is 'sentences', which is for sentences of documents; set `documents` to "
-                f"one of {', '.join(DOCUMENT_BORDERS)}, or leave `instances` out"
-            )
+        _check_documents(documents, max_document_tokens, instances)
         if tag_encoding and not source_encoding:
             raise ConfigurationError(
                 f"`tag_encoding` is {tag_encoding!r}, but `source_encoding` is null, or there is a "
                 "`label_separator`, and plain labels mark no spans to convert; leave `tag_encoding` out"
             )
-        _check_unknown_tag(unknown_tag, source_encoding, no_label_tag if label_separator else None)
+        check_unknown_tag(unknown_tag, source_encoding, no_label_tag if label_separator else None)
         self.tokenizer = tokenizer
         self.language = language
         self._token_column = token_column
@@ -315,6 +299,20 @@ class ColumnDatasetReader(DatasetReader):
             )
 
 
+def _check_documents(documents: Optional[str], max_document_tokens: int, instances: str) -> None:
+    if documents not in (None, *DOCUMENT_BORDERS):
+        raise ConfigurationError(
+            f"`documents` must be one of {', '.join(DOCUMENT_BORDERS)}, or null; got {documents!r}"
+        )
+    check_number("max_document_tokens", max_document_tokens, max_document_tokens >= 1, "at least 1")
+    check_is_one_of("instances", instances, INSTANCES)
+    if instances == "sentences" and documents is None:
+        raise ConfigurationError(
+            "`instances` is 'sentences', which is for sentences of documents; set `documents` to "
+            f"one of {', '.join(DOCUMENT_BORDERS)}, or leave `instances` out"
+        )
+
+
 def _as_document(sentences: Sequence[Sentence]) -> List[List[Token]]:
     return [
         [Token(token) if isinstance(token, str) else token for token in sentence]
@@ -341,29 +339,3 @@ def _find(file_path: Union[str, PathLike]) -> str:
         raise FileNotFoundError(
             f"{file_path}: expected a file, got none (the current folder is {Path.cwd()}); {remedy}"
         ) from None
-
-
-def _check_unknown_tag(
-    unknown_tag: Optional[str], source_encoding: Optional[str], no_label_tag: Optional[str]
-) -> None:
-    """Refuses a string for unknown tags that has a meaning already."""
-    if unknown_tag is None:
-        return
-    meaning = "" if unknown_tag else "empty"
-    if unknown_tag == no_label_tag:
-        meaning = "the tag of a token without a label"
-    elif source_encoding is not None and _is_tag(unknown_tag, source_encoding):
-        meaning = f"a tag of {source_encoding}"
-    if meaning:
-        raise ConfigurationError(
-            f"`unknown_tag` is {unknown_tag!r}, which is {meaning}; name a string that stands for "
-            f"nothing else in the file, such as '?'"
-        )
-
-
-def _is_tag(text: str, encoding: str) -> bool:
-    try:
-        split_tag(text, encoding)
-    except ValueError:
-        return False
-    return True

@@ -2,11 +2,12 @@
 
 from typing import Any, List, NamedTuple, Optional, Sequence
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Field
 from allennlp.data.fields import TextField
 
 from tagger.data.fields import LabelSetsField, TagField, TagSetsField
-from tagger.spans import IllegalTagError, check_tags, convert_tags, possible_tags
+from tagger.spans import IllegalTagError, check_tags, convert_tags, possible_tags, split_tag
 
 
 class TagSpelling(NamedTuple):
@@ -56,3 +57,33 @@ class TagSpelling(NamedTuple):
                     position,
                 )
         return label_sets
+
+
+def check_unknown_tag(
+    unknown_tag: Optional[str], source_encoding: Optional[str], no_label_tag: Optional[str]
+) -> None:
+    """Refuses a string for unknown tags that has a meaning already.
+
+    Raises:
+        ConfigurationError: If it is empty, `no_label_tag`, or a tag of `source_encoding`.
+    """
+    if unknown_tag is None:
+        return
+    meaning = "" if unknown_tag else "empty"
+    if unknown_tag == no_label_tag:
+        meaning = "the tag of a token without a label"
+    elif source_encoding is not None and _is_tag(unknown_tag, source_encoding):
+        meaning = f"a tag of {source_encoding}"
+    if meaning:
+        raise ConfigurationError(
+            f"`unknown_tag` is {unknown_tag!r}, which is {meaning}; name a string that stands for "
+            f"nothing else in the file, such as '?'"
+        )
+
+
+def _is_tag(text: str, encoding: str) -> bool:
+    try:
+        split_tag(text, encoding)
+    except ValueError:
+        return False
+    return True

@@ -8,7 +8,7 @@ from allennlp.data import Vocabulary
 from allennlp.data.fields import Field, SequenceField
 
 from tagger.common.training_counts import LabelCounts
-from tagger.data.fields.tag_field import check_vocabulary_holds
+from tagger.data.fields.tag_field import check_vocabulary_holds, padded_rows
 from tagger.spans import IllegalTagError
 
 # Says that it is unknown whether an element has a label.
@@ -104,10 +104,7 @@ class LabelSetsField(Field[torch.Tensor]):
         Raises:
             ConfigurationError: If the field has not been indexed.
         """
-        if self._rows is None:
-            raise ConfigurationError("call `index(vocabulary)` on a field before `as_tensor`")
-        num_padding = padding_lengths["num_tokens"] - len(self._rows)
-        return torch.nn.functional.pad(self._rows, (0, 0, 0, num_padding), value=_UNKNOWN)
+        return padded_rows(self._rows, padding_lengths, _UNKNOWN)
 
     def empty_field(self) -> "LabelSetsField":
         return LabelSetsField(

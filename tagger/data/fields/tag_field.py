@@ -2,6 +2,8 @@
 
 from typing import Dict, Iterable, List, Optional, Tuple
 
+import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.fields import SequenceField, SequenceLabelField
 
@@ -73,6 +75,16 @@ class TagField(SequenceLabelField):
         check_vocabulary_holds(self.known_tags(), vocab, self._label_namespace)
         indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
         self._indexed_labels = [indices.get(tag, -1) for tag in self.labels]
+
+
+def padded_rows(
+    rows: Optional[torch.Tensor], padding_lengths: Dict[str, int], padding: int
+) -> torch.Tensor:
+    """Returns what a field holds for each element, (T, K), with padding below, (`num_tokens`, K)."""
+    if rows is None:
+        raise ConfigurationError("call `index(vocabulary)` on a field before `as_tensor`")
+    num_padding = padding_lengths["num_tokens"] - len(rows)
+    return torch.nn.functional.pad(rows, (0, 0, 0, num_padding), value=padding)
 
 
 def check_vocabulary_holds(

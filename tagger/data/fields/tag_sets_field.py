@@ -4,11 +4,10 @@ from functools import lru_cache
 from typing import Dict, List, Optional, Sequence, Tuple
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.fields import SequenceField
 
-from tagger.data.fields.tag_field import TagField, check_vocabulary_holds
+from tagger.data.fields.tag_field import TagField, check_vocabulary_holds, padded_rows
 from tagger.spans import TagSet
 
 
@@ -88,10 +87,7 @@ class TagSetsField(TagField):
         Raises:
             ConfigurationError: If the field has not been indexed.
         """
-        if self._rows is None:
-            raise ConfigurationError("call `index(vocabulary)` on a field before `as_tensor`")
-        num_padding = padding_lengths["num_tokens"] - len(self._rows)
-        return torch.nn.functional.pad(self._rows, (0, 0, 0, num_padding))
+        return padded_rows(self._rows, padding_lengths, False)
 
     def empty_field(self) -> "TagSetsField":
         return TagSetsField([], self.sequence_field.empty_field(), self._label_namespace)

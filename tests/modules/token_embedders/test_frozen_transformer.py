@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 
-from tagger.data.document_tokens import DocumentTokens
+from tagger.data.documents import DocumentTokens
 from tagger.modules.token_embedders import FrozenTransformerEmbedder
 from tagger.transformers import word_features
 from tagger.transformers.frozen_transformer_indexer import FrozenTransformerIndexer
