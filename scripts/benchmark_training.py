@@ -211,13 +211,7 @@ def timed_trainer(
 
 
 def format_table(title: str, runs: Dict[str, List[Dict[str, float]]], num_sentences: int) -> str:
-    """Returns a line for each tagger: medians over its runs, and its speed relative to the first.
-
-    Args:
-        title: The title of the table.
-        runs: For each tagger and run, the seconds of each part.
-        num_sentences: The number of sentences of a run.
-    """
+    """Returns a line for each tagger: medians over its runs, and its speed relative to the first."""
     parts = next(iter(runs.values()))[0].keys()
     lines = [f"{title:12} sentences/s  times  " + "  ".join(f"{part:>9}" for part in parts)]
     totals = {

@@ -37,13 +37,7 @@ class MendingFinder:
     ) -> "Optional[ModuleSpec]":
         """Lets the other finders find a module, and wraps its execution if it concerns us.
 
-        Args:
-            name: Full name of the module that is being imported.
-            path: Where to look for it, as for any finder.
-            target: The module being reloaded, as for any finder.
-
-        Returns:
-            What the first other finder returns, or None for a module that does not concern us.
+        Returns what the first other finder returns, or `None` for a module that does not concern us.
         """
         if name != "allennlp" and not name.startswith("allennlp.") and name not in _actions:
             return None
@@ -91,9 +85,7 @@ def set_variables_of_pytorch() -> None:
 def after_import(name: str, action: "Callable[[], object]") -> None:
     """Calls `action` when a module has been executed; at once if it is there, or without the hook.
 
-    Args:
-        name: The full name of the module.
-        action: What to do. It may import the module.
+    The action may import the module.
     """
     if name in sys.modules or not is_installed():
         action()

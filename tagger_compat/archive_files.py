@@ -25,11 +25,7 @@ _META = "meta.json"
 
 
 def unpack(archive_file: str, folder: str) -> None:
-    """Unpacks an archive into `folder`, member by member, and checks that it is whole.
-
-    Args:
-        archive_file: The `model.tar.gz`.
-        folder: An empty folder.
+    """Unpacks an archive into an empty folder, member by member, and checks that it is whole.
 
     Raises:
         ConfigurationError: If a member would lie outside of the folder, is a device, or links to

@@ -42,12 +42,7 @@ def is_set(variable: str) -> bool:
 
 
 def refuse(what: str, remedy: str = REMEDY) -> NoReturn:
-    """Raises a `ConfigurationError` of one line, or a `ValueError` without AllenNLP.
-
-    Args:
-        what: What is refused, and why.
-        remedy: What the user can do.
-    """
+    """Raises a `ConfigurationError` of one line, or a `ValueError` without AllenNLP."""
     try:
         from allennlp.common.checks import ConfigurationError
     except ImportError:  # `tagger.huggingface` needs no AllenNLP.
@@ -159,10 +154,7 @@ def current() -> Optional[Loading]:
 
 @contextmanager
 def loading(own: Iterable[str]) -> Iterator[Loading]:
-    """Guards what is loaded inside; see the module.
-
-    Args:
-        own: What the user names.
+    """Guards what is loaded inside, which the user names `own`; see the module.
 
     Raises:
         ConfigurationError: If an error follows from something that was refused; it says what.
@@ -219,11 +211,7 @@ def may_read(folder: Any) -> None:
 
 
 def may_run_code(folder: Any) -> bool:
-    """Whether code that lies in a transformer's folder may run: never that of an archive.
-
-    Args:
-        folder: The folder, or a name on the hub.
-    """
+    """Whether code that lies in a transformer's folder may run: never that of an archive."""
     if not is_set("TAGGER_TRUST_REMOTE_CODE"):
         return False
     state = current()
@@ -234,9 +222,6 @@ def may_run_code(folder: Any) -> bool:
 @contextmanager
 def transformer_loaded(name: Any) -> Iterator[None]:
     """Says in one line that a transformer's own code is not run.
-
-    Args:
-        name: The transformer's folder, or its name on the hub.
 
     Raises:
         ConfigurationError: If transformers refuses to run the code.

@@ -49,11 +49,7 @@ _submodules: Set[str] = set()
 
 @contextmanager
 def deferring(module: ModuleType) -> Iterator[None]:
-    """Defers the libraries that `module`, which is executed inside, imports.
-
-    Args:
-        module: A module of AllenNLP.
-    """
+    """Defers the libraries that a module of AllenNLP, which is executed inside, imports."""
     global _num_executing, _import
     with _lock:
         _num_executing += 1
@@ -73,11 +69,7 @@ def deferring(module: ModuleType) -> Iterator[None]:
 
 
 def stand_in(name: str) -> ModuleType:
-    """Returns the stand-in for a module of a deferred library.
-
-    Args:
-        name: The full name of the module.
-    """
+    """Returns the stand-in for a module, by its full name, of a deferred library."""
     return _DeferredModule.of(name)
 
 

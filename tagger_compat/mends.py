@@ -260,10 +260,7 @@ def mended_modules() -> FrozenSet[str]:
 
 @contextmanager
 def mends_in_force(module: ModuleType) -> Iterator[None]:
-    """Puts the mends that `module` needs in force.
-
-    Args:
-        module: An AllenNLP module, which is to be executed inside.
+    """Puts the mends in force that an AllenNLP module needs, which is to be executed inside.
 
     Raises:
         ImportError: If a mend fails; the message names it.

@@ -57,11 +57,7 @@ def _is_punctuation(character: str) -> bool:
 
 
 def splitter_of(splitting: Dict[str, Any]) -> Callable[[str], List[Token]]:
-    """Returns what splits texts.
-
-    Args:
-        splitting: As `tagger.export.splitting.describe_splitting` returns it.
-    """
+    """Returns what splits texts as `tagger.export.splitting.describe_splitting` describes it."""
     if splitting["type"] == "blanks":
         return split_at_blanks
     if splitting["type"] == "punctuation":

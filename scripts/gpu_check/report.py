@@ -123,12 +123,7 @@ _GOALS: List[Tuple[str, float, bool, Callable[[Any], float]]] = [
 
 
 def markdown(kept: Kept, goals: List[Goal]) -> str:
-    """Returns the report.
-
-    Args:
-        kept: What is kept of each part.
-        goals: From `judged`.
-    """
+    """Returns the report of what is kept of each part, and of the goals from `judged`."""
     lines = ["# What runs on the GPU, and how fast", ""]
     lines += [
         ", ".join(f"{name} {value}" for name, value in versions.items()) + "  "

@@ -140,13 +140,9 @@ def _bilstm_crf(batch_size: int) -> Results:
 def _epoch(
     options: Options, run_config: Results, losses: Optional[List[float]] = None, num_epochs: int = 2
 ) -> Any:
-    """Trains; returns the seconds of the last epoch and the number of instances.
+    """Trains without validation, and puts the mean loss of each epoch into `losses`.
 
-    Args:
-        options: The options of the program.
-        run_config: A config for training; validation is left out.
-        losses: Gets the mean loss of each epoch.
-        num_epochs: How many to train: the first one compiles.
+    Returns the seconds of the last epoch (the first one compiles) and the number of instances.
     """
     run_config["trainer"].update(SHORT_RUN, cuda_device=options.cuda_device)
     # Some losses need the numbers of labels, which this callback counts when training starts.

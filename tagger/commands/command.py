@@ -55,11 +55,6 @@ class Command(Subcommand):
 
 
 def add_shared(parser: argparse.ArgumentParser, *options: str) -> None:
-    """Adds options that mean the same for several subcommands.
-
-    Args:
-        parser: The subcommand's parser.
-        *options: Their names, such as `--force`.
-    """
+    """Adds options that mean the same for several subcommands, such as `--force`."""
     for option in options:
         parser.add_argument(option, **_SHARED[option])

@@ -49,12 +49,10 @@ def last_words(command: str) -> Iterator[None]:
 
 @contextmanager
 def errors_in_one_line(command: str) -> Iterator[None]:
-    """Ends a command with one line on standard error, and status 1, after an error of its user.
+    """Ends a command with one line on standard error, which starts with its name, and status 1.
 
-    These are errors in arguments, files and data. Others are bugs, and keep their traceback.
-
-    Args:
-        command: The command's name, which starts the line.
+    It does so after an error of its user: in arguments, files and data. Other errors are bugs, and keep
+    their traceback.
     """
     try:
         yield

@@ -124,12 +124,7 @@ class OutputFolder:
 
 
 def cut(files: Sequence[str], num_inputs: int) -> List[Part]:
-    """Cuts files into parts of whole lines.
-
-    Args:
-        files: The files.
-        num_inputs: How many lines a part has; the last of a file may have fewer.
-    """
+    """Cuts files into parts of `num_inputs` whole lines; the last part of a file may have fewer."""
     parts = (part for path in files for part in _parts_of(path, num_inputs))
     return [part._replace(file=f"part-{number:06}.jsonl") for number, part in enumerate(parts)]
 

@@ -13,12 +13,6 @@ MOST_FEATURES = 65_536
 def check_number(name: str, value: float, is_valid: bool, expected: str) -> None:
     """Raises a `ConfigurationError` unless a number is finite and valid.
 
-    Args:
-        name: The argument's name.
-        value: The number.
-        is_valid: Whether the number lies in its range.
-        expected: That range, to complete "`name` must be ...".
-
     Example:
         >>> check_number("tau", -1.0, -1.0 >= 0, "at least 0")
         Traceback (most recent call last):
@@ -35,11 +29,6 @@ def is_number(value: Any, least: float = -math.inf, most: float = math.inf) -> b
 
 def check_whole(name: str, value: Any, least: int = 1) -> None:
     """Raises a `ConfigurationError` unless a value is a whole number of at least `least`.
-
-    Args:
-        name: The argument's name.
-        value: Anything, as a user may give it in JSON.
-        least: The smallest number.
 
     Example:
         >>> check_whole("size", "a")

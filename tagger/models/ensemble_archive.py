@@ -27,13 +27,7 @@ SHARED = (
 def write_ensemble(
     paths: Sequence[Path], archives: Sequence[Archive], output: Path, average: str
 ) -> None:
-    """Writes an ensemble's archive, which holds all weights.
-
-    Args:
-        paths: The members' paths, for messages.
-        archives: The members.
-        output: The archive to write.
-        average: The `average` of `SequenceTaggerEnsemble`.
+    """Writes an ensemble's archive, which holds all weights; messages name members by their paths.
 
     Raises:
         ConfigurationError: If the members do not fit together.

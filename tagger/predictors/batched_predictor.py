@@ -98,11 +98,7 @@ class BatchedPredictor(Predictor):
         return inputs
 
     def check(self, json_dict: JsonDict) -> None:
-        """Makes what the model takes of an input, so that an error about it appears.
-
-        Args:
-            json_dict: The input, as `load_line` returns it.
-        """
+        """Makes what the model takes of an input from `load_line`, so that an error about it appears."""
         self._json_to_instance(json_dict)
 
     def predict_instance(self, instance: Instance) -> JsonDict:
@@ -118,13 +114,8 @@ class BatchedPredictor(Predictor):
     ) -> List[JsonDict]:
         """Predicts instances in parts of at most one batch each, on a CPU several at the same time.
 
-        Args:
-            predict: Predicts one part. It takes a list of instances, and one list for each of `others`.
-            instances: All instances.
-            *others: Lists parallel to `instances`, split in the same way.
-
-        Returns:
-            One prediction per instance, in their order.
+        `predict` takes a list of instances, and a list for each of `others`, which are split in the same
+        way. The predictions come in the order of the instances.
         """
         self.throughput.start()
         num_tokens = np.array([len(instance["tokens"]) for instance in instances])

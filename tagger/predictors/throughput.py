@@ -31,12 +31,7 @@ class Throughput:
             self._started = self._logged = time.perf_counter()
 
     def add(self, num_sentences: int, num_tokens: int) -> None:
-        """Adds the predictions made since the last call.
-
-        Args:
-            num_sentences: How many sentences were predicted.
-            num_tokens: How many tokens they have.
-        """
+        """Adds the predictions made since the last call."""
         self._num_sentences += num_sentences
         self._num_tokens += num_tokens
         self._ended = time.perf_counter()

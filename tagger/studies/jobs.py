@@ -51,13 +51,7 @@ class Job(NamedTuple):
 def seeded_jobs(
     factors: Mapping[str, Any], config: Mapping[str, Any], seeds: Iterable[int]
 ) -> List[Job]:
-    """Returns one job per seed.
-
-    Args:
-        factors: What the jobs have in common; the seed is added as the last factor.
-        config: The config without seeds.
-        seeds: The seeds.
-    """
+    """Returns one job per seed, the last of its factors."""
     return [
         Job(
             {**factors, "seed": seed},
@@ -68,11 +62,7 @@ def seeded_jobs(
 
 
 def default_num_workers(config: Mapping[str, Any]) -> int:
-    """Returns the number of cores, or 1 if the config trains on a GPU.
-
-    Args:
-        config: A training config.
-    """
+    """Returns the number of cores, or 1 if the config trains on a GPU."""
     import torch
 
     device = config.get("trainer", {}).get("cuda_device")

@@ -31,12 +31,7 @@ class Result(NamedTuple):
 
 
 def read_results(jobs: Sequence[Job], study: Path) -> List[Result]:
-    """Returns the results of all finished jobs.
-
-    Args:
-        jobs: The study's jobs.
-        study: The study's folder.
-    """
+    """Returns the results of all finished jobs of a study, which lie in its folder."""
     return [
         Result(job.factors, json.loads((job.folder(study) / METRICS_FILE).read_text()))
         for job in jobs
@@ -49,10 +44,6 @@ def write_results(results: Sequence[Result], path: Path) -> None:
 
     A text that a spreadsheet would take for a formula, such as a label `=1+1`, gets an apostrophe in
     front. `read_text_cell` takes it away.
-
-    Args:
-        results: The study's results.
-        path: The file to write.
     """
     factors = list(results[0].factors) if results else []
     metrics = dict.fromkeys(
@@ -123,10 +114,9 @@ def tabulate(results: Sequence[Result], columns: Sequence[Column]) -> Table:
 
 
 def format_summary(table: Table) -> str:
-    """Returns a Markdown table with one line per variant: mean and standard deviation over seeds.
+    """Returns a Markdown table of what `tabulate` returned, one line per variant.
 
-    Args:
-        table: What `tabulate` returned.
+    It has the mean and the standard deviation over seeds.
     """
     titles = list(next(iter(table.values()), {}))
     lines = [f"| | {' | '.join(titles)} | runs |", f"|---|{'---|' * len(titles)}---|"]

@@ -75,12 +75,7 @@ def run_weighting_study(
 
 
 def plain_jobs(config: Mapping[str, Any], seeds: Sequence[int]) -> List[Job]:
-    """Returns the jobs that train without weights. They stand for weight 1 of every strategy.
-
-    Args:
-        config: The config of a tagger with the head `crf`.
-        seeds: The seeds of the runs.
-    """
+    """Returns the jobs that train without weights. They stand for weight 1 of every strategy."""
     return seeded_jobs({"strategy": "plain", "label": "none", "weight": 1}, config, seeds)
 
 
@@ -152,11 +147,7 @@ def with_plain_results(
 ) -> List[Result]:
     """Returns all results, ordered by strategy, label, weight and seed.
 
-    Args:
-        plain: Results without weights. They are repeated as weight 1 of each strategy and label.
-        weighted: Results of the other weights.
-        strategies: The strategies, in order.
-        labels: The labels, in order.
+    Results without weights are repeated as weight 1 of each strategy and label.
     """
     results = list(weighted) + [
         Result({**_factors(strategy, label, 1), "seed": result.factors["seed"]}, result.metrics)

@@ -13,10 +13,6 @@ def train(config: Mapping[str, Any], folder: Path) -> None:
 
     Training does not see the file that the config names as `test_data_path`: AllenNLP would put its
     words into the vocabulary. The archive is evaluated on it afterwards.
-
-    Args:
-        config: A complete config for `allennlp train`.
-        folder: The folder for the results.
     """
     from allennlp.commands.train import train_model
     from allennlp.common import Params

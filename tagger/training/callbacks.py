@@ -34,12 +34,7 @@ class EpochLineCallback(TrainerCallback):
 
 
 def epoch_line(metrics: Metrics, epoch: int, num_epochs: int) -> str:
-    """Says in one line how an epoch went.
-
-    Args:
-        metrics: As AllenNLP's trainer gives them to callbacks.
-        epoch: Counts from 0.
-        num_epochs: How many there are at most.
+    """Says in one line how an epoch, counted from 0, went.
 
     Example:
         >>> epoch_line({"training_loss": 2.5, "validation_loss": 1.25, "best_epoch": 0}, 0, 50)

@@ -97,11 +97,7 @@ class FrozenTransformerIndexer(TokenIndexer):
         return indices
 
     def passages(self, indexed: IndexedTokenList) -> Iterator[Passage]:
-        """Yields the passages of an indexed text.
-
-        Args:
-            indexed: What `tokens_to_indices` returned.
-        """
+        """Yields the passages of a text that `tokens_to_indices` indexed."""
         (pieces,), (num_pieces,) = (
             np.array(indexed[name], dtype=np.int32) for name in ("pieces", "num_pieces")
         )

@@ -64,10 +64,9 @@ class Window(NamedTuple):
 
 
 def longest_window(config: Any) -> Optional[int]:
-    """Returns the most pieces that a transformer reads together, special ones included; None if any.
+    """Returns the most pieces that a transformer of this config reads together, special ones included.
 
-    Args:
-        config: The description of the model, as `transformers` loads it.
+    `None` means that it reads any number.
 
     Example:
         >>> from transformers import BertConfig, RobertaConfig

@@ -57,13 +57,7 @@ def settings_of(model: Model) -> Settings:
 def read_batches(
     model: TaggingModel, reader: DatasetReader, path: str, batch_size: int
 ) -> List[Batch]:
-    """Reads a file and computes its emissions.
-
-    Args:
-        model: Computes the emissions; it is put into evaluation mode.
-        reader: Reads the file.
-        path: The file.
-        batch_size: The number of sentences at a time.
+    """Reads a file and computes its emissions; puts the model into evaluation mode.
 
     Raises:
         ConfigurationError: If the file holds no sentence.
