@@ -35,13 +35,7 @@ DIFFERENTIABLE = [
     tag_marginals,
     transition_marginals,
 ]
-
-OF_LABELS = [
-    log_likelihood,
-    step_log_likelihoods,
-    step_log_conditionals,
-    step_log_marginals,
-]
+OF_LABELS = [log_likelihood, step_log_likelihoods, step_log_conditionals, step_log_marginals]
 #: The labels of two sequences of four tokens and three tags, all unknown.
 ALL_TAGS = torch.ones(2, 4, 3, dtype=torch.bool)
 
@@ -188,18 +182,14 @@ def test_steps_of_partial_labels_compare_the_restricted_chain_with_the_whole():
     close(step_log_likelihoods(scores, sets, mask), expected)
 
 
-@pytest.mark.parametrize(
-    "function", [log_likelihood, step_log_likelihoods, step_log_conditionals, step_log_marginals]
-)
+@pytest.mark.parametrize("function", OF_LABELS)
 def test_a_path_and_its_sets_of_one_tag_are_the_same(function):
     scores, mask = random_chains(3, 5, 4), mask_of([5, 1, 3])
     tags, sets = labels_of("path", mask, 4)
     close(function(scores, sets, mask), function(scores, tags, mask))
 
 
-@pytest.mark.parametrize(
-    "function", [log_likelihood, step_log_likelihoods, step_log_conditionals, step_log_marginals]
-)
+@pytest.mark.parametrize("function", OF_LABELS)
 def test_all_unknown_labels_have_log_probability_zero(function):
     scores, mask = random_chains(2, 4, 3, requires_grad=True), mask_of([4, 2])
     values = function(scores, torch.full((2, 4), -1), mask)
@@ -209,9 +199,7 @@ def test_all_unknown_labels_have_log_probability_zero(function):
 
 
 @pytest.mark.parametrize("kind", LABEL_KINDS)
-@pytest.mark.parametrize(
-    "function", [step_log_likelihoods, step_log_conditionals, step_log_marginals]
-)
+@pytest.mark.parametrize("function", OF_LABELS[1:])
 def test_weights_give_the_weighted_sum_of_a_row(function, kind):
     scores, mask = random_chains(2, 4, 3, requires_grad=True), mask_of([4, 2])
     labels, _ = labels_of(kind, mask, 3)
@@ -231,9 +219,7 @@ def test_weights_give_the_weighted_sum_of_a_row(function, kind):
 
 
 @pytest.mark.parametrize("kind", LABEL_KINDS)
-@pytest.mark.parametrize(
-    "function", [log_likelihood, step_log_likelihoods, step_log_conditionals, step_log_marginals]
-)
+@pytest.mark.parametrize("function", OF_LABELS)
 def test_gradients_of_labels_agree_with_finite_differences(function, kind):
     scores, mask = random_chains(2, 4, 3, requires_grad=True), mask_of([4, 2])
     labels, _ = labels_of(kind, mask, 3)
@@ -246,9 +232,7 @@ def test_gradients_of_labels_agree_with_finite_differences(function, kind):
 
 @pytest.mark.parametrize("garbage", [1e6, torch.nan])
 @pytest.mark.parametrize("kind", LABEL_KINDS)
-@pytest.mark.parametrize(
-    "function", [log_likelihood, step_log_likelihoods, step_log_conditionals, step_log_marginals]
-)
+@pytest.mark.parametrize("function", OF_LABELS)
 def test_padding_changes_nothing_for_labels(function, kind, garbage):
     scores, mask = random_chains(2, 5, 3), mask_of([5, 2])
     labels, _ = labels_of(kind, mask, 3)
@@ -290,15 +274,9 @@ def test_samples_come_as_often_as_the_paths_are_probable(chains):
         if chain.log_mass() == -torch.inf:
             continue
         assert paths[row, :, length:].eq(0).all()
-        assert (
-            sequence_score(
-                scores._replace(emissions=scores.emissions[row].expand(2_000, -1, -1)),
-                paths[row],
-                mask[row].expand(2_000, -1),
-            )
-            .isfinite()
-            .all()
-        )
+        repeated = scores._replace(emissions=scores.emissions[row].expand(2_000, -1, -1))
+        path_scores = sequence_score(repeated, paths[row], mask[row].expand(2_000, -1))
+        assert path_scores.isfinite().all()
         shares = torch.nn.functional.one_hot(paths[row, :, :length], len(scores.start))
         # Five standard deviations of a share of 2,000 draws are at most .056.
         torch.testing.assert_close(

@@ -14,6 +14,7 @@ from tagger.common.ranges import check_dropouts, check_number, check_sizes
 from tagger.common.threads import BATCHES_AT_ONCE
 from tagger.data.data_loaders.batch_order import in_chunks
 from tagger.transformers.feature_store import FeatureStore, default_root
+from tagger.transformers.memory import RecentFeatures
 from tagger.transformers.passages import Passage, passages_of
 from tagger.transformers.pretrained import (
     FOLDER_VARIABLE,
@@ -21,7 +22,6 @@ from tagger.transformers.pretrained import (
     copy_transformer,
     find_transformer,
 )
-from tagger.transformers.recent_features import RecentFeatures
 from tagger.transformers.word_features import WordFeatures
 
 logger = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from allennlp.modules import TokenEmbedder
 from tagger.common.ranges import check_dropouts, check_is_one_of, check_number
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.transformers.archived import fine_tuned_model
+from tagger.transformers.memory import StateCache
 from tagger.transformers.precision import PRECISIONS, computing_in
-from tagger.transformers.state_cache import StateCache
 from tagger.transformers.upper_layers import UpperLayers
 from tagger.transformers.windows import POOLINGS, longest_window, padded_lengths, pool_pieces
 
