@@ -18,9 +18,10 @@ import numpy as np
 
 from tagger_onnx import checksum
 from tagger_onnx.inputs import RUN_CHARACTERS
+from tagger_onnx.leaks import PlacedChain, Predicted
 from tagger_onnx.lookup import KINDS, distinct_words
 from tagger_onnx.splitter import splitter_of
-from tagger_onnx.tagged_text import Entity, TaggedText, TextOrTokens
+from tagger_onnx.tagged_text import Entity, Extras, TaggedText, TextOrTokens
 from tagger_onnx.text_tagger import TextTagger
 
 #: The version of what the file's metadata holds.
@@ -79,6 +80,8 @@ class OnnxTagger(TextTagger[str]):
         self._tags: List[str] = description["tags"]
         self._labels_of_tags: List[Optional[str]] = description["labels_of_tags"]
         self._has_label_sets = description["head"] == "sigmoid"
+        places = description.get("places")
+        self._placed = None if places is None else PlacedChain(places)
         self._splitting: Dict[str, Any] = description["splitting"]
         self._split = splitter_of(self._splitting)
         self._indexers = [
@@ -119,16 +122,62 @@ class OnnxTagger(TextTagger[str]):
             f"<OnnxTagger {self._name}: {', '.join(self.labels)}; texts split by {self.splitting}>"
         )
 
-    def _tag_all(self, inputs: List[TextOrTokens], probabilities: bool) -> List[TaggedText]:
+    def _tag_all(self, inputs: List[TextOrTokens], extras: Extras) -> List[TaggedText]:
+        self._check(extras)
         sentences = [self._sentence(each) for each in inputs]
-        results = [TaggedText(sentence.text, [], [], [], [], []) for sentence in sentences]
+        nothing = 0.0 if extras.leak_labels else None
+        results = [
+            TaggedText(sentence.text, [], [], [], [], [], (), nothing, nothing)
+            for sentence in sentences
+        ]
         for part in _batches([len(sentence.words) for sentence in sentences]):
             outputs = self.run([sentences[index].words for index in part])
             for row, index in enumerate(part):
                 length = len(sentences[index].words)
                 own = {name: values[row, :length] for name, values in outputs.items()}
-                results[index] = self._tagged_text(sentences[index], own, probabilities)
+                results[index] = self._tagged_text(sentences[index], own, extras.probabilities)
+            if extras.leak_labels:
+                self._add_leaks(results, part, outputs["emissions"], extras.leak_labels)
         return results
+
+    def _check(self, extras: Extras) -> None:
+        """Raises a `ValueError` if the tagger cannot give what is asked for."""
+        if extras.candidates is not None:
+            raise ValueError(
+                "an exported tagger lists no `candidates`; `tagger.load` of its archive does"
+            )
+        if not extras.leak_labels:
+            return
+        if self._placed is None:
+            raise ValueError(
+                "`leak_labels` needs tags that spell entities, and those of this tagger do not; leave "
+                "it out"
+            )
+        unknown = [label for label in extras.leak_labels if label not in self._placed.labels]
+        if unknown:
+            raise ValueError(
+                f"`leak_labels` names `{unknown[0]}`, which is no label of this tagger "
+                f"({', '.join(self._placed.labels)})"
+            )
+
+    def _add_leaks(
+        self,
+        results: List[TaggedText],
+        part: Sequence[int],
+        emissions: np.ndarray,
+        labels: Sequence[str],
+    ) -> None:
+        """Adds what is missed to the results of a batch, whose emissions are (B, T, K)."""
+        assert self._placed is not None
+        lengths = np.array([len(results[index].tokens) for index in part])
+        predicted = [
+            Predicted(entity.label or "_", row, entity.first, entity.last)
+            for row, index in enumerate(part)
+            for entity in results[index].entities
+        ]
+        leaks, expected = self._placed.missed(emissions, lengths, predicted, labels)
+        for index, leak, number in zip(part, leaks.tolist(), expected.tolist()):
+            results[index] = results[index]._replace(leak_probability=leak, expected_missed=number)
 
     def _sentence(self, text_or_tokens: TextOrTokens) -> _Sentence:
         if isinstance(text_or_tokens, str):

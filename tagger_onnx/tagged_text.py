@@ -7,6 +7,37 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 TextOrTokens = Union[str, Sequence[str]]
 
 
+class Extras(NamedTuple):
+    """What a tagger gives besides tags and entities, on request.
+
+    Attributes:
+        probabilities: Whether to give the probabilities of all tags of each token.
+        leak_labels: The labels whose missed entities are a leak; empty if nothing is asked about leaks.
+        candidates: The least probability of the candidates to list; None for no candidates.
+    """
+
+    probabilities: bool = False
+    leak_labels: Tuple[str, ...] = ()
+    candidates: Optional[float] = None
+
+
+def extras_of(
+    probabilities: bool = False,
+    leak_labels: Sequence[str] = (),
+    candidates: Optional[float] = None,
+) -> Extras:
+    """Returns what is asked for by these arguments of `TextTagger.tag`.
+
+    Raises:
+        TypeError: If `leak_labels` is one text instead of a list.
+    """
+    if isinstance(leak_labels, str):
+        raise TypeError(
+            f"`leak_labels` must be a list of labels; got {leak_labels!r}; put it in a list"
+        )
+    return Extras(probabilities, tuple(leak_labels or ()), candidates)
+
+
 class Entity(NamedTuple):
     """A span of a text that has a label.
 
@@ -41,6 +72,11 @@ class TaggedText(NamedTuple):
         entities: The entities in the order of the text; empty if the tags spell no spans.
         probabilities: For each token the probability of each tag, or label; empty unless asked for.
         sentences: Of a document, the first and the last token of each sentence; else empty.
+        leak_probability: How probable it is that the text has an entity of the `leak_labels` that is not
+            among `entities`; None unless asked for.
+        expected_missed: The expected number of such entities; None unless asked for.
+        candidates: Every entity that is probable enough, predicted or not, in the order of the text;
+            empty unless asked for.
     """
 
     text: str
@@ -50,6 +86,9 @@ class TaggedText(NamedTuple):
     entities: List[Entity]
     probabilities: List[Dict[str, float]]
     sentences: Sequence[Tuple[int, int]] = ()
+    leak_probability: Optional[float] = None
+    expected_missed: Optional[float] = None
+    candidates: Sequence[Entity] = ()
 
     def _repr_html_(self) -> str:
         parts, position = [], 0

@@ -20,7 +20,7 @@ from typing import (
 )
 
 from tagger_onnx.inputs import RUN_CHARACTERS, InputError, check_text_or_tokens, check_tokens
-from tagger_onnx.tagged_text import TaggedText
+from tagger_onnx.tagged_text import Extras, TaggedText, extras_of
 
 #: A text, in each form that a tagger takes.
 T = TypeVar("T")
@@ -39,14 +39,33 @@ class TextTagger(ABC, Generic[T]):
     run_characters: Optional[int] = RUN_CHARACTERS
 
     @overload
-    def tag(self, inputs: T, *, probabilities: bool = False) -> TaggedText: ...
-
-    @overload
-    def tag(self, *, tokens: Sequence[str], probabilities: bool = False) -> TaggedText: ...
+    def tag(
+        self,
+        inputs: T,
+        *,
+        probabilities: bool = False,
+        leak_labels: Sequence[str] = (),
+        candidates: Optional[float] = None,
+    ) -> TaggedText: ...
 
     @overload
     def tag(
-        self, inputs: Iterable[Union[T, Sequence[str]]], *, probabilities: bool = False
+        self,
+        *,
+        tokens: Sequence[str],
+        probabilities: bool = False,
+        leak_labels: Sequence[str] = (),
+        candidates: Optional[float] = None,
+    ) -> TaggedText: ...
+
+    @overload
+    def tag(
+        self,
+        inputs: Iterable[Union[T, Sequence[str]]],
+        *,
+        probabilities: bool = False,
+        leak_labels: Sequence[str] = (),
+        candidates: Optional[float] = None,
     ) -> List[TaggedText]: ...
 
     def tag(
@@ -55,6 +74,8 @@ class TextTagger(ABC, Generic[T]):
         *,
         tokens: Optional[Sequence[str]] = None,
         probabilities: bool = False,
+        leak_labels: Sequence[str] = (),
+        candidates: Optional[float] = None,
     ) -> Union[TaggedText, List[TaggedText]]:
         """Tags a text, or many at once, which is faster than one by one.
 
@@ -63,6 +84,10 @@ class TextTagger(ABC, Generic[T]):
                 `tagger.SavedTagger` returns may stand in place of a text there.
             tokens: The tokens of one text, instead of `inputs`.
             probabilities: Whether to return the probabilities of all tags of each token.
+            leak_labels: Labels whose entities must not be missed; with some of them each result has its
+                `leak_probability` and `expected_missed`.
+            candidates: A probability above 0; with it each result has as `candidates` every entity that
+                is at least that probable, predicted or not.
 
         Returns:
             The text with its tags and entities, or a list of such for several inputs, in their order. A
@@ -71,19 +96,21 @@ class TextTagger(ABC, Generic[T]):
         Raises:
             InputError: If an input is neither a text nor a list of tokens; see `tagger_onnx.inputs`. An
                 `InputError` is a `TypeError` and a `ValueError`.
-            ValueError: If a text is too long for the transformer of an exported tagger.
+            ValueError: If a text is too long for the transformer of an exported tagger, or the tagger
+                cannot give what is asked for (a `ConfigurationError`, except from an exported tagger).
         """
+        extras = extras_of(probabilities, leak_labels, candidates)
         if (inputs is None) == (tokens is None):
             raise InputError("give either `inputs`, one text or several, or `tokens`")
         if tokens is not None:
-            return self._tag_all([check_tokens(tokens)], probabilities)[0]
+            return self._tag_all([check_tokens(tokens)], extras)[0]
         if isinstance(inputs, self.text_types):
-            return self._tag_all([self._checked(inputs, "inputs")], probabilities)[0]
+            return self._tag_all([self._checked(inputs, "inputs")], extras)[0]
         # The fields of an object are no texts, and a set would lose their order.
         no_texts = (bytes, bytearray, Mapping, AbstractSet)
         if not isinstance(inputs, Iterable) or isinstance(inputs, no_texts):
             raise InputError(f"`inputs` must be a text, or a list of several; got {inputs!r:.200}")
-        return self._tag_all(self._all_checked(inputs), probabilities)
+        return self._tag_all(self._all_checked(inputs), extras)
 
     def stream(
         self,
@@ -91,6 +118,8 @@ class TextTagger(ABC, Generic[T]):
         *,
         window: int = 2048,
         probabilities: bool = False,
+        leak_labels: Sequence[str] = (),
+        candidates: Optional[float] = None,
     ) -> Iterator[TaggedText]:
         """Tags any number of inputs one after another, such as the lines of a file.
 
@@ -98,13 +127,16 @@ class TextTagger(ABC, Generic[T]):
             inputs: Texts or lists of tokens.
             window: How many are read, sorted by length and tagged at a time. All are in memory.
             probabilities: See `tag`.
+            leak_labels: See `tag`.
+            candidates: See `tag`.
 
         Yields:
             The texts with their tags, in the order of the inputs.
         """
+        extras = extras_of(probabilities, leak_labels, candidates)
         inputs, position = iter(inputs), 0
         while some := list(itertools.islice(inputs, window)):
-            yield from self._tag_all(self._all_checked(some, position), probabilities)
+            yield from self._tag_all(self._all_checked(some, position), extras)
             position += len(some)
 
     def _all_checked(self, inputs: Iterable[Any], position: int = 0) -> List[Any]:
@@ -119,7 +151,5 @@ class TextTagger(ABC, Generic[T]):
         return check_text_or_tokens(value, name, self.run_characters)
 
     @abstractmethod
-    def _tag_all(
-        self, inputs: List[Union[T, Sequence[str]]], probabilities: bool
-    ) -> List[TaggedText]:
+    def _tag_all(self, inputs: List[Union[T, Sequence[str]]], extras: Extras) -> List[TaggedText]:
         """Tags texts and lists of tokens, which are checked, and keeps their order."""

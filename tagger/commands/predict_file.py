@@ -57,6 +57,13 @@ class PredictFile(Command):
             "with the error and the number of the line in its place (default: stop)"
         )
         add("--on-error", choices=("stop", "skip"), default="stop", help=text)
+        text = (
+            "add `leak_probability` and `expected_missed`: how probable it is that entities of these "
+            "labels are missed, and how many; such as PER,LOC"
+        )
+        add("--leaks", metavar="LABELS", help=text)
+        text = "add `candidates`: every entity that is at least this probable, such as 0.01"
+        add("--candidates", type=float, metavar="PROBABILITY", help=text)
         text = "overwrite the output, and what another unfinished run has written"
         add("--force", action="store_true", help=text)
         add_shared(parser, "--cuda-device")
@@ -73,6 +80,10 @@ class PredictFile(Command):
         predictor_args = parse_object("--predictor-args", args.predictor_args)
         if args.plain:
             predictor_args["plain"] = True
+        if args.leaks is not None:
+            predictor_args["leak_labels"] = args.leaks.split(",")
+        if args.candidates is not None:
+            predictor_args["candidates"] = args.candidates
         check_output(args.output, [args.input_file, args.archive_file], args.force)
         if not (args.use_dataset_reader or Path(cached_path(args.input_file)).is_file()):
             raise ConfigurationError(

@@ -8,13 +8,14 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 import torch
 from transformers import AutoTokenizer
 
+from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.word_splitter import WordSplitter
 from tagger.huggingface.crf_for_token_classification import CrfForTokenClassification
 from tagger.huggingface.word_pieces import Window, encode_words, window_size
 from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans.entities import EntityFinder
 from tagger_compat import archive_guard
-from tagger_onnx.tagged_text import Entity, TaggedText
+from tagger_onnx.tagged_text import Entity, Extras, TaggedText
 from tagger_onnx.text_tagger import TextTagger
 
 # The most word pieces of a batch, padding included.
@@ -74,14 +75,22 @@ class WordPieceTagger(TextTagger[str]):
             tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=may_run_code)
         return cls(model, tokenizer, language)
 
-    def _tag_all(
-        self, inputs: List[Union[str, Sequence[str]]], probabilities: bool
-    ) -> List[TaggedText]:
+    def _tag_all(self, inputs: List[Union[str, Sequence[str]]], extras: Extras) -> List[TaggedText]:
+        self._check(extras)
         texts = [self._split(each) for each in inputs]
         windows = [encode_words(self._tokenizer, text.words, self._size) for text in texts]
         emissions = self._emissions(texts, windows)
         known = [sorted(word for window in own for word in window.words) for own in windows]
-        return [self._tagged(*each, probabilities) for each in zip(texts, emissions, known)]
+        return [self._tagged(*each, extras) for each in zip(texts, emissions, known)]
+
+    def _check(self, extras: Extras) -> None:
+        """Raises a `ConfigurationError` if the tagger cannot give what is asked for."""
+        for name in ("leak_labels", "candidates"):
+            if getattr(extras, name):
+                raise ConfigurationError(
+                    f"`{name}` is for taggers of `tagger.load`; this one gives tags, entities and "
+                    f"`probabilities`"
+                )
 
     def _split(self, text_or_words: Union[str, Sequence[str]]) -> _Words:
         if isinstance(text_or_words, str):
@@ -113,7 +122,7 @@ class WordPieceTagger(TextTagger[str]):
 
     @torch.no_grad()
     def _tagged(
-        self, text: _Words, emissions: torch.Tensor, known: List[int], probabilities: bool
+        self, text: _Words, emissions: torch.Tensor, known: List[int], extras: Extras
     ) -> TaggedText:
         """Tags a text whose words `known` have emissions; the others are absent and get `O`."""
         scores = self._model.chain_scores(emissions[known].unsqueeze(0))
@@ -122,8 +131,8 @@ class WordPieceTagger(TextTagger[str]):
         tags = ["O"] * len(text.words)
         for word, index in zip(known, paths[0].tolist()):
             tags[word] = self._tags[index]
-        by_word: List[Any] = [{} for _ in text.words] if probabilities else []
-        if probabilities:
+        by_word: List[Any] = [{} for _ in text.words] if extras.probabilities else []
+        if extras.probabilities:
             for word, row in zip(known, tag_marginals(scores)[0].tolist()):
                 by_word[word] = dict(zip(self._tags, row))
         entities = self._entities(text, paths, scores, known)

@@ -31,7 +31,8 @@ from tagger.linear_chain.functions import (
     viterbi_decode,
 )
 from tagger.linear_chain.implementations import use_implementation
-from tagger.linear_chain.spans import span_log_probabilities
+from tagger.linear_chain.span_search import Spellings
+from tagger.linear_chain.spans import ProbableSpans, probable_spans, span_log_probabilities
 from tagger.linear_chain.values import check_is_right_padded
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ __all__ = [
     "IMPLEMENTATIONS",
     "ChainMarginals",
     "ChainScores",
+    "ProbableSpans",
+    "Spellings",
     "allowed_tags",
     "backward_scores",
     "chain_cross_entropy",
@@ -54,6 +57,7 @@ __all__ = [
     "k_best_decode",
     "log_likelihood",
     "log_partition",
+    "probable_spans",
     "sample_paths",
     "sequence_score",
     "span_log_probabilities",

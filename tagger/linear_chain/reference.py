@@ -22,6 +22,9 @@ from tagger.linear_chain.log_space import (
     total_of,
 )
 from tagger.linear_chain.padding import last_tokens, real_tokens, without_padding
+from tagger.linear_chain.span_search import spans_above
+
+__all__ = ["spans_above"]
 
 ScoreFunction = TypeVar("ScoreFunction", bound=Callable[..., torch.Tensor])
 

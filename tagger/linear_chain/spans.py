@@ -1,6 +1,7 @@
-"""The probability of a span of tags."""
+"""The probability of a span of tags, and the spans that are probable."""
 
-from typing import Optional, Tuple
+import math
+from typing import NamedTuple, Optional, Tuple
 
 import torch
 
@@ -9,7 +10,20 @@ from tagger.linear_chain.checks import in_front, rows_of
 from tagger.linear_chain.implementations import implementation_for
 from tagger.linear_chain.log_space import log_ratio, logsumexp
 from tagger.linear_chain.padding import real_tokens
+from tagger.linear_chain.span_search import Messages, Spellings
 from tagger.linear_chain.tracing import not_traced
+
+
+class ProbableSpans(NamedTuple):
+    """N spans of a batch, sorted.
+
+    Args:
+        spans: (N, 4) int64, the row, first token, last token and label of each.
+        log_probabilities: (N,).
+    """
+
+    spans: torch.Tensor
+    log_probabilities: torch.Tensor
 
 
 @not_traced
@@ -71,6 +85,57 @@ def span_log_probabilities(
     return log_ratio(joint, log_partitions)[order.argsort()].to(scores.emissions.dtype)
 
 
+@not_traced
+def probable_spans(
+    scores: ChainScores,
+    spellings: Spellings,
+    least_probability: float,
+    mask: Optional[torch.Tensor] = None,
+) -> ProbableSpans:
+    """All spans that are probable enough, whether or not they are on the best path.
+
+    The probability of a span is that of `span_log_probabilities`: that exactly its tokens have the tags
+    that spell it, and the token behind does not continue it.
+
+    Args:
+        scores: The scores of B sequences of up to T tokens over K tags.
+        spellings: How the tags spell spans of C labels.
+        least_probability: The least probability of a span, above 0 and at most 1.
+        mask: As for every function of the chain (see `tagger.linear_chain.functions`).
+
+    Returns:
+        The spans. Not differentiable. After the forward and backward scores, the time grows with the
+        number of tokens times the length of the longest probable span, whatever its label.
+
+    Raises:
+        ValueError: Also if `least_probability` is out of range, or the spellings do not fit the tags.
+    """
+    if not 0 < least_probability <= 1:
+        raise ValueError(
+            f"`least_probability` must be above 0 and at most 1; got {least_probability}"
+        )
+    rows = rows_of(scores, mask)
+    _check_spellings(spellings, rows.scores.emissions.size(2))
+    with torch.no_grad():
+        exact = ChainScores(*(tensor.double() for tensor in rows.scores))
+        implementation = implementation_for(exact)
+        log_partitions = implementation.log_partition(exact, rows.lengths)
+        forward = implementation.forward_scores(exact, rows.lengths)
+        forward = log_ratio(forward, log_partitions[:, None, None].expand_as(forward))
+        messages = Messages(forward, implementation.backward_scores(exact, rows.lengths))
+        log_least = math.log(least_probability)
+        spans, found = implementation.spans_above(
+            exact, messages, spellings, log_least, rows.lengths
+        )
+    if rows.mask is not None:
+        # (B, T), the places of real tokens, in front
+        places = in_front(torch.arange(rows.mask.size(1)).expand_as(rows.mask), rows.mask.cpu())
+        row, first, last, label = spans.cpu().unbind(1)
+        compact = [row, places[row, first], places[row, last], label]
+        spans = torch.stack(compact, dim=1).to(spans.device)
+    return ProbableSpans(spans, found.to(scores.emissions.dtype))
+
+
 def _without_holes(
     spans: torch.Tensor, allowed: torch.Tensor, mask: torch.Tensor
 ) -> Tuple[torch.Tensor, torch.Tensor]:
@@ -124,4 +189,20 @@ def _check_spans(
         raise ValueError(
             f"`spans` must begin and end at real tokens of one of {batch_size} rows; got row {row}, "
             f"tokens {first} to {last}"
+        )
+
+
+def _check_spellings(spellings: Spellings, num_tags: int) -> None:
+    """Raises a `ValueError` if spellings do not fit K tags."""
+    tags, continuing = spellings
+    num_labels = len(tags)
+    if tags.shape != (num_labels, 4) or tags.dtype != torch.int64 or bool((tags >= num_tags).any()):
+        raise ValueError(
+            f"`spellings.tags` must be int64 of shape (C, 4), tags below {num_tags}; got "
+            f"{tags.dtype} of shape {tuple(tags.shape)}"
+        )
+    if continuing.shape != (num_labels, num_tags) or continuing.dtype != torch.bool:
+        raise ValueError(
+            f"`spellings.continuing` must be bool of shape ({num_labels}, {num_tags}); got "
+            f"{continuing.dtype} of shape {tuple(continuing.shape)}"
         )

@@ -11,6 +11,7 @@ from typing import (
     Mapping,
     Optional,
     Sequence,
+    Tuple,
     Union,
 )
 
@@ -30,7 +31,7 @@ from tagger.predictors import SequenceTaggerPredictor
 from tagger.predictors.texts import Text
 from tagger.spans import labels_of_tags
 from tagger_onnx.inputs import RUN_CHARACTERS
-from tagger_onnx.tagged_text import Entity, TaggedText
+from tagger_onnx.tagged_text import Entity, Extras, TaggedText, extras_of
 from tagger_onnx.text_tagger import TextTagger
 
 #: A text, a text with its tokens, or the tokens alone.
@@ -65,6 +66,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         self._name = name
         self._language = language
         self._run_characters = run_characters
+        self._with_extras: Optional[Tuple[Extras, SequenceTaggerPredictor]] = None
 
     @classmethod
     def of(
@@ -140,7 +142,12 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         return self._predictor.split(text)
 
     def tag_document(
-        self, document: Union[str, Sequence[TextOrTokens]], *, probabilities: bool = False
+        self,
+        document: Union[str, Sequence[TextOrTokens]],
+        *,
+        probabilities: bool = False,
+        leak_labels: Sequence[str] = (),
+        candidates: Optional[float] = None,
     ) -> TaggedText:
         """Tags the sentences of a document together.
 
@@ -151,6 +158,8 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             document: A text, which is split into sentences at punctuation and at blank lines; or its
                 sentences, each a text or a list of tokens.
             probabilities: See `tag`.
+            leak_labels: See `tag`; the leak is that of the whole document.
+            candidates: See `tag`.
 
         Returns:
             The document with its tags and entities; offsets and indices are those of the whole. Its
@@ -160,8 +169,8 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             InputError: If a sentence is neither a text nor a list of tokens; see `tagger_onnx.inputs`.
         """
         inputs = {"document" if isinstance(document, str) else "sentences": document}
-        predictor = self._predictor_with_probabilities if probabilities else self._predictor
-        return _tagged_text(predictor.predict_json(inputs), probabilities)
+        extras = extras_of(probabilities, leak_labels, candidates)
+        return _tagged_text(self._predictor_of(extras).predict_json(inputs), extras)
 
     def with_bias(
         self, biases: Optional[Mapping[str, float]] = None, **more: float
@@ -209,15 +218,14 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     def _repr_html_(self) -> str:
         return f"<code>{html.escape(repr(self))}</code>"
 
-    def _tag_all(self, inputs: List[TextOrTokens], probabilities: bool) -> List[TaggedText]:
-        predictor = self._predictor_with_probabilities if probabilities else self._predictor
-        predictions = predictor.predict_batch_json(
+    def _tag_all(self, inputs: List[TextOrTokens], extras: Extras) -> List[TaggedText]:
+        predictions = self._predictor_of(extras).predict_batch_json(
             [
                 {"sentence" if isinstance(each, self.text_types) else "tokens": each}
                 for each in inputs
             ]
         )
-        return [_tagged_text(prediction, probabilities) for prediction in predictions]
+        return [_tagged_text(prediction, extras) for prediction in predictions]
 
     @cached_property
     def _predictor(self) -> SequenceTaggerPredictor:
@@ -228,9 +236,13 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             run_characters=self._run_characters,
         )
 
-    @cached_property
-    def _predictor_with_probabilities(self) -> SequenceTaggerPredictor:
-        return self._predictor.of(_with_own_head(self._model), probabilities=True)
+    def _predictor_of(self, extras: Extras) -> SequenceTaggerPredictor:
+        """The predictor that gives these extras; that of the last ones is kept."""
+        if extras == Extras():
+            return self._predictor
+        if self._with_extras is None or self._with_extras[0] != extras:
+            self._with_extras = extras, self._predictor.of(_with_own_head(self._model), extras)
+        return self._with_extras[1]
 
     def _with_settings(
         self, biases: Mapping[str, float], thresholds: Mapping[str, float]
@@ -257,7 +269,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         changed = SavedTagger(
             model, self._dataset_reader, self._name, self._language, self._run_characters
         )
-        changed._predictor = self._predictor.of(model)
+        changed._predictor = self._predictor.of(model, Extras())
         return changed
 
 
@@ -288,29 +300,32 @@ def load(
     return SavedTagger.of(archive, str(path), language, run_characters)
 
 
-def _tagged_text(prediction: JsonDict, probabilities: bool) -> TaggedText:
-    entities = [
-        Entity(
-            entity["label"],
-            entity["text"],
-            entity["start"],
-            entity["end"],
-            first=entity["tokens"][0],
-            last=entity["tokens"][1],
-            probability=entity.get("probability"),
-        )
-        for entity in prediction.get("entities", [])
-    ]
+def _tagged_text(prediction: JsonDict, extras: Extras) -> TaggedText:
     return TaggedText(
         prediction["text"],
         prediction["tokens"],
         prediction.get("tags", []),
         prediction.get("labels", []),
-        entities,
-        prediction["probabilities"] if probabilities else [],
+        [_entity(entity) for entity in prediction.get("entities", [])],
+        prediction["probabilities"] if extras.probabilities else [],
         [(first, last) for first, last in prediction["sentences"]]
         if "sentences" in prediction
         else (),
+        prediction.get("leak_probability"),
+        prediction.get("expected_missed"),
+        [_entity(entity) for entity in prediction.get("candidates", [])],
+    )
+
+
+def _entity(entity: JsonDict) -> Entity:
+    return Entity(
+        entity["label"],
+        entity["text"],
+        entity["start"],
+        entity["end"],
+        first=entity["tokens"][0],
+        last=entity["tokens"][1],
+        probability=entity.get("probability"),
     )
 
 

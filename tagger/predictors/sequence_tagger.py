@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import math
 from typing import Any, List, Optional, Sequence, cast
 
 from allennlp.common.checks import ConfigurationError
@@ -32,11 +33,16 @@ from tagger_onnx.inputs import (
     check_tokens,
     only_field,
 )
+from tagger_onnx.tagged_text import Extras, extras_of
 
 #: The fields of an object that hold an input; exactly one of them does.
 FIELDS = ("sentence", "tokens", "document", "sentences")
 #: The outputs of a model that have one entry per token.
 TOKEN_OUTPUTS = ("tags", "labels", "probabilities")
+#: Those that are lists of entities.
+ENTITY_OUTPUTS = ("entities", "candidates")
+#: Those that are a number for the whole input.
+LEAK_OUTPUTS = ("leak_probability", "expected_missed")
 #: How a document's text may be split into sentences.
 SENTENCE_BORDERS = ("rules", "lines")
 
@@ -56,6 +62,9 @@ class SequenceTaggerPredictor(BatchedPredictor):
     - `tokens` and `tags`: one string per token. The head `sigmoid` gives `labels` in place of `tags`, a
       list per token.
     - `probabilities`, on request: an object per token that maps tags, or labels, to numbers.
+    - `leak_probability` and `expected_missed`, on request: how probable it is that the text has an
+      entity of some labels that is not among `entities`, and how many of them are expected.
+    - `candidates`, on request: every entity that is probable enough, predicted or not, like `entities`.
     - `entities`: an object per entity with its `label`; its `text`; the character offsets `start` and
       `end`, of which `end` is exclusive; `tokens`, its first and its last token; and its `probability`,
       which is exact and is missing in IOB1. There are no `entities` if the tags spell no spans.
@@ -76,12 +85,15 @@ class SequenceTaggerPredictor(BatchedPredictor):
         run_characters: The most characters without white space between them that a text may have; None
             for any number. The time of a language's rules grows with their square; other tokenizers
             have no such limit.
+        leak_labels: The labels whose missed entities are a leak, to return `leak_probability` and
+            `expected_missed` too.
+        candidates: The least probability of `candidates`, to return them too.
         sentence_borders: Where sentences of a `document` end: `"rules"` for punctuation, as spaCy's
             `sentencizer` sees it, and blank lines; `"lines"` for every line's end.
 
     Raises:
-        ConfigurationError: If `language` or `sentence_borders` is unknown, or `run_characters` is not
-            positive.
+        ConfigurationError: If `language` or `sentence_borders` is unknown, `run_characters` is not
+            positive, or the model cannot give what is asked for.
     """
 
     line_formats = (
@@ -100,30 +112,34 @@ class SequenceTaggerPredictor(BatchedPredictor):
         plain: bool = False,
         sentence_borders: str = "rules",
         run_characters: Optional[int] = RUN_CHARACTERS,
+        leak_labels: Optional[List[str]] = None,
+        candidates: Optional[float] = None,
     ) -> None:
         super().__init__(model, dataset_reader, frozen, batch_tokens, plain)
-        if isinstance(model.head, ChainHead):
-            model.head.predicts_marginals = probabilities
+        self._give(extras_of(probabilities, leak_labels or (), candidates))
         check_is_one_of("sentence_borders", sentence_borders, SENTENCE_BORDERS)
         if run_characters is not None and run_characters < 1:
             raise ConfigurationError(f"`run_characters` must be at least 1; got {run_characters}")
         tokenizer, language = tokenizer_of(dataset_reader, language)
         self._splitter = TextSplitter(tokenizer, language, run_characters, sentence_borders)
 
-    def of(self, model: TaggingModel, probabilities: bool = False) -> "SequenceTaggerPredictor":
+    def of(self, model: TaggingModel, extras: Extras) -> "SequenceTaggerPredictor":
         """Returns a predictor of a changed copy of the model, which shares all else with this one.
 
         Args:
             model: The copy; its head must be its own.
-            probabilities: Whether to return the probabilities of all tags of each token too.
+            extras: What to return besides tags and entities.
         """
         # Without `__init__`: the tokenizer takes a tenth of a second.
         other = copy.copy(self)
         other._model = model
         other.throughput = Throughput()
-        if isinstance(model.head, ChainHead):
-            model.head.predicts_marginals = probabilities
+        other._give(extras)
         return other
+
+    def _give(self, extras: Extras) -> None:
+        self._extras = extras
+        cast(TaggingModel, self._model).head.give(extras)
 
     @property
     def run_characters(self) -> Optional[int]:
@@ -239,16 +255,23 @@ class SequenceTaggerPredictor(BatchedPredictor):
         head = self._model.head
         if not isinstance(head, ChainHead):
             return {"labels": [], "probabilities": []}
-        names = ["tags"] + ["probabilities"] * head.predicts_marginals
-        return {name: [] for name in names + ["entities"] * (self._model.tag_encoding is not None)}
+        names = ["tags"] + ["probabilities"] * self._extras.probabilities
+        names += ["entities"] * (self._model.tag_encoding is not None)
+        names += ["candidates"] * (self._extras.candidates is not None)
+        leaks = (
+            {"leak_probability": 0.0, "expected_missed": 0.0} if self._extras.leak_labels else {}
+        )
+        return {**{name: [] for name in names}, **leaks}
 
     def _prediction(self, text: Text, output: JsonDict, is_document: bool) -> JsonDict:
         prediction: JsonDict = {"text": text.text, "tokens": text.words}
         prediction.update((name, output[name]) for name in TOKEN_OUTPUTS if name in output)
         if is_document:
             prediction["sentences"] = [list(span) for span in text.sentence_spans()]
-        if "entities" in output:
-            prediction["entities"] = [_in_text(entity, text) for entity in output["entities"]]
+        for name in ENTITY_OUTPUTS:
+            if name in output:
+                prediction[name] = [_in_text(entity, text) for entity in output[name]]
+        prediction.update((name, output[name]) for name in LEAK_OUTPUTS if name in output)
         return prediction
 
 
@@ -258,18 +281,23 @@ def _is_document(json_dict: JsonDict) -> bool:
 
 def _joined(outputs: Sequence[JsonDict]) -> JsonDict:
     """Joins the outputs for the pieces of a document."""
-    joined = {
+    joined: JsonDict = {
         name: list(itertools.chain(*(output[name] for output in outputs)))
         for name in TOKEN_OUTPUTS
         if name in outputs[0]
     }
-    if "entities" in outputs[0]:
-        ends = itertools.accumulate((len(output["tags"]) for output in outputs), initial=0)
-        joined["entities"] = [
-            {**entity, "tokens": [index + start for index in entity["tokens"]]}
-            for start, output in zip(ends, outputs)
-            for entity in output["entities"]
-        ]
+    for name in ENTITY_OUTPUTS:
+        if name in outputs[0]:
+            ends = itertools.accumulate((len(output["tags"]) for output in outputs), initial=0)
+            joined[name] = [
+                {**entity, "tokens": [index + start for index in entity["tokens"]]}
+                for start, output in zip(ends, outputs)
+                for entity in output[name]
+            ]
+    if "leak_probability" in outputs[0]:
+        none = math.prod(1 - output["leak_probability"] for output in outputs)
+        joined["leak_probability"] = 1 - none
+        joined["expected_missed"] = math.fsum(output["expected_missed"] for output in outputs)
     return joined
 
 

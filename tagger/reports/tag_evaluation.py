@@ -41,6 +41,7 @@ from tagger.spans.finding import (
     tags_of_certain_labels,
 )
 from tagger.spans.matching import match_spans
+from tagger_onnx.tagged_text import Extras
 
 
 def evaluate_tags(
@@ -228,11 +229,12 @@ def _examples_of_tags(
 ) -> List[Example]:
     head = model.head
     assert isinstance(head, ChainHead)
-    before, head.predicts_marginals = head.predicts_marginals, True
+    before = head.extras
+    head.give(Extras(probabilities=True))
     try:
         outputs = model.forward_on_instances([place.instance for place, _ in drawn])
     finally:
-        head.predicts_marginals = before
+        head.give(before)
         take_metrics(model)
     examples = []
     for (place, sentence), output in zip(drawn, outputs):

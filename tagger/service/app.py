@@ -22,11 +22,19 @@ from tagger.reports.colours import LABELS, style_variables
 from tagger.service import schemas
 from tagger.service.batcher import Batcher, Job
 from tagger.service.guard import App, Guard
-from tagger.service.limits import Limits, RequestError, check_biases, check_sizes, inputs_of
+from tagger.service.limits import (
+    Limits,
+    RequestError,
+    check_biases,
+    check_extras,
+    check_sizes,
+    inputs_of,
+)
 from tagger.service.service_metrics import CONTENT_TYPE, ServiceMetrics
 from tagger.tuning.curves import DecodingCurves
 from tagger.tuning.decoding import LARGEST_BIAS
 from tagger_onnx.inputs import InputError, parse_json
+from tagger_onnx.tagged_text import Extras
 
 #: The name of each machine for itself.
 LOCAL_HOSTS = ("localhost",)
@@ -157,7 +165,11 @@ def _add_tagging(
         check_sizes(inputs, limits)
         check_biases(request.decode_bias, known)
         biases = tuple(sorted(request.decode_bias.items()))
-        results = await batcher.tag(Job(inputs, request.probabilities, biases))
+        extras = Extras(
+            request.probabilities, tuple(sorted(set(request.leak_labels))), request.candidates
+        )
+        check_extras(extras, served.model)
+        results = await batcher.tag(Job(inputs, extras, biases))
         metrics.count(results)
         metrics.seconds.observe(time.perf_counter() - started)
         return _json({"results": [_as_dict(result) for result in results]})
@@ -249,7 +261,10 @@ def _labels(served: Served) -> List[schemas.Label]:
 
 
 def _as_dict(result: TaggedText) -> Dict[str, Any]:
-    return {**result._asdict(), "entities": [entity._asdict() for entity in result.entities]}
+    entities, candidates = (
+        [entity._asdict() for entity in each] for each in (result.entities, result.candidates)
+    )
+    return {**result._asdict(), "entities": entities, "candidates": candidates}
 
 
 def _json(content: Any) -> Response:

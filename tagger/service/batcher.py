@@ -10,6 +10,7 @@ from tagger.predictors.saved_tagger import SavedTagger, TaggedText
 from tagger.predictors.texts import Text
 from tagger.service.limits import Limits, RequestError, refuse_above
 from tagger.service.service_metrics import ServiceMetrics
+from tagger_onnx.tagged_text import Extras
 
 #: How many texts are tagged at a time, if they come from several requests.
 BATCH_TEXTS = 512
@@ -19,7 +20,7 @@ class Job(NamedTuple):
     """What a request wants tagged; its biases are pairs, sorted by label."""
 
     inputs: List[Union[str, List[str]]]
-    probabilities: bool
+    extras: Extras
     biases: Tuple[Tuple[str, float], ...]
 
 
@@ -29,8 +30,8 @@ Outcome = Union[List[TaggedText], Exception]
 class Batcher:
     """Lets one thread tag. Requests that arrive meanwhile wait, and are tagged together next.
 
-    Texts with the same biases and the same wish for probabilities are tagged in one call of the tagger
-    with these biases, so a request gets what it would get alone. Nobody else may use the tagger
+    Texts with the same biases and the same extras are tagged in one call of the tagger with these
+    biases, so a request gets what it would get alone. Nobody else may use the tagger
     meanwhile. `metrics` gets the sizes of batches.
     """
 
@@ -108,18 +109,18 @@ class Batcher:
     def outcomes(self, jobs: Sequence[Job]) -> List[Outcome]:
         """Returns the results of each job, or its error. Nothing but the worker's thread calls this."""
         outcomes: List[Outcome] = [[] for _ in jobs]
-        groups: Dict[Tuple[bool, Tuple[Tuple[str, float], ...]], List[int]] = {}
+        groups: Dict[Tuple[Extras, Tuple[Tuple[str, float], ...]], List[int]] = {}
         inputs: List[List[Union[Text, List[str]]]] = []
         for index, job in enumerate(jobs):
             try:
                 inputs.append(self._split(job))
-                groups.setdefault((job.probabilities, job.biases), []).append(index)
+                groups.setdefault((job.extras, job.biases), []).append(index)
             except Exception as error:
                 inputs.append([])
                 outcomes[index] = error
-        for (probabilities, biases), members in groups.items():
+        for (extras, biases), members in groups.items():
             model = self._model.with_bias(dict(biases)) if biases else self._model
-            tagged = _tag_each(model, [inputs[index] for index in members], probabilities)
+            tagged = _tag_each(model, [inputs[index] for index in members], extras)
             for index, outcome in zip(members, tagged):
                 outcomes[index] = outcome
         return outcomes
@@ -155,13 +156,13 @@ class Batcher:
 
 
 def _tag_each(
-    model: SavedTagger, inputs: Sequence[List[Union[Text, List[str]]]], probabilities: bool
+    model: SavedTagger, inputs: Sequence[List[Union[Text, List[str]]]], extras: Extras
 ) -> List[Outcome]:
     """Tags the inputs of several jobs in one call, or if that fails, job by job."""
     try:
-        results = iter(model.tag(list(chain(*inputs)), probabilities=probabilities))
+        results = iter(model.tag(list(chain(*inputs)), **extras._asdict()))
         return [list(islice(results, len(texts))) for texts in inputs]
     except Exception as error:
         if len(inputs) == 1:
             return [error]
-    return [_tag_each(model, [texts], probabilities)[0] for texts in inputs]
+    return [_tag_each(model, [texts], extras)[0] for texts in inputs]

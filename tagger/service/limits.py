@@ -2,15 +2,17 @@
 
 import json
 import math
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from tagger.common.did_you_mean import did_you_mean
+from tagger.predictors.saved_tagger import SavedTagger
 from tagger.service.schemas import TagRequest
 from tagger_onnx.inputs import RUN_CHARACTERS, InputError, longest_run, only_field
+from tagger_onnx.tagged_text import Extras
 
 #: The fields of a request that hold inputs; exactly one of them does.
 FIELDS = ("text", "tokens", "inputs")
@@ -166,14 +168,29 @@ def refuse_above(limit: int, got: int, code: str, message: str) -> None:
 
 def check_biases(biases: Dict[str, float], known: Dict[str, float]) -> None:
     """Raises a `RequestError` if a label has a bias that is not among the known ones."""
-    for label in biases:
-        if not known:
-            message = "`decode_bias` must be left out: this tagger decides each label by itself"
-            raise RequestError(422, "no_bias", message)
+    if biases and not known:
+        message = "`decode_bias` must be left out: this tagger decides each label by itself"
+        raise RequestError(422, "no_bias", message)
+    _check_labels("decode_bias", biases, list(known))
+
+
+def check_extras(extras: Extras, model: SavedTagger) -> None:
+    """Raises a `RequestError` if a tagger cannot give what is asked for."""
+    _check_labels("leak_labels", extras.leak_labels, model.labels)
+    # In IOB1 entities have no probability.
+    can_give = {"leak_labels": model.finds_entities, "candidates": model.tag_encoding != "IOB1"}
+    for name, can in can_give.items():
+        if getattr(extras, name) and not (can and model.finds_entities):
+            message = f"`{name}` must be left out: this tagger has no probabilities of entities"
+            raise RequestError(422, "no_entities", message)
+
+
+def _check_labels(argument: str, labels: Iterable[str], known: Sequence[str]) -> None:
+    for label in labels:
         if label not in known:
             raise RequestError(
                 422,
                 "unknown_label",
-                f"`decode_bias` names `{label[:100]}`, which is no label of this model "
+                f"`{argument}` names `{label[:100]}`, which is no label of this model "
                 f"({', '.join(known)})" + did_you_mean(label[:100], known),
             )

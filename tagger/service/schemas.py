@@ -9,6 +9,8 @@ from tagger_onnx.inputs import check_characters
 
 #: Far more than any bias that makes a difference, and far less than what overflows.
 BIAS_BOUND = 100.0
+#: With less, an answer could be far larger than its request.
+LEAST_CANDIDATE = 0.001
 TEXT = "Maria Lindqvist met Paulo Ferraz in Lisbon."
 
 
@@ -39,6 +41,18 @@ class TagRequest(BaseModel):
     )
     probabilities: bool = Field(
         False, description="Whether to return the probabilities of all tags of each token."
+    )
+    leak_labels: List[str] = Field(
+        default_factory=list,
+        description="Labels whose entities must not be missed. With some of them each result has the "
+        "probability that the text has such an entity that was not found.",
+    )
+    candidates: Optional[float] = Field(
+        None,
+        ge=LEAST_CANDIDATE,
+        le=1,
+        description="A probability. With it each result lists every entity that is at least that "
+        "probable, found or not.",
     )
     decode_bias: Dict[str, Bias] = Field(
         default_factory=dict,
@@ -78,6 +92,16 @@ class TextTagged(BaseModel):
     entities: List[EntityFound]
     probabilities: List[Dict[str, float]] = Field(
         description="For each token the probability of each tag; empty unless asked for."
+    )
+    leak_probability: Optional[float] = Field(
+        description="That the text has an entity of the `leak_labels` that is not among `entities`; "
+        "null unless asked for."
+    )
+    expected_missed: Optional[float] = Field(
+        description="The expected number of such entities; null unless asked for."
+    )
+    candidates: List[EntityFound] = Field(
+        description="Every entity that is probable enough, found or not; empty unless asked for."
     )
 
 

@@ -1,14 +1,19 @@
 """The entities that predicted tags spell, and the probability of each."""
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import List, NamedTuple, Sequence, Tuple, Type
 
 import numpy as np
 import torch
 
-from tagger.linear_chain import ChainScores, span_log_probabilities
-from tagger.spans.conversion import tags_of_span
-from tagger.spans.encodings import split_tag
+from tagger.linear_chain import (
+    ChainScores,
+    Spellings,
+    probable_spans,
+    span_log_probabilities,
+)
+from tagger.spans.conversion import spans_to_tags, tags_of_span
+from tagger.spans.encodings import rules_of, split_tag
 from tagger.spans.finding import find_spans, lay_end_to_end, rows_and_tokens, tag_tables
 
 
@@ -26,6 +31,10 @@ class Entities(NamedTuple):
     rows: np.ndarray
     firsts: np.ndarray
     lasts: np.ndarray
+
+    def where(self, is_kept: np.ndarray) -> "Entities":
+        """Returns those of the entities for which `is_kept`, (N,) bool, is true."""
+        return Entities(*(column[is_kept] for column in self))
 
 
 class EntityFinder:
@@ -105,8 +114,49 @@ class EntityFinder:
             mask,
         ).exp()
 
+    def candidates(
+        self, scores: ChainScores, least_probability: float, mask: torch.Tensor
+    ) -> Tuple[Entities, torch.Tensor]:
+        """Returns all entities that are probable enough, whether or not a prediction holds them.
+
+        Args:
+            scores: Of the batch.
+            least_probability: The least probability of an entity, above 0 and at most 1.
+            mask: (B, T) bool, right-padded.
+
+        Returns:
+            The entities in the order of rows, first and last tokens; and their probabilities, (N,), as
+            from `probabilities`.
+
+        Raises:
+            ValueError: If `least_probability` is out of range.
+        """
+        device = scores.emissions.device
+        spellings = Spellings(*(each.to(device) for each in self._spellings))
+        spans, log_probabilities = probable_spans(scores, spellings, least_probability, mask)
+        rows, firsts, lasts, labels = spans.cpu().numpy().T
+        return Entities(labels, rows, firsts, lasts), log_probabilities.exp()
+
+    @cached_property
+    def _spellings(self) -> Spellings:
+        split = [split_tag(tag) for tag in self._tags]
+        bound = rules_of(self._tag_encoding).bound
+        tags, continuing = [], []
+        for name in map(self._name_of, range(len(self.labels))):
+            spelt = spans_to_tags([(name, (0, 2)), (name, (3, 3))], 4, self._tag_encoding)
+            tags.append([self._tags.index(tag) if tag in self._tags else -1 for tag in spelt])
+            continuing.append([prefix in bound and label == name for prefix, label in split])
+        shape = len(self.labels), len(self._tags)
+        return Spellings(
+            torch.tensor(tags, dtype=torch.int64).view(-1, 4),
+            torch.tensor(continuing, dtype=torch.bool).view(shape),
+        )
+
     def _sets_of(self, label: int, offset: int, is_followed: int) -> List[List[bool]]:
         """Returns the sets of tags that spell a span whose last token is `offset` after its first."""
-        tag = self._tags[self._tables.label_of.tolist().index(label)]
-        span = split_tag(tag)[1] or "", (0, offset)
+        span = self._name_of(label), (0, offset)
         return tags_of_span(span, offset + 1 + is_followed, self._tags, self._tag_encoding)
+
+    def _name_of(self, label: int) -> str:
+        """Returns the label that tags have; it is empty where `labels` has `_`."""
+        return split_tag(self._tags[self._tables.label_of.tolist().index(label)])[1] or ""

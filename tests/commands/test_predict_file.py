@@ -147,6 +147,18 @@ def test_lines_that_look_like_json_can_be_taken_as_text(run, tmp_path):
     assert [each["text"] for each in written] == ["\ufeff[1]", "\ufeff", '"Ada"']
 
 
+def test_leaks_and_candidates_are_added_on_demand(run, archive, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("Maria met Paulo in Lisbon .\n\n")
+    written = lines_of(run(str(texts), "--leaks", "PER,LOC", "--candidates", "0.05"))
+    asked = {"leak_labels": ["PER", "LOC"], "candidates": 0.05}
+    predictor = Predictor.from_archive(archive, extra_args=asked)
+    assert written[0] == predictor.predict("Maria met Paulo in Lisbon .")
+    assert written[0]["candidates"]
+    assert 0 < written[0]["leak_probability"] < 1
+    assert (written[1]["leak_probability"], written[1]["candidates"]) == (0, [])
+
+
 @pytest.mark.slow
 def test_files_of_the_dataset_reader_are_predicted_as_by_predict(run, archive, capsys):
     output = run(TEST, "--use-dataset-reader", "--window", "5")
@@ -316,6 +328,8 @@ def test_another_run_does_not_complete_an_output(
             [TEST, "--use-dataset-reader", "--on-error", "skip"],
             "`--on-error skip` needs input lines; it does not work with --use-dataset-reader",
         ),
+        ([TEST, "--leaks", "PER,PRE"], "`leak_labels` names `PRE`, .* did you mean `PER`"),
+        ([TEST, "--candidates", "0"], "`candidates` must be a probability above 0"),
         (["/dev/null"], "/dev/null must be a file, because it is read twice"),
         ([TEST, "-o", "none/out.jsonl"], "the folder .*/none does not exist; make it first"),
         ([TEST, "-o", "."], "`--output` . is a folder; name a file"),

@@ -1,5 +1,7 @@
 """Predictions of whole documents."""
 
+import math
+
 import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
@@ -76,6 +78,18 @@ def test_a_tagger_of_sentences_tags_those_of_a_document_by_themselves(archive):
     assert len(document["entities"]) == sum(len(each["entities"]) for each in alone)
 
 
+def test_a_document_leaks_if_a_sentence_does(archive):
+    predictor = Predictor.from_archive(archive, extra_args={"leak_labels": ["PER"]})
+    sentences = [["Lima", "said", "yes"], ["Ada", "met", "Paulo", "."], ["no"]]
+    alone = predictor.predict_batch_json([{"tokens": sentence} for sentence in sentences])
+    together = predictor.predict_json({"sentences": sentences})
+    kept = math.prod(1 - each["leak_probability"] for each in alone)
+    assert together["leak_probability"] == pytest.approx(1 - kept)
+    missed = sum(each["expected_missed"] for each in alone)
+    assert together["expected_missed"] == pytest.approx(missed)
+    assert missed > 0
+
+
 def test_sentences_alone_are_answered_with_one_warning(predictor, caplog):
     predictor.predict_json({"sentences": SENTENCES})
     assert "alone" not in caplog.text
@@ -118,6 +132,11 @@ def test_a_saved_tagger_tags_documents(trained_on_documents, predictor):
         ("LOC", 10, 3),
     ]
     assert len(tagged.probabilities) == 5
+    wishes = {"leak_labels": ["PER", "LOC"], "candidates": 0.001}
+    whole = model.tag_document(SENTENCES, **wishes)
+    assert {each[:-1] for each in whole.entities} <= {each[:-1] for each in whole.candidates}
+    assert {each.first for each in whole.candidates} & {2, 3, 4}
+    assert 0 < whole.leak_probability < whole.expected_missed
     text = "Lima : on. In Lima it rained."
     expected = predictor.predict_json({"document": text})
     assert model.tag_document(text).tags == expected["tags"]

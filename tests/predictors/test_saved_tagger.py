@@ -127,6 +127,35 @@ def test_probabilities_of_tokens_come_on_request(model):
     assert model.tag(TEXT).probabilities == []
 
 
+def test_leaks_and_candidates_come_on_request(model, predictor, trained):
+    result = model.tag(TEXT)
+    assert (result.leak_probability, result.expected_missed, result.candidates) == (None, None, [])
+    biased = model.with_bias(PER=-100.0, LOC=-100.0)
+    wishes = {"leak_labels": ["PER", "LOC"], "candidates": 0.001}
+    found, nothing = model.tag([TEXT, " "], **wishes)
+    missing = biased.tag(TEXT, **wishes)
+    assert (nothing.leak_probability, nothing.expected_missed, nothing.candidates) == (0, 0, [])
+    # What is not found at all is missed with all that the model expects.
+    assert found.leak_probability < missing.leak_probability
+    entities = [each for each in found.entities if each.label in ("PER", "LOC")]
+    difference = missing.expected_missed - found.expected_missed
+    assert difference == pytest.approx(sum(each.probability for each in entities), abs=1e-5)
+    assert missing.expected_missed > 1
+    # Candidates are those of the model, whatever is predicted.
+    assert len(found.candidates) > len(found.entities)
+    assert [each[:-1] for each in found.candidates] == [each[:-1] for each in missing.candidates]
+    assert {each[:-1] for each in found.entities} <= {each[:-1] for each in found.candidates}
+    assert all(each.text == TEXT[each.start : each.end] for each in found.candidates)
+    # A tagger keeps giving what it gave before.
+    assert model.tag(TEXT) == result
+    assert model.tag(TEXT, leak_labels=["ORG"]).candidates == []
+    asked = tagger.load(trained)._predictor
+    asked = type(asked)(asked._model, asked._dataset_reader, **wishes)
+    given = asked.predict(TEXT)
+    assert given["leak_probability"] == pytest.approx(found.leak_probability)
+    assert entities_of({"entities": given["candidates"]}) == found.candidates
+
+
 def test_biases_and_thresholds_change_a_copy_with_the_same_weights(model):
     before = model.tag(TEXTS)
     labels = {entity.label for result in before for entity in result.entities}
@@ -159,6 +188,9 @@ def test_tokens_may_have_several_labels(several_labels):
     all_labels = several_labels.with_thresholds(dict.fromkeys(several_labels.labels, 0.0))
     assert sorted(all_labels.tag("poet").labels[0]) == several_labels.labels
     assert several_labels.tag("poet sees") == result
+    for wish in ({"leak_labels": ["PER"]}, {"candidates": 0.1}):
+        with pytest.raises(ConfigurationError, match="needs a tagger with the head `crf` or `soft"):
+            several_labels.tag("poet", **wish)
     with pytest.raises(ConfigurationError, match="use `with_thresholds`"):
         several_labels.with_bias(PER=1)
     with pytest.raises(ConfigurationError, match="no label 'PRE'"):
@@ -175,6 +207,17 @@ def test_tokens_may_have_several_labels(several_labels):
         (lambda model: model.tag("a", tokens=["a"]), TypeError, "either `inputs`"),
         (lambda model: model.tag([["", "a"]]), TypeError, r"non-empty tokens; got \['', 'a'\]"),
         (lambda model: model.tag([None]), TypeError, "non-empty tokens; got None"),
+        (lambda model: model.tag("a", leak_labels="PER"), TypeError, "got 'PER'; put it in a list"),
+        (
+            lambda model: model.tag("a", leak_labels=["PRE"]),
+            ConfigurationError,
+            "`leak_labels` .*PER",
+        ),
+        (
+            lambda model: model.tag("a", candidates=2),
+            ConfigurationError,
+            "above 0 and at most 1; got 2",
+        ),
         (lambda model: model.with_bias(PRE=1), ConfigurationError, "did you mean `PER`"),
         (lambda model: model.with_thresholds(PER=3), ConfigurationError, "from 0 to 1"),
     ],

@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 import re
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -12,9 +13,10 @@ import tagger
 from tagger.reports.colours import label_colours
 from tagger.service.app import Served, create_app, render_page
 from tagger.service.batcher import Batcher, Job
-from tagger.service.limits import Limits, RequestError, check_biases
+from tagger.service.limits import Limits, RequestError, check_biases, check_extras
 from tagger.service.service_metrics import ServiceMetrics
 from tagger.tuning.curves import Curve, DecodingCurves
+from tagger_onnx.tagged_text import Extras
 from tests.conftest import ROOT
 from tests.service.malformed_requests import attacks
 
@@ -61,9 +63,17 @@ def assert_gives(answer, results):
     assert len(given) == len(results)
     for mine, wanted in zip(given, results):
         wanted = json.loads(
-            json.dumps({**wanted._asdict(), "entities": [e._asdict() for e in wanted.entities]})
+            json.dumps(
+                {
+                    **wanted._asdict(),
+                    "entities": [e._asdict() for e in wanted.entities],
+                    "candidates": [e._asdict() for e in wanted.candidates],
+                }
+            )
         )
-        for name in ("entities", "probabilities"):
+        for name in ("leak_probability", "expected_missed"):
+            assert mine.pop(name) == pytest.approx(wanted.pop(name), abs=1e-5)
+        for name in ("entities", "probabilities", "candidates"):
             numbers = [mine.pop(name), wanted.pop(name)]
             assert len(numbers[0]) == len(numbers[1])
             for one, other in zip(*numbers):
@@ -78,6 +88,8 @@ def test_it_gives_what_a_saved_tagger_gives(app, model):
     assert_gives(tag(app, inputs=inputs), model.tag(inputs))
     assert_gives(tag(app, inputs=[]), [])
     assert_gives(tag(app, text=TEXT, probabilities=True), [model.tag(TEXT, probabilities=True)])
+    extras = {"leak_labels": ["PER", "LOC"], "candidates": 0.01}
+    assert_gives(tag(app, inputs=inputs, **extras), model.tag(inputs, **extras))
     biased = model.with_bias(LOC=-100)
     assert biased.tag(TEXT).entities != model.tag(TEXT).entities
     assert_gives(tag(app, text=TEXT, decode_bias={"LOC": -100}), [biased.tag(TEXT)])
@@ -105,7 +117,7 @@ def test_requests_with_different_biases_are_tagged_together_as_alone(app, model)
 
 def test_what_fails_in_one_request_spares_the_others(model):
     batcher = Batcher(model, Limits(), ServiceMetrics())
-    jobs = [Job([TEXT], False, ()), Job([["Ada", ""]], False, ()), Job(["a " * 2_001], False, ())]
+    jobs = [Job(inputs, Extras(), ()) for inputs in ([TEXT], [["Ada", ""]], ["a " * 2_001])]
     good, broken, refused = batcher.outcomes(jobs)
     assert [each.tags for each in good] == [model.tag(TEXT).tags]
     assert isinstance(broken, TypeError)
@@ -168,12 +180,22 @@ def test_an_unknown_label_is_named_with_a_similar_one(app):
     assert error["code"] == "unknown_label"
     assert "`PRE`, which is no label of this model (EVENT, LOC, ORG, PER)" in error["message"]
     assert error["message"].endswith("did you mean `PER`?")
+    error = tag(app, text=TEXT, leak_labels=["PER", "PRE"]).json()["error"]
+    assert error["message"].startswith("`leak_labels` names `PRE`, which is no label of this model")
+    error = tag(app, text=TEXT, candidates=0.0001).json()["error"]
+    assert "candidates: Input should be greater than or equal to 0.001" in error["message"]
 
 
 def test_a_tagger_without_biases_takes_none():
     check_biases({}, {})
     with pytest.raises(RequestError, match="must be left out: this tagger decides each label"):
         check_biases({"PER": 1.0}, {})
+    without = SimpleNamespace(labels=["PER"], finds_entities=True, tag_encoding="IOB1")
+    check_extras(Extras(leak_labels=("PER",)), without)
+    with pytest.raises(
+        RequestError, match="`candidates` must be left out: this tagger has no prob"
+    ):
+        check_extras(Extras(candidates=0.5), without)
 
 
 def test_labels_come_with_their_biases_and_curves(model):

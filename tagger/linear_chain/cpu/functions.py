@@ -41,9 +41,11 @@ from tagger.linear_chain.cpu.kernels.conditionals import arrival_rows
 from tagger.linear_chain.cpu.kernels.marginals import marginal_rows
 from tagger.linear_chain.cpu.kernels.max_sum import best_rows, k_best_rows
 from tagger.linear_chain.cpu.kernels.sampling import sample_rows
+from tagger.linear_chain.cpu.kernels.span_search import span_rows
 from tagger.linear_chain.cpu.kernels.sum_product import forward_rows, transition_marginal_rows
 from tagger.linear_chain.log_space import log_ratio
 from tagger.linear_chain.reference import step_scores, weighed
+from tagger.linear_chain.span_search import Messages, Spellings
 
 __all__ = ["step_scores"]
 
@@ -156,6 +158,28 @@ def sample_paths(
     work = num_tags * (num_tags + 10 * uniforms.size(1))
     for_row_ranges(sample_rows, batch.lengths, work, batch, array(uniforms), paths)
     return torch.from_numpy(paths)
+
+
+def spans_above(
+    scores: ChainScores,
+    messages: Messages,
+    spellings: Spellings,
+    log_least: float,
+    lengths: torch.Tensor,
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """As `reference.spans_above`."""
+    batch = _exact_batch_of(scores, lengths)
+    given = (*map(array, messages), *map(array, spellings), log_least)
+    counts = np.zeros(len(batch.lengths), np.int64)
+    spans, log_probabilities = np.zeros((0, 4), np.int64), np.zeros(0)
+    work = 10 * len(spellings.tags)
+    # Once to count, and once to write.
+    for _ in range(2):
+        places = counts.cumsum() - counts
+        found = (places, counts, spans, log_probabilities)
+        for_row_ranges(span_rows, batch.lengths, work, batch, *given, *found)
+        spans, log_probabilities = np.zeros((counts.sum(), 4), np.int64), np.zeros(counts.sum())
+    return torch.from_numpy(found[2]), torch.from_numpy(found[3])
 
 
 def _log_partition(scores: ChainScores, lengths: torch.Tensor, with_gradients: bool) -> Computed:

@@ -37,8 +37,9 @@ from tagger.linear_chain.cuda.sampling import sample_kernel
 from tagger.linear_chain.log_space import log_ratio, logsumexp, normalized_exp, total_of
 from tagger.linear_chain.padding import real_tokens, without_padding
 from tagger.linear_chain.reference import step_scores, weighed
+from tagger.linear_chain.span_search import spans_above
 
-__all__ = ["step_scores"]
+__all__ = ["spans_above", "step_scores"]
 
 
 def log_partition(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:

@@ -2,18 +2,25 @@
 
 from typing import Any, Dict, List, Optional, Tuple
 
+import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.common.vocabulary import tags_in_order
+from tagger.common.vocabulary import check_is_label, tags_in_order
 from tagger.linear_chain import ChainScores, check_is_right_padded, tag_marginals
 from tagger.metrics import CalibrationError
 from tagger.modules.chain_decoder import ChainDecoder
+from tagger.modules.heads.entity_output import (
+    lay_out_candidates,
+    readable_candidates,
+    readable_entities,
+)
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.spans import allowed_transitions
-from tagger.spans.encodings import split_tag
 from tagger.spans.entities import Entities, EntityFinder
+from tagger.spans.missed import MissFinder
+from tagger_onnx.tagged_text import Extras
 
 
 class ChainHead(TaggingHead):
@@ -36,7 +43,7 @@ class ChainHead(TaggingHead):
 
     Attributes:
         decoder: Chooses the tags. It may be replaced by another decoder for the same tags.
-        predicts_marginals: Whether the output of `predict` includes the probabilities of tags.
+        extras: What else `predict` gives; `give` sets it.
 
     Raises:
         ConfigurationError: If the vocabulary has no tags, or `ChainDecoder` refuses a setting.
@@ -54,7 +61,9 @@ class ChainHead(TaggingHead):
         super().__init__()
         tags = tags_in_order(vocab, label_namespace)
         self.decoder = ChainDecoder(tags, tag_encoding, decode_bias, entity_thresholds, decoding)
-        self.predicts_marginals = False
+        self.extras = Extras()
+        self._tag_names, self._tag_encoding = tags, tag_encoding
+        self._find_missed: Optional[MissFinder] = None
         self._outside = tags.index("O") if "O" in tags else -1
         self._find_entities = EntityFinder(tags, tag_encoding) if tag_encoding else None
         self._calibration: Optional[CalibrationError] = None
@@ -78,6 +87,29 @@ class ChainHead(TaggingHead):
             return self.predict(emissions, mask)["predicted_tags"]
         return self.best_tags(emissions, mask)
 
+    def give(self, extras: Extras) -> None:
+        self._find_missed = None
+        if extras.leak_labels:
+            if self._find_entities is None or self._tag_encoding is None:
+                raise ConfigurationError(
+                    "`leak_labels` needs tags that spell entities; these are plain labels; leave it out"
+                )
+            for label in extras.leak_labels:
+                check_is_label("leak_labels", label, self._find_entities.labels, of="tagger")
+            self._find_missed = MissFinder(self._tag_names, self._tag_encoding, extras.leak_labels)
+        if extras.candidates is not None:
+            if self._calibration is None:
+                raise ConfigurationError(
+                    f"`candidates` needs tags that spell entities in BIO, BIOUL, BMES or IOBES; these "
+                    f"are {self._tag_encoding or 'plain labels'}; leave it out"
+                )
+            if not 0 < extras.candidates <= 1:
+                raise ConfigurationError(
+                    f"`candidates` must be a probability above 0 and at most 1; got "
+                    f"{extras.candidates!r}"
+                )
+        self.extras = extras
+
     @torch.no_grad()
     def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
         """Returns a model's output.
@@ -85,8 +117,10 @@ class ChainHead(TaggingHead):
         Returns:
             `predicted_tags`, (B, T) int64. If tags spell spans, also `entity_lengths`, (B, T) int64, the
             number of tokens of each entity at its first token and 0 elsewhere; and, but not in IOB1,
-            `entity_probabilities`, (B, T), its exact probability there and -1 elsewhere. With
-            `predicts_marginals` also `marginals`, (B, T, K).
+            `entity_probabilities`, (B, T), its exact probability there and -1 elsewhere. By the `extras`
+            also `marginals`, (B, T, K); `expected_missed`, (B, T) float64, how many entities that begin
+            at a token are expected to be missed, and `log_none_missed`, (B, T) float64, whose sum is the
+            log-probability that none is; and the tensors of `lay_out_candidates`.
 
         Raises:
             ValueError: If `mask` has a hole: what reads entities and sentences from the output needs
@@ -96,14 +130,25 @@ class ChainHead(TaggingHead):
         tags = self.best_tags(emissions, mask)
         predictions = {"predicted_tags": tags}
         if self._find_entities is not None:
+            scores = self.chain_scores(emissions)
             entities = self._find_entities(tags, mask)
             probabilities = None
             if self._calibration is not None:
-                probabilities = self._find_entities.probabilities(
-                    self.chain_scores(emissions), entities, mask
-                )
-            predictions = self._with_entities(tags, entities, probabilities)
-        if self.predicts_marginals:
+                probabilities = self._find_entities.probabilities(scores, entities, mask)
+                is_kept = self._is_kept(entities, probabilities)
+                tags = tags.masked_fill(_is_inside(entities.where(~is_kept), mask), self._outside)
+                probabilities = probabilities[torch.from_numpy(is_kept).to(tags.device)]
+                entities = entities.where(is_kept)
+            predictions = _with_entities(tags, entities, probabilities)
+            if self._find_missed is not None:
+                missed = self._find_missed(scores, entities, mask)
+                predictions["expected_missed"] = missed.expected
+                predictions["log_none_missed"] = _at_first_tokens(missed.log_none, mask)
+            if self.extras.candidates is not None:
+                least = self.extras.candidates
+                found, of_found = self._find_entities.candidates(scores, least, mask)
+                predictions.update(lay_out_candidates(found, of_found, mask))
+        if self.extras.probabilities:
             predictions["marginals"] = self.marginals(emissions, mask)
         return predictions
 
@@ -130,23 +175,32 @@ class ChainHead(TaggingHead):
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]
     ) -> Dict[str, List[Any]]:
-        """Returns `tags`; `entities`, if tags spell spans; and `probabilities`, if they were predicted.
+        """Returns `tags`; `entities`, if tags spell spans; and what the `extras` ask for.
 
         An entity is a dictionary with its `label`; `tokens`, its first and its last token; and, but not
-        in IOB1, its `probability`. `probabilities` has a number for each tag of each token.
+        in IOB1, its `probability`; so is each of the `candidates`. `probabilities` has a number for each
+        tag of each token. `leak_probability` and `expected_missed` have a number for each sentence.
         """
         readable = super().make_readable(output, lengths)
         if "entity_lengths" in output:
             rows = output.pop("entity_lengths").tolist()
             probabilities = output.pop("entity_probabilities", None)
             readable["entities"] = [
-                _entities(tags, *of_sentence)
+                readable_entities(tags, *of_sentence)
                 for tags, *of_sentence in zip(
                     readable["tags"],
                     rows,
                     [None] * len(rows) if probabilities is None else probabilities.tolist(),
                 )
             ]
+        if "log_none_missed" in output:
+            log_none = output.pop("log_none_missed").sum(1)
+            readable["leak_probability"] = (-torch.expm1(log_none)).tolist()
+            readable["expected_missed"] = output.pop("expected_missed").sum(1).tolist()
+        if "candidate_lengths" in output:
+            assert self._find_entities is not None
+            names = ["" if label == "_" else label for label in self._find_entities.labels]
+            readable["candidates"] = readable_candidates(output, names)
         if "marginals" in output:
             sentences = output.pop("marginals").tolist()
             readable["probabilities"] = [
@@ -155,46 +209,44 @@ class ChainHead(TaggingHead):
             ]
         return readable
 
-    def _with_entities(
-        self, tags: torch.Tensor, entities: Entities, probabilities: Optional[torch.Tensor]
-    ) -> Dict[str, torch.Tensor]:
-        """Drops the entities below their thresholds, and lays out the others as `predict` says."""
+    def _is_kept(self, entities: Entities, probabilities: torch.Tensor) -> np.ndarray:
+        """Which entities, (N,) bool, reach the thresholds of their labels."""
         assert self._find_entities is not None
-        labels, rows, firsts, lasts = (torch.from_numpy(x).to(tags.device) for x in entities)
-        lengths = torch.zeros_like(tags)
-        if probabilities is None:
-            lengths[rows, firsts] = lasts - firsts + 1
-            return {"predicted_tags": tags, "entity_lengths": lengths}
         thresholds = self.decoder.thresholds(self._find_entities.labels)
+        labels = torch.from_numpy(entities.labels).to(probabilities.device)
         is_kept = probabilities >= probabilities.new_tensor(thresholds)[labels]
-        lengths[rows[is_kept], firsts[is_kept]] = (lasts - firsts + 1)[is_kept]
-        places = torch.arange(tags.size(1), device=tags.device)
-        # (N, T), the tokens of each of the N entities to drop
-        first, last = (ends[~is_kept].unsqueeze(1) for ends in (firsts, lasts))
-        is_inside = (places >= first) & (places <= last)
-        is_dropped = torch.zeros_like(tags).index_add(0, rows[~is_kept], is_inside.long()) > 0
+        return is_kept.cpu().numpy()
+
+
+def _is_inside(entities: Entities, mask: torch.Tensor) -> torch.Tensor:
+    """Which tokens lie in one of the N entities, (B, T) bool."""
+    rows, firsts, lasts = (torch.from_numpy(x).to(mask.device) for x in entities[1:])
+    places = torch.arange(mask.size(1), device=mask.device)
+    # (N, T)
+    is_inside = (places >= firsts.unsqueeze(1)) & (places <= lasts.unsqueeze(1))
+    return torch.zeros_like(mask, dtype=torch.int64).index_add(0, rows, is_inside.long()) > 0
+
+
+def _with_entities(
+    tags: torch.Tensor, entities: Entities, probabilities: Optional[torch.Tensor]
+) -> Dict[str, torch.Tensor]:
+    """Lays out the tags and the entities in them as `predict` says."""
+    _, rows, firsts, lasts = (torch.from_numpy(x).to(tags.device) for x in entities)
+    lengths = torch.zeros_like(tags)
+    lengths[rows, firsts] = lasts - firsts + 1
+    predictions = {"predicted_tags": tags, "entity_lengths": lengths}
+    if probabilities is not None:
         at_firsts = probabilities.new_full(tags.shape, -1)
-        at_firsts[rows[is_kept], firsts[is_kept]] = probabilities[is_kept]
-        return {
-            "predicted_tags": tags.masked_fill(is_dropped, self._outside),
-            "entity_lengths": lengths,
-            "entity_probabilities": at_firsts,
-        }
+        at_firsts[rows, firsts] = probabilities
+        predictions["entity_probabilities"] = at_firsts
+    return predictions
 
 
-def _entities(
-    tags: List[str], lengths: List[int], probabilities: Optional[List[float]]
-) -> List[Dict[str, Any]]:
-    """Names the entities of a sentence; `lengths` and `probabilities` are as from `predict`."""
-    entities = []
-    for first, tag in enumerate(tags):
-        if lengths[first] > 0:
-            tokens = [first, first + lengths[first] - 1]
-            entity: Dict[str, Any] = {"label": split_tag(tag)[1] or "", "tokens": tokens}
-            if probabilities is not None:
-                entity["probability"] = probabilities[first]
-            entities.append(entity)
-    return entities
+def _at_first_tokens(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """A value of each row, (B,), at its first token, and 0 elsewhere, (B, T)."""
+    at_firsts = values.new_zeros(mask.shape)
+    at_firsts[:, :1] = values.unsqueeze(1)
+    return at_firsts
 
 
 def legal_transitions(tag_encoding: str, tags: List[str]) -> List[Tuple[int, int]]:

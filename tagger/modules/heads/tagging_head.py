@@ -10,6 +10,7 @@ from allennlp.data import Vocabulary
 from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainMarginals
 from tagger.metrics import TagMetrics
+from tagger_onnx.tagged_text import Extras
 
 
 class TaggingHead(torch.nn.Module, Registrable):
@@ -96,6 +97,19 @@ class TaggingHead(torch.nn.Module, Registrable):
     def get_tables(self) -> List[str]:
         """Returns tables to read, besides that of the metrics, of what was seen since the last reset."""
         return []
+
+    def give(self, extras: Extras) -> None:
+        """Sets what `predict` returns besides tags and entities, from now on.
+
+        Raises:
+            ConfigurationError: If the head cannot give it.
+        """
+        for name in ("leak_labels", "candidates"):
+            if getattr(extras, name):
+                raise ConfigurationError(
+                    f"`{name}` needs a tagger with the head `crf` or `softmax`, whose tags spell "
+                    f"entities; leave it out"
+                )
 
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]

@@ -9,9 +9,10 @@ from allennlp.common.checks import ConfigurationError
 from tagger.linear_chain import ChainScores, sample_paths
 from tagger.modules import CrfHead, SoftmaxHead
 from tagger.spans import tags_to_spans
+from tagger_onnx.tagged_text import Extras
 from tests.linear_chain.chains import mask_of
 from tests.oracles.all_paths import AllPaths
-from tests.spans.tagged import vocabulary_of
+from tests.spans.tagged import tag_set, vocabulary_of
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 LENGTHS = [4, 1, 0, 3]
@@ -218,7 +219,7 @@ def test_losses_marginals_and_best_tags_take_masks_with_holes_but_predictions_do
 def test_marginals_are_put_out_on_request(build, emissions):
     head = build()
     head.prepare_metrics(vocabulary_of(TAGS), "labels", "BIO")
-    head.predicts_marginals = True
+    head.give(Extras(probabilities=True))
     output = head.predict(emissions, mask_of(LENGTHS))
     readable = head.make_readable(output, LENGTHS)
     assert not output
@@ -266,3 +267,120 @@ def test_settings_that_do_not_fit_are_refused(settings, message, vocab):
 def test_iob1_is_decoded_without_probabilities_of_entities(vocab, emissions):
     head = CrfHead(vocab, tag_encoding="IOB1")
     assert list(head.predict(emissions, mask_of(LENGTHS))) == ["predicted_tags", "entity_lengths"]
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "IOB1", "BIOUL", "BMES"])
+@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.parametrize("labels", [("X",), ("X", "Y")])
+def test_leaks_are_those_of_all_paths(encoding, kind, labels):
+    tags = tag_set(encoding, ("X", "Y"))
+    lengths = [3, 1, 0, 4] if encoding in ("BIO", "IOB1") else [3, 1, 0, 2]
+    torch.manual_seed(len(kind))
+    # A bias, which changes what is predicted and no probability.
+    bias = {} if encoding == "IOB1" else {"decode_bias": {"X": 1.0}}
+    head = HEADS[kind](vocabulary_of(tags), tag_encoding=encoding, **bias).double()
+    head.prepare_metrics(vocabulary_of(tags), "labels", encoding)
+    head.give(Extras(leak_labels=labels))
+    emissions = torch.randn(4, 4, len(tags)).double() * 1.5
+    mask = mask_of(lengths, 4)
+    emissions[~mask] = torch.nan
+    output = head.predict(emissions, mask)
+    at_tokens = output["expected_missed"].clone()
+    readable = head.make_readable(output, lengths)
+    assert not output
+    scores = ChainScores(*(tensor.detach() for tensor in head.chain_scores(emissions)))
+    num_missed = 0.0
+    for row, length in enumerate(lengths):
+        predicted = {
+            (each["label"], tuple(each["tokens"]))
+            for each in readable["entities"][row]
+            if each["label"] in labels
+        }
+        paths, expected, leak = AllPaths(scores, row, range(length)), torch.zeros(4).double(), 0.0
+        for path, probability in zip(paths.paths, paths.probabilities().tolist()):
+            true = set(tags_to_spans([tags[k] for k in path], encoding))
+            missed = [(label, span) for label, span in true - predicted if label in labels]
+            leak += probability * (len(missed) > 0)
+            for _, (first, _) in missed:
+                expected[first] += probability
+        torch.testing.assert_close(at_tokens[row], expected)
+        assert readable["expected_missed"][row] == pytest.approx(float(expected.sum()), abs=1e-12)
+        assert readable["leak_probability"][row] == pytest.approx(leak, abs=1e-12)
+        num_missed += leak
+    assert num_missed > 0.01
+
+
+def test_leaks_depend_on_what_is_dropped(build, emissions):
+    head = build(entity_thresholds={"X": 1.0})
+    head.give(Extras(leak_labels=("X",)))
+    mask = mask_of(LENGTHS)
+    dropped = head.predict(emissions.double(), mask)
+    kept = build()
+    kept.give(Extras(leak_labels=("X",)))
+    found = kept.predict(emissions.double(), mask)
+    of_x = found["entity_probabilities"].clamp(min=0) * (found["predicted_tags"] == 1)
+    assert of_x.sum() > 0.5
+    if isinstance(head, CrfHead):
+        # Where sequences are illegal, an entity has further spellings.
+        difference = dropped["expected_missed"] - found["expected_missed"]
+        assert (difference >= of_x - 1e-9).all()
+    assert (dropped["log_none_missed"] <= found["log_none_missed"] + 1e-12).all()
+
+
+@pytest.mark.parametrize("least", [0.02, 0.3])
+def test_candidates_are_all_entities_that_are_probable_enough(build, emissions, least):
+    head = build()
+    head.prepare_metrics(vocabulary_of(TAGS), "labels", "BIO")
+    head.give(Extras(candidates=least))
+    mask = mask_of(LENGTHS)
+    output = head.predict(emissions.double(), mask)
+    readable = head.make_readable(output, LENGTHS)
+    assert not output
+    candidates, num_found = readable["candidates"], 0
+    for row, chain in zip(
+        [row for row, length in enumerate(LENGTHS) if length], chains(head, emissions)
+    ):
+        expected = {}
+        for path, probability in zip(chain.paths, chain.path_scores.softmax(0).tolist()):
+            for first, tag in enumerate(path):
+                if tag in (1, 3):
+                    last = first
+                    while last + 1 < len(path) and path[last + 1] == tag + 1:
+                        last += 1
+                    span = (first, last, TAGS[tag][2:])
+                    expected[span] = expected.get(span, 0.0) + probability
+        probable = sorted(span for span, each in expected.items() if each >= least)
+        found = {(*each["tokens"], each["label"]): each["probability"] for each in candidates[row]}
+        assert list(found) == probable
+        assert found == pytest.approx({span: expected[span] for span in probable})
+        for entity in readable["entities"][row]:
+            span = (*entity["tokens"], entity["label"])
+            if entity["probability"] >= least:
+                assert found[span] == pytest.approx(entity["probability"])
+        num_found += len(found)
+    assert candidates[LENGTHS.index(0)] == []
+    assert num_found >= (10 if least < 0.1 else 3)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "extras", "message"),
+    [
+        (
+            "BIO",
+            Extras(leak_labels=("Z",)),
+            "`leak_labels` names `Z`, which is no label of this tagger",
+        ),
+        (None, Extras(leak_labels=("X",)), "`leak_labels` needs tags that spell entities"),
+        ("BIO", Extras(candidates=0.0), "`candidates` must be a probability above 0 and at most 1"),
+        ("IOB1", Extras(candidates=0.5), "`candidates` needs .*; these are IOB1; leave it out"),
+        (
+            None,
+            Extras(candidates=0.5),
+            "`candidates` needs .*; these are plain labels; leave it out",
+        ),
+    ],
+)
+def test_what_a_head_cannot_give_is_refused(vocab, encoding, extras, message):
+    head = CrfHead(vocab, tag_encoding=encoding)
+    with pytest.raises(ConfigurationError, match=message):
+        head.give(extras)

@@ -1,0 +1,206 @@
+"""How many entities a prediction misses under a linear chain, and how probable it is that it misses one.
+
+The quantities are exact. They come from a chain with the same distribution, whose states know where
+their token lies in an entity. There an entity is a product of sets of states, one for each token,
+whatever the encoding and however illegal the sequence. So the labellings in which a prediction misses
+nothing are those of a restricted partition function (Culotta & McCallum 2004 for one entity).
+
+Letters: `B` rows, `T` tokens, `K` tags, `S` states, `N` entities.
+"""
+
+from typing import List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+import torch
+
+from tagger.linear_chain import (
+    ChainScores,
+    log_likelihood,
+    span_log_probabilities,
+    tag_marginals,
+)
+from tagger.spans.entities import Entities
+from tagger.spans.finding import TagTables, tag_tables
+
+
+class MissedEntities(NamedTuple):
+    """What a prediction misses.
+
+    Attributes:
+        expected: (B, T) float64, the expected number of missed entities that begin at each token.
+        log_none: (B,) float64, the log-probability that no entity of the row is missed.
+    """
+
+    expected: torch.Tensor
+    log_none: torch.Tensor
+
+
+class States(NamedTuple):
+    """Tags by their place in an entity: the S states of `placed_chain`.
+
+    Attributes:
+        tags: (S,) int64.
+        labels: (S,) int64, the label's index, -1 outside.
+        opens: (S,) bool, whether the token is its entity's first; true outside.
+        closes: (S,) bool, whether it is its last; true outside.
+    """
+
+    tags: np.ndarray
+    labels: np.ndarray
+    opens: np.ndarray
+    closes: np.ndarray
+
+
+class MissFinder:
+    """Finds how much predictions miss of some labels.
+
+    An entity of the true labelling is missed unless the prediction holds the same tokens with the same
+    label. What a labelling's entities are is read by the rules of `tagger.spans.tags_to_spans`, so
+    illegal sequences, where the chain has them, count too.
+
+    Args:
+        tags: All tags, in the order of their indices.
+        tag_encoding: How the tags spell spans.
+        labels: The labels that count; `_` stands for spans without a label.
+
+    Raises:
+        ValueError: If there is no such label, or no label is given.
+    """
+
+    def __init__(self, tags: Sequence[str], tag_encoding: str, labels: Sequence[str]) -> None:
+        tables = tag_tables(tags, tag_encoding)
+        unknown = [label for label in labels if label not in tables.labels]
+        if unknown or not labels:
+            raise ValueError(
+                f"`labels` must be some of {', '.join(tables.labels)}; got {', '.join(labels) or '-'}"
+            )
+        self._counted = [tables.labels.index(label) for label in labels]
+        self._tables = tables
+
+    def __call__(
+        self, scores: ChainScores, predicted: Entities, mask: torch.Tensor
+    ) -> MissedEntities:
+        """Returns what a prediction misses.
+
+        Args:
+            scores: Of the batch.
+            predicted: The entities of the prediction, of all labels; they must not overlap.
+            mask: (B, T) bool, right-padded.
+        """
+        placed, states = placed_chain(self._tables, scores)
+        predicted = predicted.where(np.isin(predicted.labels, self._counted))
+        # (S,)
+        is_counted = np.isin(states.labels, self._counted)
+        allowed = _allowed(states, is_counted, predicted, tuple(mask.shape))
+        device = scores.emissions.device
+        log_none = log_likelihood(placed, torch.from_numpy(allowed).to(device), mask)
+        opening = torch.from_numpy(is_counted & states.opens).to(device)
+        # (B, T)
+        expected = tag_marginals(placed, mask)[:, :, opening].sum(2)
+        if len(predicted.rows):
+            rows, firsts = (
+                torch.from_numpy(each).to(device) for each in (predicted.rows, predicted.firsts)
+            )
+            expected[rows, firsts] -= self._probabilities(placed, states, predicted, mask)
+        # Rounding must not make a number of entities negative, or a probability exceed 1.
+        return MissedEntities(expected.clamp(min=0), log_none.clamp(max=0))
+
+    def _probabilities(
+        self, placed: ChainScores, states: States, predicted: Entities, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """The probability of each predicted entity, (N,)."""
+        offsets = np.arange((predicted.lasts - predicted.firsts).max() + 1)
+        ends = (predicted.lasts - predicted.firsts)[:, np.newaxis]
+        # (N, W, S)
+        allowed = _same_place(
+            states,
+            predicted.labels[:, np.newaxis],
+            (offsets == 0) & (ends >= 0),
+            offsets == ends,
+        )
+        spans = np.stack([predicted.rows, predicted.firsts, predicted.lasts], axis=1)
+        device = placed.emissions.device
+        return span_log_probabilities(
+            placed, torch.from_numpy(spans).to(device), torch.from_numpy(allowed).to(device), mask
+        ).exp()
+
+
+def placed_chain(tables: TagTables, scores: ChainScores) -> Tuple[ChainScores, States]:
+    """Returns a chain with the same distribution whose states know where their token lies in an entity.
+
+    Every path of tags has one path of states: `tags_to_spans` reads it, and so do the states.
+
+    Args:
+        tables: Of the K tags, as from `tag_tables`.
+        scores: Of the batch.
+
+    Returns:
+        The scores of states, float64, without gradients; and the states, without those that are
+        impossible in this chain.
+    """
+    emissions, transitions, start, end = (each.detach().double() for each in scores)
+    states = _states_of(tables)
+    tags, opens, closes, may_follow = (
+        torch.from_numpy(each).to(emissions.device)
+        for each in (states.tags, states.opens, states.closes, _may_follow(tables, states))
+    )
+    transitions = transitions[tags][:, tags].masked_fill(~may_follow, -torch.inf)
+    start = start[tags].masked_fill(~opens, -torch.inf)
+    end = end[tags].masked_fill(~closes, -torch.inf)
+    # Most states are impossible in a chain that has legal sequences only.
+    is_reached = (start > -torch.inf) | (transitions > -torch.inf).any(0)
+    is_left = (end > -torch.inf) | (transitions > -torch.inf).any(1)
+    kept = (is_reached & is_left).nonzero()[:, 0]
+    placed = ChainScores(
+        emissions[:, :, tags[kept]], transitions[kept][:, kept], start[kept], end[kept]
+    )
+    return placed, States(*(each[kept.cpu().numpy()] for each in states))
+
+
+def _states_of(tables: TagTables) -> States:
+    """All states of tags: four of each tag with a label, one of each without."""
+    states: List[List[int]] = []
+    for tag, label in enumerate(tables.label_of[:-1].tolist()):
+        places = [(1, 1)] if label < 0 else [(1, 1), (1, 0), (0, 1), (0, 0)]
+        states += [[tag, label, opens, closes] for opens, closes in places]
+    tags, labels, opens, closes = np.array(states, dtype=np.int64).T
+    return States(tags, labels, opens == 1, closes == 1)
+
+
+def _may_follow(tables: TagTables, states: States) -> np.ndarray:
+    """(S, S) bool: an entity goes on exactly where neither the one state closes nor the other opens."""
+    continues = tables.continues[states.tags][:, states.tags]
+    goes_on = ~states.closes[:, np.newaxis] & ~states.opens
+    ends = states.closes[:, np.newaxis] & states.opens
+    return (continues & goes_on) | (~continues & ends)
+
+
+def _same_place(
+    states: States, labels: np.ndarray, opens: np.ndarray, closes: np.ndarray
+) -> np.ndarray:
+    """Which states have these labels and places, (..., S) bool for arrays (...)."""
+    return (
+        (states.labels == labels[..., np.newaxis])
+        & (states.opens == opens[..., np.newaxis])
+        & (states.closes == closes[..., np.newaxis])
+    )
+
+
+def _allowed(
+    states: States, is_counted: np.ndarray, predicted: Entities, shape: Tuple[int, ...]
+) -> np.ndarray:
+    """The states of labellings that hold no entity but those predicted, (B, T, S) bool.
+
+    Args:
+        states: The S states.
+        is_counted: (S,) bool, whether the state's label counts.
+        predicted: Of the labels that count.
+        shape: (B, T).
+    """
+    # (B, T): the label that is predicted, and the place of the token
+    labels = np.full(shape, -2)
+    opens, closes = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    for label, row, first, last in zip(*(column.tolist() for column in predicted)):
+        labels[row, first : last + 1] = label
+        opens[row, first] = closes[row, last] = True
+    return ~is_counted | _same_place(states, labels, opens, closes)
