@@ -17,7 +17,6 @@ from typing import (
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Tokenizer
 from allennlp.models import Archive, load_archive
 
@@ -28,11 +27,13 @@ from tagger.modules import ChainDecoder
 from tagger.modules.chain_decoder import labels_with_bias
 from tagger.modules.heads import ChainHead, SigmoidHead
 from tagger.predictors import SequenceTaggerPredictor
-from tagger.predictors.texts import Text
+from tagger.predictors.texts import Text, tagged_text
 from tagger.spans import labels_of_tags
 from tagger_onnx.inputs import RUN_CHARACTERS
 from tagger_onnx.tagged_text import Entity, Extras, TaggedText, extras_of
 from tagger_onnx.text_tagger import TextTagger
+
+__all__ = ["Entity", "SavedTagger", "TaggedText", "TextOrTokens", "load"]
 
 #: A text, a text with its tokens, or the tokens alone.
 TextOrTokens = Union[str, Text, Sequence[str]]
@@ -170,7 +171,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         """
         inputs = {"document" if isinstance(document, str) else "sentences": document}
         extras = extras_of(probabilities, leak_labels, candidates)
-        return _tagged_text(self._predictor_of(extras).predict_json(inputs), extras)
+        return tagged_text(self._predictor_of(extras).predict_json(inputs), extras)
 
     def with_bias(
         self, biases: Optional[Mapping[str, float]] = None, **more: float
@@ -225,7 +226,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
                 for each in inputs
             ]
         )
-        return [_tagged_text(prediction, extras) for prediction in predictions]
+        return [tagged_text(prediction, extras) for prediction in predictions]
 
     @cached_property
     def _predictor(self) -> SequenceTaggerPredictor:
@@ -298,35 +299,6 @@ def load(
     with collections_paused():
         archive = load_archive(path, cuda_device=cuda_device)
     return SavedTagger.of(archive, str(path), language, run_characters)
-
-
-def _tagged_text(prediction: JsonDict, extras: Extras) -> TaggedText:
-    return TaggedText(
-        prediction["text"],
-        prediction["tokens"],
-        prediction.get("tags", []),
-        prediction.get("labels", []),
-        [_entity(entity) for entity in prediction.get("entities", [])],
-        prediction["probabilities"] if extras.probabilities else [],
-        [(first, last) for first, last in prediction["sentences"]]
-        if "sentences" in prediction
-        else (),
-        prediction.get("leak_probability"),
-        prediction.get("expected_missed"),
-        [_entity(entity) for entity in prediction.get("candidates", [])],
-    )
-
-
-def _entity(entity: JsonDict) -> Entity:
-    return Entity(
-        entity["label"],
-        entity["text"],
-        entity["start"],
-        entity["end"],
-        first=entity["tokens"][0],
-        last=entity["tokens"][1],
-        probability=entity.get("probability"),
-    )
 
 
 def _with_own_head(model: TaggingModel) -> TaggingModel:

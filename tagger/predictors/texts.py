@@ -5,11 +5,13 @@ import re
 from functools import cached_property
 from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
+from allennlp.common.util import JsonDict
 from allennlp.data import Token, Tokenizer
 
 from tagger.common.word_splitter import WordSplitter
 from tagger.data.tokenizers import LanguageRulesTokenizer, words_of
 from tagger_onnx.inputs import RUN_CHARACTERS, begin_of
+from tagger_onnx.tagged_text import Entity, Extras, TaggedText
 
 # Where paragraphs meet.
 _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
@@ -137,3 +139,33 @@ class TextSplitter:
         pipeline = WordSplitter(self._language).pipeline
         pipeline.add_pipe("sentencizer")
         return pipeline
+
+
+def tagged_text(prediction: JsonDict, extras: Extras) -> TaggedText:
+    """Returns a prediction of `SequenceTaggerPredictor` as a `TaggedText`."""
+    return TaggedText(
+        prediction["text"],
+        prediction["tokens"],
+        prediction.get("tags", []),
+        prediction.get("labels", []),
+        [_entity(entity) for entity in prediction.get("entities", [])],
+        prediction["probabilities"] if extras.probabilities else [],
+        [(first, last) for first, last in prediction["sentences"]]
+        if "sentences" in prediction
+        else (),
+        prediction.get("leak_probability"),
+        prediction.get("expected_missed"),
+        [_entity(entity) for entity in prediction.get("candidates", [])],
+    )
+
+
+def _entity(entity: JsonDict) -> Entity:
+    return Entity(
+        entity["label"],
+        entity["text"],
+        entity["start"],
+        entity["end"],
+        first=entity["tokens"][0],
+        last=entity["tokens"][1],
+        probability=entity.get("probability"),
+    )

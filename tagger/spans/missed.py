@@ -172,18 +172,20 @@ def _may_follow(tables: TagTables, states: States) -> np.ndarray:
     continues = tables.continues[states.tags][:, states.tags]
     goes_on = ~states.closes[:, np.newaxis] & ~states.opens
     ends = states.closes[:, np.newaxis] & states.opens
-    return (continues & goes_on) | (~continues & ends)
+    allowed: np.ndarray = (continues & goes_on) | (~continues & ends)
+    return allowed
 
 
 def _same_place(
     states: States, labels: np.ndarray, opens: np.ndarray, closes: np.ndarray
 ) -> np.ndarray:
     """Which states have these labels and places, (..., S) bool for arrays (...)."""
-    return (
+    is_same: np.ndarray = (
         (states.labels == labels[..., np.newaxis])
         & (states.opens == opens[..., np.newaxis])
         & (states.closes == closes[..., np.newaxis])
     )
+    return is_same
 
 
 def _allowed(
@@ -203,4 +205,5 @@ def _allowed(
     for label, row, first, last in zip(*(column.tolist() for column in predicted)):
         labels[row, first : last + 1] = label
         opens[row, first] = closes[row, last] = True
-    return ~is_counted | _same_place(states, labels, opens, closes)
+    allowed: np.ndarray = ~is_counted | _same_place(states, labels, opens, closes)
+    return allowed
