@@ -14,6 +14,7 @@ import tarfile
 import zlib
 from typing import IO, Any, Dict, Iterator, Optional, Set, Tuple, Type, Union, cast
 
+from tagger_compat.archive_contents import check_contents
 from tagger_compat.archive_guard import REMEDY, refuse
 
 #: What an archive may unpack to: so many bytes, or so many times its own size.
@@ -22,6 +23,8 @@ SIZE_LIMIT, LARGEST_RATIO = 2**28, 50
 MAX_MEMBERS = 1000
 
 _META = "meta.json"
+#: What is read of an archive, or of the folder of a run.
+_IS_READ = re.compile(r"(config\.json|weights\.th|best\.th)$|(vocabulary|fine_tuned|transformers)/")
 
 
 def unpack(archive_file: str, folder: str) -> None:
@@ -194,6 +197,8 @@ def check_files(folder: str, name: Any, is_archive: bool) -> None:
     remedy = f"make or copy the archive again, or {REMEDY}"
     for file in _misplaced_folders(folder):
         refuse(f"{name}: the member `{file}` is a folder, not a file", "make or copy it again")
+    found = set(_files_below(folder)) - {_META}
+    check_contents(folder, filter(_IS_READ.match, found), name)
     checksums = _checksums(os.path.join(folder, _META), name)
     if checksums is None:
         for file in sorted(_files_below(os.path.join(folder, "vocabulary"))):
@@ -202,7 +207,6 @@ def check_files(folder: str, name: Any, is_archive: bool) -> None:
                     os.path.join(folder, "vocabulary", file), f"{name}: `vocabulary/{file}`"
                 )
         return
-    found = set(_files_below(folder)) - {_META}
     for file in sorted(checksums.keys() | (found if is_archive else set())):
         path = os.path.join(folder, file)
         if file not in checksums:

@@ -34,6 +34,9 @@ _PROGRAM_EVENTS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn",
 # What separates paths in the names that AllenNLP takes: `(archive.zip)#file`, `model.tar.gz!file`.
 _SEPARATORS = re.compile(r"[()!#]|\w+://")
 _URL = re.compile(r"\w+://")
+# Characters that a terminal obeys, ends of lines of Unicode, halves of characters, and what turns the
+# direction of writing.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def is_set(variable: str) -> bool:
@@ -41,13 +44,23 @@ def is_set(variable: str) -> bool:
     return os.environ.get(variable, "0") not in ("", "0")
 
 
+def printable(text: str) -> str:
+    r"""Spells out the characters of a text that a terminal would obey, but for tabs and new lines.
+
+    Example:
+        >>> print(printable("PER" + chr(27) + "[2J"))
+        PER\x1b[2J
+    """
+    return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
 def refuse(what: str, remedy: str = REMEDY) -> NoReturn:
     """Raises a `ConfigurationError` of one line, or a `ValueError` without AllenNLP."""
     try:
         from allennlp.common.checks import ConfigurationError
     except ImportError:  # `tagger.huggingface` needs no AllenNLP.
-        raise ValueError(f"{what}; {remedy}") from None
-    raise ConfigurationError(f"{what}; {remedy}") from None
+        raise ValueError(f"{printable(what)}; {remedy}") from None
+    raise ConfigurationError(f"{printable(what)}; {remedy}") from None
 
 
 class Loading:
@@ -84,6 +97,17 @@ class Loading:
     def may_read(self, folder: str) -> None:
         """Lets a folder outside of the archive through."""
         self._may_read.append(os.path.abspath(folder))
+
+    def num_file_bytes(self) -> int:
+        """How many bytes the files have that may be read: the archive's, and what its user gives."""
+        with suspended():
+            # A file with several names counts once.
+            sizes = {
+                (status.st_dev, status.st_ino): status.st_size
+                for path in filter(None, (self.folder, *self._may_read))
+                for status in _files_below(path)
+            }
+        return sum(sizes.values())
 
     def check_path(self, path: Any) -> None:
         """Refuses a path, or a URL, that the config names and that lies outside of the archive."""
@@ -136,6 +160,15 @@ def _is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
+def _files_below(path: str) -> Iterator[os.stat_result]:
+    for file in [
+        path,
+        *(os.path.join(at, name) for at, _, names in os.walk(path) for name in names),
+    ]:
+        if os.path.isfile(file):
+            yield os.stat(file)
+
+
 def _folders_of_python() -> Iterator[str]:
     yield from {sys.prefix, sys.base_prefix}
     for name, module in list(sys.modules.items()):
@@ -167,10 +200,12 @@ def loading(own: Iterable[str]) -> Iterator[Loading]:
     token = _current.set(state)
     try:
         yield state
-    except Exception:
+    except Exception as error:
         # Libraries catch the refusal, and say something else.
         if state.refusals:
             raise state.refusals[0] from None
+        if state.folder is not None and printable(str(error)) != str(error):
+            refuse(f"the archive cannot be loaded: {' '.join(str(error).split())}")
         raise
     finally:
         _current.reset(token)

@@ -9,6 +9,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command
+from tagger.common.console import say
 
 
 @Subcommand.register("ensemble")
@@ -37,4 +38,4 @@ class Ensemble(Command):
         check_output(args.output, args.archives)
         archives = [load_model(path) for path in args.archives]
         write_ensemble(args.archives, archives, args.output, args.average)
-        print(f"Wrote {args.output}: {len(archives)} taggers, average of {args.average}")
+        say(f"Wrote {args.output}: {len(archives)} taggers, average of {args.average}")

@@ -12,6 +12,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import Archive
 
 from tagger.commands.command import Command, add_shared
+from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger_onnx.checksum import with_checksum
 
@@ -45,7 +46,7 @@ class Export(Command):
         export(archive, args.output, args.language, args.force)
         size = args.output.stat().st_size
         tokenizer, _ = tokenizer_of(archive.validation_dataset_reader, args.language)
-        print(f"Wrote {args.output}: {size / 1e6:.1f} MB; texts are split by {tokenizer}")
+        say(f"Wrote {args.output}: {size / 1e6:.1f} MB; texts are split by {tokenizer}")
 
 
 def export(

@@ -5,13 +5,15 @@ import logging
 import re
 import signal
 import sys
+import traceback
 from contextlib import contextmanager
-from typing import Iterator, Optional
+from typing import Any, Iterator, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
 
-from tagger.common.console import command_running, is_quiet, quieten
+from tagger.common.console import command_running, is_quiet, quieten, say
+from tagger_compat.archive_guard import printable
 
 #: The shell's exit status of a command that SIGINT ended, and of one that SIGTERM ended.
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
@@ -30,6 +32,7 @@ def last_words(command: str) -> Iterator[None]:
     quieten(logging.getLogger().handlers)
     # A log that cannot be written, on a full disk for example, hides no other error.
     logging.raiseExceptions = not is_quiet()
+    sys.excepthook = _show_traceback
     with command_running():
         try:
             yield
@@ -41,7 +44,7 @@ def last_words(command: str) -> Iterator[None]:
             if line is None or not is_quiet():
                 raise
             sys.stdout.flush()
-            print(f"{command}: {line}", file=sys.stderr)
+            say(f"{command}: {line}", file=sys.stderr)
             status = 1
         # Outside of the handler, so that nothing holds the traceback.
         sys.exit(status)
@@ -57,9 +60,13 @@ def errors_in_one_line(command: str) -> Iterator[None]:
     try:
         yield
     except (ConfigurationError, OSError, ValueError) as error:
-        raise SystemExit(f"{command}: {_joined(error)}") from None
+        raise SystemExit(printable(f"{command}: {_joined(error)}")) from None
     except (KeyboardInterrupt, SigTermReceived) as error:
         raise SystemExit(_say_interrupted(command, error)) from None
+
+
+def _show_traceback(*error: Any) -> None:
+    say("".join(traceback.format_exception(*error)), end="", file=sys.stderr)
 
 
 def _say_interrupted(command: str, error: BaseException) -> int:

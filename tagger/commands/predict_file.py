@@ -27,6 +27,7 @@ from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import check_output, load_model, make_predictor, parse_object
 from tagger.commands.prediction_inputs import InstanceInputs, LineInputs
 from tagger.commands.resumable_output import ResumableOutput
+from tagger.common.console import say
 from tagger.modules.token_embedders import share_without_vector
 
 #: By default torch's oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
@@ -165,16 +166,16 @@ def predict_file(
         num_new = unfinished.num_lines - num_kept
         unfinished.finish()
     speed = f"made {num_new} in {seconds:.1f} s, {num_new / seconds:.0f} per second"
-    print(f"Wrote {output}\nKept {num_kept} predictions; {speed}")
+    say(f"Wrote {output}\nKept {num_kept} predictions; {speed}")
     _say_what_lacks(predictor._model, unfinished.num_errors)
 
 
 def _say_what_lacks(model: Model, num_errors: int) -> None:
     share = share_without_vector(model, reset=True)
     if share is not None:
-        print(f"{share:.1%} of the words have no vector")
+        say(f"{share:.1%} of the words have no vector")
     if num_errors > 0:
-        print(f'Skipped {num_errors} lines, which have an "error" in the output')
+        say(f'Skipped {num_errors} lines, which have an "error" in the output')
 
 
 def _windows(

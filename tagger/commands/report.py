@@ -11,6 +11,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command
+from tagger.common.console import say
 
 
 @Subcommand.register("report")
@@ -61,4 +62,4 @@ class ShowScores(Command):
     def run(self, args: argparse.Namespace) -> None:
         from tagger.metrics import format_metrics_file
 
-        print(format_metrics_file(args.metrics))
+        say(format_metrics_file(args.metrics))

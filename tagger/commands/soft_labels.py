@@ -12,6 +12,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Archive
 
 from tagger.commands.command import Command, add_shared
+from tagger.common.console import say
 
 if TYPE_CHECKING:
     from tagger.predictors.texts import TextSplitter
@@ -64,7 +65,7 @@ class WriteSoftLabels(Command):
         with write_atomically(args.output, args.force) as path:
             labels.save(path)
         num_tokens = sum(map(len, labels.sentences))
-        print(f"Wrote {args.output}: {len(labels.sentences)} sentences, {num_tokens} tokens")
+        say(f"Wrote {args.output}: {len(labels.sentences)} sentences, {num_tokens} tokens")
 
 
 def _reader_without_tags(archive: Archive) -> DatasetReader:

@@ -10,6 +10,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command
+from tagger.common.console import say
 
 
 @Subcommand.register("split")
@@ -54,5 +55,5 @@ class Split(Command):
             )
         split = split_file.split_items(items, args.shares, args.seed)
         split_file.write_parts(split, paths, separator="\n" if args.label_key else "\n\n")
-        print(f"Wrote {', '.join(path.name for path in paths.values())} to {args.folder}\n")
-        print(split_file.summarize(split))
+        say(f"Wrote {', '.join(path.name for path in paths.values())} to {args.folder}\n")
+        say(split_file.summarize(split))

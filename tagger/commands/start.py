@@ -9,6 +9,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command, add_shared
+from tagger.common.console import say
 
 
 @Subcommand.register("start")
@@ -48,4 +49,4 @@ class Start(Command):
         for path, text in started.files.items():
             with write_atomically(path, args.force) as new:
                 new.write_bytes(text.encode())
-        print("\n".join(started.said))
+        say("\n".join(started.said))

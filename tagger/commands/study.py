@@ -12,6 +12,7 @@ from typing import Sequence
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command, add_shared
+from tagger.common.console import say
 
 
 @Subcommand.register("study")
@@ -43,7 +44,7 @@ class Study(Command):
         table, failed = run_study(study, args.folder, args.variants, args.workers)
         if table:
             (args.folder / "summary.svg").write_text(draw_variants(table), encoding="utf-8")
-        print(format_summary(table))
+        say(format_summary(table))
         _end_if_failed(self.name, failed)
 
 
@@ -95,7 +96,7 @@ class WeightingStudy(Command):
         if results:
             page = args.folder / "report.html"
             write_study_report(results, page, figure_folder=args.folder)
-            print(f"Wrote {args.folder / 'results.csv'} and {page}")
+            say(f"Wrote {args.folder / 'results.csv'} and {page}")
         _end_if_failed(self.name, failed)
 
 

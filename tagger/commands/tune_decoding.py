@@ -18,6 +18,7 @@ from allennlp.models.archival import CONFIG_NAME
 
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import check_output, load_model
+from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.metrics import format_metrics
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
@@ -83,26 +84,24 @@ class TuneDecoding(Command):
             _print_result(targets, tuner, start, tuned)
             _check_reached(targets, tuner, tuned)
             for name, values in tuned._asdict().items():
-                print(f"{name}: {json.dumps(values, sort_keys=True)}")
+                say(f"{name}: {json.dumps(values, sort_keys=True)}")
         curves = None
         if args.curves:
             curves = decoding_curves(tuner, tuned, Path(args.input_file).name)
         write_settings(args.archive_file, args.output, tuned, args.force, curves)
-        print(f"Wrote {args.output}")
+        say(f"Wrote {args.output}")
 
 
 def _print_result(
     targets: Sequence[Target], tuner: DecodingTuner, start: Settings, tuned: Settings
 ) -> None:
     for title, settings in {"Before": start, "After": tuned}.items():
-        print(
-            f"{title}\n{format_metrics(metrics_by_label(tuner.labels, tuner.counts(settings)))}\n"
-        )
+        say(f"{title}\n{format_metrics(metrics_by_label(tuner.labels, tuner.counts(settings)))}\n")
     counts = tuner.counts(tuned)
-    print(f"{format_evidence(targets, tuner.labels, counts)}\n")
+    say(f"{format_evidence(targets, tuner.labels, counts)}\n")
     warning = few_entities(targets, tuner.labels, counts)
     if warning:
-        print(f"{warning}\n")
+        say(f"{warning}\n")
 
 
 def _label_and_number(text: str) -> Tuple[str, float]:

@@ -8,7 +8,9 @@ import logging
 import os
 import sys
 from contextlib import contextmanager
-from typing import Iterator, List
+from typing import Any, Iterator, List
+
+from tagger_compat.archive_guard import printable
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +23,16 @@ _is_command = False
 _last_texts: List[str] = []
 #: What is under way, such as an epoch.
 _activity = ""
+
+
+def say(text: str, **options: Any) -> None:
+    """Prints a text that may have words of data or of an archive, which the terminal must not obey.
+
+    Args:
+        text: The text.
+        **options: Those of `print`.
+    """
+    print(printable(text), **options)
 
 
 def show_last(title: str, text: str) -> None:
@@ -42,7 +54,7 @@ def command_running() -> Iterator[None]:
     try:
         yield
         for text in _last_texts:
-            print(f"\n{text}")
+            say(f"\n{text}")
     finally:
         _is_command = False
         _last_texts.clear()
@@ -91,5 +103,5 @@ class _ConsoleFormatter(logging.Formatter):
     """The message alone, or below a warning's level."""
 
     def format(self, record: logging.LogRecord) -> str:
-        message = super().format(record)
+        message = printable(super().format(record))
         return message if record.levelno <= logging.INFO else f"{record.levelname}: {message}"

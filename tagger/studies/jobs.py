@@ -12,6 +12,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Dict, Generator, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, cast
 
+from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.studies.work import Work, train
 
@@ -96,7 +97,7 @@ def run_jobs(
     for job in jobs:
         _check_unchanged(job, study)
     todo = [job for job in jobs if not job.is_finished(study)]
-    print(f"{len(jobs)} runs, of which {len(jobs) - len(todo)} are finished; {study}", flush=True)
+    say(f"{len(jobs)} runs, of which {len(jobs) - len(todo)} are finished; {study}", flush=True)
     os.environ.update(ENVIRONMENT)
     start = time.monotonic()
     before = signal.signal(
@@ -106,7 +107,7 @@ def run_jobs(
         with closing(_ended(todo, study, num_workers, work)) as ended:
             for num_done, job in enumerate(ended, start=1):
                 remaining = (time.monotonic() - start) / num_done * (len(todo) - num_done)
-                print(
+                say(
                     f"[{num_done}/{len(todo)}] {describe(job)}: "
                     f"{'done' if job.is_finished(study) else f'FAILED, see {job.log(study)}'}; "
                     f"about {remaining / 60:.0f} min left",

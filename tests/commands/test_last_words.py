@@ -61,6 +61,21 @@ def test_an_error_that_users_can_mend_is_one_line(arguments, message, command, t
     assert "Traceback" not in captured.err
 
 
+def test_the_terminal_obeys_no_words_of_data(command, trained, tmp_path, capsys):
+    (tmp_path / "bad.txt").write_text("word \x1b[2J\n")
+    _, captured = command("evaluate", trained / "model.tar.gz", tmp_path / "bad.txt")
+    line = captured.err.splitlines()[-1]
+    assert line.isprintable()
+    assert "x1b[2J" in line
+    try:
+        raise RuntimeError("\x9b2J")
+    except RuntimeError:
+        sys.excepthook(*sys.exc_info())
+    assert "Error: \\x9b2J\n" in capsys.readouterr().err
+    console.say("PER\x1b[2J\ta\nb\u202e \ud800")
+    assert capsys.readouterr().out == "PER\\x1b[2J\ta\nb\\u202e \\ud800\n"
+
+
 def test_an_error_of_a_program_keeps_its_traceback(command, monkeypatch, trained):
     def broken(*args, **kwargs):
         raise ValueError("a bug")
