@@ -36,6 +36,7 @@ def _special(name: str, kind: bytes, target: str = "") -> Change:
     def add(archive: tarfile.TarFile, folder: Path) -> None:
         member = tarfile.TarInfo(name)
         member.type, member.linkname = kind, target.format(folder=folder)
+        member.mode = 0o755
         archive.addfile(member)
 
     return add
@@ -86,6 +87,19 @@ def _long_header(archive: tarfile.TarFile, folder: Path) -> None:
     archive.addfile(member, _Zeros())
 
 
+def _chain_of_links() -> Iterator[Change]:
+    """Links whose real path is too long for the system, so that nobody sees where the last leads."""
+    path, name = "", "d" * 247
+    for step in "abcdefghijklmnop":
+        yield _special(f"{path}{name}", tarfile.DIRTYPE)
+        yield _special(f"{path}{step}", tarfile.SYMTYPE, name)
+        path += f"{name}/"
+    last = "a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/" + "l" * 254
+    yield _special(last, tarfile.SYMTYPE, "../" * 16)
+    yield _special("door", tarfile.SYMTYPE, f"{last}{'/..' * 6}/{{folder}}")
+    yield _file(f"door/{TRACE}")
+
+
 #: Attacks by what an archive holds besides the model.
 MEMBERS: Dict[str, Change] = {
     "a name with ..": _file(f"../{TRACE}"),
@@ -96,6 +110,8 @@ MEMBERS: Dict[str, Change] = {
     ),
     "a symbolic link to a file": _special("vocabulary/link.txt", tarfile.SYMTYPE, "/etc/passwd"),
     "a hard link to a file": _special("vocabulary/link.txt", tarfile.LNKTYPE, "/etc/passwd"),
+    "a chain of links too long to follow": _all(*_chain_of_links()),
+    "a hard link to a later member": _all(_special("one", tarfile.LNKTYPE, "two"), _file("two")),
     "a named pipe": _special("pipe", tarfile.FIFOTYPE),
     "a device": _special("device", tarfile.CHRTYPE),
     "a member twice": _all(_file("vocabulary/more.txt"), _file("vocabulary/more.txt", "other")),
