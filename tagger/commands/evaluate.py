@@ -57,7 +57,7 @@ def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
     from tagger.commands.command_line import load_model
     from tagger.metrics import format_metrics
     from tagger.predictors.saved_tagger import SavedTagger
-    from tagger.predictors.text_evaluation import evaluate_texts
+    from tagger.predictors.text_evaluation import evaluate_joined_tokens, gold_tokens
 
     if args.predictions_output_file or "," in args.input_file:
         raise ConfigurationError(
@@ -67,11 +67,12 @@ def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
     check_for_gpu(args.cuda_device)
     archive = load_model(args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides)
     tagger = SavedTagger.of(archive, args.archive_file)
-    metrics = evaluate_texts(tagger, archive.validation_dataset_reader.read(args.input_file))
+    instances = archive.validation_dataset_reader.read(args.input_file)
+    metrics = evaluate_joined_tokens(tagger, map(gold_tokens, instances))
     if args.output_file:
         with write_atomically(Path(args.output_file), overwrite=True) as path:
             path.write_text(json.dumps(metrics, indent=2), encoding="utf-8")
-    show_last("Metrics of entities in text", format_metrics(metrics))
+    show_last("Metrics on text", format_metrics(metrics))
     return metrics
 
 

@@ -47,11 +47,12 @@ def _f1_of_text(archive_file: Path, data: str, overrides: Dict[str, Any]) -> Opt
 
     from tagger.commands.command_line import load_model
     from tagger.predictors.saved_tagger import SavedTagger
-    from tagger.predictors.text_evaluation import evaluate_texts
+    from tagger.predictors.text_evaluation import evaluate_joined_tokens, gold_tokens
 
     try:
         archive = load_model(archive_file, overrides=overrides)
         tagger = SavedTagger.of(archive, str(archive_file))
-        return evaluate_texts(tagger, archive.validation_dataset_reader.read(data))[_F1]
+        instances = archive.validation_dataset_reader.read(data)
+        return evaluate_joined_tokens(tagger, map(gold_tokens, instances))[_F1]
     except ConfigurationError:  # No tagger of entities, or some gold tags are unknown.
         return None

@@ -7,6 +7,7 @@ from typing import Dict, List, Mapping, Sequence
 from tagger.metrics.label_metrics import MEASURES
 from tagger.metrics.token_confusions import NO_LABEL
 from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED
+from tagger.spans.partial_matching import SCHEMES
 
 AVERAGES = ("overall", "macro")
 BEST_PREFIX = "best_validation_"
@@ -42,7 +43,7 @@ def format_metrics(metrics: Mapping[str, float]) -> str:
     The first table is of spans, or of items that may have several labels. The second has the averages
     over tokens. For plain labels there is instead a table of tokens by label. The tables of confusions
     follow: a row for each gold label and a column for each predicted one, or, if that gets too wide, a
-    list of the most frequent errors.
+    list of the most frequent errors. The last table has the F1 by the four schemes of partial matching.
 
     A dash stands for an undefined number: the precision of a label that is never predicted, the recall
     of one that is never gold, the F1 of one that is neither, and the mean of such numbers only.
@@ -94,16 +95,19 @@ def format_metrics_file(path: Path) -> str:
 def metrics_tables(metrics: Mapping[str, float]) -> List[List[List[str]]]:
     """Returns the tables of `format_metrics` as rows of cells. The first row is the header."""
     names, token_names = _names(metrics, ""), _names(metrics, "token-")
+    character_names = [name for name in _names(metrics, "character-") if name in AVERAGES]
     labels = [name for name in names or token_names if name not in AVERAGES]
     averages = [name for name in token_names if name in AVERAGES]
     classes = [*labels, NO_LABEL]
     tables = [
-        _label_table(metrics, "", names, title="spans" if token_names else ""),
+        _label_table(metrics, "", names, title="spans" if token_names or character_names else ""),
         _label_table(metrics, "token-", averages if names else token_names, title="tokens"),
+        _label_table(metrics, "character-", character_names, title="characters"),
         _confusion_table(
             metrics, "", [*labels, *ERRORS_OF_PREDICTED], [*labels, *ERRORS_OF_GOLD], what="spans"
         ),
         _confusion_table(metrics, "token-", classes, classes, what="tokens"),
+        _scheme_table(metrics, _names(metrics, f"{SCHEMES[-1]}-")),
     ]
     return [rows for rows in tables if len(rows) > 1]
 
@@ -129,10 +133,24 @@ def _label_table(
     ]
 
 
+def _scheme_table(metrics: Mapping[str, float], names: Sequence[str]) -> List[List[str]]:
+    """Returns the F1 by each scheme of partial matching; the strict one is that of spans."""
+    prefixes = ["" if scheme == "strict" else f"{scheme}-" for scheme in SCHEMES]
+    return [
+        ["spans: F1 by scheme", *SCHEMES],
+        *(
+            [name, *(_number(metrics, prefix, MEASURES[-1], name) for prefix in prefixes)]
+            for name in names
+        ),
+    ]
+
+
 def _number(metrics: Mapping[str, float], prefix: str, measure: str, name: str) -> str:
     """Returns a measure as text; a dash if the counts say that it is undefined."""
     counted = "overall" if name == "macro" else name
-    counts = [metrics.get(f"{prefix}{count}-{counted}") for count in _DENOMINATORS[measure]]
+    # Schemes of partial matching count the same spans.
+    level = prefix if prefix in ("token-", "character-") else ""
+    counts = [metrics.get(f"{level}{count}-{counted}") for count in _DENOMINATORS[measure]]
     # The metrics of AllenNLP's taggers have no counts.
     is_undefined = all(count == 0 for count in counts)
     return "-" if is_undefined else f"{metrics[f'{prefix}{measure}-{name}']:.4f}"

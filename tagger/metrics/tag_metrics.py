@@ -11,15 +11,19 @@ from allennlp.training.metrics import Metric
 
 from tagger.common.vocabulary import tags_in_order
 from tagger.metrics.label_metrics import counts_of_confusions, metrics_by_label, named_confusions
+from tagger.metrics.partial_metrics import partial_metrics
 from tagger.metrics.token_confusions import NO_LABEL, count_token_confusions
 from tagger.spans.finding import (
     UNKNOWN,
     certain_tags,
+    find_spans,
+    known_spans,
     lay_end_to_end,
     tag_tables,
     tags_of_certain_labels,
 )
 from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED, count_span_confusions
+from tagger.spans.partial_matching import OUTCOMES, SCHEMES, count_partial_matches
 
 
 @Metric.register("tag_metrics")
@@ -114,6 +118,12 @@ class TagMetrics(Metric):
         self._token_confusions += count_token_confusions(self._tables, predicted, gold_of_tokens)
         if self._has_spans:
             self._span_confusions += count_span_confusions(self._tables, predicted, gold_of_spans)
+            gold_spans, spans = (
+                known_spans(find_spans(self._tables, tags), gold_of_spans)
+                for tags in (gold_of_spans, predicted)
+            )
+            num_labels = len(self._tables.labels)
+            self._partial_matches += count_partial_matches(gold_spans, spans, num_labels)
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """Returns the metrics of everything since the last reset, over all workers.
@@ -172,10 +182,26 @@ class TagMetrics(Metric):
             confusions.update((f"confusion-{name}", number) for name, number in spans)
         return confusions
 
+    def get_partial_metrics(self) -> Dict[str, float]:
+        """Returns metrics that count spans of which a part is right, over all workers.
+
+        As for `get_metric`, all workers must call this, or none. They are no part of `get_metric`.
+
+        Returns:
+            `exact-precision-PER`, `partial-f1-measure-overall` and so on, see `partial_metrics`; nothing
+            for plain labels.
+        """
+        if not self._has_spans:
+            return {}
+        return partial_metrics(self._tables.labels, _of_all_workers(self._partial_matches))
+
     def reset(self) -> None:
         num_labels = len(self._tables.labels)
         self._token_confusions = np.zeros((num_labels + 1,) * 2, dtype=np.int64)
         self._span_confusions = np.zeros((num_labels + len(ERRORS_OF_GOLD),) * 2, dtype=np.int64)
+        self._partial_matches = np.zeros(
+            (len(SCHEMES), num_labels + 1, len(OUTCOMES)), dtype=np.int64
+        )
 
     def _check_indices(self, name: str, indices: np.ndarray, lowest: int) -> None:
         if indices.size and not lowest <= indices.min() <= indices.max() < self._num_tags:

@@ -33,6 +33,10 @@ class MeasuredModel(Model):
         """Returns how often each label was predicted as each other since the last reset, if counted."""
         return {}
 
+    def get_partial_metrics(self) -> Dict[str, float]:
+        """Returns metrics of partly right spans since the last reset, if they are counted."""
+        return {}
+
     def get_tables(self) -> List[str]:
         """Returns further tables since the last reset, to show below that of the metrics."""
         return []
@@ -41,8 +45,8 @@ class MeasuredModel(Model):
         """Returns the metrics since the last reset; none in training steps that compute none.
 
         Without `reset`, which ends a pass over the data, they are the few that fit on the trainer's
-        progress bar. An evaluation's metrics include the confusions. A trainer does not get them,
-        because it would print hundreds of numbers.
+        progress bar. An evaluation's metrics include partial matches and confusions. A trainer does not
+        get them, because it would print hundreds of numbers.
         """
         if self.training:
             self.is_in_training = True
@@ -51,13 +55,14 @@ class MeasuredModel(Model):
         if not reset:
             return progress_metrics(self.get_all_metrics(reset))
         confusions, tables = self.get_confusions(), self.get_tables()
+        partial = {} if self.is_in_training else self.get_partial_metrics()
         metrics = self.get_all_metrics(reset)
         if self.training:
             return metrics
         self.confusions = confusions
         if self.is_in_training:
             return metrics
-        metrics.update(confusions)
+        metrics.update({**partial, **confusions})
         show_last("Metrics", "\n\n".join([format_metrics(metrics), *tables]))
         return metrics
 

@@ -190,6 +190,9 @@ class TaggingModel(MeasuredModel):
     def get_confusions(self) -> Dict[str, int]:
         return self.head.get_confusions()
 
+    def get_partial_metrics(self) -> Dict[str, float]:
+        return self.head.get_partial_metrics()
+
     def get_tables(self) -> List[str]:
         return self.head.get_tables()
 

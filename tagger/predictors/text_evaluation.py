@@ -1,24 +1,42 @@
 """How well a saved tagger does on text, which it has to split into tokens by itself."""
 
-from collections import Counter
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Set, Tuple, cast
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, cast
 
+import numpy as np
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
-from allennlp.data import Instance
+from allennlp.data import Instance, Token
 from allennlp.data.fields import TextField
 
 from tagger.data.documents import DocumentTokens
 from tagger.data.fields import TagField
 from tagger.data.joined_text import join_tokens
+from tagger.metrics.label_metrics import metrics_by_label
+from tagger.metrics.partial_metrics import partial_metrics
 from tagger.predictors.saved_tagger import SavedTagger
-from tagger.spans import tags_to_spans
+from tagger.spans import Span, tags_to_spans
+from tagger.spans.finding import Spans
+from tagger.spans.partial_matching import OUTCOMES, count_partial_matches, count_positions
 
 #: An entity in a text: its label, its first character, and the one behind its last.
 Place = Tuple[str, int, int]
 
 #: How many documents are tagged at a time.
 _GROUP = 256
+
+
+class GoldTokens(NamedTuple):
+    """The gold tokens and tags of an instance.
+
+    Attributes:
+        tokens: The tokens, which know their document.
+        tags: Their tags.
+        found: The spans that the tagger has found in these tokens, if that is known.
+    """
+
+    tokens: DocumentTokens
+    tags: Sequence[str]
+    found: Optional[List[Span]] = None
 
 
 class GoldText(NamedTuple):
@@ -28,94 +46,154 @@ class GoldText(NamedTuple):
         sentences: The text of each sentence.
         entities: The gold entities; offsets are those of the sentences, joined by line feeds.
         is_document: Whether the sentences belong together.
+        found: What the tagger finds in it, if that is known already.
     """
 
     sentences: List[str]
     entities: Set[Place]
-    is_document: bool
+    is_document: bool = False
+    found: Optional[Set[Place]] = None
 
 
-def evaluate_texts(tagger: SavedTagger, instances: Iterable[Instance]) -> Dict[str, float]:
+def gold_tokens(instance: Instance, found: Optional[List[Span]] = None) -> GoldTokens:
+    """Takes gold tokens and tags from an instance of the dataset reader `column`.
+
+    Args:
+        instance: A sentence or a document.
+        found: See `GoldTokens`.
+
+    Raises:
+        ConfigurationError: If a gold tag is unknown, or it is an instance of another reader.
+    """
+    tokens = cast(TextField, instance["tokens"]).tokens
+    if not isinstance(tokens, DocumentTokens):
+        raise ConfigurationError("an evaluation from text needs the dataset reader `column`")
+    field = instance.fields.get("tags")
+    if not isinstance(field, TagField) or len(field.known_tags()) < len(field.labels):
+        raise ConfigurationError(
+            "an evaluation from text needs a known gold tag for each token; leave `unknown_tag` out"
+        )
+    return GoldTokens(tokens, field.labels, found)
+
+
+def evaluate_joined_tokens(tagger: SavedTagger, data: Iterable[GoldTokens]) -> Dict[str, float]:
     """Joins gold tokens into text, tags the text, and compares entities by their characters.
 
     The spacing of the text is the likely one, see `join_tokens`. A tagger that splits text otherwise
-    than its training data were split loses here, and nowhere else.
+    than its training data were split loses here, and nowhere else. Where it splits a text into the gold
+    tokens, and it is known what it has found in these, that is taken.
 
     Args:
         tagger: The tagger.
-        instances: Sentences or documents of its dataset reader, with gold tags.
+        data: As from `gold_tokens`; the sentences of a document follow each other.
 
     Returns:
-        `precision-`, `recall-`, `f1-measure-` and `num-gold-` by label, and `overall`.
+        The metrics of `evaluate_texts`.
 
     Raises:
-        ConfigurationError: If the tags spell no entities, or some of them are unknown.
+        ConfigurationError: If the tagger's tags spell no entities.
     """
     if not tagger.finds_entities:
         raise ConfigurationError("tags that spell no entities cannot be compared by characters")
-    right: Counter = Counter()
-    predicted: Counter = Counter()
-    gold: Counter = Counter()
-    for texts in lazy_groups_of(_gold_texts(tagger, instances), _GROUP):
-        for text, found in zip(texts, _tagged(tagger, texts)):
-            gold.update(label for label, _, _ in text.entities)
-            predicted.update(label for label, _, _ in found)
-            right.update(label for label, _, _ in found & text.entities)
-    metrics: Dict[str, float] = {}
-    for label in sorted(gold.keys() | predicted.keys()):
-        metrics.update(_metrics(label, right[label], predicted[label], gold[label]))
-    metrics.update(_metrics("overall", right.total(), predicted.total(), gold.total()))
-    return metrics
+    return evaluate_texts(tagger, _gold_texts(tagger, data))
 
 
-def _metrics(name: str, num_right: int, num_predicted: int, num_gold: int) -> Dict[str, float]:
+def evaluate_texts(tagger: SavedTagger, texts: Iterable[GoldText]) -> Dict[str, float]:
+    """Tags texts, and compares entities by their characters, whatever the tokens.
+
+    Args:
+        tagger: The tagger.
+        texts: The texts, with their gold entities, none of which overlaps another.
+
+    Returns:
+        For entities `precision-`, `recall-`, `f1-measure-`, `num-gold-` and `num-predicted-` by label,
+        `overall`, and without the numbers `macro`; the same for characters, such as
+        `character-recall-PER`; and the metrics of `partial_metrics`.
+    """
+    sides: Tuple[List[Place], List[Place]] = ([], [])
+    offset = 0
+    for group in lazy_groups_of(texts, _GROUP):
+        for text, found in zip(group, _tagged(tagger, group)):
+            for side, places in zip(sides, (text.entities, found)):
+                in_order = sorted(places, key=lambda place: place[1:])
+                side += [(label, offset + start, offset + end) for label, start, end in in_order]
+            offset += sum(map(len, text.sentences)) + len(text.sentences)
+    labels = sorted({*tagger.labels, *(label for side in sides for label, _, _ in side)})
+    gold, predicted = (_spans(side, labels) for side in sides)
+    matches = count_partial_matches(gold, predicted, len(labels))
     return {
-        f"precision-{name}": num_right / max(num_predicted, 1),
-        f"recall-{name}": num_right / max(num_gold, 1),
-        f"f1-measure-{name}": 2 * num_right / max(num_predicted + num_gold, 1),
-        f"num-gold-{name}": num_gold,
+        **metrics_by_label(labels, _counts(matches[0, :-1])),
+        **{
+            f"character-{name}": value
+            for name, value in metrics_by_label(
+                labels, count_positions(gold, predicted, len(labels))
+            ).items()
+        },
+        **partial_metrics(labels, matches),
     }
 
 
+def _spans(places: Sequence[Place], labels: Sequence[str]) -> Spans:
+    index_of = {label: index for index, label in enumerate(labels)}
+    rows = [(index_of[label], start, end - 1) for label, start, end in places]
+    return Spans(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+
+
+def _counts(outcomes: np.ndarray) -> np.ndarray:
+    """Returns right, predicted and gold entities, (3, C), of strict outcomes, (C, 5)."""
+    correct, incorrect, _, missed, spurious = (outcomes[:, i] for i in range(len(OUTCOMES)))
+    return np.stack([correct, correct + incorrect + spurious, correct + incorrect + missed])
+
+
 def _tagged(tagger: SavedTagger, texts: List[GoldText]) -> Iterator[Set[Place]]:
-    alone = iter(tagger.tag([text.sentences[0] for text in texts if not text.is_document]))
+    alone = iter(
+        tagger.tag(
+            [each.sentences[0] for each in texts if each.found is None and not each.is_document]
+        )
+    )
     for text in texts:
+        if text.found is not None:
+            yield text.found
+            continue
         tagged = tagger.tag_document(text.sentences) if text.is_document else next(alone)
         yield {(entity.label, entity.start, entity.end) for entity in tagged.entities}
 
 
-def _gold_texts(tagger: SavedTagger, instances: Iterable[Instance]) -> Iterator[GoldText]:
+def _gold_texts(tagger: SavedTagger, data: Iterable[GoldTokens]) -> Iterator[GoldText]:
     """Yields sentences, or documents, of which an instance may be a sentence."""
     encoding = tagger.tag_encoding
     assert encoding is not None
-    for tokens, tags in _whole_documents(instances):
-        text, entities, offset = [], set(), 0
-        labels = iter(tags)
-        for sentence in tokens.document:
-            joined, spans = join_tokens([token.text or "" for token in sentence])
-            of_sentence = [next(labels) for _ in sentence]
-            for label, (first, last) in tags_to_spans(of_sentence, encoding):
+    for document, tags, found in _whole_documents(data):
+        sentences: List[str] = []
+        entities: Set[Place] = set()
+        places: List[Tuple[int, int]] = []
+        are_alike, offset = found is not None, 0
+        for sentence in document:
+            words = [token.text or "" for token in sentence]
+            text, spans = join_tokens(words)
+            are_alike = are_alike and tagger.split(text).words == words
+            for label, (first, last) in tags_to_spans(tags[len(places) :][: len(words)], encoding):
                 entities.add((label, offset + spans[first][0], offset + spans[last][1]))
-            text.append(joined)
-            offset += len(joined) + 1
-        yield GoldText(text, entities, len(text) > 1)
+            sentences.append(text)
+            places += [(offset + start, offset + end) for start, end in spans]
+            offset += len(text) + 1
+        known = {(label, places[first][0], places[last][1]) for label, (first, last) in found or ()}
+        yield GoldText(sentences, entities, len(sentences) > 1, known if are_alike else None)
 
 
 def _whole_documents(
-    instances: Iterable[Instance],
-) -> Iterator[Tuple[DocumentTokens, List[str]]]:
-    """Yields the documents, or sentences, of a dataset reader, each with all of its gold tags."""
+    data: Iterable[GoldTokens],
+) -> Iterator[Tuple[Sequence[Sequence[Token]], List[str], Optional[List[Span]]]]:
+    """Yields the documents, or sentences, each with all of its gold tags and of what was found."""
     tags: List[str] = []
-    for instance in instances:
-        tokens = cast(TextField, instance["tokens"]).tokens
-        if not isinstance(tokens, DocumentTokens):
-            raise ConfigurationError("an evaluation from text needs the dataset reader `column`")
-        field = instance.fields.get("tags")
-        if not isinstance(field, TagField) or len(field.known_tags()) < len(field.labels):
-            raise ConfigurationError(
-                "an evaluation from text needs a known gold tag for each token; leave `unknown_tag` out"
-            )
-        tags += field.labels
+    found: Optional[List[Span]] = []
+    for tokens, of_tokens, found_in_tokens in data:
+        if found is not None and found_in_tokens is not None:
+            at = len(tags)
+            found += [(label, (at + first, at + last)) for label, (first, last) in found_in_tokens]
+        else:
+            found = None
+        tags += of_tokens
         if tokens.last == len(tokens.document):
-            yield tokens, tags
-            tags = []
+            yield tokens.document, tags, found
+            tags, found = [], []

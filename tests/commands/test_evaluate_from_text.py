@@ -16,7 +16,10 @@ def test_evaluate_compares_entities_by_characters(allennlp, trained, tmp_path, c
     allennlp("evaluate", archive, FILE, "--from-text", "--output-file", str(output))
     metrics = json.loads(output.read_text())
     assert metrics["num-gold-overall"] > 0
-    assert f"{metrics['f1-measure-overall']:.4f}" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"{metrics['f1-measure-overall']:.4f}" in printed
+    assert f"{metrics['character-f1-measure-overall']:.4f}" in printed
+    assert "F1 by scheme" in printed
     with pytest.raises(SystemExit):
         allennlp("evaluate", archive, f"{FILE},{FILE}", "--from-text")
 

@@ -6,10 +6,20 @@ from allennlp.models import load_archive
 
 import tagger
 from tagger.predictors.saved_tagger import SavedTagger
-from tagger.predictors.text_evaluation import evaluate_texts
+from tagger.predictors.text_evaluation import (
+    GoldText,
+    evaluate_joined_tokens,
+    evaluate_texts,
+    gold_tokens,
+)
+from tagger_onnx.tagged_text import Entity, TaggedText
 
 FILE = "data/toy/test.txt"
 BLANKS = '{"dataset_reader.tokenizer": {"type": "blanks"}}'
+
+
+def evaluated(model, instances):
+    return evaluate_joined_tokens(model, map(gold_tokens, instances))
 
 
 @pytest.fixture
@@ -22,7 +32,7 @@ def test_where_text_is_split_as_the_tokens_were_the_figures_are_those_of_tokens(
     archive.model.get_metrics(reset=True)
     archive.model.forward_on_instances(instances)
     of_tokens = archive.model.get_metrics(reset=True)
-    of_text = evaluate_texts(SavedTagger.of(archive, "toy"), instances)
+    of_text = evaluated(SavedTagger.of(archive, "toy"), instances)
     for name in ("precision-overall", "recall-overall", "f1-measure-PER", "num-gold-LOC"):
         assert of_text[name] == pytest.approx(of_tokens[name], abs=1e-6)
 
@@ -32,8 +42,8 @@ def test_a_tokenizer_that_does_not_fit_costs_f1(trained, instances):
     fitting = SavedTagger.of(load_archive(trained / "model.tar.gz"), "toy")
     glued = SavedTagger.of(archive, "toy")
     assert (
-        evaluate_texts(glued, instances)["f1-measure-overall"]
-        < evaluate_texts(fitting, instances)["f1-measure-overall"] - 0.05
+        evaluated(glued, instances)["f1-measure-overall"]
+        < evaluated(fitting, instances)["f1-measure-overall"] - 0.05
     )
 
 
@@ -50,4 +60,49 @@ def test_every_route_splits_as_the_archive_says(trained):
 def test_tags_that_spell_no_entities_are_refused(archive, instances):
     archive.model.tag_encoding = None
     with pytest.raises(ConfigurationError, match="spell no entities"):
-        evaluate_texts(SavedTagger.of(archive, "toy"), instances)
+        evaluated(SavedTagger.of(archive, "toy"), instances)
+
+
+def test_what_was_found_in_gold_tokens_is_taken_where_a_text_has_these(
+    archive, instances, monkeypatch
+):
+    model = SavedTagger.of(archive, "toy")
+    expected = evaluated(model, instances)
+    found = [
+        [(each["label"], tuple(each["tokens"])) for each in output["entities"]]
+        for output in archive.model.forward_on_instances(instances)
+    ]
+    tagged = []
+    monkeypatch.setattr(model, "_tag_all", lambda texts, _: tagged.extend(texts) or [])
+    data = [gold_tokens(*each) for each in zip(instances, found)]
+    assert evaluate_joined_tokens(model, data) == expected
+    assert tagged == []
+
+
+class Finder:
+    """Finds the same entities in each text."""
+
+    labels = ("LOC", "PER")
+
+    def __init__(self, *entities):
+        self.entities = [Entity(label, "", start, end, 0, 0, 1.0) for label, start, end in entities]
+
+    def tag(self, texts):
+        return [TaggedText(text, [], [], [], self.entities, []) for text in texts]
+
+
+def test_entities_and_characters_are_compared_by_label():
+    # Ada Byron met Lisbon and Oslo.
+    places = {("PER", 0, 9), ("LOC", 14, 20), ("LOC", 25, 29)}
+    finder = Finder(("PER", 4, 9), ("LOC", 14, 20), ("PER", 25, 29))
+    metrics = evaluate_texts(finder, [GoldText(["Ada Byron met Lisbon and Oslo."], places)] * 3)
+    assert metrics["num-gold-LOC"] == 6
+    assert metrics["num-predicted-PER"] == 6
+    assert metrics["recall-LOC"] == 0.5
+    assert metrics["f1-measure-overall"] == pytest.approx(1 / 3)
+    assert metrics["character-recall-PER"] == pytest.approx(5 / 9)
+    assert metrics["character-precision-PER"] == pytest.approx(5 / 9)
+    assert metrics["character-num-gold-LOC"] == 30
+    assert metrics["exact-f1-measure-overall"] == pytest.approx(2 / 3)
+    assert metrics["partial-f1-measure-overall"] == pytest.approx(2.5 / 3)
+    assert metrics["type-f1-measure-overall"] == pytest.approx(2 / 3)

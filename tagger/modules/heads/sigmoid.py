@@ -90,6 +90,10 @@ class SigmoidHead(TaggingHead):
         """Returns nothing: labels that a token may have together are not confused with one another."""
         return {}
 
+    def get_partial_metrics(self) -> Dict[str, float]:
+        """Returns nothing: several labels a token spell no spans."""
+        return {}
+
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]
     ) -> Dict[str, List[Any]]:

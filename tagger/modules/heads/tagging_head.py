@@ -94,6 +94,10 @@ class TaggingHead(torch.nn.Module, Registrable):
         """Returns how often which label was taken for which since the last reset, see `TagMetrics`."""
         return self._metrics.get_confusions()
 
+    def get_partial_metrics(self) -> Dict[str, float]:
+        """Returns metrics of partly right spans since the last reset, see `TagMetrics`."""
+        return self._metrics.get_partial_metrics()
+
     def get_tables(self) -> List[str]:
         """Returns tables to read, besides that of the metrics, of what was seen since the last reset."""
         return []
