@@ -62,12 +62,7 @@ def read_pieces(
 ) -> Iterator[List[List[Row]]]:
     """Yields the documents of a column file, or pieces of them, and logs how many were cut.
 
-    Args:
-        lines: As for `read_documents`, and so are the next three.
-        name: The name of the file.
-        delimiter: The string between two columns.
-        borders: What lies between two documents.
-        max_tokens: As for `cut_document`.
+    The arguments are those of `read_documents` and `cut_document`.
     """
     num_documents, num_cut, num_long = 0, 0, 0
     for document in read_documents(lines, name, delimiter, borders):

@@ -87,12 +87,7 @@ def read_documents(path: Path, label_key: str) -> List[Item]:
 
 
 def paths_of_parts(folder: Path, suffix: str, shares: Sequence[float]) -> Dict[str, Path]:
-    """Returns the files of the parts that have a share.
-
-    Args:
-        folder: The folder of the files.
-        suffix: What follows their names.
-        shares: The shares of `PARTS`; a share of 0 makes no file.
+    """Returns the files of the parts, of `PARTS`, whose share is above 0.
 
     Raises:
         FileExistsError: If one of them exists.
@@ -107,12 +102,7 @@ def paths_of_parts(folder: Path, suffix: str, shares: Sequence[float]) -> Dict[s
 def split_items(
     items: Sequence[Item], shares: Sequence[float], seed: int = 0
 ) -> Dict[str, List[Item]]:
-    """Returns the items of each part that has a share, in their order.
-
-    Args:
-        items: The items.
-        shares: The shares of `PARTS`; a share of 0 makes no part.
-        seed: The seed of the random choices.
+    """Returns the items of each part, of `PARTS`, whose share is above 0, in their order.
 
     Raises:
         ValueError: If a share is below 0, or all are 0.
@@ -131,13 +121,9 @@ def write_parts(
     separator: str,
     overwrite: bool = False,
 ) -> None:
-    """Writes the items of each part to its file, in UTF-8.
+    """Writes the items of each part to its file, in UTF-8, each followed by the separator.
 
-    Args:
-        split: The items of each part.
-        paths: The file of each part. Its folder is made if it is missing.
-        separator: What follows each item.
-        overwrite: Whether to replace files that exist.
+    A folder that is missing is made.
 
     Raises:
         FileExistsError: If a file exists, unless `overwrite` is true.

@@ -136,10 +136,7 @@ Column = Union[PaddedColumn, FieldColumn]
 
 
 def collect_columns(instances: Iterable[Instance]) -> Dict[str, Column]:
-    """Returns a column for each field of the instances.
-
-    Args:
-        instances: Indexed instances, at least one. No column keeps an instance.
+    """Returns a column for each field of indexed instances, at least one; none keeps an instance.
 
     Raises:
         ConfigurationError: If the instances differ in the names or kinds of their fields.

@@ -20,10 +20,6 @@ def check_extra_arguments(reader: Type[DatasetReader], extra: Mapping[str, Any])
     AllenNLP passes on every key of a config to a reader with `**kwargs`, and a typo ends as a TypeError
     of the base class.
 
-    Args:
-        reader: The class of the reader.
-        extra: Its `**kwargs`.
-
     Raises:
         ConfigurationError: If an argument is unknown.
     """

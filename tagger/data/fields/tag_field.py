@@ -94,14 +94,9 @@ def check_vocabulary_holds(
     field: str = "tags",
     parts: Tuple[str, str] = ("token", "sentences"),
 ) -> None:
-    """Raises a `ValueError` that says what to do if the vocabulary lacks one of the tags.
+    """Raises a `ValueError` that says what to do if the vocabulary lacks one of the tags of a field.
 
-    Args:
-        tags: The tags.
-        vocab: The vocabulary.
-        label_namespace: Its namespace of the tags.
-        field: The name of the field of the tags.
-        parts: What has a tag, and what of the data to leave out if its tag is unknown.
+    `parts` are what has a tag, and what of the data to leave out if its tag is unknown.
     """
     indices = vocab.get_token_to_index_vocabulary(label_namespace)
     for tag in tags:

@@ -89,12 +89,7 @@ class OversamplingBatchSampler(BucketBatchSampler):
 def repeat_factors(
     label_sets: Sequence[Set[str]], threshold: float, empty_rate: float = 1.0
 ) -> np.ndarray:
-    """Returns how often an epoch shows each sentence, on average.
-
-    Args:
-        label_sets: The labels of each sentence.
-        threshold: The share of sentences below which a label counts as rare.
-        empty_rate: How often to show a sentence without a label.
+    """Returns how often an epoch shows each sentence, on average; see `OversamplingBatchSampler`.
 
     Example:
         >>> repeat_factors([{"PER"}, {"PER"}, {"PER", "LOC"}, set()], 1.0, empty_rate=0.5).round(2)
@@ -128,12 +123,7 @@ def draw_repeats(factors: np.ndarray) -> np.ndarray:
 
 
 def format_shares(label_sets: Sequence[Set[str]], factors: np.ndarray) -> str:
-    """Returns a table of the share of sentences that have each label, before and after.
-
-    Args:
-        label_sets: The labels of each sentence.
-        factors: How often an epoch shows each sentence.
-    """
+    """Returns a table of the share of sentences that have each label, before and after."""
     before, after = _shares(label_sets, np.ones(len(factors))), _shares(label_sets, factors)
     width = max(map(len, ["sentences", *before]))
     rows = [f"{'':{width}}   before    after"]
