@@ -127,7 +127,7 @@ def _overlapping_pairs(gold: Spans, predicted: Spans) -> _Pairs:
 def _is_taken(pairs: _Pairs, costs: np.ndarray) -> np.ndarray:
     """Chooses pairs, (E,) bool: each predicted span takes the free gold span that costs least."""
     # Most pairs are alone, often all, and taken whatever the costs.
-    is_taken = _is_single(pairs.gold) & _is_single(pairs.predicted)
+    is_taken: np.ndarray = _is_single(pairs.gold) & _is_single(pairs.predicted)
     if is_taken.all():
         return is_taken
     taken: Tuple[Set[int], Set[int]] = (set(), set())
@@ -141,4 +141,5 @@ def _is_taken(pairs: _Pairs, costs: np.ndarray) -> np.ndarray:
 
 
 def _is_single(indices: np.ndarray) -> np.ndarray:
-    return np.bincount(indices)[indices] == 1 if len(indices) else np.zeros(0, dtype=bool)
+    is_single: np.ndarray = np.bincount(indices, minlength=1)[indices] == 1
+    return is_single
