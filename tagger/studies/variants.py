@@ -15,6 +15,15 @@ from tagger.studies.results import (
     write_results,
 )
 
+#: A column of a table, as a study file spells it.
+COLUMN = '{title: "F1", metrics: ["best_validation_f1-measure-overall"]}'
+#: The type of each value of a study file, and what it looks like.
+_FORMS: Dict[str, Tuple[type, str]] = {
+    "variants": (dict, "an object with a config for each name, such as {plain: {...}}"),
+    "seeds": (list, "a list of numbers, such as [1, 2, 3]"),
+    "columns": (list, f"a list of columns, such as [{COLUMN}]"),
+}
+
 
 class Study(NamedTuple):
     """What a study file holds.
@@ -37,17 +46,26 @@ def read_study(path: Path) -> Study:
         path: A file of Jsonnet with the keys `variants`, `seeds` and `columns`.
 
     Raises:
-        ValueError: If a key is missing, or two columns of the table would have the same title.
+        ValueError: If a key is missing or unknown, a value has another form, or two columns of the
+            table would have the same title.
     """
     from allennlp.common import Params
 
     study = Params.from_file(path).as_dict(quiet=True)
-    for key in Study._fields:
+    for key in study:
+        if key not in Study._fields:
+            raise ValueError(
+                f"{path} has the unknown key `{key}`; a study file has {', '.join(Study._fields)}"
+                + did_you_mean(key, Study._fields)
+            )
+    for key, (form, example) in _FORMS.items():
         if not study.get(key):
             raise ValueError(
                 f"{path} lacks the key `{key}`; a study file has {', '.join(Study._fields)}"
             )
-    columns = [Column(**column) for column in study["columns"]]
+        if not isinstance(study[key], form):
+            raise ValueError(f"{path} gives `{key}` as {study[key]!r}; expected {example}")
+    columns = [_column(column, path) for column in study["columns"]]
     titles = [column.title for column in columns]
     for title in titles:
         if title == MINUTES or titles.count(title) > 1:
@@ -55,6 +73,22 @@ def read_study(path: Path) -> Study:
                 f"{path} calls a column {title!r}, as another column of the table is called; rename it"
             )
     return Study(study["variants"], study["seeds"], columns)
+
+
+def _column(column: Any, path: Path) -> Column:
+    """Returns a column of a study file, after a check of its form."""
+    expected = f"expected an object with a `title` and a list of `metrics`, such as {COLUMN}"
+    if not isinstance(column, dict):
+        raise ValueError(f"{path} has {column!r} in `columns`; {expected}")
+    for key in column:
+        if key not in Column._fields:
+            meant = did_you_mean(key, Column._fields)
+            raise ValueError(f"{path} has a column with the unknown key `{key}`; {expected}{meant}")
+    title, metrics = column.get("title"), column.get("metrics")
+    is_list = isinstance(metrics, list) and all(isinstance(each, str) for each in metrics)
+    if not (isinstance(title, str) and title and metrics and is_list):
+        raise ValueError(f"{path} has the column {column!r}; {expected}")
+    return Column(title, metrics)
 
 
 def run_study(

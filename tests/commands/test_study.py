@@ -1,10 +1,12 @@
 import json
+import re
 from xml.etree import ElementTree
 
 import pytest
 from allennlp.common import Params
 
-from tests.conftest import CONFIGS
+from tagger.studies.variants import read_study
+from tests.conftest import CONFIGS, ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
 STUDIES = sorted(path.stem for path in (CONFIGS / "studies").glob("*.jsonnet"))
@@ -50,6 +52,18 @@ def test_it_writes_results_and_a_table(allennlp, at_root, tmp_path, capfd):
     assert line.startswith("plain,1,")
 
 
+def test_the_example_of_the_page_is_a_study(at_root, tmp_path):
+    (example,) = re.findall(
+        r"^```text\n(.*?)^```",
+        (ROOT / "docs/studies.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    (tmp_path / "study.jsonnet").write_text(example.replace("'training_", f"'{ROOT}/training_"))
+    study = read_study(tmp_path / "study.jsonnet")
+    assert study.variants["wide"]["model"]["encoder"] != study.variants["plain"]["model"]["encoder"]
+    assert [column.title for column in study.columns] == ["F1", "F1 of places and people"]
+
+
 def plain(*titles):
     """A study of an empty config whose columns have these titles."""
     columns = [{"title": title, "metrics": ["f"]} for title in titles]
@@ -64,6 +78,24 @@ def plain(*titles):
             plain("F1"),
             ["--variants", "plane"],
             r"`plane`, which is no variant of the study \(plain\); did you mean `plain`",
+        ),
+        ({**plain("F1"), "colums": []}, [], "unknown key `colums`; .*; did you mean `columns`"),
+        ({**plain("F1"), "seeds": 3}, [], "gives `seeds` as 3; expected a list of numbers"),
+        ({**plain("F1"), "variants": [{}]}, [], "gives `variants` as .*; expected an object"),
+        (
+            {**plain("F1"), "columns": ["f1-measure-overall"]},
+            [],
+            "has 'f1-measure-overall' in `columns`; expected an object with a `title`",
+        ),
+        (
+            {**plain("F1"), "columns": [{"title": "F1", "metric": ["f"]}]},
+            [],
+            "unknown key `metric`; .*; did you mean `metrics`",
+        ),
+        (
+            {**plain("F1"), "columns": [{"title": "F1", "metrics": "f"}]},
+            [],
+            "the column .*'metrics': 'f'.*; expected an object",
         ),
         (plain("minutes"), [], "calls a column 'minutes', as another column"),
         (plain("F1", "F1"), [], "calls a column 'F1', as another column"),
