@@ -6,6 +6,8 @@ allennlp tune-decoding model.tar.gz dev.txt -o precise.tar.gz --precision PER=0.
 import argparse
 import json
 import logging
+import math
+import shlex
 import tarfile
 from io import BytesIO
 from pathlib import Path
@@ -81,8 +83,10 @@ class TuneDecoding(Command):
         targets = _targets(args, tuner.labels)
         if targets:
             tuned = tuner.tune(targets, start, [args.by] if args.by else None)
+            missed = _missed(targets, tuner, tuned)
+            if missed:
+                raise ConfigurationError(f"{missed}; {_remedy(args, targets, tuner, start, tuned)}")
             _print_result(targets, tuner, start, tuned)
-            _check_reached(targets, tuner, tuned)
             for name, values in tuned._asdict().items():
                 say(f"{name}: {json.dumps(values, sort_keys=True)}")
         curves = None
@@ -126,7 +130,8 @@ def _targets(args: argparse.Namespace, labels: Sequence[str]) -> List[Target]:
     return targets
 
 
-def _check_reached(targets: Sequence[Target], tuner: DecodingTuner, settings: Settings) -> None:
+def _missed(targets: Sequence[Target], tuner: DecodingTuner, settings: Settings) -> str:
+    """Says which targets these settings miss; nothing if they meet all."""
     counts = tuner.counts(settings)
     missed = []
     for target in targets:
@@ -137,8 +142,57 @@ def _check_reached(targets: Sequence[Target], tuner: DecodingTuner, settings: Se
                 f"a {target.measure} of {target.value:g} for `{target.label}` is out of reach; the best "
                 f"settings found have precision {precision:.4f} and recall {recall:.4f}"
             )
-    if missed:
-        raise ConfigurationError("; ".join(missed) + "; nothing is written")
+    return "; ".join(missed)
+
+
+def _remedy(
+    args: argparse.Namespace,
+    targets: Sequence[Target],
+    tuner: DecodingTuner,
+    start: Settings,
+    tuned: Settings,
+) -> str:
+    """Says by which command targets that `tuned` misses are met, or lower ones. It has been tried."""
+    attempts: List[Tuple[Sequence[Target], Optional[str]]] = [(targets, None)] if args.by else []
+    attempts.append((_lowered(targets, tuner, tuned), args.by))
+    for attempt, by in attempts:
+        if attempt and not _missed(
+            attempt, tuner, tuner.tune(attempt, start, [by] if by else None)
+        ):
+            return f"nothing is written; this command succeeds: {_command(args, attempt, by)}"
+    return "nothing is written; set a lower target"
+
+
+def _lowered(targets: Sequence[Target], tuner: DecodingTuner, settings: Settings) -> List[Target]:
+    """Returns targets that settings meet, as near to these as four decimals tell; empty if one is 0."""
+    counts = tuner.counts(settings)
+    lowered = []
+    for target in targets:
+        label = tuner.labels.index(target.label)
+        value = target.value
+        if not target.merit(counts, label)[0]:
+            precision, recall, _ = precision_recall_f1(counts[:, label]).tolist()
+            reached = {"precision": precision, "recall": recall}[target.measure]
+            value = math.floor(10_000 * reached) / 10_000
+        lowered.append(target._replace(value=value))
+    return (
+        lowered if all(target.value or target.measure == "macro_f1" for target in lowered) else []
+    )
+
+
+def _command(args: argparse.Namespace, targets: Sequence[Target], by: Optional[str]) -> str:
+    """Returns the command with other targets, as one types it."""
+    options = []
+    for target in targets:
+        if target.measure != "macro_f1":
+            name = target.measure.replace("_", "-")
+            options += [f"--{name}", f"{target.label}={target.value:.15g}"]
+    options += ["--macro-f1"] if args.macro_f1 else []
+    options += ["--by", by] if by else []
+    options += ["--curves"] if args.curves else []
+    options += ["--force"] if args.force else []
+    files = [args.archive_file, args.input_file, "-o", args.output]
+    return shlex.join(["allennlp", "tune-decoding", *map(str, files), *options])
 
 
 def write_settings(

@@ -1,6 +1,8 @@
 import json
 import re
+import shlex
 import tarfile
+from pathlib import Path
 
 import pytest
 from allennlp.commands.evaluate import evaluate_from_archive
@@ -78,12 +80,30 @@ def test_settings_can_be_overridden(trained):
 
 
 @pytest.mark.slow
-def test_what_is_out_of_reach_writes_nothing(run, detuned, tmp_path):
+def test_what_is_out_of_reach_writes_nothing_and_says_what_is_in_reach(
+    allennlp, trained, tmp_path, capsys
+):
+    archive, output, dev = (tmp_path / name for name in ("shy.tar.gz", "new.tar.gz", "dev.txt"))
+    write_settings(trained / "model.tar.gz", archive, Settings({"PER": 8.0}, {}))
+    # No setting finds both.
+    texts = ("It B-LOC\nwas I-LOC\nfirm O\n", "It O\nwas B-LOC\nfirm I-LOC\n")
+    dev.write_text("\n".join([Path(DEV).read_text(), *texts]))
     # By a threshold no more entities are found.
-    message = "recall of 1 for `LOC` is out of reach; the best settings found have precision 0.0000"
-    with pytest.raises(SystemExit, match=message):
-        run("-o", tmp_path / "tuned.tar.gz", "--recall", "LOC=1", "--by", "threshold")
-    assert list(tmp_path.iterdir()) == [detuned]
+    for data, by in ((DEV, "threshold"), (dev, "bias")):
+        command = ("tune-decoding", archive, data, "-o", output, "--recall", "LOC=1", "--by", by)
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as error:
+            allennlp(*command)
+        assert "a recall of 1 for `LOC` is out of reach; the best settings found" in str(
+            error.value
+        )
+        assert capsys.readouterr().out == ""
+        assert not output.exists()
+        remedy = str(error.value).split("nothing is written; this command succeeds: allennlp ")[1]
+        assert ("--recall LOC=1" in remedy) == (by == "threshold")
+        allennlp(*shlex.split(remedy))
+        assert "Wrote" in capsys.readouterr().out
+        output.unlink()
 
 
 @pytest.mark.slow
