@@ -1,8 +1,10 @@
 """The subcommand `predict`: AllenNLP's, which checks its arguments first and names a bad line."""
 
 import argparse
+import io
+import sys
 from contextlib import ExitStack
-from typing import Any, Callable, Iterator, List, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from allennlp.commands import Subcommand
 from allennlp.commands.predict import Predict as AllenNlpPredict
@@ -20,7 +22,11 @@ from tagger.predictors.batched_predictor import BatchedPredictor
 
 @Subcommand.register("predict", exist_ok=True)
 class Predict(AllenNlpPredict):
-    """Predicts as AllenNLP does. An output is never an input, and appears whole or not at all."""
+    """Predicts as AllenNLP does, but prints one line of JSON for each input and nothing else.
+
+    The lines go to standard output, or to `--output-file`, which is never an input, and appears whole or
+    not at all.
+    """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser = super().add_subparser(parser)
@@ -39,6 +45,8 @@ def _predict(args: argparse.Namespace) -> None:
         print("--silent specified without --output-file.")
         print("Exiting early because no output will be created.")
         return
+    if not sys.stdout.isatty():
+        _use_utf_8(sys.stdout)
     with ExitStack() as outputs:
         output = whole_output(args.output_file, outputs) if args.output_file else None
         manager = _LinesManager(
@@ -46,7 +54,7 @@ def _predict(args: argparse.Namespace) -> None:
             args.input_file,
             output,
             args.batch_size,
-            not args.silent,
+            not output,
             args.use_dataset_reader,
             args.multitask_head,
         )
@@ -73,7 +81,18 @@ def _load_predictor(args: argparse.Namespace) -> Predictor:
 
 
 class _LinesManager(_PredictManager):
-    """Says in which line of the input an error is."""
+    """Writes lines of JSON in UTF-8 and nothing else; says in which line of the input an error is."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        if self._output_file is not None:
+            _use_utf_8(self._output_file)
+
+    def _maybe_print_to_console_and_file(
+        self, index: int, prediction: str, model_input: Optional[str] = None
+    ) -> None:
+        # A predictor may leave out the line feed.
+        (self._output_file or sys.stdout).write(prediction)
 
     def _get_json_data(self) -> Iterator[JsonDict]:
         self._places = {}
@@ -94,6 +113,13 @@ class _LinesManager(_PredictManager):
                 _at(self._places[id(inputs)], check, inputs)
             raise
         self._places = {}
+
+
+def _use_utf_8(stream: Any) -> None:
+    """Lets a text stream be UTF-8, as JSON is, whatever the locale says."""
+    if isinstance(stream, io.TextIOWrapper):
+        # Half of a surrogate pair becomes an escape of JSON.
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _at(place: str, function: Callable[..., Any], *args: Any) -> Any:

@@ -1,7 +1,6 @@
 """What `predict-file` reads and predicts: lines of text or JSON, or instances of a dataset reader."""
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -86,7 +85,7 @@ class LineInputs:
     def _predict(self, inputs: Dict[Line, JsonDict]) -> Dict[Line, bytes]:
         predictions = self._predictor.predict_batch_json(list(inputs.values())) if inputs else []
         return {
-            line: self._predictor.dump_line(prediction).encode()
+            line: _encoded(self._predictor, prediction)
             for line, prediction in zip(inputs, predictions)
         }
 
@@ -97,7 +96,12 @@ class LineInputs:
                 f"{self._path}:{line.number}: {message}; correct the line, or add --on-error skip, and "
                 f"repeat the command to go on"
             ) from error
-        return json.dumps({"error": message, "line": line.number}).encode() + b"\n"
+        return _encoded(self._predictor, {"error": message, "line": line.number})
+
+
+def _encoded(predictor: Predictor, output: JsonDict) -> bytes:
+    # Half of a surrogate pair, which an error may quote, becomes an escape of JSON.
+    return predictor.dump_line(output).encode(errors="backslashreplace")
 
 
 def _attempt(function: Callable[[Any], Any], argument: Any) -> Tuple[Any, Optional[Exception]]:
@@ -128,4 +132,4 @@ class InstanceInputs:
     def predict(self, instances: List[Any]) -> Tuple[List[bytes], int]:
         """Returns an output line for each instance, and 0, because none is skipped."""
         predictions = self._predictor.predict_batch_instance(instances)
-        return [self._predictor.dump_line(prediction).encode() for prediction in predictions], 0
+        return [_encoded(self._predictor, prediction) for prediction in predictions], 0

@@ -1,6 +1,7 @@
 """The base of all predictors: it predicts many inputs in batches of similar length."""
 
 import gc
+import json
 from typing import Any, Callable, Dict, List
 
 import numpy as np
@@ -20,6 +21,8 @@ from tagger_onnx.inputs import InputError, begin_of, parse_json
 
 # The tokens of the inputs that are sorted by length together.
 _SORTED_TOKENS = 2**16
+# NEL, the line separator and the paragraph separator.
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
 class BatchedPredictor(Predictor):
@@ -96,6 +99,15 @@ class BatchedPredictor(Predictor):
                 f"line as text: {line[:200]}"
             )
         return inputs
+
+    def dump_line(self, outputs: JsonDict) -> str:
+        """Returns a prediction as a line of JSON, in which only control characters are escaped.
+
+        A few characters beyond ASCII end lines for some programs, such as `str.splitlines`; they are
+        escaped too.
+        """
+        line = json.dumps(outputs, ensure_ascii=False).translate(_LINE_ENDS)
+        return f"{line}\n"
 
     def check(self, json_dict: JsonDict) -> None:
         """Makes what the model takes of an input from `load_line`, so that an error about it appears."""

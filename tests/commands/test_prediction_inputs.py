@@ -53,6 +53,26 @@ def test_each_line_is_answered_by_one_line(predict, tmp_path):
 
 
 @pytest.mark.slow
+def test_predictions_are_lines_of_utf_8_and_nothing_else(
+    predict, allennlp, trained, tmp_path, monkeypatch
+):
+    texts = ["\u00c9lodie left \U0001f600.", "Ada\u2028met\u0085Paulo\u2029.", ""]
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    pipe = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    with monkeypatch.context() as piped:
+        piped.setattr(sys, "stdout", pipe)
+        allennlp("predict", trained / "model.tar.gz", path)
+        pipe.flush()
+    printed = pipe.buffer.getvalue()
+    assert "\u00c9lodie left \U0001f600.".encode() in printed
+    assert [json.loads(line)["text"] for line in printed.decode().splitlines()] == texts
+    for command in ("predict", "predict-file"):
+        predict(command, path)
+        assert (tmp_path / f"{command}.jsonl").read_bytes() == printed
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["predict", "predict-file"])
 @pytest.mark.parametrize(
     ("line", "message"),
