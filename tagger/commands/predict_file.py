@@ -28,7 +28,7 @@ from tagger.commands.command_line import check_output, load_model, make_predicto
 from tagger.commands.prediction_inputs import InstanceInputs, LineInputs
 from tagger.commands.resumable_output import ResumableOutput
 from tagger.common.console import say
-from tagger.modules.token_embedders import share_without_vector
+from tagger.modules.token_embedders import share_unknown_words
 
 #: By default torch's oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
@@ -171,9 +171,9 @@ def predict_file(
 
 
 def _say_what_lacks(model: Model, num_errors: int) -> None:
-    share = share_without_vector(model, reset=True)
+    share = share_unknown_words(model, reset=True)
     if share is not None:
-        say(f"{share:.1%} of the words have no vector")
+        say(f"{share:.1%} of the words are unknown to the tagger")
     if num_errors > 0:
         say(f'Skipped {num_errors} lines, which have an "error" in the output')
 

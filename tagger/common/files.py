@@ -119,3 +119,13 @@ def publish(new: Path, path: Path, overwrite: bool) -> None:
             raise FileExistsError(f"{path} already exists") from None
         new.rename(path)
     new.unlink(missing_ok=True)
+
+
+def spell_bytes(number: float) -> str:
+    """Returns a number of bytes to read.
+
+    Example:
+        >>> spell_bytes(1.44e9), spell_bytes(20e9), spell_bytes(5300)
+        ('1.44 GB', '20 GB', '0.0053 MB')
+    """
+    return f"{number / 1e9:.3g} GB" if number >= 1e9 else f"{number / 1e6:.3g} MB"

@@ -16,7 +16,7 @@ from tagger.linear_chain.declared import declare_right_padded
 from tagger.models.measured_model import MeasuredModel
 from tagger.modules.heads import TaggingHead
 from tagger.modules.sentence_rows import SentenceRows
-from tagger.modules.token_embedders import share_without_vector
+from tagger.modules.token_embedders import share_unknown_words
 from tagger.spans import infer_encoding
 
 logger = logging.getLogger(__name__)
@@ -184,8 +184,8 @@ class TaggingModel(MeasuredModel):
 
     def get_all_metrics(self, reset: bool) -> Dict[str, float]:
         metrics = self.head.get_metrics(reset)
-        share = share_without_vector(self, reset)
-        return metrics if share is None else {**metrics, "words-without-vector": share}
+        share = share_unknown_words(self, reset)
+        return metrics if share is None else {**metrics, "unknown-words": share}
 
     def get_confusions(self) -> Dict[str, int]:
         return self.head.get_confusions()

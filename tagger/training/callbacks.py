@@ -1,7 +1,6 @@
 """Callbacks of the trainer: what they say of training, and what they tell the model."""
 
 import logging
-from statistics import median
 from typing import Any, Dict, Iterable, List, Optional
 
 import torch.distributed
@@ -56,16 +55,18 @@ def epoch_line(metrics: Metrics, epoch: int, num_epochs: int) -> str:
 
 @TrainerCallback.register("log_clipping")
 class LogClippingCallback(TrainerCallback):
-    """Logs for each epoch in how many of its steps the trainer's `grad_norm` scaled gradients down.
+    """Logs at the end of training in how many steps the trainer's `grad_norm` scaled gradients down.
 
     A training whose gradients are clipped at most steps has no learning rate of its own any more. The
-    share, a number from 0 to 1, is also the metric `training_share-clipped`. Without a `grad_norm` there
-    is neither.
+    share in an epoch, a number from 0 to 1, is also the metric `training_share-clipped`. Without a
+    `grad_norm` there is neither, and no line if it clipped nothing.
     """
 
     def __init__(self, serialization_dir: str) -> None:
         super().__init__(serialization_dir)
         self._norms: List[float] = []
+        # The steps of finished epochs, and those of them that were clipped.
+        self._counts = [0, 0]
 
     def on_batch(self, *args: Any, **kwargs: Any) -> None:
         norm = kwargs.get("batch_grad_norm")
@@ -80,13 +81,30 @@ class LogClippingCallback(TrainerCallback):
         # `True` asks for the norms alone.
         if isinstance(limit, bool) or not norms:
             return
-        share = sum(norm > limit for norm in norms) / len(norms)
-        metrics["training_share-clipped"] = share
-        if is_primary:
+        num_clipped = sum(norm > limit for norm in norms)
+        self._counts = [self._counts[0] + len(norms), self._counts[1] + num_clipped]
+        metrics["training_share-clipped"] = num_clipped / len(norms)
+
+    def on_end(
+        self,
+        trainer: Trainer,
+        metrics: Optional[Metrics] = None,
+        epoch: Optional[int] = None,
+        is_primary: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        num_steps, num_clipped = self._counts
+        if is_primary and num_clipped:
             logger.info(
-                "epoch %d: `grad_norm` %g clipped %.1f %% of %d steps; the median norm is %.3g",
-                *(epoch + 1, limit, 100 * share, len(norms), median(norms)),
+                "`grad_norm` %g clipped the gradients of %.1f %% of %d steps",
+                *(trainer._grad_norm, 100 * num_clipped / num_steps, num_steps),
             )
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {"counts": self._counts, "norms": self._norms}
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        self._counts, self._norms = state_dict["counts"], state_dict["norms"]
 
 
 @TrainerCallback.register("show_metrics")

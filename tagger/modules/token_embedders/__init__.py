@@ -6,7 +6,7 @@ from tagger.modules.token_embedders.frozen_transformer import FrozenTransformerE
 from tagger.modules.token_embedders.hash_table import VectorTable
 from tagger.modules.token_embedders.lexicon import Lexicon
 from tagger.modules.token_embedders.transformer import TransformerEmbedder
-from tagger.modules.token_embedders.word_vectors import WordVectors, share_without_vector
+from tagger.modules.token_embedders.word_vectors import WordVectors, share_unknown_words
 
 __all__ = [
     "DistinctCharactersEncoder",
@@ -15,5 +15,5 @@ __all__ = [
     "TransformerEmbedder",
     "VectorTable",
     "WordVectors",
-    "share_without_vector",
+    "share_unknown_words",
 ]

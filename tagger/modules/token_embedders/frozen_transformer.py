@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.modules import TokenEmbedder
 
+from tagger.common.files import spell_bytes
 from tagger.common.ranges import check_dropouts, check_number, check_sizes
 from tagger.common.threads import BATCHES_AT_ONCE
 from tagger.data.data_loaders.batch_order import in_chunks
@@ -167,27 +168,27 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             )
         store = self._store
         missing = {key: each for each in passages if (key := each.key()) not in store}
-        num_pieces = sum(len(each.pieces) for each in missing.values())
-        if missing:
-            # Passages of a length go through the transformer together.
-            keys = sorted(missing, key=lambda key: len(missing[key].pieces))
-            bytes_of_word = 2 * len(features.layers) * features.size
-            sizes = [bytes_of_word * len(missing[key].num_pieces) for key in keys]
-            with Tqdm.tqdm(total=num_pieces, desc="computing features", unit=" pieces") as progress:
-                for chunk in in_chunks(sizes, _CHUNK):
-                    own = {keys[index]: missing[keys[index]] for index in chunk}
-                    with store.turn():
-                        if not self._add({k: each for k, each in own.items() if k not in store}):
-                            break
-                    progress.update(sum(len(each.pieces) for each in own.values()))
+        if not missing:
+            logger.info("Read the features of %d passages in %s", len(passages), self._cache_folder)
+            return
+        # Passages of a length go through the transformer together.
+        keys = sorted(missing, key=lambda key: len(missing[key].pieces))
+        bytes_of_word = 2 * len(features.layers) * features.size
+        sizes = [bytes_of_word * len(missing[key].num_pieces) for key in keys]
         logger.info(
-            "features of %d passages, of which %d were computed; %s has %.2f GB of %d layers",
-            len(passages),
-            len(missing),
-            self._cache_folder,
-            store.nbytes / 1e9,
-            len(features.layers),
+            "Computing the features of %d of %d passages; they are kept for later runs, %s in %s, "
+            "which may grow to %s (`max_cache_gb`) and can be deleted at any time",
+            *(len(missing), len(passages), spell_bytes(sum(sizes))),
+            *(self._cache_folder, spell_bytes(self._max_bytes)),
         )
+        num_pieces = sum(len(each.pieces) for each in missing.values())
+        with Tqdm.tqdm(total=num_pieces, desc="computing features", unit=" pieces") as progress:
+            for chunk in in_chunks(sizes, _CHUNK):
+                own = {keys[index]: missing[keys[index]] for index in chunk}
+                with store.turn():
+                    if not self._add({k: each for k, each in own.items() if k not in store}):
+                        break
+                progress.update(sum(len(each.pieces) for each in own.values()))
 
     def train(self, mode: bool = True) -> "FrozenTransformerEmbedder":
         self._recent.clear()

@@ -15,7 +15,7 @@ from tagger.modules.token_embedders.hash_table import VectorTable
 _UNKNOWN = 1
 
 
-def share_without_vector(model: torch.nn.Module, reset: bool) -> Optional[float]:
+def share_unknown_words(model: torch.nn.Module, reset: bool) -> Optional[float]:
     """Returns `share_unknown` of a model's `WordVectors`; None if it has none."""
     embedders = [module for module in model.modules() if isinstance(module, WordVectors)]
     # Those of an ensemble see the same words.
