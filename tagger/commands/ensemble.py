@@ -7,6 +7,7 @@ import argparse
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.command import Command
 from tagger.common.console import say
@@ -36,6 +37,10 @@ class Ensemble(Command):
         from tagger.models.ensemble_archive import write_ensemble
 
         check_output(args.output, args.archives)
+        if len({path.resolve() for path in args.archives}) < 2:
+            raise ConfigurationError(
+                f"an ensemble needs at least two different archives; got {args.archives[0]} alone"
+            )
         archives = [load_model(path) for path in args.archives]
         write_ensemble(args.archives, archives, args.output, args.average)
         say(f"Wrote {args.output}: {len(archives)} taggers, average of {args.average}")

@@ -71,11 +71,20 @@ def format_metrics_file(path: Path) -> str:
     """Returns the tables of the metrics in a file; of a training run's file, those of its best epoch.
 
     Args:
-        path: A run's `metrics.json`, or what `allennlp evaluate --output-file` has written.
+        path: A run's folder or its `metrics.json`, or what `allennlp evaluate --output-file` has
+            written.
 
     Raises:
-        ValueError: If the file is no JSON object, or holds no metrics by label.
+        ValueError: If the folder has no `metrics.json`, or the file is no JSON object or holds no
+            metrics by label.
     """
+    if path.is_dir():
+        path = path / "metrics.json"
+        if not path.is_file():
+            raise ValueError(
+                f"{path.parent} has no metrics.json, which training writes at its end; name the folder "
+                f"of a finished run, or a file of metrics"
+            )
     try:
         metrics = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:

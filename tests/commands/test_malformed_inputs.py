@@ -42,10 +42,13 @@ CHEAP = [
     ("start", "file in UTF-16"),
     ("start", "config that exists"),
     ("ensemble", "ensemble over its member"),
+    ("ensemble", "ensemble of one archive"),
     ("report", "folder that is no run"),
     ("show-scores", "file without metrics"),
+    ("show-scores", "folder of an unfinished run"),
     ("split", "part that exists"),
     ("study", "study without seeds"),
+    ("study", "study whose columns are names"),
     ("weighting-study", "unknown weighting"),
 ]
 BY_NAME = {(case.command.split()[0], case.title): case for case in CASES}

@@ -72,6 +72,8 @@ def of_the_others() -> Iterator[Case]:
                "train")
     yield Case("ensemble over its member", "ensemble model.tar.gz -o model.tar.gz", nothing,
                "model.tar.gz")
+    yield Case("ensemble of one archive", "ensemble model.tar.gz model.tar.gz -o e.tar.gz", nothing,
+               "at least two")
     yield Case("folder that is no run", "report my -o r.html", file("my/a.txt", ""),
                "my/model.tar.gz")
     yield Case("table of something else", "report results.csv -o r.html",
@@ -79,9 +81,14 @@ def of_the_others() -> Iterator[Case]:
     yield Case("file without metrics", "show-scores scores.json", file("scores.json", "{}"),
                "scores.json")
     yield Case("file that is no JSON", "show-scores train.txt", nothing, "train.txt")
+    yield Case("folder of an unfinished run", "show-scores my", file("my/config.json", "{}"),
+               "metrics.json")
     yield Case("part that exists", "split train.txt .", nothing, "train.txt")
     yield Case("no such column", "split train.txt parts --tag-column 7", nothing, "train.txt:1:")
     yield Case("study without seeds", "study s.json -s run", file("s.json", "{}"), "`variants`")
+    yield Case("study whose columns are names", "study s.json -s run",
+               file("s.json", '{"variants": {"a": {}}, "seeds": [1], "columns": ["F1"]}'),
+               "`metrics`")
     yield Case("unknown weighting",
                "weighting-study mine.jsonnet -s run --labels PER --strategies chian", config(),
                "chain")
