@@ -43,6 +43,7 @@ if [ ! $run/test_metrics.json -nt $run/model.tar.gz ]; then
   mv $run/unfinished.json $run/test_metrics.json
   allennlp show-scores $run/test_metrics.json
   echo "== Tagged addresses =="
+  is_first=yes
 fi
 
 [ $# -gt 0 ] || set -- '1600 Pennsylvania Avenue NW, Washington, DC 20500' 'PO Box 77, 4 Old Mill Rd Apt 2B, Salem MA'
@@ -58,3 +59,8 @@ for tagged in tagger.load(archive).tag(texts):
     for entity in tagged.entities:
         print(f"    {entity.label:{width}}  {entity.text}")
 END
+
+if [ -n "${is_first-}" ]; then
+  echo "== Your turn: enter the environment, where \`allennlp\` is a command =="
+  echo "source .venv/bin/activate"
+fi

@@ -94,8 +94,11 @@ def test_a_trained_model_is_neither_trained_nor_evaluated_again(start):
     calls, printed = start()
     assert commands(calls) == ["train --force", "evaluate", "tag"]
     assert "of the trained model" in printed
+    # How to go on comes last, once.
+    assert printed.replace("a warning\n", "").endswith("command ==\nsource .venv/bin/activate\n")
     calls, printed = start()
     assert commands(calls) == ["tag"]
+    assert "activate" not in printed
 
 
 def test_the_second_call_prints_the_answer_alone(start):
