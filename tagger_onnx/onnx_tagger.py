@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from functools import cached_property
 from pathlib import Path
 from typing import (
     Any,
@@ -90,7 +91,7 @@ class OnnxTagger(TextTagger[str]):
         if len(self._tags) != len(self._labels_of_tags):
             raise ValueError("tags and labels differ in number")
 
-    @property
+    @cached_property
     def labels(self) -> List[str]:
         """The labels that the tagger knows, sorted."""
         return sorted({label for label in self._labels_of_tags if label is not None})
@@ -127,7 +128,7 @@ class OnnxTagger(TextTagger[str]):
         sentences = [self._sentence(each) for each in inputs]
         nothing = 0.0 if extras.leak_labels else None
         results = [
-            TaggedText(sentence.text, [], [], [], [], [], (), nothing, nothing)
+            TaggedText(sentence.text, [], [], [], [], [], (), nothing, nothing, (), self.labels)
             for sentence in sentences
         ]
         for part in _batches([len(sentence.words) for sentence in sentences]):
@@ -203,8 +204,10 @@ class OnnxTagger(TextTagger[str]):
         of_tags: List[Dict[str, float]] = []
         if probabilities:
             of_tags = [dict(zip(self._tags, row)) for row in outputs["marginals"].tolist()]
+        entities = self._entities(sentence, outputs)
         return TaggedText(
-            sentence.text, sentence.words, tags, labels, self._entities(sentence, outputs), of_tags
+            *(sentence.text, sentence.words, tags, labels, entities, of_tags),
+            known_labels=self.labels,
         )
 
     def _entities(self, sentence: _Sentence, outputs: Dict[str, np.ndarray]) -> List[Entity]:

@@ -1,7 +1,9 @@
 """A text with what a tagger found in it."""
 
 import html
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from tagger_onnx.display import LABELS, MARK_TINT, label_colours, spell_probability
 
 #: A text, or its tokens.
 TextOrTokens = Union[str, Sequence[str]]
@@ -77,6 +79,7 @@ class TaggedText(NamedTuple):
         expected_missed: The expected number of such entities; None unless asked for.
         candidates: Every entity that is probable enough, predicted or not, in the order of the text;
             empty unless asked for.
+        known_labels: All labels that the tagger knows, which decide their colours in a notebook.
     """
 
     text: str
@@ -89,32 +92,46 @@ class TaggedText(NamedTuple):
     leak_probability: Optional[float] = None
     expected_missed: Optional[float] = None
     candidates: Sequence[Entity] = ()
+    known_labels: Sequence[str] = ()
 
     def _repr_html_(self) -> str:
+        colours = label_colours(self.known_labels)
         parts, position = [], 0
         for entity in self.entities:
             parts.append(html.escape(self.text[position : entity.start]))
-            parts.append(_marked(entity.text, entity.label, entity.probability))
+            parts.append(_marked(entity.text, [entity.label], colours, entity.probability))
             position = entity.end
         parts.append(html.escape(self.text[position:]))
         if any(self.labels):
             parts = [
-                _marked(token, ", ".join(labels)) if labels else html.escape(token)
+                _marked(token, labels, colours) if labels else html.escape(token)
                 for token, labels in zip(self.tokens, self.labels)
             ]
             return f'<div style="line-height: 2">{" ".join(parts)}</div>'
         return f'<div style="line-height: 2; white-space: pre-wrap">{"".join(parts)}</div>'
 
 
-#: Light colours for labels, on which black is readable.
-_COLOURS = ("#ffe08a", "#b5e3c8", "#b8d8f8", "#f6c1c1", "#dcc8f2", "#ffd0a6", "#c9e8ea", "#e3dfb4")
-
-
-def _marked(text: str, label: str, probability: Optional[float] = None) -> str:
-    """HTML of a text with a coloured background, followed by its label in small letters."""
-    colour = _COLOURS[sum(label.encode()) % len(_COLOURS)]
-    note = label if probability is None else f"{label} {probability:.2f}"
+def _marked(
+    text: str,
+    labels: Sequence[str],
+    colours: Mapping[str, int],
+    probability: Optional[float] = None,
+) -> str:
+    """HTML of a text on the colour of its first label, followed by its labels in small letters."""
+    colour = LABELS[colours.get(labels[0], 0)].light
+    note = ", ".join(labels)
+    if probability is not None:
+        note += f" {spell_probability(probability)}"
+    # Colours of its own, since a notebook may be dark.
     return (
-        f'<mark style="background: {colour}; color: #000; padding: .15em .3em; border-radius: .3em">'
-        f'{html.escape(text)} <small style="opacity: .7">{html.escape(note)}</small></mark>'
+        f'<mark style="background: {_tinted(colour)}; color: #000; padding: .15em .3em; '
+        f'border-radius: .3em">{html.escape(text)} '
+        f'<small style="opacity: .7">{html.escape(note)}</small></mark>'
     )
+
+
+def _tinted(colour: str) -> str:
+    """A colour as the background of a text on white: as much of it as on our pages."""
+    channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    mixed = (round((MARK_TINT * each + (100 - MARK_TINT) * 255) / 100) for each in channels)
+    return "#" + "".join(f"{each:02x}" for each in mixed)

@@ -84,17 +84,24 @@ function marks({ text, entities, labels, tokens }) {
 
 function mark(text, label, probability) {
   const small = document.createElement("small");
-  small.textContent = probability === null ? label : `${label} ${probability.toFixed(2)}`;
+  small.textContent = probability === null ? label : `${label} ${spelt(probability)}`;
   const element = document.createElement("mark");
   element.append(text, small);
   // A hue for each label; a step of 137 degrees keeps neighbours apart.
-  const sum = [...label].reduce((total, each) => total + each.codePointAt(0), 0);
-  element.style.setProperty("--hue", (sum * 137) % 360);
+  const index = tagger.labels.indexOf(label.split(", ")[0]);
+  element.style.setProperty("--hue", (index * 137) % 360);
   return element;
 }
 
+/** A probability in percent, which is never 0 or 100 unless it is. */
+function spelt(probability) {
+  const rounded = Math.round(100 * probability);
+  if (rounded === 0 && probability > 0) return "<1 %";
+  return rounded === 100 && probability < 1 ? ">99 %" : `${rounded} %`;
+}
+
 function row({ text, label, probability }) {
-  const cells = [text, label, probability === null ? "" : probability.toFixed(4)].map((value) => {
+  const cells = [text, label, probability === null ? "" : spelt(probability)].map((value) => {
     const cell = document.createElement("td");
     cell.textContent = value;
     return cell;

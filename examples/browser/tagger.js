@@ -104,6 +104,8 @@ export class OnnxTagger {
     this.tags = description.tags;
     this.session = session;
     this.labelsOfTags = description.labels_of_tags;
+    /** The labels that the tagger knows, sorted. */
+    this.labels = [...new Set(this.labelsOfTags.filter((label) => label !== null))].sort();
     this.splitter = splitterOf(description.splitting);
     this.tensor = (values, shape) => new ort.Tensor("int64", BigInt64Array.from(values), shape);
     this.indexers = Object.entries(description.indexers).map(([name, each]) =>

@@ -13,6 +13,7 @@ from tagger.common.word_splitter import WordSplitter
 from tagger.huggingface.crf_for_token_classification import CrfForTokenClassification
 from tagger.huggingface.word_pieces import Window, encode_words, window_size
 from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
+from tagger.spans import labels_of_tags
 from tagger.spans.entities import EntityFinder
 from tagger_compat import archive_guard
 from tagger_onnx.tagged_text import Entity, Extras, TaggedText
@@ -48,6 +49,7 @@ class WordPieceTagger(TextTagger[str]):
         self._tokenizer = tokenizer
         self._language = language
         self._tags = model.config.tags
+        self._labels = sorted({label for label in labels_of_tags(self._tags) if label is not None})
         self._size = window_size(tokenizer, model.config.backbone_config())
         self._find_entities: Optional[EntityFinder] = None
         if model.config.tag_encoding is not None:
@@ -136,7 +138,9 @@ class WordPieceTagger(TextTagger[str]):
             for word, row in zip(known, tag_marginals(scores)[0].tolist()):
                 by_word[word] = dict(zip(self._tags, row))
         entities = self._entities(text, paths, scores, known)
-        return TaggedText(text.text, text.words, tags, [], entities, by_word)
+        return TaggedText(
+            *(text.text, text.words, tags, [], entities, by_word), known_labels=self._labels
+        )
 
     def _entities(
         self, text: _Words, paths: torch.Tensor, scores: ChainScores, known: List[int]

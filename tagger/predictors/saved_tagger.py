@@ -105,7 +105,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         """The most characters without white space between them that a text may have; None for any."""
         return self._predictor.run_characters
 
-    @property
+    @cached_property
     def labels(self) -> List[str]:
         """The labels that the model knows, sorted."""
         return sorted({label for label in labels_of_tags(self._model.tags) if label is not None})
@@ -171,7 +171,8 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         """
         inputs = {"document" if isinstance(document, str) else "sentences": document}
         extras = extras_of(probabilities, leak_labels, candidates)
-        return tagged_text(self._predictor_of(extras).predict_json(inputs), extras)
+        prediction = self._predictor_of(extras).predict_json(inputs)
+        return tagged_text(prediction, extras, self.labels)
 
     def with_bias(
         self, biases: Optional[Mapping[str, float]] = None, **more: float
@@ -226,7 +227,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
                 for each in inputs
             ]
         )
-        return [tagged_text(prediction, extras) for prediction in predictions]
+        return [tagged_text(prediction, extras, self.labels) for prediction in predictions]
 
     @cached_property
     def _predictor(self) -> SequenceTaggerPredictor:

@@ -141,7 +141,9 @@ class TextSplitter:
         return pipeline
 
 
-def tagged_text(prediction: JsonDict, extras: Extras) -> TaggedText:
+def tagged_text(
+    prediction: JsonDict, extras: Extras, known_labels: Sequence[str]
+) -> TaggedText:
     """Returns a prediction of `SequenceTaggerPredictor` as a `TaggedText`."""
     return TaggedText(
         prediction["text"],
@@ -156,6 +158,7 @@ def tagged_text(prediction: JsonDict, extras: Extras) -> TaggedText:
         prediction.get("leak_probability"),
         prediction.get("expected_missed"),
         [_entity(entity) for entity in prediction.get("candidates", [])],
+        known_labels,
     )
 
 

@@ -4,15 +4,9 @@ Figures are drawn in the light colours. On a page, every colour is a variable of
 reader's system decides between light and dark. No colour says anything that a word beside it does not.
 """
 
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Tuple
 
-
-class Colour(NamedTuple):
-    """A colour as hexadecimal red, green and blue, for a light and for a dark page."""
-
-    light: str
-    dark: str
-
+from tagger_onnx.display import LABELS, MARK_TINT, Colour
 
 #: Colours that are no label's, by the name of their variable.
 PAGE: Dict[str, Colour] = {
@@ -30,23 +24,6 @@ PAGE: Dict[str, Colour] = {
     "fourth": Colour("#767676", "#9aa3ae"),
     "pale": Colour("#9fc5df", "#3f6f94"),
 }
-#: The colours of labels. Twelve are as many as one can tell apart.
-LABELS: Sequence[Colour] = (
-    Colour("#0d6abb", "#70aff4"),
-    Colour("#c55f1d", "#feaf86"),
-    Colour("#0b8754", "#6bcb97"),
-    Colour("#9b418b", "#d98dc9"),
-    Colour("#977e05", "#dcc363"),
-    Colour("#068b96", "#44d4e2"),
-    Colour("#af3c40", "#ed8b88"),
-    Colour("#6a55b8", "#aa9df1"),
-    Colour("#61911c", "#aad47f"),
-    Colour("#895706", "#d49648"),
-    Colour("#0993c1", "#86d7fd"),
-    Colour("#c5547c", "#fea6c1"),
-)
-#: How much of a label's colour the background of a text has, in percent.
-MARK_TINT = 18
 #: How much of a colour the background of a number has at most, in percent.
 CELL_TINT = 45
 
@@ -54,11 +31,6 @@ _VARIABLES: Dict[str, Colour] = {
     **PAGE,
     **{f"label-{index}": colour for index, colour in enumerate(LABELS)},
 }
-
-
-def label_colours(labels: Sequence[str]) -> Dict[str, int]:
-    """Returns the index of each label's colour in `LABELS`. The thirteenth has that of the first."""
-    return {label: index % len(LABELS) for index, label in enumerate(labels)}
 
 
 def style_variables() -> Tuple[List[str], List[str]]:

@@ -25,8 +25,9 @@ from typing import (
 
 import numpy as np
 
-from tagger.reports.colours import LABELS, PAGE
+from tagger.reports.colours import PAGE
 from tagger.reports.weight_effects import Curve
+from tagger_onnx.display import LABELS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -191,13 +192,13 @@ def draw_epochs(
     best_epoch: Optional[int],
     colours: Optional[Mapping[str, int]] = None,
 ) -> Figure:
-    """Draws curves over epochs, which are counted from 0.
+    """Draws curves over epochs, which are counted from 1.
 
     Args:
         curves: By name, one number per epoch, NaN where there is none; at most four curves, or those of
             labels.
         name: What the numbers are.
-        best_epoch: The epoch that a vertical line marks, if any.
+        best_epoch: The epoch that a vertical line marks, if any, counted from 1.
         colours: For curves of labels, the index of each label's colour.
     """
     from matplotlib.ticker import MaxNLocator
@@ -205,7 +206,7 @@ def draw_epochs(
     figure = _new_figure(*_PANEL)
     axes = figure.subplots()
     for line, (title, values) in zip(_lines(curves, colours), curves.items()):
-        axes.plot(values, label=_short(title), **line)
+        axes.plot(range(1, len(values) + 1), values, label=_short(title), **line)
     if best_epoch is not None:
         axes.axvline(best_epoch, color="#767676", linewidth=0.6)
     axes.set(xlabel="epoch", ylabel=name)
@@ -257,9 +258,15 @@ def _lines(
     """Returns how each curve is drawn."""
     if colours is None:
         return [dict(line) for line in _LINES]
+    indices = [colours[label] for label in curves]
     return [
-        {"color": LABELS[colours[label]].light, "marker": _SHAPES[i % len(_SHAPES)]}
-        for i, label in enumerate(curves)
+        {
+            "color": LABELS[index].light,
+            "marker": _SHAPES[i % len(_SHAPES)],
+            # Of many labels, two may have one colour.
+            "linestyle": "--" if index in indices[:i] else "-",
+        }
+        for i, index in enumerate(indices)
     ]
 
 

@@ -9,7 +9,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tagger.reports.colours import as_variable, style_variables
-from tagger.reports.run_tables import percent, spell_probability
+from tagger.reports.run_tables import percent
+from tagger_onnx.display import spell_probability
 
 
 def write_page(

@@ -242,7 +242,7 @@ def test_notebooks_show_the_text_as_it_is_with_its_entities_marked(model, severa
     assert ">&lt;<mark" in shown
     assert "</mark> &amp; Co&gt; left  Oslo<" in shown
     assert ">Maria <small" in shown
-    assert ">PER 0.88<" in shown
+    assert ">PER 88 %<" in shown
     labels = several_labels.tag("poet sees")._replace(labels=[["A", "B<"], []])._repr_html_()
     assert ">A, B&lt;</small></mark> sees</div>" in labels
     assert model._repr_html_().startswith("<code>&lt;SavedTagger ")

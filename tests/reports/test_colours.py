@@ -1,13 +1,7 @@
 import pytest
 
-from tagger.reports.colours import (
-    CELL_TINT,
-    LABELS,
-    MARK_TINT,
-    PAGE,
-    as_variable,
-    label_colours,
-)
+from tagger.reports.colours import CELL_TINT, PAGE, as_variable
+from tagger_onnx.display import LABELS, MARK_TINT
 
 LIGHT, DARK = 0, 1
 
@@ -61,7 +55,3 @@ def test_every_colour_of_a_figure_has_its_own_variable():
     lights = [colour.light for colour in [*PAGE.values(), *LABELS]]
     assert len(set(lights)) == len(lights)
     assert as_variable(LABELS[3].light.upper()) == "var(--label-3)"
-
-
-def test_colours_repeat_after_the_last():
-    assert list(label_colours([str(i) for i in range(14)]).values())[10:] == [10, 11, 0, 1]

@@ -1,0 +1,60 @@
+"""How labels and probabilities are shown, wherever people see them: pages, reports and notebooks."""
+
+import math
+from typing import Dict, NamedTuple, Sequence
+
+
+class Colour(NamedTuple):
+    """A colour as hexadecimal red, green and blue, for a light and for a dark page."""
+
+    light: str
+    dark: str
+
+
+#: The colours of labels. Twelve are as many as one can tell apart.
+LABELS: Sequence[Colour] = (
+    Colour("#0d6abb", "#70aff4"),
+    Colour("#c55f1d", "#feaf86"),
+    Colour("#0b8754", "#6bcb97"),
+    Colour("#9b418b", "#d98dc9"),
+    Colour("#977e05", "#dcc363"),
+    Colour("#068b96", "#44d4e2"),
+    Colour("#af3c40", "#ed8b88"),
+    Colour("#6a55b8", "#aa9df1"),
+    Colour("#61911c", "#aad47f"),
+    Colour("#895706", "#d49648"),
+    Colour("#0993c1", "#86d7fd"),
+    Colour("#c5547c", "#fea6c1"),
+)
+#: How much of a label's colour the background of a text has, in percent.
+MARK_TINT = 18
+
+
+def label_colours(labels: Sequence[str]) -> Dict[str, int]:
+    """Returns the index of each label's colour in `LABELS`, which is the same wherever it is shown.
+
+    Args:
+        labels: All labels that a tagger knows, in any order. Sorted, each takes the next colour, and the
+            thirteenth that of the first.
+
+    Example:
+        >>> label_colours(["PER", "LOC"])
+        {'LOC': 0, 'PER': 1}
+    """
+    return {label: index % len(LABELS) for index, label in enumerate(sorted(labels))}
+
+
+def spell_probability(probability: float) -> str:
+    """Returns a probability in percent, which is never 0 or 100 unless it is.
+
+    Example:
+        >>> [spell_probability(p) for p in (0.0, 0.001, 0.42, 0.9999, 1.0)]
+        ['0 %', '<1 %', '42 %', '>99 %', '100 %']
+    """
+    # Halves go up, as in JavaScript.
+    rounded = math.floor(100 * probability + 0.5)
+    if rounded == 0 and probability > 0:
+        return "<1 %"
+    if rounded == 100 and probability < 1:
+        return ">99 %"
+    return f"{rounded} %"
