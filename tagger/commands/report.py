@@ -2,7 +2,7 @@
 
 allennlp report runs/x -o report.html
 allennlp report runs/study/results.csv -o report.html
-allennlp show-scores runs/x/metrics.json
+allennlp show-scores runs/x
 """
 
 import argparse
@@ -46,6 +46,8 @@ class Report(Command):
         else:
             results = read_weighting_results(args.source)
             write_study_report(results, args.output, args.figures, args.level)
+        figures = f", and its figures in {args.figures}" if args.figures else ""
+        print(f"Wrote {args.output}{figures}")
 
 
 @Subcommand.register("show-scores")
@@ -56,7 +58,7 @@ class ShowScores(Command):
     description = "Print tables of metrics: of a training run, those of its best epoch."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        text = "a run's metrics.json, or the file of `evaluate --output-file`"
+        text = "a run's folder or its metrics.json, or the file of `evaluate --output-file`"
         parser.add_argument("metrics", type=Path, help=text)
 
     def run(self, args: argparse.Namespace) -> None:

@@ -89,13 +89,21 @@ class Serve(Command):
                 curves = decoding_curves(tuner, settings_of(archive.model), Path(args.data).name)
             # The first sentence takes longer.
             tagger.tag("Ready.", probabilities=True)
-            served = Served(tagger, Path(args.archive_file).name, curves)
+            served = Served(tagger, _name_of(args.archive_file), curves)
             app = create_app(served, limits, names_of(args.host, args.allow_host))
             _say(f"The page is at {url_of(bound)}; POST /tag tags; Ctrl-C stops")
             if not is_local(args.host):
                 _say("Other machines can reach it. It asks nobody who they are.")
             run(app, bound, limits)
             _say("Stopped")
+
+
+def _name_of(archive_file: str) -> str:
+    """What tells a model from others: its file, or its run's folder, whose archive is `model.tar.gz`."""
+    path = Path(archive_file)
+    path = path.absolute() if path.exists() else path
+    name = path.name.removesuffix(".gz").removesuffix(".tar")
+    return (path.parent.name or name) if name == "model" else name
 
 
 def _say(text: str) -> None:

@@ -6,6 +6,7 @@ Letters: `S` sentences or documents, `C` labels, `R` bins.
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
+from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import DatasetReader, Instance
 
@@ -91,15 +92,16 @@ def batches(
     Raises:
         ValueError: If the file holds nothing, or no gold tags or labels.
     """
-    num_batches = 0
-    for instances in lazy_groups_of(reader.read(data), BATCH_SIZE):
-        for instance in instances:
-            if field not in instance.fields:
-                raise ValueError(f"`data` must have gold {field}; {data} has none")
-        num_batches += 1
-        yield instances, model.forward_on_instances(instances)
-    if not num_batches:
+    read = list(reader.read(data))
+    if not read:
         raise ValueError(f"`data` must have sentences; {data} has none")
+    with Tqdm.tqdm(total=len(read), desc="evaluating") as progress:
+        for instances in lazy_groups_of(read, BATCH_SIZE):
+            for instance in instances:
+                if field not in instance.fields:
+                    raise ValueError(f"`data` must have gold {field}; {data} has none")
+            yield instances, model.forward_on_instances(instances)
+            progress.update(len(instances))
 
 
 def take_metrics(model: Reportable) -> Tuple[Dict[str, float], Dict[str, int]]:

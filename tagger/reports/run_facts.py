@@ -87,8 +87,8 @@ def _epochs(epochs: Sequence[Mapping[str, Any]]) -> str:
         return ""
     best = epochs[-1].get("best_epoch")
     number = f"{len(epochs)}"
-    # Epochs count from 0 in AllenNLP's files.
-    return number if best is None else f"{number}, of which the model of epoch {best} was kept"
+    # Epochs count from 0 in AllenNLP's files, and from 1 wherever we show them.
+    return number if best is None else f"{number}, of which the model of epoch {best + 1} was kept"
 
 
 def _components(config: Mapping[str, Any]) -> str:

@@ -11,7 +11,6 @@ from allennlp.models import load_archive
 from tagger.metrics.calibration import expected_calibration_error
 from tagger.models import DocumentClassifier, TaggingModel
 from tagger.modules.heads import SigmoidHead
-from tagger.reports.colours import label_colours
 from tagger.reports.error_tables import confusion_tables, fates, kinds_of_errors
 from tagger.reports.evaluation import Evaluation, Reportable
 from tagger.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
@@ -28,9 +27,12 @@ from tagger.reports.run_tables import (
 )
 from tagger.reports.tag_evaluation import evaluate_tags
 from tagger.reports.tagged_sentences import Example
+from tagger_onnx.display import label_colours
 
 #: How many labels share a figure, and how many figures show labels.
 LABELS_PER_FIGURE, MAX_FIGURES = 6, 4
+#: How many sentences with errors are shown until a reader asks for more.
+NUM_OPEN = 6
 
 
 def write_run_report(
@@ -70,9 +72,10 @@ def write_run_report(
         evaluation = _evaluate(model, archive.validation_dataset_reader, data, num_errors, seed)
     epochs = read_epochs(run)
     labels = [] if evaluation is None else labels_by_frequency(evaluation.labels, evaluation.counts)
-    figures = _epoch_figures(epochs, labels)
+    colours = label_colours(labels)
+    figures = _epoch_figures(epochs, labels, colours)
     if evaluation is not None:
-        figures.update(_probability_figures(evaluation, labels))
+        figures.update(_probability_figures(evaluation, labels, colours))
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     write_page(
         "run.html",
@@ -84,8 +87,9 @@ def write_run_report(
         facts=run_facts(run, config, epochs, num_parameters),
         config=config_text(config),
         evaluation=evaluation,
-        colours=label_colours(labels),
+        colours=colours,
         least_gold=LEAST_GOLD,
+        num_open=NUM_OPEN,
         **({} if evaluation is None else _contents(evaluation, epochs, labels)),
     )
 
@@ -125,7 +129,9 @@ def _level(metrics: Mapping[str, Any], prefix: str = "") -> str:
     return "" if f"{prefix}f1-measure-overall" in metrics else "token-"
 
 
-def _epoch_figures(epochs: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Dict[str, str]:
+def _epoch_figures(
+    epochs: Sequence[Mapping[str, Any]], labels: Sequence[str], colours: Mapping[str, int]
+) -> Dict[str, str]:
     if not epochs:
         return {}
     level = _level(epochs[-1], "validation_")
@@ -136,7 +142,10 @@ def _epoch_figures(epochs: Sequence[Mapping[str, Any]], labels: Sequence[str]) -
             "macro": f"validation_{level}f1-measure-macro",
         },
     }
-    best_epoch = epochs[-1].get("best_epoch")
+    best = epochs[-1].get("best_epoch")
+    best_epoch = None if best is None else best + 1
+    if len(labels) == 1:
+        del panels["F1"]["macro"]
     figures = {}
     for title, metrics in panels.items():
         curves = {name: _curve(epochs, metric) for name, metric in metrics.items()}
@@ -144,22 +153,23 @@ def _epoch_figures(epochs: Sequence[Mapping[str, Any]], labels: Sequence[str]) -
         if curves:
             figures[f"epochs_{title}"] = draw_epochs(curves, title, best_epoch)
     of_labels = _label_curves(epochs, labels)
-    if of_labels:
+    # The curve of a single label is that of all.
+    if of_labels and not (len(labels) == 1 and "epochs_F1" in figures):
         frequent = dict(list(of_labels.items())[:LABELS_PER_FIGURE])
-        figures["epochs_labels"] = draw_epochs(
-            frequent, "F1 of labels", best_epoch, label_colours(labels)
-        )
+        figures["epochs_labels"] = draw_epochs(frequent, "F1 of labels", best_epoch, colours)
     return figures
 
 
-def _probability_figures(evaluation: Evaluation, labels: Sequence[str]) -> Dict[str, str]:
+def _probability_figures(
+    evaluation: Evaluation, labels: Sequence[str], colours: Mapping[str, int]
+) -> Dict[str, str]:
     figures = {}
     shown = [label for label in labels if label in evaluation.points]
     for i in range(MAX_FIGURES):
         of_figure = shown[i * LABELS_PER_FIGURE : (i + 1) * LABELS_PER_FIGURE]
         if of_figure:
             figures[f"precision_recall_{i + 1}"] = draw_precision_recall(
-                {label: evaluation.points[label] for label in of_figure}, label_colours(labels)
+                {label: evaluation.points[label] for label in of_figure}, colours
             )
     if evaluation.calibration is not None:
         what = "entities" if evaluation.kind == "entities" else "labels"
@@ -174,6 +184,9 @@ def _contents(
     counts, metrics = evaluation.counts, evaluation.metrics
     curves = _label_curves(epochs, labels)
     headings = headline(counts, metrics, _level(metrics))
+    tiles = {
+        name: each for name, each in headings.items() if len(labels) > 1 or "macro" not in name
+    }
     rows = label_rows(evaluation.labels, counts, evaluation.thresholds, curves)
     kinds = kinds_of_errors(evaluation.kind, evaluation.labels, evaluation.confusions, counts)
     errors = [example.errors() for example in evaluation.examples]
@@ -184,10 +197,10 @@ def _contents(
         "kinds": sorted({kind for each in errors for _, kind in each}),
     }
     return {
-        "headline": headings,
+        "headline": tiles,
         "rows": rows,
         "sparklines": [sparkline(row.epochs) if row.epochs else {} for row in rows],
-        "averages": average_rows(metrics, headings, _level(metrics)),
+        "averages": average_rows(metrics, headings, _level(metrics), len(labels)),
         "others": {
             name: metrics[metric]
             for name, metric in (("accuracy", "accuracy"), ("Hamming loss", "hamming-loss"))

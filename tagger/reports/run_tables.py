@@ -11,7 +11,7 @@ import numpy as np
 
 from tagger.metrics.intervals import bootstrap_intervals
 from tagger.metrics.label_metrics import MEASURES, precision_recall_f1
-from tagger.reports.colours import label_colours
+from tagger_onnx.display import label_colours
 
 #: A label with fewer gold items has no interval: so few say too little even about their own spread.
 LEAST_GOLD = 10
@@ -157,9 +157,9 @@ def label_rows(
     total = counts.sum(axis=0)
     values = precision_recall_f1(total)
     lows, highs = bootstrap_intervals(counts, _of_labels)
-    colours = label_colours(labels_by_frequency(labels, counts))
+    colours = label_colours(labels)
     rows = []
-    for label, colour in colours.items():
+    for label in labels_by_frequency(labels, counts):
         c = labels.index(label)
         _, predicted, gold = total[:, c].tolist()
         is_defined = (predicted > 0, gold > 0, predicted + gold > 0)
@@ -169,7 +169,7 @@ def label_rows(
         )
         rows.append(
             LabelRow(
-                *(label, colour, precision, recall, f1, gold, predicted),
+                *(label, colours[label], precision, recall, f1, gold, predicted),
                 thresholds.get(label),
                 list(epochs.get(label, [])),
             )
@@ -184,19 +184,25 @@ def labels_by_frequency(labels: Sequence[str], counts: np.ndarray) -> List[str]:
 
 
 def average_rows(
-    metrics: Mapping[str, float], headline: Mapping[str, Measure], prefix: str
+    metrics: Mapping[str, float], headline: Mapping[str, Measure], prefix: str, num_labels: int
 ) -> List[AverageRow]:
-    """Returns the averages over labels that the metrics hold.
+    """Returns the averages over labels that the metrics hold. Those of a single label repeat its row.
 
     Args:
         metrics: The model's metrics.
         headline: As from the function of this name; its intervals are those of the first rows.
         prefix: The prefix of the metrics of the headline.
+        num_labels: The number of labels.
     """
+    if num_labels == 1:
+        # What the row of the label does not say, if that is of spans.
+        names, levels = ["overall"], [level for level in ("token-",) if level != prefix]
+    else:
+        names, levels = [*AVERAGES], ["", "token-"]
     return [
         _average_row(metrics, headline if level == prefix else {}, level, name)
-        for level in ("", "token-")
-        for name in AVERAGES
+        for level in levels
+        for name in names
         if f"{level}precision-{name}" in metrics
     ]
 
@@ -231,21 +237,6 @@ def percent(share: float) -> str:
         '80.5'
     """
     return f"{100 * share:.1f}"
-
-
-def spell_probability(probability: float) -> str:
-    """Returns a probability in percent, which is never 0 or 100 unless it is.
-
-    Example:
-        >>> [spell_probability(p) for p in (0.0, 0.001, 0.42, 0.9999, 1.0)]
-        ['0 %', '<1 %', '42 %', '>99 %', '100 %']
-    """
-    rounded = round(100 * probability)
-    if rounded == 0 and probability > 0:
-        return "<1 %"
-    if rounded == 100 and probability < 1:
-        return ">99 %"
-    return f"{rounded} %"
 
 
 def sparkline(values: Sequence[float]) -> Dict[str, Any]:

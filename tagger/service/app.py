@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 
 from tagger import __version__
 from tagger.predictors.saved_tagger import SavedTagger, TaggedText
-from tagger.reports.colours import LABELS, style_variables
+from tagger.reports.colours import style_variables
 from tagger.service import schemas
 from tagger.service.batcher import Batcher, Job
 from tagger.service.guard import App, Guard
@@ -33,6 +33,7 @@ from tagger.service.limits import (
 from tagger.service.service_metrics import CONTENT_TYPE, ServiceMetrics
 from tagger.tuning.curves import DecodingCurves
 from tagger.tuning.decoding import LARGEST_BIAS
+from tagger_onnx.display import LABELS
 from tagger_onnx.inputs import InputError, parse_json
 from tagger_onnx.tagged_text import Extras
 
@@ -264,7 +265,8 @@ def _as_dict(result: TaggedText) -> Dict[str, Any]:
     entities, candidates = (
         [entity._asdict() for entity in each] for each in (result.entities, result.candidates)
     )
-    return {**result._asdict(), "entities": entities, "candidates": candidates}
+    fields = {name: getattr(result, name) for name in schemas.TextTagged.model_fields}
+    return {**fields, "entities": entities, "candidates": candidates}
 
 
 def _json(content: Any) -> Response:

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 import tagger
-from tagger.commands.serve import _say
+from tagger.commands.serve import _name_of, _say
 from tagger.commands.tune_decoding import write_settings
 from tagger.service.limits import Limits, make_limits
 from tagger.service.server import bind
@@ -181,6 +181,21 @@ def test_what_was_accepted_is_answered_after_sigterm(trained, tmp_path):
         assert service.process.wait(timeout=30) == 0
     assert statuses == [200] * 4
     assert seconds > 0.05, "all was done before the signal"
+
+
+def test_a_model_is_called_as_its_run_or_its_file(tmp_path, monkeypatch):
+    (tmp_path / "addresses").mkdir()
+    (tmp_path / "addresses/model.tar.gz").touch()
+    monkeypatch.chdir(tmp_path / "addresses")
+    names = {
+        "model.tar.gz": "addresses",
+        str(tmp_path / "addresses/model.tar.gz"): "addresses",
+        "../addresses": "addresses",
+        "best.tar.gz": "best",
+        "https://a.org/runs/mine/model.tar.gz": "mine",
+    }
+    for path, name in names.items():
+        assert _name_of(path) == name
 
 
 def test_a_service_whose_words_nobody_reads_goes_on(monkeypatch):

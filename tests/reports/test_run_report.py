@@ -8,6 +8,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 
 from tagger.reports import run_report, write_run_report
+from tagger.reports.run_report import NUM_OPEN
 from tagger.spans import tags_to_spans
 from tests.reports.pages import read_page, row
 
@@ -35,9 +36,12 @@ def num_figures(page):
 
 
 def test_the_page_of_a_run_is_whole_and_shows_epochs_metrics_and_probabilities(
-    allennlp, trained, at_root, tmp_path
+    allennlp, trained, at_root, tmp_path, capsys
 ):
     allennlp("report", trained, "-o", tmp_path / "run.html", "--figures", tmp_path)
+    assert (
+        f"Wrote {tmp_path / 'run.html'}, and its figures in {tmp_path}\n" in capsys.readouterr().out
+    )
     page = read_page(tmp_path / "run.html")
     figures = {path.stem for path in tmp_path.glob("*.svg")}
     assert figures == {
@@ -51,6 +55,8 @@ def test_the_page_of_a_run_is_whole_and_shows_epochs_metrics_and_probabilities(
         assert fact in page.text
     assert '"type": "sequence_tagger"' in page.text
     metrics = json.loads((trained / "metrics.json").read_text())
+    # Epochs count from 1, as in the log.
+    assert f"of which the model of epoch {metrics['best_epoch'] + 1} was kept" in page.text
     f1 = f"{100 * metrics['best_validation_f1-measure-LOC']:.1f}"
     assert row(page, "LOC")[1] == f1
 
@@ -135,7 +141,11 @@ def test_what_comes_from_data_is_no_html(train_on, tmp_path):
     assert "alert(1)" in source
     assert EVIL not in source
     assert "<b>run" not in source
-    assert EVIL in read_page(tmp_path / "run.html").cells
+    page = read_page(tmp_path / "run.html")
+    assert EVIL in page.cells
+    # What is said of its only label is not said again.
+    assert {"all labels together", "mean over labels"} & {*page.cells} == set()
+    assert "macro" not in page.text
 
 
 def test_hundreds_of_labels_have_a_row_each_and_a_list_of_confusions(train_on, tmp_path):
@@ -145,6 +155,10 @@ def test_hundreds_of_labels_have_a_row_each_and_a_list_of_confusions(train_on, t
     page = read_page(tmp_path / "run.html")
     assert {f"T{i}" for i in range(200)} <= set(page.cells)
     assert "The most frequent confusions of tokens" in page.text
+    errors = [tag for tag, attributes in page.tags if "data-e" in attributes]
+    assert f"{len(errors) - NUM_OPEN} more" in page.text
+    (folded,) = (place for place, (tag, own) in enumerate(page.tags) if own.get("id") == "more")
+    assert sum("data-e" in own for _, own in page.tags[:folded]) == NUM_OPEN < len(errors)
     assert len((tmp_path / "run.html").read_bytes()) < 500_000
 
 

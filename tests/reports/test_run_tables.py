@@ -39,7 +39,8 @@ def test_labels_that_a_draw_lacks_stay_in_the_macro_average():
 def test_labels_come_by_their_number_and_few_cases_have_no_interval():
     rows = label_rows(LABELS, COUNTS, {"PER": 0.3}, {"PER": [0.5, 0.7]})
     assert [row.name for row in rows] == ["PER", "LOC", "RARE"]
-    assert [row.colour for row in rows] == [0, 1, 2]
+    # Colours go by the sorted label set.
+    assert [row.colour for row in rows] == [1, 0, 2]
     assert [row.num_gold for row in rows] == [60, 40, 2]
     assert [row.threshold for row in rows] == [0.3, None, None]
     assert rows[0].precision.value == 0.75
@@ -51,10 +52,19 @@ def test_labels_come_by_their_number_and_few_cases_have_no_interval():
 
 def test_averages_are_dashes_where_nothing_is_predicted():
     metrics = metrics_by_label(["A"], np.array([[0], [0], [4]]))
-    rows = average_rows(metrics, {}, "")
+    rows = average_rows(metrics, {}, "", num_labels=2)
     assert [row.name for row in rows] == ["all labels together", "mean over labels"]
     assert [(row.precision.value, row.recall.value) for row in rows] == [(None, 0)] * 2
     assert [row.num_gold for row in rows] == [4, None]
+
+
+def test_averages_over_a_single_label_do_not_repeat_its_row():
+    metrics = metrics_by_label(["A"], np.array([[1], [2], [4]]))
+    of_tokens = {f"token-{name}": value for name, value in metrics.items()}
+    assert average_rows(metrics, {}, "", num_labels=1) == []
+    (row,) = average_rows({**metrics, **of_tokens}, {}, "", num_labels=1)
+    assert row.name == "tokens, all labels together"
+    assert average_rows(of_tokens, {}, "token-", num_labels=1) == []
 
 
 def test_a_small_curve_leaves_out_what_is_unknown_and_may_have_one_point():

@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence
 import pytest
 
 import tagger
-from tagger.reports.run_tables import spell_probability
+from tagger_onnx.display import spell_probability
 from tests.service.running_service import running_service
 
 #: The key as WebDriver spells it.
@@ -96,6 +96,7 @@ class Page:
         self._until(lambda: self._model.biases.keys() == set(self._dial_labels()))
         self._type(text)
         self._expect(text, {})
+        self._check_folding(text)
         label = self._model.tag(text).entities[0].label
         self._turn(label, -12)
         self._expect(text, {label: -12})
@@ -115,6 +116,17 @@ class Page:
         self._turn(label, 1.5)
         self._expect(text, {label: 1.5})
         self._check_surroundings()
+
+    def _check_folding(self, text: str) -> None:
+        """Of many dials, only those of labels in the text are shown, and all on demand."""
+        shown = "return [...document.querySelectorAll('.dial:not([hidden])')].length"
+        labels = self._model.biases
+        found = {entity.label for entity in self._model.tag(text).entities}
+        assert self._browser.execute_script(shown) == len(labels if len(labels) <= 8 else found)
+        if len(labels) > 8:
+            for number in (len(labels), len(found)):
+                self._find("#show-all").click()
+                assert self._browser.execute_script(shown) == number
 
     def _expect(self, text: str, biases: Dict[str, float], others: Sequence[str] = ()) -> None:
         model = self._model.with_bias(biases)

@@ -3,10 +3,13 @@
 const find = (id) => document.getElementById(id);
 const text = find("text"), result = find("result"), problem = find("problem");
 const dials = new Map();
+/* Of more dials than this, only those of labels in the text are shown, and those that have been turned. */
+const mostOpen = 8, open = new Set();
 let colours = new Map(), mostTexts = Infinity, isWaiting = false, isOutdated = false, timer;
+let isNewText = true, showsAll = false;
 
 const shownBias = (bias) => (bias === 0 ? "0" : `${bias > 0 ? "+" : "−"}${Math.abs(bias).toFixed(2)}`);
-/* As in reports: never 0 or 100 unless it is. */
+/* As `spell_probability` of tagger_onnx.display: never 0 or 100 unless it is. */
 const shownProbability = (number) => {
   const rounded = Math.round(100 * number);
   if (rounded === 0 && number > 0) return "<1 %";
@@ -25,13 +28,29 @@ async function start() {
   const answer = await fetch("labels");
   const { labels, curves_data: data, limits } = await answer.json();
   mostTexts = limits.texts;
+  find("num-labels").textContent = plural(labels.length, "label", "labels");
   colours = new Map(labels.map(({ name }, index) => [name, index % {{ num_colours }}]));
   labels.filter(({ bias }) => bias !== null).forEach(addDial);
   find("dials").hidden = dials.size === 0;
-  find("find").hidden = dials.size < 9;
+  find("find").hidden = find("show-all").hidden = dials.size <= mostOpen;
+  fold();
   find("legend").hidden = data === null;
   find("data").textContent = data;
   if (text.value) tagNow();
+}
+
+function fold() {
+  const wanted = find("filter").value.trim().toLowerCase();
+  let number = 0;
+  for (const { dial, name } of dials.values()) {
+    const isShown = wanted ? name.toLowerCase().includes(wanted) : showsAll || dials.size <= mostOpen || open.has(name);
+    dial.hidden = !isShown;
+    number += isShown;
+  }
+  find("show-all").textContent = showsAll ? "Show fewer" : `Show all ${dials.size} labels`;
+  find("show-all").setAttribute("aria-expanded", showsAll);
+  find("none").hidden = number > 0;
+  find("none").textContent = wanted ? "No label has this in its name." : "The labels that are found in the text appear here.";
 }
 
 function addDial({ name, bias, curve }, index) {
@@ -62,6 +81,7 @@ function addDial({ name, bias, curve }, index) {
 
 function turn(entry, value) {
   entry.value = value;
+  open.add(entry.name);
   if (entry.slider.valueAsNumber !== value) entry.slider.value = value;
   show(entry);
   const biases = Object.fromEntries(moved());
@@ -174,9 +194,14 @@ function showResults(results, milliseconds) {
   const total = [...counts.values()].reduce((a, b) => a + b, 0);
   const kind = results.some(({ entities }) => entities.length) || total === 0 ? ["entity", "entities"] : ["label", "labels"];
   find("status").textContent = results.length ? `${plural(total, ...kind)} in ${plural(results.length, "line", "lines")}, ${milliseconds} ms` : "";
-  for (const { dial, name } of dials.values()) {
+  // What a turned dial makes vanish from the text keeps its own dial.
+  if (isNewText) open.clear();
+  isNewText = false;
+  for (const { dial, name, value, bias } of dials.values()) {
+    if (counts.has(name) || value !== bias) open.add(name);
     dial.querySelector(".count").textContent = counts.has(name) ? `× ${counts.get(name)}` : "";
   }
+  fold();
 }
 
 function lineOf({ text, tokens, tags, labels, entities }, count) {
@@ -207,12 +232,15 @@ function lineOf({ text, tokens, tags, labels, entities }, count) {
   return [...parts, characters.slice(position).join("")];
 }
 
-text.addEventListener("input", () => tagSoon(120));
+text.addEventListener("input", () => {
+  isNewText = true;
+  tagSoon(120);
+});
 find("reset-all").addEventListener("click", () => dials.forEach((entry) => entry.value !== entry.bias && turn(entry, entry.bias)));
-find("filter").addEventListener("input", ({ target }) => {
-  for (const { dial, name } of dials.values()) {
-    dial.hidden = !name.toLowerCase().includes(target.value.trim().toLowerCase());
-  }
+find("filter").addEventListener("input", fold);
+find("show-all").addEventListener("click", () => {
+  showsAll = !showsAll;
+  fold();
 });
 start().catch(() => {
   problem.textContent = "The service does not answer; reload the page when it runs.";
