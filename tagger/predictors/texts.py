@@ -141,9 +141,7 @@ class TextSplitter:
         return pipeline
 
 
-def tagged_text(
-    prediction: JsonDict, extras: Extras, known_labels: Sequence[str]
-) -> TaggedText:
+def tagged_text(prediction: JsonDict, extras: Extras, known_labels: Sequence[str]) -> TaggedText:
     """Returns a prediction of `SequenceTaggerPredictor` as a `TaggedText`."""
     return TaggedText(
         prediction["text"],
