@@ -13,6 +13,7 @@ import contextlib
 import fcntl
 import gc
 import importlib
+import io
 import json
 import multiprocessing
 import os
@@ -276,6 +277,20 @@ def take_files(files: List[int], numbers: List[int]) -> None:
     for copy, number in zip(copies, numbers):
         os.dup2(copy, number)
         os.close(copy)
+    for name, number in {"stdin": 0, "stdout": 1, "stderr": 2}.items():
+        setattr(sys, name, renewed(getattr(sys, name), number))
+
+
+def renewed(stream: io.TextIOWrapper, number: int) -> io.TextIOWrapper:
+    """Returns a standard stream anew, because the old one keeps whether its file could be sought."""
+    file = io.FileIO(number, "r" if number == 0 else "w", closefd=False)
+    return io.TextIOWrapper(
+        io.BufferedReader(file) if number == 0 else io.BufferedWriter(file),
+        stream.encoding,
+        stream.errors,
+        line_buffering=number == 2 or file.isatty(),
+        write_through=stream.write_through,
+    )
 
 
 def run(request: dict) -> None:

@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import onnx
 import pytest
@@ -23,7 +24,8 @@ def test_the_command_writes_a_file_that_finds_entities(allennlp, trained, tmp_pa
 
 def test_what_cannot_be_exported_ends_in_one_line(allennlp, trained, tmp_path):
     archive = trained / "model.tar.gz"
-    allennlp("ensemble", archive, archive, "-o", tmp_path / "both.tar.gz")
+    shutil.copy(archive, tmp_path / "copy.tar.gz")
+    allennlp("ensemble", archive, tmp_path / "copy.tar.gz", "-o", tmp_path / "both.tar.gz")
     message = "^export: a `SequenceTaggerEnsemble` cannot be exported; expected a `sequence_tagger`"
     with pytest.raises(SystemExit, match=message):
         allennlp("export", tmp_path / "both.tar.gz", "-o", tmp_path / "tagger.onnx")

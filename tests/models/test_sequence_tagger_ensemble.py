@@ -241,8 +241,8 @@ def test_files_that_training_started_from_are_not_needed(trained, allennlp, tmp_
     embedders = config["model"]["text_field_embedder"]["token_embedders"]
     embedders["tokens"]["pretrained_file"] = "no such file"
     (folder / "config.json").write_text(json.dumps(config))
-    allennlp("ensemble", folder, "-o", tmp_path / "alone.tar.gz")
-    assert len(load_archive(tmp_path / "alone.tar.gz").model.members) == 1
+    allennlp("ensemble", folder, trained / "model.tar.gz", "-o", tmp_path / "both.tar.gz")
+    assert len(load_archive(tmp_path / "both.tar.gz").model.members) == 2
 
 
 def test_the_command_offers_every_average():
