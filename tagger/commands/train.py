@@ -28,7 +28,7 @@ class Train(AllenNlpTrain):
 
 
 def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
-    from tagger.commands.train_from_text import say_f1_of_text
+    from tagger.commands.train_from_text import measure_on_text
     from tagger.training.config_checks import check_config
     from tagger.training.run_folder import (
         check_can_be_made,
@@ -51,7 +51,7 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
     else:
         train(args)
         if not args.dry_run:
-            say_f1_of_text(folder, params)
+            measure_on_text(folder, params)
 
 
 @Subcommand.register("find-lr", exist_ok=True)

@@ -1,4 +1,4 @@
-"""What `train` says at its end of how the tagger does on text, beside its figure on gold tokens."""
+"""How a tagger that `train` has just trained does on text, beside its figure on gold tokens."""
 
 import json
 import logging
@@ -7,6 +7,8 @@ from typing import Any, Dict, Optional
 
 from allennlp.common import Params
 
+from tagger.common.files import write_atomically
+from tagger.training.run_folder import TEXT_METRICS_FILE
 from tagger.transformers.feature_store import own_cache_settings
 
 logger = logging.getLogger(__name__)
@@ -16,12 +18,14 @@ _LEAST_DIFFERENCE = 0.005
 _F1 = "f1-measure-overall"
 
 
-def say_f1_of_text(folder: str, params: Params) -> None:
-    """Logs the F1 of a trained tagger on the text of the development data, if it differs.
+def measure_on_text(folder: str, params: Params) -> None:
+    """Writes the metrics of a trained tagger on the text of its development data.
+
+    It logs F1 if that differs from the F1 on gold tokens.
 
     Args:
-        folder: The folder of the run; nothing is said if it has no archive of a sequence tagger whose
-            tags spell entities, or no development data.
+        folder: The folder of the run; nothing is measured if it has no archive of a sequence tagger
+            whose tags spell entities, or no development data.
         params: The run's config.
     """
     archive, metrics = Path(folder, "model.tar.gz"), Path(folder, "metrics.json")
@@ -30,19 +34,25 @@ def say_f1_of_text(folder: str, params: Params) -> None:
         return
     expected = json.loads(metrics.read_text(encoding="utf-8")).get(f"best_validation_{_F1}")
     own = own_cache_settings(params.as_dict(quiet=True))
-    found = None if expected is None else _f1_of_text(archive, data, own)
-    if found is not None and abs(found - expected) > _LEAST_DIFFERENCE:
+    found = None if expected is None else _metrics_of_text(archive, data, own)
+    if found is None:
+        return
+    with write_atomically(Path(folder, TEXT_METRICS_FILE), overwrite=True) as path:
+        path.write_text(json.dumps(found, indent=2), encoding="utf-8")
+    if abs(found[_F1] - expected) > _LEAST_DIFFERENCE:
         logger.warning(
             "On the text of %s, which the tagger splits into tokens by itself, F1 is %.4f; on its gold "
             "tokens it is %.4f. `allennlp evaluate --from-text` has the figures by label; if tokens are "
             "the reason, `allennlp start` finds the `tokenizer` that fits",
             data,
-            found,
+            found[_F1],
             expected,
         )
 
 
-def _f1_of_text(archive_file: Path, data: str, overrides: Dict[str, Any]) -> Optional[float]:
+def _metrics_of_text(
+    archive_file: Path, data: str, overrides: Dict[str, Any]
+) -> Optional[Dict[str, float]]:
     from allennlp.common.checks import ConfigurationError
 
     from tagger.commands.command_line import load_model
@@ -53,6 +63,6 @@ def _f1_of_text(archive_file: Path, data: str, overrides: Dict[str, Any]) -> Opt
         archive = load_model(archive_file, overrides=overrides)
         tagger = SavedTagger.of(archive, str(archive_file))
         instances = archive.validation_dataset_reader.read(data)
-        return evaluate_joined_tokens(tagger, map(gold_tokens, instances))[_F1]
+        return evaluate_joined_tokens(tagger, map(gold_tokens, instances))
     except ConfigurationError:  # No tagger of entities, or some gold tags are unknown.
         return None

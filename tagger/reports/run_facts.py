@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 import torch
 
 import tagger
+from tagger.training.run_folder import TEXT_METRICS_FILE
 
 #: How far to look into a log for the versions, which AllenNLP writes at its start.
 _LOG_CHARACTERS = 100_000
@@ -48,6 +49,11 @@ def run_facts(
         ),
     }
     return {name: fact for name, fact in facts.items() if fact}
+
+
+def f1_on_text(run: Path) -> Optional[float]:
+    """Returns F1 on the text of the run's validation data; None if `train` has not measured it."""
+    return _json_of(run / TEXT_METRICS_FILE).get("f1-measure-overall")
 
 
 def config_text(config: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from tagger.reports.evaluation import Evaluation, Reportable
 from tagger.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
 from tagger.reports.label_evaluation import evaluate_label_sets
 from tagger.reports.page import write_page
-from tagger.reports.run_facts import config_text, run_facts
+from tagger.reports.run_facts import config_text, f1_on_text, run_facts
 from tagger.reports.run_tables import (
     LEAST_GOLD,
     average_rows,
@@ -66,7 +66,8 @@ def write_run_report(
             f"`{type(model).__name__}`"
         )
     config = archive.config.as_dict(quiet=True)
-    data = data or config.get("validation_data_path")
+    validation_data = config.get("validation_data_path")
+    data = data or validation_data
     evaluation = None
     if data is not None:
         evaluation = _evaluate(model, archive.validation_dataset_reader, data, num_errors, seed)
@@ -87,6 +88,7 @@ def write_run_report(
         facts=run_facts(run, config, epochs, num_parameters),
         config=config_text(config),
         evaluation=evaluation,
+        f1_on_text=f1_on_text(run) if data == validation_data else None,
         colours=colours,
         least_gold=LEAST_GOLD,
         num_open=NUM_OPEN,

@@ -15,6 +15,8 @@ logger = logging.getLogger(__name__)
 
 Folder = Union[str, "os.PathLike[str]"]
 
+#: The metrics on the text of the development data, which `train` writes last.
+TEXT_METRICS_FILE = "metrics_on_text.json"
 #: What a folder of a run holds, at least one of them.
 _FILES_OF_RUNS = ("config.json", "meta.json", "out.log", "model.tar.gz")
 

@@ -1,13 +1,18 @@
 import json
 import logging
+import shutil
 
 import pytest
 from allennlp.common import Params
 
 from tagger.commands import train_from_text
-from tagger.commands.train_from_text import say_f1_of_text
+from tagger.commands.train_from_text import measure_on_text
+from tagger.reports.run_tables import percent
+from tagger.training.run_folder import TEXT_METRICS_FILE
+from tests.reports.pages import read_page
 
 FILE = "data/toy/test.txt"
+F1 = "f1-measure-overall"
 
 
 @pytest.mark.usefixtures("at_root")
@@ -26,11 +31,20 @@ def test_evaluate_compares_entities_by_characters(allennlp, trained, tmp_path, c
 
 @pytest.mark.usefixtures("at_root")
 @pytest.mark.parametrize("is_worse", [False, True])
-def test_training_says_what_text_costs(is_worse, trained, monkeypatch, caplog):
+def test_training_keeps_what_text_costs_and_says_it(
+    is_worse, allennlp, trained, tmp_path, monkeypatch, caplog
+):
     caplog.set_level(logging.WARNING)
     if is_worse:
-        monkeypatch.setattr(train_from_text, "_f1_of_text", lambda *_: 0.25)
-    params = Params({"validation_data_path": "data/toy/dev.txt"})
-    say_f1_of_text(str(trained), params)
+        monkeypatch.setattr(train_from_text, "_metrics_of_text", lambda *_: {F1: 0.25})
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    measure_on_text(str(run), Params({"validation_data_path": "data/toy/dev.txt"}))
     assert ("F1 is 0.2500" in caplog.text) == is_worse
     assert len(caplog.records) == is_worse
+    f1 = json.loads((run / TEXT_METRICS_FILE).read_text())[F1]
+    for data, is_said in ((), True), (("--data", FILE), False):
+        allennlp("report", run, "-o", tmp_path / "run.html", *data)
+        page = " ".join(read_page(tmp_path / "run.html").text.split())
+        sentence = f"which the tagger splits into tokens by itself, F1 is {percent(f1)} %"
+        assert (sentence in page) == is_said
