@@ -38,8 +38,8 @@ if [ ! -e $run/metrics.json ] || [ ! $run/model.tar.gz -nt $run/metrics.json ]; 
 fi
 
 if [ ! $run/test_metrics.json -nt $run/model.tar.gz ]; then
-  echo "== Metrics on the test addresses =="
-  allennlp evaluate $run/model.tar.gz data/us_addresses/test.txt --output-file $run/unfinished.json >/dev/null
+  echo "== Metrics on the text of the test addresses =="
+  allennlp evaluate $run/model.tar.gz data/us_addresses/test.txt --from-text --output-file $run/unfinished.json >/dev/null
   mv $run/unfinished.json $run/test_metrics.json
   allennlp show-scores $run/test_metrics.json
   echo "== Tagged addresses =="

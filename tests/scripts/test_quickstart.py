@@ -110,7 +110,7 @@ def test_the_second_call_prints_the_answer_alone(start):
 def test_training_prints_one_line_and_its_warnings(start):
     lines = start()[1].splitlines()
     assert lines[1] == "epoch 3 of 3: training loss 0.3"
-    assert lines[2] == "== Metrics on the test addresses =="
+    assert lines[2] == "== Metrics on the text of the test addresses =="
     assert lines[-1] == "a warning"
     assert not [line for line in lines if line == "spans"]
 
