@@ -154,7 +154,10 @@ class AllenNlpTagger(Pipe):
 
         places = [(doc, indices) for doc in docs for indices in _sentences(doc)]
         # A tagger whose corpus was split otherwise than spaCy does splits the text by itself.
-        takes_tokens = isinstance(self.tagger.tokenizer, LanguageRulesTokenizer)
+        tokenizer = self.tagger.tokenizer
+        takes_tokens = isinstance(tokenizer, LanguageRulesTokenizer) and (
+            not docs or docs[0].lang_ in ("", tokenizer.language)
+        )
         inputs = [
             [_text(doc[index]) for index in indices]
             if takes_tokens

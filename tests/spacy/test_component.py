@@ -239,12 +239,15 @@ def test_a_component_of_its_own_is_a_pipe(path):
 
 
 @pytest.mark.parametrize(
-    "tokenizer",
-    [{"type": "blanks"}, {"type": "regular_expression", "pattern": r"\w\w?|\S"}],
+    "overrides",
+    [
+        {"dataset_reader.tokenizer": {"type": "blanks"}},
+        {"dataset_reader.tokenizer": {"type": "regular_expression", "pattern": r"\w\w?|\S"}},
+        {"dataset_reader.language": "de"},
+    ],
 )
-def test_a_tagger_of_other_tokens_splits_the_text_by_itself(tokenizer, make, path):
+def test_a_tagger_of_other_tokens_splits_the_text_by_itself(overrides, make, path):
     """Its entities then begin and end at borders of spaCy's tokens."""
-    overrides = {"dataset_reader.tokenizer": tokenizer}
     model = SavedTagger.of(load_archive(path, overrides=overrides), "toy")
     nlp = make()
     nlp.get_pipe("allennlp_tagger")._tagger = model
@@ -256,3 +259,5 @@ def test_a_tagger_of_other_tokens_splits_the_text_by_itself(tokenizer, make, pat
         for span, entity in zip(found, wanted):
             assert span.label_ == entity.label
             assert span.start_char <= entity.start < entity.end <= span.end_char
+        probabilities = [entity.probability for entity in wanted]
+        assert found.attrs["probabilities"] == pytest.approx(probabilities, abs=1e-5)
