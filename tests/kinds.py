@@ -30,6 +30,7 @@ ODD = [
     " ".join(["Maria", "said", "the"] * 100),
     "東京でパウロに会った。",
     "\ufffd \u00ad soft\u00adhyphen",
+    "12 Elm St., Salem: L'Oise, 5mg/d. (x-ray) aujourd'hui M. d'Arc",
 ]
 
 
@@ -105,6 +106,19 @@ def _fine_tuned(folder):
     }}"""
 
 
+def _with(settings):
+    return lambda folder: f"(import '{TOY}') + {{ {settings}, num_epochs:: 5 }}"
+
+
+#: Taggers that split texts in other ways than by the rules of English.
+TOKENIZERS = {
+    "blanks": _with("tokenizer:: { type: 'blanks' }"),
+    "punctuation": _with("tokenizer:: { type: 'punctuation' }"),
+    "regular expression": _with(
+        "tokenizer:: { type: 'regular_expression', pattern: '[^\\\\s,()]+|[,()]' }"
+    ),
+    "French": _with("language:: 'fr'"),
+}
 #: What the config of each kind is, written into a folder.
 CONFIGS_OF_KINDS = {
     "word vectors": _with_vectors,
@@ -113,6 +127,7 @@ CONFIGS_OF_KINDS = {
     "frozen in bfloat16": _frozen("bfloat16"),
     "documents": _documents,
     "fine-tuned": _fine_tuned,
+    **TOKENIZERS,
 }
 KINDS = [*CONFIGS_OF_KINDS, "ensemble"]
 

@@ -10,8 +10,11 @@ import pytest
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
 
+import tagger  # noqa: E402
 from examples import predict_with_ray  # noqa: E402
 from examples.predict_with_ray import Worker, predict  # noqa: E402
+from tests.kinds import TOKENIZERS, sentences, train  # noqa: E402
+from tests.routes import plain  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
@@ -234,3 +237,15 @@ def test_compressed_files_and_empty_folders_are_refused(one_core, archive, tmp_p
         echo(archive, tmp_path / "empty", tmp_path / "predictions")
     with pytest.raises(ValueError, match="texts.gz is compressed; unpack it"):
         echo(archive, tmp_path / "texts.gz", tmp_path / "predictions")
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_a_worker_splits_texts_as_the_archive_says(kind, at_root, tmp_path):
+    archive, lines = train(kind, tmp_path), sentences(40)
+    worker = Worker(str(archive), 32, "stop", {"plain": True}, uses_gpu=False)
+    worker.load()
+    written, num_skipped = worker.predict_window("in.txt", list(enumerate(lines, 1)))
+    assert num_skipped == 0
+    assert [plain(json.loads(line)) for line in written] == list(
+        map(plain, tagger.load(archive).tag(lines))
+    )

@@ -9,14 +9,12 @@ import tagger
 from tests.allennlp_command import run_command
 from tests.conftest import ROOT
 from tests.kinds import KINDS, sentences, train
-from tests.routes import check_python_and_windows, plain
+from tests.routes import check_onnx, check_python_and_windows, check_spacy, plain
 from tests.service.running_service import running_service
 from tests.system.interrupts import SIGNALS, STATUS, break_prediction, moments_of_prediction
 
 pytestmark = pytest.mark.system
 
-#: The runtime of ONNX sums in another order than PyTorch.
-ONNX_TOLERANCE = 1e-4
 NUM_SENTENCES = 2_000
 WINDOW = 32
 
@@ -42,18 +40,7 @@ def test_windows_and_batches_change_nothing(archive, lines, tmp_path):
 
 
 def test_spacy_finds_the_same_entities(archive, lines):
-    import spacy
-
-    nlp = spacy.blank("en")
-    nlp.add_pipe("allennlp_tagger", config={"model": str(archive)})
-    for doc, tagged in zip(nlp.pipe(lines), tagger.load(archive).tag(lines), strict=True):
-        group = doc.spans["allennlp_tagger"]
-        # spaCy's first token holds a byte order mark that stands in front of it.
-        front = int(doc.text.startswith("\ufeff"))
-        assert [(span.label_, max(span.start_char, front), span.end_char) for span in group] == [
-            (entity.label, entity.start, entity.end) for entity in tagged.entities
-        ]
-        assert group.attrs["probabilities"] == [each.probability for each in tagged.entities]
+    check_spacy(archive, lines)
 
 
 def test_allennlps_predict_writes_the_same(archive, lines, warm_python, tmp_path):
@@ -82,31 +69,11 @@ def test_the_service_answers_the_same(archive, lines):
     assert found == answers_of_python(archive, lines)
 
 
-@pytest.mark.parametrize("archive", ["word vectors", "fine-tuned"], indirect=True)
+@pytest.mark.parametrize(
+    "archive", ["word vectors", "fine-tuned", "blanks", "punctuation", "French"], indirect=True
+)
 def test_onnx_gives_the_same_tags(archive, lines, tmp_path):
-    from allennlp.models import load_archive
-
-    import tagger_onnx
-    from tagger.commands.export import export
-
-    export(load_archive(archive), tmp_path / "tagger.onnx")
-    exported = tagger_onnx.load(tmp_path / "tagger.onnx")
-    taken, refused = [], []
-    for line in lines:
-        try:
-            exported.tag(line)
-            taken.append(line)
-        except ValueError as error:
-            refused.append(str(error))
-    # A transformer is exported for texts of one window.
-    assert all("word pieces, but the transformer takes at most 102" in each for each in refused)
-    assert all(int(each.split()[3]) > 102 for each in refused)
-    assert len(taken) > len(lines) / 2
-    wanted = tagger.load(archive).tag(taken)
-    for given, tagged in zip(exported.tag(taken), wanted, strict=True):
-        (tokens, tags, own), (*expected, probabilities) = plain(given), plain(tagged)
-        assert [tokens, tags] == expected
-        assert own == pytest.approx(probabilities, abs=ONNX_TOLERANCE)
+    check_onnx(archive, lines, tmp_path)
 
 
 def test_a_killed_run_ends_with_the_same_bytes(archive, lines, warm_python, tmp_path):
@@ -120,7 +87,7 @@ def test_a_killed_run_ends_with_the_same_bytes(archive, lines, warm_python, tmp_
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("archive", ["frozen", "documents"], indirect=True)
+@pytest.mark.parametrize("archive", ["frozen", "documents", "blanks", "French"], indirect=True)
 def test_rays_parts_are_those_of_predict_file(archive, lines, tmp_path):
     ray = pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
 
