@@ -137,7 +137,8 @@ def _token_lines(found: Survey) -> List[str]:
     name, share = next(iter(shares.items()))
     lines = [f"  // Texts are split by {name}, which make {share:.1%} of these tokens."]
     if tokenizer is not None:
-        lines.append(f"  tokenizer:: {{ type: {_string(tokenizer['type'])} }},")
+        arguments = ", ".join(f"{key}: {_string(value)}" for key, value in tokenizer.items())
+        lines.append(f"  tokenizer:: {{ {arguments} }},")
     if language != "en":
         lines.append(f"  language:: {_string(language)},")
     return lines

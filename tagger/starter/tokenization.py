@@ -1,8 +1,10 @@
 """How the tokens of a corpus were made: which tokenizer makes the same ones of its text."""
 
 import importlib
+import re
+from collections import Counter
 from functools import cache
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp.data import Tokenizer
 
@@ -11,6 +13,7 @@ from tagger.data.tokenizers import (
     BlanksTokenizer,
     LanguageRulesTokenizer,
     PunctuationTokenizer,
+    RegularExpressionTokenizer,
     words_of,
 )
 
@@ -36,6 +39,10 @@ _LANGUAGES += ("it", "lt", "lv", "nb", "nl", "pl", "pt", "ro", "ru", "sv", "tr",
 _FEWEST_WORDS = 3
 #: The least share of words that are frequent ones of a language.
 _SHARE_OF_LANGUAGE = 0.2
+#: How often a mark that is always a token of its own may stand in another token.
+_SHARE_INSIDE = 0.05
+#: How much more a regular expression must make, since it cannot be exported to ONNX.
+_LEAST_GAIN = 0.05
 #: How many sentences are split.
 _MOST_SENTENCES = 2_000
 
@@ -76,9 +83,39 @@ def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
     shares = {str(each): share_alike(sentences, each) for each in candidates}
     # Among equals the first, since `sorted` keeps their order.
     ordered = sorted(shares.items(), key=lambda item: -item[1])
-    types = {str(candidates[1]): "blanks", str(candidates[2]): "punctuation"}
-    best = types.get(ordered[0][0])
-    return Tokenization(best and {"type": best}, language, dict(ordered))
+    configs = {str(candidates[1]): {"type": "blanks"}, str(candidates[2]): {"type": "punctuation"}}
+    pattern = marks_expression(sentences)
+    if pattern is not None:
+        expression = RegularExpressionTokenizer(pattern)
+        share = share_alike(sentences, expression)
+        if share >= ordered[0][1] + _LEAST_GAIN:
+            ordered.insert(0, (str(expression), share))
+            configs[str(expression)] = {"type": "regular_expression", "pattern": pattern}
+    return Tokenization(configs.get(ordered[0][0]), language, dict(ordered))
+
+
+def marks_expression(sentences: Iterable[Sequence[str]]) -> Optional[str]:
+    r"""Returns a regular expression that splits at blanks, and around marks that always are tokens.
+
+    Returns:
+        The expression; None if each mark stands in other tokens too.
+
+    Example:
+        >>> marks_expression([["aspirin", "(", "81mg/d.", ")", ",", "p.o."]])
+        '[^\\s(),]+|[(),]'
+    """
+    counts = Counter(token for sentence in sentences for token in sentence)
+    alone = {token: number for token, number in counts.items() if len(token) == 1}
+    inside: Counter[str] = Counter()
+    for token, number in counts.items():
+        if len(token) > 1:
+            inside.update(dict.fromkeys(set(token), number))
+    marks = "".join(
+        re.sub(r"[]\\[^&~|-]", r"\\\g<0>", mark)
+        for mark, number in sorted(alone.items())
+        if not mark.isalnum() and inside[mark] <= _SHARE_INSIDE * number
+    )
+    return rf"[^\s{marks}]+|[{marks}]" if marks else None
 
 
 def share_alike(sentences: Iterable[Sequence[str]], tokenizer: Tokenizer) -> float:
