@@ -2,6 +2,7 @@
 
 import argparse
 import functools
+from pathlib import Path
 from typing import Callable
 
 from allennlp.commands import Subcommand
@@ -31,6 +32,7 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
     from tagger.commands.train_from_text import measure_on_text
     from tagger.training.config_checks import check_config
     from tagger.training.run_folder import (
+        TEXT_METRICS_FILE,
         check_can_be_made,
         check_is_run,
         check_is_same_run,
@@ -50,8 +52,9 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
         keep_finished(params, folder, args.force)
     else:
         train(args)
-        if not args.dry_run:
-            measure_on_text(folder, params)
+    # A run that was killed while its tagger was measured has no figures yet.
+    if not args.dry_run and not Path(folder, TEXT_METRICS_FILE).exists():
+        measure_on_text(folder, params)
 
 
 @Subcommand.register("find-lr", exist_ok=True)

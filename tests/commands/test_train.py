@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tagger.training.run_folder import TEXT_METRICS_FILE
 from tests.conftest import CONFIGS, ROOT
 
 DATA = ROOT / "data/toy/test.txt"
@@ -14,11 +15,15 @@ def test_a_finished_run_is_not_trained_again(allennlp, trained, capsys, monkeypa
         names = {path.name for path in trained.iterdir()} - {"out.log"}
         return {name: (trained / name).stat().st_mtime_ns for name in names}
 
-    before = times()
     monkeypatch.setattr("allennlp.commands.train.train_model", None)
     config = CONFIGS / "toy_bilstm_crf.jsonnet"
+    before = times()
     allennlp("train", config, "-s", trained, "--recover")
-    assert times() == before
+    # Only the figures that training ends with were missing.
+    on_text = {TEXT_METRICS_FILE: times()[TEXT_METRICS_FILE]}
+    assert times() == before | on_text
+    allennlp("train", config, "-s", trained, "--recover")
+    assert times() == before | on_text
     with pytest.raises(SystemExit):
         allennlp("train", config, "-s", trained, "--recover", "--force")
     assert "both force and recover are true" in capsys.readouterr().err

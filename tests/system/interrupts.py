@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tu
 
 import torch
 
+from tagger.training.run_folder import TEXT_METRICS_FILE
 from tests.allennlp_command import Outcome, RunningCommand, digests, run_command
 
 #: Of the toy config.
@@ -55,6 +56,7 @@ def moments_of_training(num_epochs: int) -> List[Moment]:
         _when("at the last checkpoint", f"training_state_e{num_epochs}_b0.th"),
         _when("when the metrics are written", "metrics.json"),
         _when("while the archive is made", "model.tar.gz.*.unfinished"),
+        _when("while the tagger is measured on text", "model.tar.gz"),
     ]
 
 
@@ -114,6 +116,11 @@ def _differences(run: Path, unbroken: Path) -> List[str]:
         torch.equal(weights[name], of_unbroken[name]) for name in weights
     ):
         found.append("weights differ")
+    on_text = [path / TEXT_METRICS_FILE for path in (unbroken, run)]
+    if on_text[0].exists() and not (
+        on_text[1].exists() and len({*map(Path.read_text, on_text)}) == 1
+    ):
+        found.append("metrics on text differ")
     return found + [f"{path.name} is left" for path in run.glob("*.unfinished")]
 
 

@@ -55,7 +55,7 @@ def test_training_goes_on_as_if_unbroken(index, folder):
     status, problems = break_training(TRAIN, folder, moment, number)
     assert problems == []
     # Behind the last checkpoint, the run may have ended before the signal comes.
-    assert status == STATUS[number] or (status == 0 and moment in OF_TRAINING[3:6])
+    assert status == STATUS[number] or (status == 0 and moment in OF_TRAINING[3:7])
 
 
 @pytest.mark.parametrize("kind", CONFIGS_OF_KINDS)
