@@ -56,7 +56,7 @@ def blank_comments(lines: Sequence[str], delimiter: Optional[str]) -> Tuple[List
     """Replaces the comments of a file by blank lines.
 
     A comment begins with `#`, has several words, and stands where a sentence begins. It is no token: it
-    has another number of columns, or a last cell that no token has.
+    has another number of columns, or a last cell that no token has and that spells no span.
 
     Args:
         lines: The lines of the file.
@@ -73,13 +73,14 @@ def blank_comments(lines: Sequence[str], delimiter: Optional[str]) -> Tuple[List
     tokens = [row for row, line in zip(rows, lines) if row and not line.startswith("#")]
     width = Counter(map(len, tokens)).most_common(1)[0][0] if tokens else 0
     last_cells = {row[-1] for row in tokens}
+    prefixes = {cell[:2] for cell in last_cells if cell[1:2] == "-"}
     kept, comments, is_start = list(lines), [], True
     for index, (row, line) in enumerate(zip(rows, lines)):
         is_comment = (
             is_start
             and line.startswith("#")
             and len(line.split()) > 1
-            and (len(row) != width or row[-1] not in last_cells)
+            and not (len(row) == width and (row[-1] in last_cells or row[-1][:2] in prefixes))
         )
         if is_comment:
             kept[index] = ""

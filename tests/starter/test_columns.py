@@ -41,6 +41,7 @@ def test_the_delimiter_is_what_makes_equal_columns(text, delimiter):
         ("# id 5 x=y\na _ _ O\nb _ _ B-X", [0]),  # with as many columns as a token
         ("#NLProc O\nis O", []),  # a token
         ("# O\nis O", []),
+        ("# B-Number\n5 B-Unit", []),  # a label of its own
         ("a O\n# O B\nb O", []),  # within a sentence: a mistake, which the reader names
         ("#\na O", []),
     ],
