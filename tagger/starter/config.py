@@ -3,6 +3,7 @@
 import json
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
+from tagger.starter.at_hand import pretrained_at_hand
 from tagger.starter.survey import Survey
 
 #: A label with less than this share of the most frequent one is rare.
@@ -26,18 +27,24 @@ class Sizes(NamedTuple):
 def sizes_for(num_sentences: int) -> Sizes:
     """Returns the settings that suit a number of training sentences.
 
-    Small data need many small batches and a small network; large data need few epochs.
+    Small data need many small batches and a small network; large data need few epochs. Training ends
+    before its last epoch where a quarter of the epochs bring no better one.
 
     Example:
         >>> sizes_for(100).settings["batch_size"], sizes_for(10_000).settings
-        (8, {})
+        (8, {'patience': 6})
     """
     if num_sentences < 2_000:
         num_epochs = 60 if num_sentences < 500 else 40
         small = {"batch_size": 8, "hidden_size": 100, "num_epochs": num_epochs}
-        return Sizes("small batches, a small network, many epochs", small)
+        return Sizes(
+            "small batches, a small network, many epochs, fewer if they bring nothing",
+            {**small, "patience": num_epochs // 4},
+        )
     if num_sentences < 50_000:
-        return Sizes("the sizes of the template", {})
+        return Sizes(
+            "the sizes of the template, fewer epochs if they bring nothing", {"patience": 6}
+        )
     return Sizes("large batches, few epochs", {"batch_size": 64, "num_epochs": 10})
 
 
@@ -93,6 +100,7 @@ def make_config(found: Survey, train: str, dev: str, num_sentences: int) -> str:
         f"  // {num_sentences:,} training sentences: {sizes.reason}.",
         *(f"  {name}:: {value}," for name, value in sizes.settings.items()),
         "",
+        *_pretrained_lines(found),
         *_suggestions(found, counts),
         f"  train_data_path: {_string(train)},",
         f"  validation_data_path: {_string(dev)},",
@@ -166,6 +174,21 @@ def best_metric(found: Survey) -> str:
     return "token-f1-measure-overall" if "O" in tags else "accuracy"
 
 
+def _pretrained_lines(found: Survey) -> List[str]:
+    """The lines that name the pretrained parts at hand, and what would help."""
+    at_hand = pretrained_at_hand(found.tokenization.language)
+    lines = [f"  // {each[0].upper()}{each[1:]}." for each in at_hand.said]
+    lines += [f"  {name}:: {_string(value)}," for name, value in at_hand.settings.items()]
+    if "glove_file" in at_hand.settings:
+        return [*lines, "  word_dim:: 50,", "  lowercase_words:: true,", ""]
+    return [
+        *lines,
+        "  // Vectors of `word_dim` numbers, in the format of GloVe:",
+        "  // glove_file:: 'vectors.50d.txt', word_dim:: 50, lowercase_words:: true,",
+        "",
+    ]
+
+
 def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
     """Lines that are commented out."""
     lines = []
@@ -180,12 +203,7 @@ def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
             f"  // Rare: {listed(rare)}. This loss makes them count more (put it into the head):",
             "  // loss: { type: 'class_balanced_focal', beta: 0.999 },",
         ]
-    lines += [
-        "  // Pretrained word vectors help, most of all with few sentences, of `word_dim` numbers:",
-        "  // glove_file:: 'glove.6B.50d.txt', word_dim:: 50, lowercase_words:: true,",
-        "",
-    ]
-    return lines
+    return [*lines, ""] if lines else []
 
 
 def _string(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 from tagger.data.column_file import Row
 from tagger.data.joined_text import join_tokens
 from tagger.data.stratified_split import stratified_split
+from tagger.starter.at_hand import pretrained_at_hand
 from tagger.starter.config import best_metric, make_config, sizes_for
 from tagger.starter.description import describe
 from tagger.starter.survey import Survey, survey
@@ -120,6 +121,7 @@ def _choices(found: Survey, num_sentences: int) -> List[str]:
     return [
         f"  head {head}; the best epoch by {best_metric(found)}",
         f"  {sizes.reason}{f' ({settings})' if settings else ''}",
+        *(f"  {each}" for each in pretrained_at_hand(found.tokenization.language).said),
     ]
 
 

@@ -1,0 +1,62 @@
+"""Which pretrained parts lie on this machine, for the config that the starter writes."""
+
+import os
+from pathlib import Path
+from typing import Dict, List, NamedTuple
+
+#: Where the scripts put what they get, below the working directory.
+_TRANSFORMER = Path("data/all-MiniLM-L6-v2")
+_GLOVE = Path("data/glove/glove.6B.50d.txt")
+_WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
+
+
+class AtHand(NamedTuple):
+    """Pretrained parts for a config.
+
+    Attributes:
+        settings: The fields of the template that use them; empty if there are none.
+        said: What was chosen and why, and how to get what is missing, in lines.
+    """
+
+    settings: Dict[str, str]
+    said: List[str]
+
+
+def pretrained_at_hand(language: str) -> AtHand:
+    """Looks for the transformer and the word vectors that the scripts get, which are English.
+
+    The transformer may also be in the folder that the environment variable TAGGER_TRANSFORMERS names.
+
+    Args:
+        language: The spaCy code of the language of the texts.
+    """
+    if language != "en":
+        advice = "`transformer::` takes a folder with one for this language"
+        return AtHand({}, [f"no pretrained transformer, since the texts are not English; {advice}"])
+    settings: Dict[str, str] = {}
+    said = []
+    others = os.environ.get("TAGGER_TRANSFORMERS")
+    places = [*([Path(others, _TRANSFORMER.name)] if others else []), _TRANSFORMER]
+    transformer = next(filter(_is_transformer, places), None)
+    if transformer is not None:
+        settings["transformer"] = str(transformer)
+        said.append(f"features of the transformer {transformer}, which help most")
+    else:
+        said.append(
+            "no pretrained transformer, which would help most: none is in "
+            f"{' or '.join(map(str, places))}; `python scripts/prepare_minilm.py` gets it"
+        )
+    if _GLOVE.is_file():
+        settings["glove_file"] = str(_GLOVE)
+        said.append(f"word vectors of {_GLOVE}, for words that are not in the training file")
+    else:
+        said.append(
+            f"no pretrained word vectors: {_GLOVE} is not there; `python scripts/prepare_glove.py` gets "
+            "them"
+        )
+    return AtHand(settings, said)
+
+
+def _is_transformer(folder: Path) -> bool:
+    has_weights = any(next(folder.glob(each), None) for each in _WEIGHTS)
+    return has_weights and (folder / "config.json").is_file()
