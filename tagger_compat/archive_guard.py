@@ -71,6 +71,7 @@ class Loading:
 
     Attributes:
         folder: The folder of the archive, or of the run; None until its config has been read.
+        file: The archive's file, or the folder of the run.
         names: All strings of its config, without those of the user.
         refusals: What has been refused, and why.
     """
@@ -78,6 +79,7 @@ class Loading:
     def __init__(self, own: Iterable[str]) -> None:
         self.own = set(own)
         self.folder: Optional[str] = None
+        self.file: Optional[str] = None
         self.names: Set[str] = set()
         self.refusals: List[Exception] = []
         self._may_read: List[str] = []
@@ -243,6 +245,12 @@ def may_read(folder: Any) -> None:
     state = current()
     if state is not None:
         state.may_read(os.fspath(folder))
+
+
+def archive_file() -> Optional[str]:
+    """The file of the archive that is being loaded, or the folder of the run; None if none is."""
+    state = current()
+    return None if state is None else state.file
 
 
 def may_run_code(folder: Any) -> bool:

@@ -165,6 +165,7 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
 
         own = [] if weights_file is None else [os.fspath(weights_file)]
         with archive_guard.loading(own) as state, TensorLimit(state.num_file_bytes, archive_file):
+            state.file = os.fspath(path)
             return load_archive(path, cuda_device, overrides, weights_file)
 
     def remove(folder: str, **options: Any) -> None:

@@ -29,6 +29,7 @@ from tagger.modules.heads import ChainHead, SigmoidHead
 from tagger.predictors import SequenceTaggerPredictor
 from tagger.predictors.texts import Text, tagged_text
 from tagger.spans import labels_of_tags
+from tagger.transformers.pretrained import transformer_given
 from tagger_onnx.inputs import RUN_CHARACTERS
 from tagger_onnx.tagged_text import Entity, Extras, TaggedText, extras_of
 from tagger_onnx.text_tagger import TextTagger
@@ -281,6 +282,7 @@ def load(
     language: Optional[str] = None,
     cuda_device: int = -1,
     run_characters: Optional[int] = RUN_CHARACTERS,
+    transformer: Union[str, Path, None] = None,
 ) -> SavedTagger:
     """Loads a trained tagger.
 
@@ -291,13 +293,15 @@ def load(
         cuda_device: The number of the GPU to use; -1 for the CPU.
         run_characters: The most characters without white space between them that a text may have; None
             for any number. The time of the rules grows with their square.
+        transformer: The folder of the frozen transformer that the tagger was trained over; None to look
+            for it, see docs/transformers.md.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ConfigurationError: If the archive is refused, holds no sequence tagger, or spaCy has no such
-            language.
+        ConfigurationError: If the archive is refused, holds no sequence tagger, its transformer is
+            another or nowhere, or spaCy has no such language.
     """
-    with collections_paused():
+    with collections_paused(), transformer_given(transformer):
         archive = load_archive(path, cuda_device=cuda_device)
     return SavedTagger.of(archive, str(path), language, run_characters)
 

@@ -5,8 +5,10 @@ import hashlib
 import json
 import os
 import shutil
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -20,6 +22,7 @@ FOLDER_VARIABLE = "TAGGER_TRANSFORMERS"
 ARCHIVED = "transformers"
 
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
+_given: "ContextVar[Optional[Path]]" = ContextVar("given", default=None)
 _OTHERS = ("config.json", "*token*.json", "vocab*", "merges.txt", "*.model")
 
 
@@ -77,11 +80,34 @@ class Transformer(NamedTuple):
             return load(str(self.folder), trust_remote_code=may_run_code, **options)
 
 
-def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transformer:
-    """Finds a transformer: carried by an archive, in a folder, or in the cache of the Hugging Face hub.
+@contextmanager
+def transformer_given(folder: Optional[Union[str, Path]]) -> Iterator[None]:
+    """Has a transformer that is loaded inside taken from a folder, which wins over all other places.
 
-    Nothing is downloaded. If `name` is no folder, a folder with its last part as a name is looked for in
-    the folder that the environment variable TAGGER_TRANSFORMERS names.
+    Args:
+        folder: The transformer's folder; None for the places of `find_transformer` alone.
+
+    Raises:
+        ConfigurationError: If the folder holds no transformer.
+    """
+    if folder is not None:
+        if not Path(folder).is_dir():
+            raise ConfigurationError(f"`transformer`: expected a folder, got {str(folder)!r}")
+        transformer_files(folder)
+    token = _given.set(None if folder is None else Path(folder).absolute())
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transformer:
+    """Finds a transformer on this machine; nothing is downloaded.
+
+    The places are, in this order: the folder of `transformer_given`; the archive; the folder `name`;
+    the folder that the environment variable TAGGER_TRANSFORMERS names, or one in it; the cache of the
+    Hugging Face hub; a folder beside the archive's file, or beside its folder. A folder among others is
+    known by the last part of `name`.
 
     Args:
         name: A folder, or a name on the hub.
@@ -90,27 +116,49 @@ def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transfo
     Raises:
         ConfigurationError: If it is nowhere, or its weights or its config are missing.
     """
-    last = Path(name).name
-    places = [Path(name)]
-    if archive_folder is not None:
-        places.insert(0, Path(archive_folder, ARCHIVED, last))
-    if os.environ.get(FOLDER_VARIABLE):
-        places.append(Path(os.environ[FOLDER_VARIABLE], last))
-    for place in places:
+    given, last = _given.get(), Path(name).name
+    if given is not None:
+        return _transformer_in(given)
+    carried = [] if archive_folder is None else [Path(archive_folder, ARCHIVED, last)]
+    named, beside = [Path(name), *_in_folder_of_variable(last)], _beside_archive(last)
+    for place in (*carried, *named):
         if place.is_dir():
-            archive_guard.may_read(place)
-            return Transformer(place, digest_of(place))
+            return _transformer_in(place)
     cached = archive_guard.in_hub_cache(name)
     if cached is not None:
-        archive_guard.may_read(cached)
-        return Transformer(Path(cached), digest_of(cached))
-    looked = ", ".join(str(place.absolute()) for place in places[-2:])
+        return _transformer_in(Path(cached))
+    for place in beside:
+        # A run may have this name too.
+        if _weights_in(place):
+            return _transformer_in(place)
+    looked = ", ".join(dict.fromkeys(str(place.absolute()) for place in [*named, *beside]))
     raise ConfigurationError(
         f"`model_name` is {name!r}, but there is no such folder ({looked}), and it is not in the cache "
-        f"of the Hugging Face hub; put the transformer there, or set {FOLDER_VARIABLE} to the folder "
-        f"that holds `{last}`, or name another folder with --overrides, as `model_name` of the token "
-        f"indexer and of the token embedder"
+        f"of the Hugging Face hub; put the transformer there, or set {FOLDER_VARIABLE} to its folder, "
+        f"or name another folder with --overrides, as `model_name` of the token indexer and of the "
+        f"token embedder"
     )
+
+
+def _transformer_in(folder: Path) -> Transformer:
+    archive_guard.may_read(folder)
+    return Transformer(folder, digest_of(folder))
+
+
+def _in_folder_of_variable(last: str) -> List[Path]:
+    if not os.environ.get(FOLDER_VARIABLE):
+        return []
+    folder = Path(os.environ[FOLDER_VARIABLE])
+    return [folder / last, *([folder] if (folder / "config.json").is_file() else [])]
+
+
+def _beside_archive(last: str) -> List[Path]:
+    file = archive_guard.archive_file()
+    if file is None:
+        return []
+    path = Path(file).absolute()
+    folder = path if path.is_dir() else path.parent
+    return [folder / last, folder.parent / last]
 
 
 def digest_of(folder: Union[str, Path]) -> str:
@@ -134,7 +182,7 @@ def transformer_files(folder: Union[str, Path]) -> List[Path]:
         ConfigurationError: If the weights or the config are missing.
     """
     folder = Path(folder)
-    weights = next(filter(None, (sorted(folder.glob(each)) for each in _WEIGHTS)), [])
+    weights = _weights_in(folder)
     if not weights or not (folder / "config.json").is_file():
         raise ConfigurationError(
             f"`model_name`: expected a transformer in {folder.absolute()}, `config.json` and "
@@ -143,6 +191,10 @@ def transformer_files(folder: Union[str, Path]) -> List[Path]:
         )
     others = {file for each in _OTHERS for file in folder.glob(each)}
     return sorted({*weights, *others}, key=lambda file: file.name)
+
+
+def _weights_in(folder: Path) -> List[Path]:
+    return next(filter(None, (sorted(folder.glob(each)) for each in _WEIGHTS)), [])
 
 
 def carries_transformers(run_folder: str) -> bool:

@@ -105,6 +105,37 @@ def test_a_tagger_trains_and_its_archive_needs_the_transformer(
         tagger.load(path)
 
 
+def test_a_transformer_that_moved_is_given_or_lies_beside_the_archive(train, transformer, tmp_path):
+    path = train()
+    wanted = tagger.load(path).tag(SENTENCES, probabilities=True)
+    given = tmp_path / "renamed"
+    shutil.move(transformer, given)
+    with pytest.raises(ConfigurationError) as nowhere:
+        tagger.load(path)
+    # The archive is unpacked there, and it is gone when the message is read.
+    assert f"({transformer}, {tmp_path / 'run/tiny'})" in str(nowhere.value)
+    assert "transformers/tiny" not in str(nowhere.value)
+    assert tagger.load(path, transformer=given).tag(SENTENCES, probabilities=True) == wanted
+    # A run may have the transformer's name.
+    (path.parent / "tiny").mkdir()
+    for place in (path.parent.parent / "tiny", path.parent / "tiny"):
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(given, place)
+        assert tagger.load(path).tag(SENTENCES, probabilities=True) == wanted
+        shutil.rmtree(place)
+
+
+def test_a_given_folder_must_hold_the_transformer_of_training(train, tmp_path):
+    path = train()
+    for folder, message in [
+        (tmp_path / "nowhere", "`transformer`: expected a folder, got '.*nowhere'"),
+        (path.parent, "`model_name`: expected a transformer in"),
+        (save_word_pieces(tmp_path / "other", seed=5), "but the model was trained over"),
+    ]:
+        with pytest.raises(ConfigurationError, match=message):
+            tagger.load(path, transformer=folder)
+
+
 def test_features_are_computed_before_the_first_epoch_and_once(train, tmp_path, monkeypatch):
     computed = []
     compute = WordFeatures.compute

@@ -36,6 +36,10 @@ def test_a_transformer_that_moved_is_found_by_its_name(folder, tmp_path, monkeyp
         find_transformer(folder)
     monkeypatch.setenv(FOLDER_VARIABLE, str(moved))
     assert find_transformer(folder).folder == moved / "tiny"
+    # The variable may also name the transformer itself.
+    (moved / "tiny").rename(tmp_path / "renamed")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "renamed"))
+    assert find_transformer(folder).folder == tmp_path / "renamed"
 
 
 def test_a_folder_without_weights_is_refused(tmp_path):
