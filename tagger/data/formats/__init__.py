@@ -1,0 +1,26 @@
+"""Formats of annotation tools and libraries, read and written as texts with entities."""
+
+from tagger.data.formats.annotated_text import (
+    PLAIN_TAGS,
+    AnnotatedText,
+    Annotation,
+    fit_to_tokens,
+    tokens_and_tags,
+)
+from tagger.data.formats.overlaps import OVERLAPPING, check_overlaps
+from tagger.data.formats.registry import FORMATS, Format, read_texts, recognise, write_texts
+
+__all__ = [
+    "FORMATS",
+    "OVERLAPPING",
+    "PLAIN_TAGS",
+    "AnnotatedText",
+    "Annotation",
+    "Format",
+    "check_overlaps",
+    "fit_to_tokens",
+    "read_texts",
+    "recognise",
+    "tokens_and_tags",
+    "write_texts",
+]

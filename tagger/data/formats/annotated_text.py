@@ -1,0 +1,220 @@
+"""A text and its entities, as the formats of annotation tools hold them."""
+
+import itertools
+import re
+from bisect import bisect_left, bisect_right
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from tagger.data.joined_text import join_tokens
+from tagger.spans import infer_encoding, spans_to_tags, tags_to_spans
+
+#: The key of `properties` that is true if each token has a plain label, such as a part of speech.
+PLAIN_TAGS = "plain_tags"
+#: Words and marks, for texts that come without tokens.
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+class Annotation(NamedTuple):
+    """An entity of a text.
+
+    Attributes:
+        label: Its label.
+        start: The offset of its first character, in code points.
+        end: The offset behind its last character.
+    """
+
+    label: str
+    start: int
+    end: int
+
+
+class AnnotatedText(NamedTuple):
+    """A text with its entities.
+
+    Attributes:
+        text: The characters.
+        entities: In the order of their starts and ends.
+        tokens: The start and end of each token, in order; None where the file has none.
+        sentence_lengths: The number of tokens of each sentence; None where the file tells no sentences.
+        place: Where the text comes from, such as `file.jsonl:3`, for messages.
+        properties: What else the record holds.
+    """
+
+    text: str
+    entities: List[Annotation]
+    tokens: Optional[List[Tuple[int, int]]]
+    sentence_lengths: Optional[List[int]]
+    place: str
+    properties: Dict[str, Any]
+
+
+class FittedText(NamedTuple):
+    """A text whose entities begin and end where tokens do.
+
+    Attributes:
+        text: The text, which has tokens.
+        num_cut: How many tokens were cut, at borders of entities or at white space.
+        num_moved: How many entities lost characters that are in no token, which are white space.
+    """
+
+    text: AnnotatedText
+    num_cut: int
+    num_moved: int
+
+
+def text_of_tokens(
+    tokens: Sequence[str],
+    tags: Sequence[str],
+    place: str,
+    text: Optional[str] = None,
+    properties: Optional[Dict[str, Any]] = None,
+) -> AnnotatedText:
+    """Makes a text of tagged tokens.
+
+    Args:
+        tokens: The tokens, none empty.
+        tags: A tag for each, in any encoding of spans, or plain labels.
+        place: Where they come from, for messages.
+        text: The text that they are from; None to join them as somebody would have typed them.
+        properties: What else the record holds.
+
+    Raises:
+        ValueError: If a token is empty or not in the text, or if there are more tags or fewer.
+    """
+    if len(tokens) != len(tags):
+        raise ValueError(
+            f"{place}: expected a tag for each of {len(tokens)} tokens, got {len(tags)}"
+        )
+    if not all(tokens):
+        raise ValueError(f"{place}: token {list(tokens).index('') + 1} is empty; remove it")
+    if text is None:
+        text, spans = join_tokens(tokens)
+    else:
+        spans = locate_tokens(text, tokens, place)
+    encoding = infer_encoding(tags)
+    properties = dict(properties or {})
+    if encoding is None:
+        properties[PLAIN_TAGS] = True
+        entities = [Annotation(tag, *span) for tag, span in zip(tags, spans) if tag != "O"]
+    else:
+        entities = [
+            Annotation(label, spans[first][0], spans[last][1])
+            for label, (first, last) in tags_to_spans(tags, encoding)
+        ]
+    return AnnotatedText(text, entities, spans, None, place, properties)
+
+
+def locate_tokens(text: str, tokens: Sequence[str], place: str) -> List[Tuple[int, int]]:
+    """Returns the start and end of each token in its text.
+
+    Raises:
+        ValueError: If a token is not there behind the one before.
+    """
+    spans, end = [], 0
+    for number, token in enumerate(tokens, start=1):
+        start = text.find(token, end)
+        if start < 0:
+            raise ValueError(
+                f"{place}: token {number}, {token!r}, is not in the rest of the text, "
+                f"{text[end : end + 40]!r}; correct the text or the token"
+            )
+        end = start + len(token)
+        spans.append((start, end))
+    return spans
+
+
+def fit_to_tokens(text: AnnotatedText) -> FittedText:
+    """Cuts tokens where entities begin and end, and at white space, and trims entities to tokens.
+
+    A text without tokens is split into words and marks first.
+
+    Raises:
+        ValueError: If an entity holds no token.
+    """
+    tokens = text.tokens
+    if tokens is None:
+        tokens = [match.span() for match in _TOKEN.finditer(text.text)]
+    borders = sorted({border for entity in text.entities for border in entity[1:]})
+    pieces = [list(_pieces(text.text, token, borders)) for token in tokens]
+    fitted = [piece for token in pieces for piece in token]
+    starts, ends = [start for start, _ in fitted], [end for _, end in fitted]
+    entities = []
+    for entity in text.entities:
+        first, last = bisect_left(starts, entity.start), bisect_right(ends, entity.end) - 1
+        if first > last:
+            raise ValueError(
+                f"{text.place}: entity {entity.label} at {entity.start} to {entity.end}, "
+                f"{text.text[entity.start : entity.end]!r}, holds no token; remove it"
+            )
+        entities.append(Annotation(entity.label, starts[first], ends[last]))
+    lengths = text.sentence_lengths
+    if lengths is not None:
+        lengths = _sentence_lengths(fitted, [len(token) for token in pieces], lengths, entities)
+    return FittedText(
+        text._replace(tokens=fitted, entities=entities, sentence_lengths=lengths),
+        sum(len(token) > 1 for token in pieces),
+        sum(new != old for new, old in zip(entities, text.entities)),
+    )
+
+
+def _pieces(text: str, token: Tuple[int, int], borders: Sequence[int]) -> Iterator[Tuple[int, int]]:
+    """Yields the parts of a token between borders and white space."""
+    start, end = token
+    inner = borders[bisect_right(borders, start) : bisect_left(borders, end)]
+    for left, right in zip([start, *inner], [*inner, end]):
+        for match in re.finditer(r"\S+", text[left:right]):
+            yield left + match.start(), left + match.end()
+
+
+def _sentence_lengths(
+    tokens: Sequence[Tuple[int, int]],
+    num_pieces: Sequence[int],
+    lengths: Sequence[int],
+    entities: Sequence[Annotation],
+) -> List[int]:
+    """Counts the new tokens of each sentence; an entity across a border joins its sentences."""
+    position, total, starts = 0, 0, [0]
+    for length in lengths:
+        total += sum(num_pieces[position : position + length])
+        position += length
+        inside = total < len(tokens) and any(
+            start < tokens[total][0] < end for _, start, end in entities
+        )
+        if not inside and total > starts[-1]:
+            starts.append(total)
+    return [end - start for start, end in itertools.pairwise(starts)]
+
+
+def tokens_and_tags(text: AnnotatedText) -> Tuple[List[str], List[str]]:
+    """Returns the tokens of a text and their tags, in BIO unless they are plain labels.
+
+    Raises:
+        ValueError: If entities overlap, or one holds no token.
+    """
+    fitted = fit_to_tokens(text).text
+    spans = fitted.tokens or []
+    tokens = [fitted.text[start:end] for start, end in spans]
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    places = [
+        (entity.label, (bisect_left(starts, entity.start), bisect_left(ends, entity.end)))
+        for entity in fitted.entities
+    ]
+    if text.properties.get(PLAIN_TAGS):
+        labels = {first: label for label, (first, _) in places}
+        return tokens, [labels.get(position, "O") for position in range(len(tokens))]
+    try:
+        return tokens, spans_to_tags(places, len(tokens), "BIO")
+    except ValueError:
+        raise ValueError(
+            f"{text.place}: entities overlap, and a token has one tag here; keep some of them with "
+            f"`allennlp convert --overlapping longest` or `outermost`"
+        ) from None
+
+
+def sentences(text: AnnotatedText) -> Iterator[Tuple[List[str], List[str]]]:
+    """Yields the tokens and tags of each sentence of a text; of all, where it tells none."""
+    tokens, tags = tokens_and_tags(text)
+    start = 0
+    for length in fit_to_tokens(text).text.sentence_lengths or [len(tokens)]:
+        yield tokens[start : start + length], tags[start : start + length]
+        start += length

@@ -1,0 +1,204 @@
+"""All formats by name, and which of them a file has."""
+
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
+
+from tagger.common.did_you_mean import did_you_mean
+from tagger.data.formats.annotated_text import AnnotatedText
+from tagger.data.formats.huggingface import (
+    TAG_KEYS,
+    TOKEN_KEYS,
+    read_huggingface,
+    write_huggingface,
+)
+from tagger.data.formats.span_records import (
+    read_span_records,
+    write_doccano,
+    write_prodigy,
+    write_spacy_json,
+)
+
+
+class Format(NamedTuple):
+    """A format of annotated texts.
+
+    Attributes:
+        name: Its name, as `--from` and `--to` take it.
+        suffixes: How its files usually end.
+        description: What it is, in a few words.
+        read: Reads a file; takes those of the options `label_names` and `offsets` that are in `options`.
+        write: Writes texts to a new file.
+        options: The options of `read`.
+        keeps: What it has room for besides texts and entities: `tokens`, `overlaps`, `properties`.
+    """
+
+    name: str
+    suffixes: Tuple[str, ...]
+    description: str
+    read: Callable[..., Iterator[AnnotatedText]]
+    write: Callable[[Iterable[AnnotatedText], Path], None]
+    options: Tuple[str, ...] = ()
+    keeps: Tuple[str, ...] = ()
+
+
+_SPANS = ("overlaps", "properties")
+
+FORMATS: Dict[str, Format] = {
+    each.name: each
+    for each in (
+        Format(
+            "doccano",
+            (".jsonl",),
+            "doccano's JSON lines, with `label`",
+            read_span_records,
+            write_doccano,
+            ("offsets",),
+            _SPANS,
+        ),
+        Format(
+            "prodigy",
+            (".jsonl",),
+            "Prodigy's JSON lines, with `spans` and `tokens`",
+            read_span_records,
+            write_prodigy,
+            ("offsets",),
+            ("tokens", *_SPANS),
+        ),
+        Format(
+            "spacy_json",
+            (".jsonl", ".json"),
+            "spaCy's JSON, with `entities`",
+            read_span_records,
+            write_spacy_json,
+            ("offsets",),
+            _SPANS,
+        ),
+        Format(
+            "huggingface",
+            (".jsonl", ".json", ".parquet"),
+            "Hugging Face's `tokens` and `ner_tags`, as JSON lines or Parquet",
+            read_huggingface,
+            write_huggingface,
+            ("label_names",),
+            ("tokens", "properties"),
+        ),
+    )
+}
+
+
+def format_named(name: str) -> Format:
+    """Returns a format.
+
+    Raises:
+        ValueError: If there is none of this name; the message has the known ones.
+    """
+    if name not in FORMATS:
+        raise ValueError(
+            f"there is no format {name!r}, expected one of {', '.join(FORMATS)}"
+            f"{did_you_mean(name, FORMATS)}"
+        )
+    return FORMATS[name]
+
+
+def recognise(path: Path) -> Optional[str]:
+    """Returns the name of a file's format by what is in it; None for a column file, or if unknown.
+
+    Args:
+        path: A file, or a folder for brat.
+
+    Raises:
+        FileNotFoundError: If there is none.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file")
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        start = file.read(1 << 16)
+    if start.startswith(b"PAR1"):
+        return "huggingface"
+    text = start.decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
+    if text.startswith(("{", "[")):
+        return _recognise_json(path, text)
+    return None
+
+
+def _recognise_json(path: Path, text: str) -> Optional[str]:
+    """Recognises a format by its first record."""
+    try:
+        record = json.loads(text.splitlines()[0] if text[0] == "{" else path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(record, list):
+        record = record[0] if record else None
+    if isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict):
+        return "spacy_json"
+    return _format_of_record(record) if isinstance(record, dict) else None
+
+
+def _format_of_record(record: Dict[str, Any]) -> Optional[str]:
+    lists = {key: value for key, value in record.items() if isinstance(value, list)}
+    tokens = [lists[key] for key in TOKEN_KEYS if key in lists]
+    if any(key in lists for key in TAG_KEYS) and tokens and _all(tokens[0], str):
+        return "huggingface"
+    if not isinstance(record.get("text"), str):
+        return None
+    if "spans" in lists:
+        return "prodigy"
+    if "entities" in lists:
+        has_offsets = any("start_offset" in each for each in lists["entities"])
+        return "doccano" if has_offsets else "spacy_json"
+    keys = [key for key in ("label", "labels") if key in lists]
+    if keys and all(isinstance(each, (list, dict)) for each in lists[keys[0]]):
+        return "doccano"
+    return None
+
+
+def _all(values: Iterable[Any], kind: type) -> bool:
+    return all(isinstance(value, kind) for value in values)
+
+
+def read_texts(
+    path: Path,
+    format: Optional[str] = None,
+    label_names: Optional[Sequence[str]] = None,
+    offsets: Optional[str] = None,
+) -> Iterator[AnnotatedText]:
+    """Reads the texts of a file.
+
+    Args:
+        path: A file, or a folder for brat.
+        format: The name of its format; None to look into the file.
+        label_names: The names of integer tags, for `huggingface`.
+        offsets: What offsets count: `characters`, `bytes` of UTF-8, or `utf16` units.
+
+    Yields:
+        The texts, as they are read.
+
+    Raises:
+        ValueError: If the format is unknown or has no such option, or if a text is not as expected; the
+            message says where.
+    """
+    name = format or recognise(path)
+    if name is None:
+        raise ValueError(
+            f"{path}: its format was not recognised; name it, one of {', '.join(FORMATS)}"
+        )
+    found = format_named(name)
+    options = {"label_names": label_names, "offsets": offsets}
+    given = {key: value for key, value in options.items() if value is not None}
+    for key in given:
+        if key not in found.options:
+            raise ValueError(f"{path}: format {name} has no `{key}`; leave it out")
+    return found.read(path, **given)
+
+
+def write_texts(texts: Iterable[AnnotatedText], path: Path, format: str) -> None:
+    """Writes texts to a new file, which appears once it is whole.
+
+    Raises:
+        FileExistsError: If the file exists.
+        ValueError: If the format is unknown, or if a text does not fit into it.
+    """
+    format_named(format).write(texts, path)

@@ -1,0 +1,146 @@
+"""JSON lines of a text and its spans: doccano, Prodigy, and what spaCy's guides show."""
+
+import itertools
+import logging
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from tagger.data.formats.annotated_text import AnnotatedText
+from tagger.data.formats.json_files import read_records, write_lines
+from tagger.data.formats.offsets import RawEntity, checked_entities
+
+logger = logging.getLogger(__name__)
+
+#: Keys under which records of these formats have their entities, in the order in which we look.
+ENTITY_KEYS = ("spans", "entities", "labels", "label")
+
+
+def read_span_records(path: Path, offsets: Optional[str] = None) -> Iterator[AnnotatedText]:
+    """Reads doccano's, Prodigy's and spaCy's records, which differ in their keys.
+
+    Prodigy's records that were rejected or ignored are left out and counted. So are records of doccano
+    that have no entities' key, which nobody has annotated.
+
+    Args:
+        path: A file of JSON lines, or a list of records.
+        offsets: What offsets count, as for `checked_entities`.
+
+    Raises:
+        ValueError: If a record is not as expected; the message says where.
+    """
+    num_refused = 0
+    for place, record in read_records(path):
+        text, entities, properties = _parts(record, place)
+        if properties.get("answer", "accept") != "accept":
+            num_refused += 1
+            continue
+        spans = None
+        if "tokens" in properties:
+            spans = _token_spans(text, properties.pop("tokens"), place, offsets)
+        raw = [_entity(entity, place) for entity in entities]
+        found = checked_entities(text, raw, place, offsets)
+        yield AnnotatedText(text, found, spans, None, place, properties)
+    if num_refused:
+        logger.warning("%s: left out %d records that were rejected or ignored", path, num_refused)
+
+
+def _parts(record: Any, place: str) -> Tuple[str, List[Any], Dict[str, Any]]:
+    """Splits a record into its text, its entities, and the rest."""
+    if isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict):
+        record = {"text": record[0], **record[1]}  # the tuples of spaCy 2
+    if not isinstance(record, dict) or not isinstance(record.get("text"), str):
+        raise ValueError(f"{place}: expected an object with a `text`, got {str(record)[:80]!r}")
+    properties = dict(record)
+    text = properties.pop("text")
+    keys = [key for key in ENTITY_KEYS if isinstance(record.get(key), list)]
+    if not keys:
+        raise ValueError(
+            f"{place}: expected a list under one of {', '.join(ENTITY_KEYS)}, got the keys "
+            f"{', '.join(record)}; a text without entities has an empty list"
+        )
+    return text, properties.pop(keys[0]), properties
+
+
+def _entity(entity: Any, place: str) -> RawEntity:
+    """Reads `[0, 5, "PER"]`, or an object."""
+    if isinstance(entity, list) and len(entity) == 3:
+        return RawEntity(entity[2], entity[0], entity[1])
+    if isinstance(entity, dict):
+        start = entity.get("start", entity.get("start_offset"))
+        end = entity.get("end", entity.get("end_offset"))
+        return RawEntity(entity.get("label"), start, end, entity.get("text"))
+    raise ValueError(
+        f'{place}: expected an entity as `[0, 5, "PER"]` or an object with `start`, `end` and `label`, '
+        f"got {entity!r}"
+    )
+
+
+def _token_spans(
+    text: str, tokens: Any, place: str, offsets: Optional[str]
+) -> List[Tuple[int, int]]:
+    if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
+        raise ValueError(
+            f"{place}: expected `tokens` to be a list of objects with `start` and `end`"
+        )
+    raw = [
+        RawEntity("token", token.get("start"), token.get("end"), token.get("text"))
+        for token in tokens
+        if token.get("text") is None or not str(token["text"]).isspace()
+    ]
+    spans = [(token.start, token.end) for token in checked_entities(text, raw, place, offsets)]
+    for (_, end), (start, _) in itertools.pairwise(spans):
+        if start < end:
+            raise ValueError(
+                f"{place}: `tokens` overlap at character {start}; correct their offsets"
+            )
+    return spans
+
+
+def write_doccano(texts: Iterable[AnnotatedText], path: Path) -> None:
+    """Writes `{"text": ..., "label": [[0, 5, "PER"]]}` on each line."""
+    write_lines(path, ({**_rest(text), "text": text.text, "label": _lists(text)} for text in texts))
+
+
+def write_spacy_json(texts: Iterable[AnnotatedText], path: Path) -> None:
+    """Writes `{"text": ..., "entities": [[0, 5, "PER"]]}` on each line."""
+    write_lines(
+        path, ({**_rest(text), "text": text.text, "entities": _lists(text)} for text in texts)
+    )
+
+
+def write_prodigy(texts: Iterable[AnnotatedText], path: Path) -> None:
+    """Writes `{"text": ..., "spans": [...], "tokens": [...]}` on each line, as accepted answers."""
+    write_lines(path, map(_prodigy_record, texts))
+
+
+def _prodigy_record(text: AnnotatedText) -> Dict[str, Any]:
+    record = {
+        "answer": "accept",
+        **_rest(text),
+        "text": text.text,
+        "spans": [
+            {"start": start, "end": end, "label": label} for label, start, end in text.entities
+        ],
+    }
+    if text.tokens is not None:
+        record["tokens"] = [
+            {
+                "text": text.text[start:end],
+                "start": start,
+                "end": end,
+                "id": number,
+                "ws": text.text[end : end + 1] == " ",
+            }
+            for number, (start, end) in enumerate(text.tokens)
+        ]
+    return record
+
+
+def _lists(text: AnnotatedText) -> List[List[Any]]:
+    return [[start, end, label] for label, start, end in text.entities]
+
+
+def _rest(text: AnnotatedText) -> Dict[str, Any]:
+    """Returns the properties that do not stand for something else in these formats."""
+    taken = {"text", "tokens", "ner_tags", *ENTITY_KEYS}
+    return {key: value for key, value in text.properties.items() if key not in taken}
