@@ -53,6 +53,8 @@ settings.template({
   // The features of a word after a linear layer; null for no such layer.
   transformer_dim: settings.or_null(settings.size(200)),
   transformer_dropout: settings.dropout(0.5),
+  // Whether the archive holds the transformer too, if it has up to 200 MB.
+  carry_transformer: settings.boolean(true),
 
   // The tagger.
   hidden_size: settings.size(256),
@@ -139,6 +141,7 @@ settings.template({
           type: 'frozen_transformer',
           model_name: $.transformer,
           projection_dim: $.transformer_dim,
+          max_carried_mb: if $.carry_transformer then 200 else 0,
           dropout: $.transformer_dropout,
         },
       },

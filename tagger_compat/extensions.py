@@ -161,7 +161,10 @@ def with_known_keys_named(from_params: Any) -> Iterator[None]:
 
 @contextmanager
 def with_whole_archives(archival: Any) -> Iterator[None]:
-    """Writes a `model.tar.gz` beside its place, and moves it there when it is whole."""
+    """Writes a `model.tar.gz` beside its place, and moves it there when it is whole.
+
+    Transformers that a run has put into its folder are taken along.
+    """
     yield
     archive_model = archival.archive_model
 
@@ -175,6 +178,8 @@ def with_whole_archives(archival: Any) -> Iterator[None]:
         path = Path(serialization_dir if archive_path is None else archive_path)
         if path.is_dir():
             path = path / "model.tar.gz"
+        if Path(serialization_dir, "transformers").is_dir():
+            include_in_archive = sorted({*(include_in_archive or ()), "transformers"})
         with _ours("common.files").write_atomically(path, overwrite=True) as unfinished:
             archive_model(serialization_dir, weights, unfinished, include_in_archive)
         return str(path)

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import json
+import logging
 import os
 import shutil
 from contextlib import contextmanager
@@ -13,8 +14,10 @@ from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from tagger.common.files import add_content
+from tagger.common.files import add_content, spell_bytes
 from tagger_compat import archive_guard
+
+logger = logging.getLogger(__name__)
 
 #: The environment variable that names the folder of transformers that are not where a config says.
 FOLDER_VARIABLE = "TAGGER_TRANSFORMERS"
@@ -197,32 +200,40 @@ def _weights_in(folder: Path) -> List[Path]:
     return next(filter(None, (sorted(folder.glob(each)) for each in _WEIGHTS)), [])
 
 
-def carries_transformers(run_folder: str) -> bool:
-    """Whether the config of a training run puts its transformers into the archive.
-
-    It does so by AllenNLP's `include_in_archive: ['transformers']`.
-
-    Args:
-        run_folder: The folder of the training run.
-    """
+def _carries_all(run_folder: str) -> bool:
+    """Whether the config of a training run says `include_in_archive: ['transformers']`."""
     config = Path(run_folder, "config.json")
     if not config.is_file():
         return False
     return ARCHIVED in (json.loads(config.read_text()).get("include_in_archive") or [])
 
 
-def copy_transformer(transformer: Transformer, name: str, run_folder: str) -> None:
-    """Copies a transformer to where AllenNLP's `include_in_archive` takes it from.
+def carry_transformer(
+    transformer: Transformer, name: str, run_folder: str, max_megabytes: float
+) -> None:
+    """Copies a transformer to the folder of a training run, whose archive takes it from there.
 
     Args:
         transformer: The transformer.
         name: The name by which a config knows it.
-        run_folder: The folder of the training run.
+        run_folder: The folder of the training run; nothing is copied to that of an archive.
+        max_megabytes: A larger transformer is not copied, which a warning says, unless the config says
+            `include_in_archive: ['transformers']`; 0 for none.
     """
     target = Path(run_folder, ARCHIVED, Path(name).name)
-    if target.resolve() == transformer.folder.resolve():
+    is_loaded = archive_guard.archive_file() is not None
+    if is_loaded or target.resolve() == transformer.folder.resolve():
         return
-    copy_files(transformer_files(transformer.folder), target)
+    files = transformer_files(transformer.folder)
+    num_bytes = sum(file.stat().st_size for file in files)
+    if num_bytes <= max_megabytes * 1e6 or _carries_all(run_folder):
+        copy_files(files, target)
+    elif max_megabytes:
+        logger.warning(
+            "The archive does not carry the transformer, whose %s are more than `max_carried_mb` (%g); "
+            "whoever loads it needs %s",
+            *(spell_bytes(num_bytes), max_megabytes, transformer.folder),
+        )
 
 
 def copy_files(files: Iterable[Path], target: Path) -> None:

@@ -33,7 +33,7 @@ def config_of(folder, transformer, carries=False):
         (import '{CONFIGS / "toy_bilstm_crf.jsonnet"}') + {{
           transformer:: '{transformer}',
           transformer_dim:: 6,
-          include_in_archive: {["transformers"] if carries else []},
+          {"" if carries else "carry_transformer:: false,"}
           num_epochs:: 1,
           train_data_path: '{data}',
           validation_data_path: '{data}',
@@ -173,12 +173,15 @@ def test_the_runs_of_a_study_share_the_features_of_the_test_file(
     assert computed == [16, 1]
 
 
-def test_an_archive_may_carry_the_transformer(train, transformer):
+def test_an_archive_carries_the_transformer_unless_the_config_says_otherwise(train, transformer):
     path = train(carries=True)
     assert "transformers/tiny/model.safetensors" in in_archive(path)
     wanted = tagger.load(path).tag(SENTENCES, probabilities=True)
     shutil.rmtree(transformer)
     assert tagger.load(path).tag(SENTENCES, probabilities=True) == wanted
+    with tarfile.open(path) as archive:
+        checksums = json.load(archive.extractfile("meta.json"))
+    assert "transformers/tiny/model.safetensors" in str(checksums)
 
 
 def test_the_transformer_may_have_pieces_of_bytes(tmp_path):

@@ -5,7 +5,12 @@ import shutil
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from tagger.transformers.pretrained import FOLDER_VARIABLE, digest_of, find_transformer
+from tagger.transformers.pretrained import (
+    FOLDER_VARIABLE,
+    carry_transformer,
+    digest_of,
+    find_transformer,
+)
 from tests.transformers.small import save_word_pieces
 
 
@@ -51,3 +56,15 @@ def test_a_folder_without_weights_is_refused(tmp_path):
 def test_a_name_that_is_not_in_the_hubs_cache_is_no_download(monkeypatch):
     with pytest.raises(ConfigurationError, match="not in the cache"):
         find_transformer("nobody/no-such-transformer")
+
+
+@pytest.mark.parametrize(("max_megabytes", "is_carried"), [(200, True), (0.001, False), (0, False)])
+def test_a_large_transformer_is_not_carried_and_a_warning_says_so(
+    max_megabytes, is_carried, folder, tmp_path, caplog
+):
+    carry_transformer(find_transformer(folder), folder, str(tmp_path / "run"), max_megabytes)
+    carried = tmp_path / "run/transformers/tiny"
+    assert carried.is_dir() == is_carried
+    if is_carried:
+        assert digest_of(carried) == digest_of(folder)
+    assert ("`max_carried_mb` (0.001)" in caplog.text) == (max_megabytes == 0.001)

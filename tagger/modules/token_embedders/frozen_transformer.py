@@ -19,8 +19,7 @@ from tagger.transformers.memory import RecentFeatures
 from tagger.transformers.passages import Passage, passages_of
 from tagger.transformers.pretrained import (
     FOLDER_VARIABLE,
-    carries_transformers,
-    copy_transformer,
+    carry_transformer,
     find_transformer,
 )
 from tagger.transformers.word_features import WordFeatures
@@ -54,7 +53,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
     fly, in batches of similar length; nothing of them is written.
 
     The transformer is no part of the model's weights. An archive has its digest, and refuses another
-    transformer. It carries the transformer if the config says `include_in_archive: ['transformers']`.
+    transformer. It carries the transformer up to `max_carried_mb`.
 
     Letters: `B` batch, `T` tokens, `H` layers, `D` features of a layer, `E` features of a word.
 
@@ -76,6 +75,8 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             (`XDG_CACHE_HOME`, or `~/.cache`).
         max_cache_gb: The most gigabytes of this folder. Before more is written, the files that were used
             least recently are removed; if that is not enough, nothing is written. 0 keeps none.
+        max_carried_mb: The most megabytes of a transformer that the archive carries; 0 for none. With
+            `include_in_archive: ['transformers']` in the config it carries one of any size.
         serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
 
     Raises:
@@ -97,16 +98,18 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         precision: str = "auto",
         cache_folder: Optional[str] = None,
         max_cache_gb: float = 20.0,
+        max_carried_mb: float = 0.0,
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__()
         check_dropouts(dropout=dropout)
         check_number("max_cache_gb", max_cache_gb, max_cache_gb >= 0, "at least 0")
+        check_number("max_carried_mb", max_carried_mb, max_carried_mb >= 0, "at least 0")
         if projection_dim is not None:
             check_sizes(projection_dim=projection_dim)
         transformer = find_transformer(model_name, serialization_dir)
-        if serialization_dir is not None and carries_transformers(serialization_dir):
-            copy_transformer(transformer, model_name, serialization_dir)
+        if serialization_dir is not None:
+            carry_transformer(transformer, model_name, serialization_dir, max_carried_mb)
         # No submodule: its weights are neither trained nor saved.
         self._features = WordFeatures(transformer, layers, pooling, max_pieces, overlap, precision)
         self._folder = transformer.folder
