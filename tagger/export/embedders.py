@@ -24,7 +24,7 @@ from allennlp.modules.token_embedders import (
 )
 
 from tagger.data.token_indexers import CachedCharactersIndexer, WordFormsIndexer, WordShapesIndexer
-from tagger.export.encoders import linear, pool
+from tagger.export.encoders import linear, pool, type_name
 from tagger.export.graph import Graph
 from tagger.export.indexers import describe_characters, describe_forms, describe_single_id
 from tagger.export.transformer import embed_with_transformer
@@ -78,7 +78,7 @@ def embed(
     """
     if type(embedder) is not BasicTextFieldEmbedder:
         raise ConfigurationError(
-            f"the text field embedder `{type(embedder).__name__}` cannot be exported; use `basic`"
+            f"the text field embedder `{type_name(type(embedder))}` cannot be exported; use `basic`"
         )
     embedded, descriptions = [], {}
     for name in embedder._ordered_embedder_keys:
@@ -87,14 +87,14 @@ def embed(
         add, kinds = _EMBEDDERS.get(type(own), (None, ()))
         if add is None:
             raise ConfigurationError(
-                f"the token embedder `{name}`, a `{type(own).__name__}`, cannot be exported; use "
-                f"{', '.join(sorted(each.__name__ for each in _EMBEDDERS))}"
+                f"the token embedder `{name}`, a `{type_name(type(own))}`, cannot be exported; use "
+                f"{', '.join(sorted(map(type_name, _EMBEDDERS)))}"
             )
         indexer = indexers[name]
         if type(indexer) not in kinds:
             raise ConfigurationError(
-                f"the token indexer `{name}`, a `{type(indexer).__name__}`, cannot be exported with a "
-                f"`{type(own).__name__}`; use {', '.join(each.__name__ for each in kinds)}"
+                f"the token indexer `{name}`, a `{type_name(type(indexer))}`, cannot be exported with a "
+                f"`{type_name(type(own))}`; use {', '.join(map(type_name, kinds))}"
             )
         vectors, descriptions[name] = add(graph, own, Part(name, indexer, vocab))
         is_of_words = add is not _embed_with_transformer

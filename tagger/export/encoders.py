@@ -7,6 +7,7 @@ from typing import Any, List, Sequence
 
 import numpy as np
 import torch
+from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
 from allennlp.modules.seq2seq_encoders import (
@@ -31,6 +32,15 @@ _ACTIVATIONS = {
 }
 
 
+def type_name(part: type) -> str:
+    """Returns the `type` by which a config names a class, or its own name if it is not registered."""
+    for names in Registrable._registry.values():
+        for name, (registered, _) in names.items():
+            if registered is part:
+                return name
+    return part.__name__
+
+
 def encode(graph: Graph, encoder: Seq2SeqEncoder, inputs: str, lengths: str) -> str:
     """Encodes each item in its context, (B, T, features).
 
@@ -52,7 +62,7 @@ def encode(graph: Graph, encoder: Seq2SeqEncoder, inputs: str, lengths: str) -> 
     if type(encoder) in (GruSeq2SeqEncoder, LstmSeq2SeqEncoder):
         return _layers(graph, _split(encoder._module), inputs, lengths)[0]
     raise ConfigurationError(
-        f"the encoder `{type(encoder).__name__}` cannot be exported; use `bilstm`, `lstm`, `gru` or "
+        f"the encoder `{type_name(type(encoder))}` cannot be exported; use `bilstm`, `lstm`, `gru` or "
         f"`pass_through`"
     )
 
@@ -75,7 +85,7 @@ def pool(graph: Graph, encoder: Seq2VecEncoder, inputs: str, mask: str) -> str:
     if type(encoder) in (GruSeq2VecEncoder, LstmSeq2VecEncoder):
         return _layers(graph, _split(encoder._module), inputs, lengths)[1]
     raise ConfigurationError(
-        f"the encoder of characters `{type(encoder).__name__}` cannot be exported; use `masked_cnn`, "
+        f"the encoder of characters `{type_name(type(encoder))}` cannot be exported; use `masked_cnn`, "
         f"`cnn`, `lstm` or `gru`"
     )
 

@@ -14,7 +14,7 @@ from allennlp.models import Model
 
 from tagger.data.tokenizers import tokenizer_of
 from tagger.export.embedders import embed
-from tagger.export.encoders import encode, linear
+from tagger.export.encoders import encode, linear, type_name
 from tagger.export.graph import Graph
 from tagger.export.heads import add_head, describe_head
 from tagger.export.splitting import describe_splitting
@@ -49,7 +49,7 @@ def exported(
     """
     if type(model) is not SequenceTagger:
         raise ConfigurationError(
-            f"a `{type(model).__name__}` cannot be exported; expected a "
+            f"a `{type_name(type(model))}` cannot be exported; expected a "
             f"`sequence_tagger`; of an ensemble, export a member"
         )
     if model.uses_documents:

@@ -11,6 +11,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from tagger.export.chain import Chain, backward_scores, forward_scores, tag_marginals, viterbi_tags
+from tagger.export.encoders import type_name
 from tagger.export.entities import drop_improbable, entity_probabilities, find_entities
 from tagger.export.graph import Graph
 from tagger.linear_chain import ChainScores
@@ -42,7 +43,7 @@ def add_head(graph: Graph, model: SequenceTagger, emissions: str, mask: str, is_
         _add_chain(graph, model, head, emissions, mask, is_last)
     else:
         raise ConfigurationError(
-            f"the head `{type(head).__name__}` cannot be exported; use `crf`, `softmax` or `sigmoid`"
+            f"the head `{type_name(type(head))}` cannot be exported; use `crf`, `softmax` or `sigmoid`"
         )
 
 
@@ -178,8 +179,8 @@ def _linear_chain(
     scale = of_ones.emissions
     if of_zeros.emissions.any() or not torch.equal(of_twos.emissions, 2 * scale):
         raise ConfigurationError(
-            f"the head `{type(head).__name__}` cannot be exported, because it changes emissions by more "
-            f"than a factor for each tag"
+            f"the head `{type_name(type(head))}` cannot be exported, because it changes emissions by "
+            f"more than a factor for each tag"
         )
     if (scale != 1).any():
         emissions = graph.add("Mul", emissions, scale.numpy())

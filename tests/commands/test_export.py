@@ -26,7 +26,9 @@ def test_what_cannot_be_exported_ends_in_one_line(allennlp, trained, tmp_path):
     archive = trained / "model.tar.gz"
     shutil.copy(archive, tmp_path / "copy.tar.gz")
     allennlp("ensemble", archive, tmp_path / "copy.tar.gz", "-o", tmp_path / "both.tar.gz")
-    message = "^export: a `SequenceTaggerEnsemble` cannot be exported; expected a `sequence_tagger`"
+    message = (
+        "^export: a `sequence_tagger_ensemble` cannot be exported; expected a `sequence_tagger`"
+    )
     with pytest.raises(SystemExit, match=message):
         allennlp("export", tmp_path / "both.tar.gz", "-o", tmp_path / "tagger.onnx")
     assert not (tmp_path / "tagger.onnx").exists()

@@ -258,9 +258,9 @@ def test_texts_are_split_and_located_as_by_a_saved_tagger():
         (
             "encoder",
             {"type": "stacked_bidirectional_lstm", "hidden_size": 3, "num_layers": 1},
-            "StackedBidirectionalLstm",
+            "the encoder `stacked_bidirectional_lstm`",
         ),
-        ("embedder", {"type": "empty"}, "EmptyEmbedder"),
+        ("embedder", {"type": "empty"}, "a `empty`, .*; use .*, word_vectors"),
         ("indexer", {"type": "single_id", "start_tokens": ["<s>"]}, "start_tokens"),
         ("indexer", {"type": "single_id", "feature_name": "pos_"}, "feature_name"),
     ],
@@ -294,7 +294,7 @@ def test_a_subclass_that_computes_something_else_is_refused():
 def test_an_ensemble_is_refused():
     model, reader = random_tagger({"tokens": IDS})
     ensemble = SequenceTaggerEnsemble(model.vocab, [model, model], "emissions")
-    with pytest.raises(ConfigurationError, match="`SequenceTaggerEnsemble` cannot be exported"):
+    with pytest.raises(ConfigurationError, match="a `sequence_tagger_ensemble` cannot be exported"):
         exported(ensemble, reader, "xx")
 
 
