@@ -2,21 +2,44 @@
 
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.data.formats.annotated_text import AnnotatedText
+from tagger.data.formats.brat import read_brat, write_brat
+from tagger.data.formats.conllu import read_conllu, write_conllu
 from tagger.data.formats.huggingface import (
     TAG_KEYS,
     TOKEN_KEYS,
     read_huggingface,
     write_huggingface,
 )
+from tagger.data.formats.label_studio import read_label_studio, write_label_studio
+from tagger.data.formats.spacy_docs import read_spacy, write_spacy
 from tagger.data.formats.span_records import (
     read_span_records,
     write_doccano,
     write_prodigy,
     write_spacy_json,
+)
+from tagger.data.formats.tables import (
+    columns_of,
+    delimiter_of,
+    read_columns,
+    read_csv,
+    write_columns,
+    write_csv,
 )
 
 
@@ -42,6 +65,7 @@ class Format(NamedTuple):
     keeps: Tuple[str, ...] = ()
 
 
+_TASK_KEYS = ("annotations", "predictions", "completions")
 _SPANS = ("overlaps", "properties")
 
 FORMATS: Dict[str, Format] = {
@@ -83,6 +107,57 @@ FORMATS: Dict[str, Format] = {
             ("label_names",),
             ("tokens", "properties"),
         ),
+        Format(
+            "label_studio",
+            (".json",),
+            "Label Studio's tasks; written as pre-annotations",
+            read_label_studio,
+            write_label_studio,
+            ("offsets",),
+            _SPANS,
+        ),
+        Format(
+            "spacy",
+            (".spacy",),
+            "spaCy's binary documents (DocBin)",
+            read_spacy,
+            write_spacy,
+            keeps=("tokens",),
+        ),
+        Format(
+            "brat",
+            ("",),
+            "brat's folder of `.txt` and `.ann` files",
+            read_brat,
+            write_brat,
+            ("offsets",),
+            ("overlaps",),
+        ),
+        Format(
+            "csv",
+            (".csv", ".tsv"),
+            "CSV with a header: a text a row, or a token a row",
+            read_csv,
+            write_csv,
+            ("offsets",),
+            ("overlaps",),
+        ),
+        Format(
+            "conllu",
+            (".conllu",),
+            "CoNLL-U, with entities in MISC, or parts of speech",
+            read_conllu,
+            write_conllu,
+            keeps=("tokens",),
+        ),
+        Format(
+            "columns",
+            (".txt", ".conll", ".bio", ".iob", ".tsv"),
+            "a token and its tag on each line",
+            read_columns,
+            write_columns,
+            keeps=("tokens",),
+        ),
     )
 }
 
@@ -112,8 +187,10 @@ def recognise(path: Path) -> Optional[str]:
     """
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file")
-    if not path.is_file():
-        return None
+    if path.is_dir():
+        return "brat" if any(path.rglob("*.ann")) else None
+    if path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").is_file()):
+        return "brat"
     with path.open("rb") as file:
         start = file.read(1 << 16)
     if start.startswith(b"PAR1"):
@@ -121,6 +198,21 @@ def recognise(path: Path) -> Optional[str]:
     text = start.decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
     if text.startswith(("{", "[")):
         return _recognise_json(path, text)
+    if path.suffix == ".spacy":
+        return "spacy"
+    return _recognise_table(text)
+
+
+def _recognise_table(text: str) -> Optional[str]:
+    """Recognises CoNLL-U by its first line of a token, and CSV by its header."""
+    lines = text.splitlines()
+    row = next((line for line in lines if line and not line.startswith("#")), "").split("\t")
+    if len(row) == 10 and row[0] in ("1", "1-2", "0.1"):
+        return "conllu"
+    header = lines[0] if lines else ""
+    delimiter = delimiter_of(header)
+    if delimiter in header and columns_of(header.replace('"', "").split(delimiter)):
+        return "csv"
     return None
 
 
@@ -142,8 +234,16 @@ def _format_of_record(record: Dict[str, Any]) -> Optional[str]:
     tokens = [lists[key] for key in TOKEN_KEYS if key in lists]
     if any(key in lists for key in TAG_KEYS) and tokens and _all(tokens[0], str):
         return "huggingface"
-    if not isinstance(record.get("text"), str):
-        return None
+    data = record.get("data")
+    if isinstance(data, dict) and any(key in record for key in _TASK_KEYS):
+        return "label_studio"
+    return _format_of_spans(lists) if isinstance(record.get("text"), str) else None
+
+
+def _format_of_spans(lists: Dict[str, List[Any]]) -> Optional[str]:
+    """Recognises the format of a record that has a text by its lists."""
+    if any(isinstance(each, dict) and "labels" in each for each in lists.get("label", [])):
+        return "label_studio"
     if "spans" in lists:
         return "prodigy"
     if "entities" in lists:

@@ -37,7 +37,7 @@ def read_span_records(path: Path, offsets: Optional[str] = None) -> Iterator[Ann
         spans = None
         if "tokens" in properties:
             spans = _token_spans(text, properties.pop("tokens"), place, offsets)
-        raw = [_entity(entity, place) for entity in entities]
+        raw = [raw_entity(entity, place) for entity in entities]
         found = checked_entities(text, raw, place, offsets)
         yield AnnotatedText(text, found, spans, None, place, properties)
     if num_refused:
@@ -61,7 +61,7 @@ def _parts(record: Any, place: str) -> Tuple[str, List[Any], Dict[str, Any]]:
     return text, properties.pop(keys[0]), properties
 
 
-def _entity(entity: Any, place: str) -> RawEntity:
+def raw_entity(entity: Any, place: str) -> RawEntity:
     """Reads `[0, 5, "PER"]`, or an object."""
     if isinstance(entity, list) and len(entity) == 3:
         return RawEntity(entity[2], entity[0], entity[1])

@@ -1,0 +1,105 @@
+"""brat: a text in a `.txt` file, and its entities in an `.ann` file beside it."""
+
+import logging
+import secrets
+import shutil
+from pathlib import Path
+from typing import Iterable, Iterator, List, Optional
+
+from tagger.common.files import check_is_file
+from tagger.data.formats.annotated_text import AnnotatedText
+from tagger.data.formats.offsets import RawEntity, checked_entities
+
+logger = logging.getLogger(__name__)
+
+
+def read_brat(path: Path, offsets: Optional[str] = None) -> Iterator[AnnotatedText]:
+    """Reads the texts of a folder in the order of their names, or one text.
+
+    Relations, events, attributes and notes are left out and counted.
+
+    Args:
+        path: A folder, or a `.txt` or `.ann` file.
+        offsets: What offsets count, as for `checked_entities`.
+
+    Raises:
+        ValueError: If a text has no `.ann` file, or a line is not as expected; the message says where.
+    """
+    paths = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
+    if path.is_dir():
+        _check_pairs(path, paths)
+    num_left_out = 0
+    for annotations in paths:
+        text_path = annotations.with_suffix(".txt")
+        text = _read(text_path)
+        entities: List[RawEntity] = []
+        for number, line in enumerate(_read(annotations).split("\n"), start=1):
+            if line.startswith("T"):
+                entities.append(_entity(line.rstrip("\r"), f"{annotations}:{number}"))
+            elif line.strip():
+                num_left_out += 1
+        found = checked_entities(text, entities, str(annotations), offsets)
+        yield AnnotatedText(text, found, None, None, str(text_path), {"name": text_path.stem})
+    if num_left_out:
+        logger.warning(
+            "%s: left out %d relations, events, attributes and notes", path, num_left_out
+        )
+
+
+def _check_pairs(folder: Path, annotations: List[Path]) -> None:
+    without = sorted({*folder.rglob("*.txt")} - {each.with_suffix(".txt") for each in annotations})
+    if without or not annotations:
+        raise ValueError(
+            f"{without[0] if without else folder}: expected an .ann file beside each .txt file, got "
+            f"{len(annotations)} of them; make an empty one for a text without entities"
+        )
+
+
+def _read(path: Path) -> str:
+    check_is_file(path)
+    try:
+        return path.read_bytes().decode("utf-8")  # with its line ends, which offsets count
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: expected UTF-8 ({error})") from None
+
+
+def _entity(line: str, place: str) -> RawEntity:
+    """Reads a line, which has a tab before and behind `PER 0 3`."""
+    parts = line.split("\t", 2)
+    words = parts[1].split(" ") if len(parts) > 1 else []
+    if ";" in "".join(words[1:]):
+        raise ValueError(
+            f"{place}: the entity has several parts, {' '.join(words[1:])}; make it one span in brat"
+        )
+    if len(words) != 3 or not all(word.isdecimal() for word in words[1:]):
+        raise ValueError(f"{place}: expected an entity as `T1<tab>PER 0 3<tab>Ada`, got {line!r}")
+    return RawEntity(words[0], int(words[1]), int(words[2]), parts[2] if len(parts) > 2 else None)
+
+
+def write_brat(texts: Iterable[AnnotatedText], path: Path) -> None:
+    """Writes a new folder of numbered texts, which appears once it is whole.
+
+    Raises:
+        FileExistsError: If there is something at `path`.
+        ValueError: If a label has a blank, which brat does not allow.
+    """
+    if path.exists():
+        raise FileExistsError(f"{path} is there already; name a new folder")
+    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.unfinished")
+    new.mkdir(parents=True)
+    try:
+        for number, text in enumerate(texts, start=1):
+            lines = [_line(text, number) for number in range(len(text.entities))]
+            (new / f"{number:06}.txt").write_bytes(text.text.encode("utf-8"))
+            (new / f"{number:06}.ann").write_bytes("".join(lines).encode("utf-8"))
+        new.rename(path)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _line(text: AnnotatedText, number: int) -> str:
+    label, start, end = text.entities[number]
+    if label.split() != [label]:
+        raise ValueError(f"{text.place}: brat allows no blank in a label, got {label!r}; rename it")
+    quote = " ".join(text.text[start:end].split())
+    return f"T{number + 1}\t{label} {start} {end}\t{quote}\n"

@@ -1,0 +1,134 @@
+"""Label Studio's tasks: a JSON list, read as exported and written as pre-annotated tasks."""
+
+import json
+import logging
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from tagger.common.files import write_atomically
+from tagger.data.formats.annotated_text import AnnotatedText
+from tagger.data.formats.json_files import read_records
+from tagger.data.formats.offsets import RawEntity, checked_entities
+
+logger = logging.getLogger(__name__)
+
+_NO_ANNOTATION = "tasks without an annotation, which are left out"
+_CANCELLED = "cancelled annotations, which are left out"
+_SEVERAL = "tasks with several annotations, of which the first is read"
+_OTHER = "results that are no spans of text, which are left out"
+
+
+def read_label_studio(path: Path, offsets: Optional[str] = None) -> Iterator[AnnotatedText]:
+    """Reads an export, `JSON` or `JSON-MIN`; predictions where there are no annotations.
+
+    What is left out is counted, and logged at the end.
+
+    Args:
+        path: The file.
+        offsets: What offsets count, as for `checked_entities`.
+
+    Raises:
+        ValueError: If a task is not as expected; the message says where.
+    """
+    counts: Counter[str] = Counter()
+    for place, task in read_records(path, "task"):
+        if not isinstance(task, dict):
+            raise ValueError(f"{place}: expected an object, got {task!r:.80}")
+        text, key = _text_of(task, place)
+        entities = _entities_of(task, key, place, counts)
+        if entities is not None:
+            properties = {name: task[name] for name in ("id", "meta") if name in task}
+            properties.update((task.get("data") or {}).items())
+            properties.pop(key, None)
+            found = checked_entities(text, entities, place, offsets)
+            yield AnnotatedText(text, found, None, None, place, properties)
+    for what, number in counts.items():
+        logger.warning("%s: %d %s", path, number, what)
+
+
+def _text_of(task: Dict[str, Any], place: str) -> Tuple[str, str]:
+    """Returns the text of a task and its key: `text`, or else the only string."""
+    data = task.get("data", task)
+    strings = {key: value for key, value in data.items() if isinstance(value, str)}
+    key = "text" if "text" in strings else next(iter(strings), "")
+    if key != "text" and ("data" not in task or len(strings) != 1):
+        raise ValueError(
+            f"{place}: expected the text as `data.text`, got the keys {', '.join(data)}"
+        )
+    return strings[key], key
+
+
+def _entities_of(
+    task: Dict[str, Any], key: str, place: str, counts: Counter[str]
+) -> Optional[List[RawEntity]]:
+    """Returns the entities of a task; None if nobody has annotated it."""
+    if "data" not in task:  # JSON-MIN has the values themselves, under the name of the control
+        lists = [each for name, each in task.items() if name != key and isinstance(each, list)]
+        if not lists:
+            counts[_NO_ANNOTATION] += 1
+            return None
+        return [entity for value in lists[0] for entity in _entities(value, place)]
+    annotations = task.get("annotations", task.get("completions")) or task.get("predictions") or []
+    valid = [each for each in annotations if not each.get("was_cancelled")]
+    counts.update(
+        {_CANCELLED: len(annotations) - len(valid)} if len(annotations) > len(valid) else {}
+    )
+    if not valid:
+        counts[_NO_ANNOTATION] += 1
+        return None
+    if len(valid) > 1:
+        counts[_SEVERAL] += 1
+    entities = []
+    for result in valid[0].get("result") or []:
+        value = result.get("value") or {}
+        if "start" in value and ("labels" in value or "hypertextlabels" in value):
+            entities.extend(_entities(value, place))
+        else:
+            counts[_OTHER] += 1
+    return entities
+
+
+def _entities(value: Any, place: str) -> Iterator[RawEntity]:
+    """Yields an entity for each label of a span."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{place}: expected a span as an object with `start`, `end` and `labels`")
+    labels = value.get("labels", value.get("hypertextlabels"))
+    if not isinstance(labels, list) or not labels:
+        raise ValueError(f"{place}: expected a list of `labels` of a span, got {labels!r}")
+    for label in labels:
+        yield RawEntity(label, value.get("start"), value.get("end"), value.get("text"))
+
+
+def write_label_studio(texts: Iterable[AnnotatedText], path: Path) -> None:
+    """Writes tasks with predictions, which Label Studio imports as pre-annotations.
+
+    Its labelling config must have `<Labels name="label" toName="text">` and `<Text name="text">`.
+    Offsets count characters.
+    """
+    with write_atomically(path) as new:
+        tasks = [_task(text) for text in texts]
+        new.write_text(json.dumps(tasks, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _task(text: AnnotatedText) -> Dict[str, Any]:
+    results = [
+        {
+            "id": f"entity{number}",
+            "from_name": "label",
+            "to_name": "text",
+            "type": "labels",
+            "value": {
+                "start": start,
+                "end": end,
+                "text": text.text[start:end],
+                "labels": [label],
+            },
+        }
+        for number, (label, start, end) in enumerate(text.entities, start=1)
+    ]
+    data = {key: value for key, value in text.properties.items() if key not in ("id", "meta")}
+    task: Dict[str, Any] = {"data": {**data, "text": text.text}}
+    if "meta" in text.properties:
+        task["meta"] = text.properties["meta"]
+    return {**task, "predictions": [{"model_version": "tagger", "result": results}]}

@@ -1,0 +1,86 @@
+"""spaCy's binary files of documents, `.spacy`, read and written by spaCy."""
+
+from pathlib import Path
+from typing import Any, Iterable, Iterator, List, Tuple
+
+from tagger.common.files import check_is_file, write_atomically
+from tagger.data.formats.annotated_text import AnnotatedText, Annotation, fit_to_tokens
+from tagger.data.formats.overlaps import check_overlaps
+
+
+def read_spacy(path: Path) -> Iterator[AnnotatedText]:
+    """Reads the documents of a `DocBin`: `ents`, or the span group `sc` where there are none.
+
+    Raises:
+        ValueError: If spaCy cannot read the file.
+    """
+    import spacy
+    from spacy.tokens import DocBin
+
+    check_is_file(path)
+    vocab = spacy.blank("xx").vocab
+    try:
+        docs = DocBin().from_bytes(path.read_bytes())
+    except Exception as error:  # zlib's, msgpack's, and what follows from them
+        raise ValueError(f"{path}: expected a DocBin of spaCy ({error})") from None
+    for number, doc in enumerate(docs.get_docs(vocab), start=1):
+        spans = doc.ents or doc.spans.get("sc", ())
+        entities = [Annotation(span.label_, span.start_char, span.end_char) for span in spans]
+        entities.sort(key=lambda entity: (entity.start, entity.end))
+        tokens = [(token.idx, token.idx + len(token)) for token in doc if not token.is_space]
+        lengths = None
+        if doc.has_annotation("SENT_START"):
+            counted = [sum(not token.is_space for token in sentence) for sentence in doc.sents]
+            lengths = [length for length in counted if length]
+        yield AnnotatedText(doc.text, entities, tokens, lengths, f"{path}, document {number}", {})
+
+
+def write_spacy(texts: Iterable[AnnotatedText], path: Path) -> None:
+    """Writes a `DocBin`, with tokens, entities and, where they are known, sentences.
+
+    Raises:
+        ValueError: If entities of a text overlap.
+    """
+    import spacy
+    from spacy.tokens import DocBin
+
+    vocab = spacy.blank("xx").vocab
+    docs = DocBin(docs=(_doc(text, vocab) for text in texts))
+    with write_atomically(path) as new:
+        new.write_bytes(docs.to_bytes())
+
+
+def _doc(text: AnnotatedText, vocab: Any) -> Any:
+    from spacy.tokens import Doc
+
+    text = fit_to_tokens(check_overlaps(text).text).text
+    words, spaces, opening = _words(text)
+    starts = None if text.sentence_lengths is None else opening
+    doc = Doc(vocab, words=words, spaces=spaces, sent_starts=starts)
+    doc.set_ents([doc.char_span(start, end, label=label) for label, start, end in text.entities])
+    return doc
+
+
+def _words(text: AnnotatedText) -> Tuple[List[str], List[bool], List[bool]]:
+    """Returns words that cover a text, whether a blank follows each, and which open a sentence."""
+    tokens = text.tokens or []
+    first, openings = 0, set()
+    for length in text.sentence_lengths or []:
+        openings.add(first)
+        first += length
+    words: List[str] = []
+    spaces: List[bool] = []
+    opening: List[bool] = []
+    end = 0
+    for number, token in enumerate([*tokens, (len(text.text), len(text.text))]):
+        gap = text.text[end : token[0]]
+        if gap.startswith(" ") and words:
+            spaces[-1] = True
+            gap = gap[1:]
+        for piece, opens in ((gap, False), (text.text[slice(*token)], number in openings)):
+            if piece:
+                words.append(piece)
+                spaces.append(False)
+                opening.append(opens)
+        end = token[1]
+    return words, spaces, opening

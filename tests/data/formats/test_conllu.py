@@ -1,0 +1,81 @@
+import pytest
+
+from tagger.data.formats import PLAIN_TAGS, read_texts, recognise, write_texts
+
+
+def row(number, form, upos, misc="_"):
+    return f"{number}\t{form}\t_\t{upos}\t_\t_\t_\t_\t_\t{misc}\n"
+
+
+FRENCH = (
+    "# sent_id = fr-1\n# text = Le prix du pain.\n"
+    + row(1, "Le", "DET")
+    + row(2, "prix", "NOUN")
+    + row("3-4", "du", "_")
+    + row(3, "de", "ADP")
+    + row(4, "le", "DET")
+    + row("4.1", "vu", "VERB")
+    + row(5, "pain", "NOUN", "SpaceAfter=No")
+    + row(6, ".", "PUNCT")
+    + "\n"
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to_file(content):
+        (tmp_path / "a.conllu").write_text(content, encoding="utf-8")
+        return tmp_path / "a.conllu"
+
+    return to_file
+
+
+def test_parts_of_speech_are_plain_labels_and_ranges_are_tokens(write, tmp_path):
+    path = write(FRENCH)
+    assert recognise(path) == "conllu"
+    (text,) = read_texts(path)
+    assert text.text == "Le prix du pain."
+    labels = [(label, text.text[start:end]) for label, start, end in text.entities]
+    assert labels == [
+        ("DET", "Le"),
+        ("NOUN", "prix"),
+        ("ADP+DET", "du"),
+        ("NOUN", "pain"),
+        ("PUNCT", "."),
+    ]
+    assert text.properties == {"sent_id": "fr-1", PLAIN_TAGS: True}
+    write_texts([text], tmp_path / "b.txt", "columns")
+    assert (tmp_path / "b.txt").read_text().split() == [
+        "Le",
+        "DET",
+        "prix",
+        "NOUN",
+        "du",
+        "ADP+DET",
+        "pain",
+        "NOUN",
+        ".",
+        "PUNCT",
+    ]
+
+
+def test_entities_of_misc_come_first_and_documents_keep_their_sentences(write):
+    sentence = row(1, "Ada", "PROPN", "ner=B-PER") + row(2, "left", "VERB", "ner=O|SpaceAfter=No")
+    path = write(
+        "# newdoc id = d\n" + sentence + row(3, ".", "PUNCT") + "\n" + row(1, "Why", "ADV") + "\n"
+    )
+    (text,) = read_texts(path)
+    assert (text.text, text.sentence_lengths) == ("Ada left. Why", [3, 1])
+    assert [text.text[start:end] for _, start, end in text.entities] == ["Ada"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\tAda\n", r"a.conllu:1: expected ten columns separated by tabs"),
+        ("# text = Bob\n" + row(1, "Ada", "X"), r"a.conllu:2: token 1, 'Ada', is not in the rest"),
+    ],
+)
+def test_bad_lines_are_refused_by_place(content, message, write):
+    with pytest.raises(ValueError, match=message):
+        list(read_texts(write(content), "conllu"))

@@ -1,0 +1,77 @@
+import pytest
+
+from tagger.data.formats import AnnotatedText, Annotation, read_texts, recognise, write_texts
+
+PER = Annotation("PER", 0, 3)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to_file(content, name="a.csv"):
+        (tmp_path / name).write_bytes(content.encode())
+        return tmp_path / name
+
+    return to_file
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Sentence #,Word,POS,Tag\r\nSentence: 1,Ada,NNP,B-PER\r\n,left,VBD,O\r\nSentence: 2,Why,W,O\r\n",
+        "sentence_id;token;ner\n1;Ada;B-PER\n1;left;O\n2;Why;O\n",
+        "tag\tword\tsentence\nB-PER\tAda\t1\nO\tleft\t1\nO\tWhy\t2\n",
+    ],
+)
+def test_a_token_a_row(content, write):
+    path = write(content)
+    assert recognise(path) == "csv"
+    first, second = read_texts(path)
+    assert (first.text, first.entities, first.tokens) == ("Ada left", [PER], [(0, 3), (4, 8)])
+    assert (second.text, second.entities) == ("Why", [])
+
+
+def test_a_text_a_row(write):
+    path = write('id,text,label\n1,"Ada\nleft","[[0, 3, ""PER""]]"\n2,Why,[]\n')
+    assert recognise(path) == "csv"
+    first, second = read_texts(path)
+    assert (first.text, first.entities) == ("Ada\nleft", [PER])
+    assert (second.text, second.entities) == ("Why", [])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\n1,2\n", r"a.csv:1: expected columns `text` and `entities`, or"),
+        ("text,entities\nAda,[],3\n", r"a.csv:2: expected 2 columns as in the header, got 3"),
+        ("text,entities\nAda,PER\n", r"a.csv:2: expected entities in JSON"),
+        ('text,entities\nAda,"[]\n', r"a.csv:3: expected CSV"),
+    ],
+)
+def test_bad_rows_are_refused_by_place(content, message, write):
+    with pytest.raises(ValueError, match=message):
+        list(read_texts(write(content), "csv"))
+
+
+def test_column_files_join_their_tokens(write):
+    path = write("Ada NNP I-PER\nleft VBD O\n. . O\n\nWhy W O\n", "a.txt")
+    first, second = read_texts(path, "columns")
+    assert (first.text, first.entities) == ("Ada left.", [PER])
+    assert (second.text, second.place) == ("Why", f"{path}:5")
+
+
+def test_entities_cut_tokens_and_sentences_are_kept_in_columns(tmp_path):
+    text = AnnotatedText("Adas ox. No", [PER], [(0, 4), (5, 7), (7, 8), (9, 11)], [3, 1], "a", {})
+    write_texts([text], tmp_path / "a.txt", "columns")
+    assert (tmp_path / "a.txt").read_text() == "Ada\tB-PER\ns\tO\nox\tO\n.\tO\n\nNo\tO\n\n"
+
+
+def test_what_columns_cannot_hold_is_refused(tmp_path):
+    text = AnnotatedText("Ada left", [PER, Annotation("ORG", 0, 8)], None, None, "a:1", {})
+    with pytest.raises(ValueError, match="a:1: entities overlap"):
+        write_texts([text], tmp_path / "a.txt", "columns")
+    text = text._replace(entities=[Annotation("first name", 0, 3)])
+    with pytest.raises(
+        ValueError, match="a:1: a column file cannot hold 'Ada' with tag 'B-first name'"
+    ):
+        write_texts([text], tmp_path / "a.txt", "columns")
+    assert list(tmp_path.iterdir()) == []
