@@ -49,6 +49,14 @@ def in_folder_with_a_run(trained, monkeypatch, tmp_path):
     (tmp_path / "data").symlink_to(ROOT / "data")
 
 
+def test_the_conversion_prints_what_its_page_shows(allennlp, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    (content,) = blocks("formats", "json")
+    (tmp_path / "export.json").write_text(content, encoding="utf-8")
+    allennlp(*shlex.split(blocks("formats", "bash")[0])[1:])
+    assert blocks("formats", "")[0] in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("in_folder_with_a_run")
 def test_the_component_of_spacy_prints_what_its_page_shows(capsys):
     (code,), (shown, *_) = blocks("spacy", "python"), blocks("spacy", "")

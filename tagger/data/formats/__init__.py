@@ -7,6 +7,7 @@ from tagger.data.formats.annotated_text import (
     fit_to_tokens,
     tokens_and_tags,
 )
+from tagger.data.formats.conversion import convert_texts, format_of_path
 from tagger.data.formats.overlaps import OVERLAPPING, check_overlaps
 from tagger.data.formats.registry import FORMATS, Format, read_texts, recognise, write_texts
 
@@ -18,7 +19,9 @@ __all__ = [
     "Annotation",
     "Format",
     "check_overlaps",
+    "convert_texts",
     "fit_to_tokens",
+    "format_of_path",
     "read_texts",
     "recognise",
     "tokens_and_tags",

@@ -63,7 +63,9 @@ def read_conllu(path: Path) -> Iterator[AnnotatedText]:
 
 
 def _sentences(path: Path) -> Iterator[_Sentence]:
-    place, comments, tokens, covered = "", {}, [], 0
+    place, covered = "", 0
+    comments: Dict[str, str] = {}
+    tokens: List[_Token] = []
     with path.open("rb") as file:
         lines = ((f"{path}:{number}", line) for number, line in decoded_lines(file, path))
         for line_place, line in (*lines, ("", "")):

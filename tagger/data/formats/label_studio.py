@@ -79,7 +79,7 @@ def _entities_of(
         return None
     if len(valid) > 1:
         counts[_SEVERAL] += 1
-    entities = []
+    entities: List[RawEntity] = []
     for result in valid[0].get("result") or []:
         value = result.get("value") or {}
         if "start" in value and ("labels" in value or "hypertextlabels" in value):

@@ -55,9 +55,10 @@ def _doc(text: AnnotatedText, vocab: Any) -> Any:
 
     text = fit_to_tokens(check_overlaps(text).text).text
     words, spaces, opening = _words(text)
-    starts = None if text.sentence_lengths is None else opening
+    starts: Any = None if text.sentence_lengths is None else opening
     doc = Doc(vocab, words=words, spaces=spaces, sent_starts=starts)
-    doc.set_ents([doc.char_span(start, end, label=label) for label, start, end in text.entities])
+    spans: Any = [doc.char_span(start, end, label=label) for label, start, end in text.entities]
+    doc.set_ents(spans)
     return doc
 
 

@@ -1,0 +1,73 @@
+import json
+
+import pytest
+
+from tagger.data.formats import FORMATS, Annotation, read_texts
+
+RECORD = {"id": 3, "text": "York University in York", "label": [[0, 15, "ORG"], [19, 23, "LOC"]]}
+NESTED = {**RECORD, "label": [[0, 4, "LOC"], *RECORD["label"]]}
+
+
+@pytest.fixture
+def convert(allennlp):
+    return lambda *arguments: allennlp("convert", *arguments)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text(json.dumps(RECORD))
+    return path
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_any_format_converts_into_any(name, convert, path, tmp_path, capsys):
+    there = tmp_path / f"there{FORMATS[name].suffixes[0]}"
+    convert(path, there, "--to", name)
+    assert capsys.readouterr().out.splitlines()[1:3] == ["texts     1", "entities  2"]
+    back = tmp_path / "back.jsonl"
+    convert(there, back, "--to", "spacy_json")
+    (text,) = read_texts(back)
+    assert text.text == RECORD["text"]
+    assert text.entities == [Annotation("ORG", 0, 15), Annotation("LOC", 19, 23)]
+
+
+def test_what_is_lost_is_said(convert, path, tmp_path, capsys):
+    path.write_text(json.dumps({**NESTED, "text": "York University in York "}))
+    convert(path, tmp_path / "a.conll", "--overlapping", "longest")
+    out = capsys.readouterr().out
+    assert "dropped   1 entities that overlap" in out
+    assert "lost      the other properties of 1 texts" in out
+    convert(tmp_path / "a.conll", tmp_path / "a.csv")
+    assert "lost      the tokens of 1 texts" in capsys.readouterr().out
+
+
+def test_overlaps_are_kept_where_there_is_room_and_else_refused(convert, path, tmp_path):
+    path.write_text(json.dumps(NESTED))
+    convert(path, tmp_path / "a.json", "--to", "label_studio")
+    assert len(next(read_texts(tmp_path / "a.json")).entities) == 3
+    with pytest.raises(
+        SystemExit, match=r"^convert: .*in.jsonl:1: entities overlap.*--overlapping"
+    ):
+        convert(path, tmp_path / "a.conll")
+    assert not (tmp_path / "a.conll").exists()
+
+
+def test_moved_entities_and_cut_tokens_are_counted(convert, tmp_path, capsys):
+    path = tmp_path / "in.jsonl"
+    path.write_text(json.dumps({"text": "Adas ox", "label": [[0, 3, "PER"], [4, 7, "X"]]}))
+    convert(path, tmp_path / "a.conll")
+    out = capsys.readouterr().out
+    assert "moved     1 entities" in out
+    assert "cut       1 tokens" in out
+
+
+def test_a_name_that_tells_no_format_is_refused(convert, path, tmp_path):
+    with pytest.raises(
+        SystemExit, match=r"a.jsonl: its name tells no format; name one by `--to`: docc"
+    ):
+        convert(path, tmp_path / "a.jsonl")
+    with pytest.raises(SystemExit, match=r"format doccano has no `label_names`"):
+        convert(path, tmp_path / "a.conll", "--label-names", "O")
+    with pytest.raises(SystemExit, match=r"there is no format 'docano'"):
+        convert(path, tmp_path / "a.jsonl", "--to", "docano")
