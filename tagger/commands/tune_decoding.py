@@ -11,11 +11,12 @@ import shlex
 import tarfile
 from io import BytesIO
 from pathlib import Path
-from typing import List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
+from allennlp.data import DatasetReader
 from allennlp.models.archival import CONFIG_NAME
 
 from tagger.commands.command import Command, add_shared
@@ -24,11 +25,14 @@ from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.metrics import format_metrics
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
-from tagger.tuning.curves import CURVES_NAME, DecodingCurves, decoding_curves
+from tagger.tuning.curves import CURVES_NAME, PROMISES_NAME, DecodingCurves, decoding_curves
 from tagger.tuning.decoding import MEANS, DecodingTuner, Settings, Target
 from tagger.tuning.evidence import few_entities, format_evidence
 from tagger.tuning.labelled_file import settings_of, tuner_on_file
 from tagger_compat.archive_files import new_archive
+
+if TYPE_CHECKING:
+    from tagger.tuning.promise_fitting import Promise
 
 
 @Subcommand.register("tune-decoding")
@@ -62,6 +66,11 @@ class TuneDecoding(Command):
         )
         add("--by", choices=MEANS, help=text)
         text = (
+            "promise the targets for new data of the same kind with this confidence, such as 0.95; "
+            "for --precision by thresholds, for one --recall by a bias"
+        )
+        add("--confidence", type=float, help=text)
+        text = (
             "add each label's precision and recall by its bias to the archive, for `serve`; needs "
             "no target"
         )
@@ -78,22 +87,48 @@ class TuneDecoding(Command):
         check_for_gpu(args.cuda_device)
         archive = load_model(args.archive_file, cuda_device=args.cuda_device)
         model, reader = archive.model, archive.validation_dataset_reader
-        tuner = tuner_on_file(model, reader, args.input_file, args.batch_size)
+        in_order = args.confidence is not None
+        tuner = tuner_on_file(model, reader, args.input_file, args.batch_size, in_order)
         tuned = start = settings_of(model)
         targets = _targets(args, tuner.labels)
-        if targets:
+        promises: List[Promise] = []
+        if in_order:
+            tuned, promises = _promised(args, tuner, reader, targets, start)
+        elif targets:
             tuned = tuner.tune(targets, start, [args.by] if args.by else None)
             missed = _missed(targets, tuner, tuned)
             if missed:
                 raise ConfigurationError(f"{missed}; {_remedy(args, targets, tuner, start, tuned)}")
+        if targets:
             _print_result(targets, tuner, start, tuned)
             for name, values in tuned._asdict().items():
                 say(f"{name}: {json.dumps(values, sort_keys=True)}")
+        for promise in promises:
+            say(f"Promised: {promise}")
         curves = None
         if args.curves:
             curves = decoding_curves(tuner, tuned, Path(args.input_file).name)
-        write_settings(args.archive_file, args.output, tuned, args.force, curves)
+        write_settings(args.archive_file, args.output, tuned, args.force, curves, promises)
         say(f"Wrote {args.output}")
+
+
+def _promised(
+    args: argparse.Namespace,
+    tuner: DecodingTuner,
+    reader: DatasetReader,
+    targets: Sequence[Target],
+    start: Settings,
+) -> Tuple[Settings, List["Promise"]]:
+    # They import SciPy's statistics, which takes half a second.
+    from tagger.tuning.promise_fitting import fit_promises, units_of_file
+
+    if args.by:
+        raise ConfigurationError(
+            "`--by` does not go with `--confidence`, which reaches a precision by a threshold and a "
+            "recall by a bias; leave `--by` out"
+        )
+    units = units_of_file(reader, args.input_file, sum(len(batch.mask) for batch in tuner.batches))
+    return fit_promises(tuner, targets, start, args.confidence, units, args.input_file)
 
 
 def _print_result(
@@ -201,10 +236,11 @@ def write_settings(
     settings: Settings,
     overwrite: bool = False,
     curves: Optional[DecodingCurves] = None,
+    promises: Sequence["Promise"] = (),
 ) -> None:
     """Copies an archive and replaces the decoding settings in its config.
 
-    All members of an ensemble get them. Curves belong to settings: the old ones are left out.
+    All members of an ensemble get them. Curves and promises belong to settings: old ones are left out.
 
     Raises:
         FileExistsError: If the output exists, unless `overwrite` is true.
@@ -215,7 +251,7 @@ def write_settings(
         new_archive(path) as new,
     ):
         for member in old:
-            if member.name == CURVES_NAME:
+            if member.name in (CURVES_NAME, PROMISES_NAME):
                 continue
             content = old.extractfile(member) if member.isfile() else None
             if member.name == CONFIG_NAME and content is not None:
@@ -227,7 +263,15 @@ def write_settings(
                 member.size, content = len(text), BytesIO(text)
             new.addfile(member, content)
         if curves is not None:
-            added = curves.to_json().encode()
-            member = tarfile.TarInfo(CURVES_NAME)
-            member.size = len(added)
-            new.addfile(member, BytesIO(added))
+            _add(new, CURVES_NAME, curves.to_json())
+        if promises:
+            from tagger.tuning.promise_fitting import promises_to_json
+
+            _add(new, PROMISES_NAME, promises_to_json(promises))
+
+
+def _add(archive: tarfile.TarFile, name: str, text: str) -> None:
+    content = text.encode()
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    archive.addfile(member, BytesIO(content))

@@ -108,11 +108,13 @@ class DecodedEntities(NamedTuple):
         labels: (S,) int64, indices of labels.
         is_right: (S,) bool.
         probabilities: (S,) float32; NaN if they were not requested.
+        sentences: (S,) int64, the sentence of each, counted through all batches.
     """
 
     labels: np.ndarray
     is_right: np.ndarray
     probabilities: np.ndarray
+    sentences: np.ndarray
 
 
 class DecodingTuner:
@@ -134,12 +136,61 @@ class DecodingTuner:
         self.batches = batches
         self._tables = tag_tables(tags, tag_encoding)
         self.labels: List[str] = self._tables.labels
-        gold = [self._match(batch, batch.gold_tags).spans.labels for batch in batches]
-        self._num_gold = self._count(np.concatenate(gold))
+        sizes = [len(batch.mask) for batch in batches]
+        self._first_sentences = np.cumsum([0, *sizes])[:-1].tolist()
+        gold = [self._match(batch, batch.gold_tags).spans for batch in batches]
+        self._gold_labels = np.concatenate([spans.labels for spans in gold])
+        self._gold_sentences = np.concatenate(
+            [
+                self._sentences_of(index, batch, spans.starts)
+                for index, (batch, spans) in enumerate(zip(batches, gold))
+            ]
+        )
+        self._num_gold = self._count(self._gold_labels)
 
     def counts(self, settings: Settings) -> np.ndarray:
         """Returns true positives, predicted and gold entities of each label, (3, C) int64."""
         return self._counts(self._decode(settings, with_probabilities=False))
+
+    def counts_by_unit(self, settings: Settings, label: int, units: np.ndarray) -> np.ndarray:
+        """Returns a label's true positives, predicted and gold entities in each unit, (3, units) int64.
+
+        Args:
+            settings: The settings to decode with.
+            label: The index of the label.
+            units: (sentences,) int64, the unit of each sentence of the batches, from 0 on.
+        """
+        entities = self._decode(settings, with_probabilities=False)
+        is_of_label = entities.labels == label
+        groups = (
+            entities.sentences[is_of_label & entities.is_right],
+            entities.sentences[is_of_label],
+            self._gold_sentences[self._gold_labels == label],
+        )
+        num_units = int(units.max()) + 1
+        return np.stack([np.bincount(units[each], minlength=num_units) for each in groups])
+
+    def counts_by_threshold(
+        self, settings: Settings, label: int, thresholds: Sequence[float], units: np.ndarray
+    ) -> Tuple[np.ndarray, np.ndarray]:
+        """Returns a label's true positives and predicted entities, (thresholds, units) int64 each.
+
+        Args:
+            settings: The settings of all else; the label has no threshold in them.
+            label: The index of the label.
+            thresholds: The thresholds to try.
+            units: (sentences,) int64, the unit of each sentence of the batches, from 0 on.
+        """
+        entities = self._decode(settings, with_probabilities=True)
+        is_of_label, num_units = entities.labels == label, int(units.max()) + 1
+        right: List[np.ndarray] = []
+        predicted: List[np.ndarray] = []
+        for threshold in thresholds:
+            # As the decoder compares: in float32.
+            is_kept = is_of_label & (entities.probabilities >= np.float32(threshold))
+            for counts, chosen in ((right, is_kept & entities.is_right), (predicted, is_kept)):
+                counts.append(np.bincount(units[entities.sentences[chosen]], minlength=num_units))
+        return np.stack(right), np.stack(predicted)
 
     def tune(
         self, targets: Sequence[Target], start: Settings, means: Optional[Sequence[str]] = None
@@ -161,7 +212,7 @@ class DecodingTuner:
             ConfigurationError: If a target's label is unknown or has another target, or its number is
                 out of range.
         """
-        self._check(targets)
+        self.check(targets)
         settings = start
         for _ in range(MAX_PASSES if len(targets) > 1 else 1):
             before = settings
@@ -219,7 +270,7 @@ class DecodingTuner:
         decoder = ChainDecoder(self._tags, self._tag_encoding, *settings, decoding)
         head.decoder = decoder.to(head.decoder.bias.device)
         parts = []
-        for batch in self.batches:
+        for index, batch in enumerate(self.batches):
             if with_probabilities:
                 predictions = head.predict(batch.emissions, batch.mask)
                 tags = predictions["predicted_tags"]
@@ -229,8 +280,13 @@ class DecodingTuner:
                 probabilities = torch.full(tags.shape, torch.nan)
             spans, is_right = self._match(batch, tags)
             of_spans = probabilities.cpu().numpy()[rows_and_tokens(spans.starts, tags.size(1))]
-            parts.append((spans.labels, is_right, of_spans))
+            sentences = self._sentences_of(index, batch, spans.starts)
+            parts.append((spans.labels, is_right, of_spans, sentences))
         return DecodedEntities(*map(np.concatenate, zip(*parts)))
+
+    def _sentences_of(self, index: int, batch: Batch, starts: np.ndarray) -> np.ndarray:
+        rows, _ = rows_and_tokens(starts, batch.mask.size(1))
+        return rows + self._first_sentences[index]
 
     def _match(self, batch: Batch, tags: torch.Tensor) -> SpanMatches:
         predicted, gold = (
@@ -246,7 +302,12 @@ class DecodingTuner:
     def _count(self, labels: np.ndarray) -> np.ndarray:
         return np.bincount(labels, minlength=len(self.labels))
 
-    def _check(self, targets: Sequence[Target]) -> None:
+    def check(self, targets: Sequence[Target]) -> None:
+        """Checks targets.
+
+        Raises:
+            ConfigurationError: As `tune`.
+        """
         seen = set()
         for label, measure, value in targets:
             check_is_label(measure, label, self.labels, of="model")

@@ -19,7 +19,11 @@ from tagger.tuning.decoding import Batch, DecodingTuner, Settings
 
 
 def tuner_on_file(
-    model: Model, reader: DatasetReader, path: str, batch_size: int = 64
+    model: Model,
+    reader: DatasetReader,
+    path: str,
+    batch_size: int = 64,
+    in_order: bool = False,
 ) -> DecodingTuner:
     """Returns a tuner on the sentences of a file. It has a head of its own; the model stays as it is.
 
@@ -28,6 +32,7 @@ def tuner_on_file(
         reader: Reads the file.
         path: The file.
         batch_size: The number of sentences at a time.
+        in_order: Whether to keep the sentences in the order of the file, which takes longer.
 
     Raises:
         ConfigurationError: If the model's decoding has no settings, or the file holds no sentence.
@@ -43,7 +48,7 @@ def tuner_on_file(
             f"`archive_file` must hold a tagger whose tags spell entities in BIO, BIOUL, BMES or IOBES; "
             f"got {model.tag_encoding or 'plain labels'}"
         )
-    batches = read_batches(model, reader, path, batch_size)
+    batches = read_batches(model, reader, path, batch_size, in_order)
     return DecodingTuner(copy.deepcopy(head), model.tags, model.tag_encoding, batches)
 
 
@@ -55,15 +60,17 @@ def settings_of(model: Model) -> Settings:
 
 
 def read_batches(
-    model: TaggingModel, reader: DatasetReader, path: str, batch_size: int
+    model: TaggingModel, reader: DatasetReader, path: str, batch_size: int, in_order: bool = False
 ) -> List[Batch]:
     """Reads a file and computes its emissions; puts the model into evaluation mode.
 
     Raises:
         ConfigurationError: If the file holds no sentence.
     """
-    # Batches of similar lengths need little padding.
-    instances = sorted(reader.read(path), key=lambda instance: len(instance["tokens"]))
+    instances = list(reader.read(path))
+    if not in_order:
+        # Batches of similar lengths need little padding.
+        instances.sort(key=lambda instance: len(instance["tokens"]))
     if not instances:
         raise ConfigurationError(f"`input_file` {path} holds no sentence")
     model.eval()

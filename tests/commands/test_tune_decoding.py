@@ -1,3 +1,4 @@
+import hashlib
 import json
 import re
 import shlex
@@ -13,6 +14,7 @@ from tagger.data import ColumnDatasetReader
 from tagger.tuning.curves import saved_curves
 from tagger.tuning.decoding import Settings
 from tagger.tuning.labelled_file import read_batches
+from tagger.tuning.promise_fitting import saved_promises
 from tests.conftest import ROOT
 
 DEV = str(ROOT / "data/toy/dev.txt")
@@ -186,3 +188,58 @@ def test_curves_are_added_without_a_target_and_leave_the_rest(run, detuned, tmp_
     # Those of other settings would mislead.
     write_settings(output, tmp_path / "other.tar.gz", Settings({}, {}))
     assert saved_curves(tmp_path / "other.tar.gz") is None
+
+
+@pytest.fixture
+def many(tmp_path):
+    """The toy development data 40 times, each time a document."""
+    path = tmp_path / "many.txt"
+    path.write_text("\n\n".join([f"-DOCSTART- O\n\n{Path(DEV).read_text()}"] * 40))
+    return path
+
+
+@pytest.mark.slow
+def test_promises_are_kept_in_the_archive(allennlp, trained, many, tmp_path, capsys):
+    archive, output = trained / "model.tar.gz", tmp_path / "tuned.tar.gz"
+    arguments = ("tune-decoding", archive, many, "-o", output, "--confidence", "0.9", "--force")
+    allennlp(*arguments, "--precision", "PER=0.8", "--precision", "LOC=0.8")
+    assert (
+        "Promised: precision of PER at least 0.8, with 90 % confidence" in capsys.readouterr().out
+    )
+    person, place = saved_promises(output)
+    assert (person.label, person.level, place.label) == ("PER", 0.8, "LOC")
+    assert (person.unit, person.num_units, person.data) == ("document", 40, "many.txt")
+    assert person.num_right == person.num_total > 40
+    assert person.sha256 == hashlib.sha256(many.read_bytes()).hexdigest()
+    allennlp(*arguments, "--recall", "LOC=0.8")
+    (recall,) = saved_promises(output)
+    assert (recall.measure, recall.num_total) == ("recall", 280)
+    # Other settings keep no promise.
+    allennlp("tune-decoding", output, DEV, "-o", tmp_path / "new.tar.gz", "--macro-f1")
+    assert saved_promises(tmp_path / "new.tar.gz") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--confidence", "95", "--recall", "LOC=0.8"], "above 0 and below 1, got 95"),
+        (["--confidence", "0.9", "--macro-f1"], "promises a precision or a recall"),
+        (["--confidence", "0.9", "--recall", "LOC=0.8", "--precision", "PER=0.8"], "by itself"),
+        (["--confidence", "0.9", "--recall", "PRE=0.8"], "names `PRE`.*did you mean `PER`"),
+        (["--confidence", "0.9", "--precision", "PER=1"], "no data can promise a precision of 1"),
+        (["--confidence", "0.9", "--recall", "LOC=0.8", "--by", "bias"], "leave `--by` out"),
+        (
+            ["--confidence", "0.9", "--precision", "LOC=0.98"],
+            r"the 40 documents cannot support a precision of 0.98 for `LOC`.*; they support 0\.9\d, "
+            r"and about \d+ more documents like these would do; nothing is written",
+        ),
+    ],
+)
+def test_promises_that_cannot_be_made_are_refused(
+    arguments, message, allennlp, trained, many, tmp_path
+):
+    output = tmp_path / "tuned.tar.gz"
+    with pytest.raises(SystemExit, match=message):
+        allennlp("tune-decoding", trained / "model.tar.gz", many, "-o", output, *arguments)
+    assert not output.exists()

@@ -14,7 +14,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.common.files import check_is_file
 from tagger.common.ranges import check_is_one_of, check_number
-from tagger.data.column_file import DOCUMENT_BORDERS, Row, read_sentences
+from tagger.data.column_file import DOCUMENT_BORDERS, Row, read_documents, read_sentences
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.dataset_readers.tag_spelling import TagSpelling, check_unknown_tag
 from tagger.data.documents import DocumentTokens, cut_document, read_pieces, word_ids
@@ -158,6 +158,13 @@ class ColumnDatasetReader(DatasetReader):
     def reads_documents(self) -> bool:
         """Whether an instance is a document, or a piece of one, instead of a sentence."""
         return self._documents is not None
+
+    def document_sizes(self, file_path: Union[str, PathLike]) -> List[int]:
+        """Returns how many sentences each document of a file has."""
+        with open(_find(file_path), "rb") as lines:
+            borders = self._documents or "docstart"
+            documents = read_documents(lines, file_path, self._delimiter, borders)
+            return [len(document) for document in documents]
 
     def text_to_instance(
         self, tokens: Sequence[Union[str, Token]], tags: Optional[Sequence[str]] = None
