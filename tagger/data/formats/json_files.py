@@ -36,7 +36,7 @@ def read_records(path: Path, noun: str = "record") -> Iterator[Tuple[str, Any]]:
 def _parsed(text: str, place: str) -> Any:
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{place}: expected JSON, got {text[:60]!r} ({error})") from None
 
 

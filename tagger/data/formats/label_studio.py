@@ -33,13 +33,12 @@ def read_label_studio(path: Path, offsets: Optional[str] = None) -> Iterator[Ann
     """
     counts: Counter[str] = Counter()
     for place, task in read_records(path, "task"):
-        if not isinstance(task, dict):
-            raise ValueError(f"{place}: expected an object, got {task!r:.80}")
+        _check_type(task, dict, "a task", place)
         text, key = _text_of(task, place)
         entities = _entities_of(task, key, place, counts)
         if entities is not None:
             properties = {name: task[name] for name in ("id", "meta") if name in task}
-            properties.update((task.get("data") or {}).items())
+            properties.update(task.get("data", {}))
             properties.pop(key, None)
             found = checked_entities(text, entities, place, offsets)
             yield AnnotatedText(text, found, None, None, place, properties)
@@ -47,9 +46,17 @@ def read_label_studio(path: Path, offsets: Optional[str] = None) -> Iterator[Ann
         logger.warning("%s: %d %s", path, number, what)
 
 
+def _check_type(value: Any, kind: type, name: str, place: str) -> Any:
+    """Returns a value of JSON if it is an object or a list, as it should be."""
+    if not isinstance(value, kind):
+        expected = "an object" if kind is dict else "a list"
+        raise ValueError(f"{place}: expected {name} to be {expected}, got {value!r:.80}")
+    return value
+
+
 def _text_of(task: Dict[str, Any], place: str) -> Tuple[str, str]:
     """Returns the text of a task and its key: `text`, or else the only string."""
-    data = task.get("data", task)
+    data = _check_type(task.get("data", task), dict, "`data`", place)
     strings = {key: value for key, value in data.items() if isinstance(value, str)}
     key = "text" if "text" in strings else next(iter(strings), "")
     if key != "text" and ("data" not in task or len(strings) != 1):
@@ -70,6 +77,8 @@ def _entities_of(
             return None
         return [entity for value in lists[0] for entity in _entities(value, place)]
     annotations = task.get("annotations", task.get("completions")) or task.get("predictions") or []
+    for each in _check_type(annotations, list, "`annotations`", place):
+        _check_type(each, dict, "an annotation", place)
     valid = [each for each in annotations if not each.get("was_cancelled")]
     counts.update(
         {_CANCELLED: len(annotations) - len(valid)} if len(annotations) > len(valid) else {}
@@ -80,9 +89,11 @@ def _entities_of(
     if len(valid) > 1:
         counts[_SEVERAL] += 1
     entities: List[RawEntity] = []
-    for result in valid[0].get("result") or []:
-        value = result.get("value") or {}
-        if "start" in value and ("labels" in value or "hypertextlabels" in value):
+    for result in _check_type(valid[0].get("result", []), list, "`result`", place):
+        value = _check_type(result, dict, "a result", place).get("value")
+        if not isinstance(value, dict):
+            counts[_OTHER] += 1
+        elif "start" in value and ("labels" in value or "hypertextlabels" in value):
             entities.extend(_entities(value, place))
         else:
             counts[_OTHER] += 1
@@ -91,8 +102,7 @@ def _entities_of(
 
 def _entities(value: Any, place: str) -> Iterator[RawEntity]:
     """Yields an entity for each label of a span."""
-    if not isinstance(value, dict):
-        raise ValueError(f"{place}: expected a span as an object with `start`, `end` and `labels`")
+    _check_type(value, dict, "a span", place)
     labels = value.get("labels", value.get("hypertextlabels"))
     if not isinstance(labels, list) or not labels:
         raise ValueError(f"{place}: expected a list of `labels` of a span, got {labels!r}")

@@ -71,6 +71,8 @@ def _check_types(entity: RawEntity, place: str) -> None:
         raise ValueError(
             f"{place}: expected the label of an entity, a string, got {entity.label!r}"
         )
+    if not isinstance(entity.quote, (str, type(None))):
+        raise ValueError(f"{place}: expected the text of an entity, a string, got {entity.quote!r}")
     for name, value in (("start", entity.start), ("end", entity.end)):
         if not isinstance(value, int) or isinstance(value, bool):
             raise ValueError(

@@ -1,6 +1,5 @@
 """All formats by name, and which of them a file has."""
 
-import json
 from pathlib import Path
 from typing import (
     Any,
@@ -25,6 +24,7 @@ from tagger.data.formats.huggingface import (
     read_huggingface,
     write_huggingface,
 )
+from tagger.data.formats.json_files import read_records
 from tagger.data.formats.label_studio import read_label_studio, write_label_studio
 from tagger.data.formats.spacy_docs import read_spacy, write_spacy
 from tagger.data.formats.span_records import (
@@ -197,7 +197,7 @@ def recognise(path: Path) -> Optional[str]:
         return "huggingface"
     text = start.decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
     if text.startswith(("{", "[")):
-        return _recognise_json(path, text)
+        return _recognise_json(path)
     if path.suffix == ".spacy":
         return "spacy"
     return _recognise_table(text)
@@ -216,14 +216,12 @@ def _recognise_table(text: str) -> Optional[str]:
     return None
 
 
-def _recognise_json(path: Path, text: str) -> Optional[str]:
+def _recognise_json(path: Path) -> Optional[str]:
     """Recognises a format by its first record."""
     try:
-        record = json.loads(text.splitlines()[0] if text[0] == "{" else path.read_bytes())
-    except (ValueError, RecursionError):
+        _, record = next(read_records(path), ("", None))
+    except ValueError:
         return None
-    if isinstance(record, list):
-        record = record[0] if record else None
     if isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict):
         return "spacy_json"
     return _format_of_record(record) if isinstance(record, dict) else None
@@ -247,7 +245,9 @@ def _format_of_spans(lists: Dict[str, List[Any]]) -> Optional[str]:
     if "spans" in lists:
         return "prodigy"
     if "entities" in lists:
-        has_offsets = any("start_offset" in each for each in lists["entities"])
+        has_offsets = any(
+            isinstance(each, dict) and "start_offset" in each for each in lists["entities"]
+        )
         return "doccano" if has_offsets else "spacy_json"
     keys = [key for key in ("label", "labels") if key in lists]
     if keys and all(isinstance(each, (list, dict)) for each in lists[keys[0]]):

@@ -61,7 +61,7 @@ def read_csv(path: Path, offsets: Optional[str] = None) -> Iterator[AnnotatedTex
         ValueError: If the columns are not found or a row is not as expected; the message says where.
     """
     check_is_file(path)
-    # Of all rows, since a quoted cell may hold line breaks.
+    csv.field_size_limit(1 << 30)  # a cell may hold a whole document
     with path.open("rb") as file:
         header = next((line for _, line in decoded_lines(file, path)), "")
     with path.open(encoding="utf-8-sig", newline="") as lines:

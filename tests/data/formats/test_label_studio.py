@@ -62,5 +62,15 @@ def test_errors_name_the_task(write):
     path = write(task({"result": []}), task({"result": [span(0, 3, "PER", "Bob")]}))
     with pytest.raises(ValueError, match=r"tasks.json, task 2: entity PER at 0 to 3 is 'Ada' in"):
         list(read_texts(path))
+    for damaged in (
+        {"annotations": 3},
+        {"annotations": [3]},
+        {"data": 3},
+        {"annotations": [{"result": [3]}]},
+    ):
+        with pytest.raises(
+            ValueError, match=r"tasks.json, task 1: expected .* to be (a list|an object), got 3"
+        ):
+            list(read_texts(write({**task(), **damaged}), "label_studio"))
     with pytest.raises(ValueError, match=r"tasks.json, task 1: expected the text as `data.text`"):
         list(read_texts(write({"data": {"image": 3}, "annotations": []})))

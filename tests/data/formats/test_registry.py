@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,33 +28,41 @@ TEXT = AnnotatedText(
     "demo",
     {},
 )
+EMPTY = AnnotatedText("None here", [], None, None, "demo", {})
 SUFFIXES = {name: each.suffixes[0] for name, each in FORMATS.items()}
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_written_file_is_recognised_and_read_back(name, tmp_path):
+    texts = [fit_to_tokens(TEXT).text, fit_to_tokens(EMPTY).text]
     path = tmp_path / f"texts{SUFFIXES[name]}"
-    write_texts([TEXT, TEXT._replace(text="None here", entities=[])], path, name)
-    assert recognise(path) == (name if name != "columns" else None)
+    write_texts(texts, path, name)
+    assert recognise(path) == (None if name == "columns" else name)
     read = list(read_texts(path, name))
     quotes = [
         [(label, each.text[start:end]) for label, start, end in each.entities] for each in read
     ]
-    assert sum(quotes, []) == [
-        ("PER", "Élodie"),
-        ("PER", "Ada Smith"),
-        ("ORG", "IBM"),
-        ("LOC", "Oise"),
-        ("LOC", "Rome"),
+    assert quotes == [
+        [("PER", "Élodie"), ("PER", "Ada Smith"), ("ORG", "IBM"), ("LOC", "Oise"), ("LOC", "Rome")],
+        [],
     ]
-    if name != "columns":
-        assert [each.text for each in read] == [TEXT.text, "None here"]
-        assert [each.entities for each in read] == [TEXT.entities, []]
+    if name == "columns":  # joins its tokens anew
+        return
+    assert [each.text for each in read] == [each.text for each in texts]
+    assert [each.entities for each in read] == [each.entities for each in texts]
     if "tokens" in FORMATS[name].keeps:
-        fitted = [fit_to_tokens(each).text for each in read]
-        again = tmp_path / f"again{SUFFIXES[name]}"
-        write_texts(fitted, again, name)
-        assert [each.tokens for each in read_texts(again, name)] == [each.tokens for each in fitted]
+        assert [each.tokens for each in read] == [each.tokens for each in texts]
+
+
+@pytest.mark.parametrize("name", sorted({*FORMATS} - {"columns"}))
+def test_long_texts_and_rare_line_breaks_are_recognised_and_kept(name, tmp_path):
+    text = AnnotatedText(
+        "Ada\u2028left\x85 " + "on " * 60_000, TEXT.entities[:0], None, None, "a", {}
+    )
+    path = tmp_path / f"texts{SUFFIXES[name]}"
+    write_texts([text], path, name)
+    assert recognise(path) == name
+    assert [each.text for each in read_texts(path)] == [text.text]
 
 
 @st.composite
@@ -111,3 +121,41 @@ def test_a_file_that_exists_stays(tmp_path):
     with pytest.raises(FileExistsError):
         write_texts([TEXT], path, "doccano")
     assert path.read_text() == "mine"
+
+
+RECORDS = [
+    {"text": "Ada left", "entities": [{"start_offset": 0, "end_offset": 3, "label": "PER"}]},
+    {"text": "Ada", "spans": [{"start": 0, "end": 3, "label": "P", "text": "Ada"}], "tokens": []},
+    {
+        "data": {"text": "Ada"},
+        "annotations": [{"result": [{"value": {"start": 0, "labels": ["P"]}}]}],
+    },
+    {"tokens": ["Ada", "left"], "ner_tags": ["B-PER", "O"], "text": "Ada left"},
+    ["Ada left", {"entities": [[0, 3, "PER"]]}],
+]
+
+
+def damaged(value):
+    """Yields copies of a value with one part replaced by what it is not."""
+    yield from (None, -1, 1.5, "x", "", [], {}, True, [1], {"a": 1}, [[]])
+    if isinstance(value, (dict, list)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in items:
+            for other in damaged(part):
+                copy = value.copy()
+                copy[key] = other
+                yield copy
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=range(len(RECORDS)))
+def test_damaged_records_are_read_or_refused_by_place(record, tmp_path):
+    path, messages = tmp_path / "damaged.json", []
+    for each in damaged(record):
+        path.write_text(json.dumps([each]))
+        for name in (None, "doccano", "label_studio", "huggingface"):
+            try:
+                list(read_texts(path, name))
+            except ValueError as error:
+                messages.append(str(error))
+    assert messages
+    assert all(message.startswith(str(path)) for message in messages)
