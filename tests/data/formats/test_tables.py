@@ -65,6 +65,16 @@ def test_entities_cut_tokens_and_sentences_are_kept_in_columns(tmp_path):
     assert (tmp_path / "a.txt").read_text() == "Ada\tB-PER\ns\tO\nox\tO\n.\tO\n\nNo\tO\n\n"
 
 
+def test_an_entity_across_two_sentences_joins_them(tmp_path):
+    entity = Annotation("ORG", 4, 12)
+    text = AnnotatedText(
+        "Big St. Ives Co", [entity], [(0, 3), (4, 7), (8, 12), (13, 15)], None, "a", {}
+    )
+    write_texts([text._replace(sentence_lengths=[2, 2])], tmp_path / "a.txt", "columns")
+    (read,) = read_texts(tmp_path / "a.txt", "columns")
+    assert read.entities == [entity]
+
+
 def test_what_columns_cannot_hold_is_refused(tmp_path):
     text = AnnotatedText("Ada left", [PER, Annotation("ORG", 0, 8)], None, None, "a:1", {})
     with pytest.raises(ValueError, match="a:1: entities overlap"):
