@@ -3,6 +3,7 @@
 import argparse
 import functools
 import json
+import tarfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
@@ -10,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from allennlp.commands import Subcommand
 from allennlp.commands.evaluate import Evaluate as AllenNlpEvaluate
 from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.common.file_utils import cached_path
 
 from tagger.commands.command_line import check_output
 from tagger.common.console import show_last
@@ -50,7 +52,34 @@ def _evaluate(
                 if paths:
                     new = (whole_output(path, outputs) for path in paths)
                     setattr(args, name, ",".join(new))
-        return evaluate(args)
+        metrics = evaluate(args)
+    _check_promises(args)
+    return metrics
+
+
+def _check_promises(args: argparse.Namespace) -> None:
+    """Shows whether the data contradict what `tune-decoding --confidence` promised of the tagger."""
+    from tagger.tuning.curves import PROMISES_NAME
+
+    path = Path(cached_path(args.archive_file))
+    if path.is_dir() or not _holds(path, PROMISES_NAME):
+        return
+    from tagger.commands.command_line import load_model
+    from tagger.tuning.labelled_file import settings_of, tuner_on_file
+    from tagger.tuning.promise_fitting import check_promises, saved_promises, units_of_file
+
+    archive = load_model(path, cuda_device=args.cuda_device, overrides=args.overrides)
+    model, reader = archive.model, archive.validation_dataset_reader
+    for file in _parts(args.input_file):
+        tuner = tuner_on_file(model, reader, file, in_order=True)
+        units = units_of_file(reader, file, sum(len(batch.mask) for batch in tuner.batches))
+        text = check_promises(saved_promises(path), tuner, settings_of(model), units)
+        show_last(f"Promises on {file}", text)
+
+
+def _holds(archive_file: Path, name: str) -> bool:
+    with tarfile.open(archive_file) as archive:
+        return name in archive.getnames()
 
 
 def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:

@@ -14,7 +14,7 @@ from allennlp.data import DatasetReader
 from tagger.data import ColumnDatasetReader
 from tagger.tuning.curves import PROMISES_NAME
 from tagger.tuning.decoding import DecodingTuner, Settings, Target
-from tagger.tuning.promises import MOST_REPEATS, best_level, choose, units_needed
+from tagger.tuning.promises import MOST_REPEATS, best_level, choose, p_value, units_needed
 
 #: The thresholds to test for a precision, from strict to loose. They do not depend on the data.
 THRESHOLDS: List[float] = [
@@ -220,12 +220,42 @@ def _chosen(
 
 def saved_promises(archive_file: Union[str, Path]) -> List[Promise]:
     """Returns the promises that an archive holds, none if it was never given any."""
+    if Path(archive_file).is_dir():
+        return []
     with tarfile.open(archive_file) as archive:
         if PROMISES_NAME not in archive.getnames():
             return []
         content = archive.extractfile(PROMISES_NAME)
         assert content is not None
         return [Promise(**each) for each in json.load(content)]
+
+
+def check_promises(
+    promises: Sequence[Promise], tuner: DecodingTuner, settings: Settings, units: Units
+) -> str:
+    """Tests promises on new data, and returns a line for each that says whether the data contradict it.
+
+    They do if the hypothesis that the promise holds has a p-value of at most .05, by the test that
+    `fit_promises` uses, on the entities that are wrong.
+
+    Args:
+        promises: The promises of a tagger.
+        tuner: Has the new sentences, in the order of the file.
+        settings: The settings of the tagger.
+        units: The units of the sentences.
+    """
+    lines = []
+    for promise in promises:
+        label = tuner.labels.index(promise.label)
+        right, predicted, gold = tuner.counts_by_unit(settings, label, units.of_sentence)
+        total = predicted if promise.measure == "precision" else gold
+        p = p_value(total - right, total, 1 - promise.level)
+        lines.append(
+            f"{promise.measure} of {promise.label} at least {promise.level:g}: {right.sum()} of "
+            f"{total.sum()} in {units.num_units} {units.unit}s; "
+            f"{'contradicted' if p <= 0.05 else 'not contradicted'} (p = {p:.4f})"
+        )
+    return "\n".join(lines)
 
 
 def promises_to_json(promises: Sequence[Promise]) -> str:

@@ -211,6 +211,18 @@ def test_promises_are_kept_in_the_archive(allennlp, trained, many, tmp_path, cap
     assert (person.unit, person.num_units, person.data) == ("document", 40, "many.txt")
     assert person.num_right == person.num_total > 40
     assert person.sha256 == hashlib.sha256(many.read_bytes()).hexdigest()
+    allennlp("evaluate", output, many)
+    printed = capsys.readouterr().out
+    assert (
+        "precision of LOC at least 0.8: 280 of 280 in 40 documents; not contradicted (p = "
+        in printed
+    )
+    wrong = tmp_path / "wrong.txt"
+    wrong.write_text(many.read_text().replace("-LOC", "-ORG"))
+    allennlp("evaluate", output, wrong)
+    printed = capsys.readouterr().out
+    assert "precision of LOC at least 0.8: 0 of 280 in 40 documents; contradicted (p = 0" in printed
+    assert re.search(r"precision of PER .*; not contradicted", printed)
     allennlp(*arguments, "--recall", "LOC=0.8")
     (recall,) = saved_promises(output)
     assert (recall.measure, recall.num_total) == ("recall", 280)
