@@ -4,7 +4,7 @@
 #   usage: scripts/check_gpu.sh [PART ...] [--again] [--output FOLDER]     (--help lists the parts and options)
 #
 # Parts that have results are not run again, so that an interrupted check goes on where it stopped.
-# It needs no network: what scripts/pack_site.py wrote into gpu/ is used. docs/gpu.md describes parts and goals.
+# It needs no network: what scripts/pack_site.py wrote into gpu/ is used. docs/how_to/gpu.md describes parts and goals.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export OMP_WAIT_POLICY=PASSIVE

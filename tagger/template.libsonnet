@@ -9,7 +9,7 @@
 //
 // Fields with two colons are settings of this template; AllenNLP does not see them.
 // A word is embedded as a vector, as its shape, and as a convolution over its characters (Ma & Hovy 2016). The defaults
-// are those that did best on development data: docs/recipe.md.
+// are those that did best on development data: docs/background/recipe.md.
 
 local settings = import 'settings.libsonnet';
 
@@ -18,7 +18,7 @@ settings.template({
   source_encoding:
     settings.encoding(error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES'),
   tag_encoding: settings.encoding('BIOUL'),
-  // How texts become tokens like those of the files: null for the rules of `language`, { type: 'blanks' }, ...: docs/data.md.
+  // How texts become tokens like those of the files: null for the rules of `language`, { type: 'blanks' }, ...: docs/how_to/data.md.
   tokenizer: settings.or_null(settings.part(null, "{ type: 'blanks' }")),
   // The spaCy code of the texts' language.
   language: settings.text('en'),
@@ -48,7 +48,7 @@ settings.template({
   lexicon_folder: settings.text('lexicons'),
   lowercase_lexicons: settings.boolean(false),
 
-  // A folder with a pretrained transformer, whose frozen features are put beside all others: docs/transformers.md.
+  // A folder with a pretrained transformer, whose frozen features are put beside all others: docs/how_to/transformers.md.
   transformer: settings.or_null(settings.text(null)),
   // The features of a word after a linear layer; null for no such layer.
   transformer_dim: settings.or_null(settings.size(200)),

@@ -8,7 +8,7 @@
 //     transformer:: 'path/to/folder',
 //   }
 //
-// Fields with two colons are settings of this template; AllenNLP does not see them. docs/fine_tuning.md explains them.
+// Fields with two colons are settings of this template; AllenNLP does not see them. docs/how_to/fine_tuning.md explains them.
 local settings = import 'settings.libsonnet';
 
 settings.template({
@@ -16,7 +16,7 @@ settings.template({
   source_encoding:
     settings.encoding(error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES'),
   tag_encoding: settings.encoding('BIOUL'),
-  // How texts become tokens like those of the files: null for the rules of `language`, { type: 'blanks' }, ...: docs/data.md.
+  // How texts become tokens like those of the files: null for the rules of `language`, { type: 'blanks' }, ...: docs/how_to/data.md.
   tokenizer: settings.or_null(settings.part(null, "{ type: 'blanks' }")),
   // The spaCy code of the texts' language.
   language: settings.text('en'),

@@ -23,9 +23,11 @@ from tagger.commands.command import Command
 from tests.configs import build_model, save_small_transformer
 from tests.conftest import CONFIGS, ROOT
 
-PATHS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "data/README.md"]
+PATHS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "data/README.md"]
 PATHS += [ROOT / "tagger/linear_chain/README.md"]
 PAGES = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in PATHS}
+#: The pages of `docs/`, whichever folder they are in.
+DOCS = {Path(name).stem: text for name, text in PAGES.items() if name.startswith("docs/")}
 README = PAGES["README.md"]
 
 BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -152,9 +154,7 @@ def test_the_readmes_own_data_section_starts_from_a_file(allennlp, tmp_path, mon
 
 
 def test_what_the_starter_prints_is_what_the_page_shows(allennlp, tmp_path, monkeypatch, capsys):
-    (shown,) = re.findall(
-        r"^```\n(train.txt\n.*?)^```", PAGES["docs/data.md"], re.MULTILINE | re.DOTALL
-    )
+    (shown,) = re.findall(r"^```\n(train.txt\n.*?)^```", DOCS["data"], re.MULTILINE | re.DOTALL)
     for name in ("train", "dev"):
         shutil.copy(ROOT / f"data/toy/{name}.txt", tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -14,7 +14,7 @@ import pytest
 import tagger
 from tagger.service.app import Served, create_app
 from tests.conftest import ROOT
-from tests.test_readme import BLOCK, PAGES
+from tests.test_readme import BLOCK, DOCS
 
 #: What the sentences of the documents are about.
 TRUTH = {
@@ -31,7 +31,7 @@ TOLERANCE = 0.15
 
 
 def blocks(page, language):
-    return [block for name, block in BLOCK.findall(PAGES[f"docs/{page}.md"]) if name == language]
+    return [block for name, block in BLOCK.findall(DOCS[page]) if name == language]
 
 
 def assert_alike(shown, given, scale=1.0):
@@ -110,7 +110,7 @@ def test_the_service_answers_what_its_page_shows(trained):
 
 @pytest.mark.usefixtures("in_folder_with_a_run")
 def test_an_evaluation_prints_the_tables_of_its_page(allennlp, capsys):
-    (command,) = re.findall(r"`(allennlp evaluate [^`]*)` begins with:", PAGES["docs/reports.md"])
+    (command,) = re.findall(r"`(allennlp evaluate [^`]*)` begins with:", DOCS["reports"])
     allennlp(*shlex.split(command)[1:])
     given, shown = capsys.readouterr().out.split("Metrics\n")[1], blocks("reports", "")[0]
     for mine, other in zip(given.splitlines(), shown.splitlines()):

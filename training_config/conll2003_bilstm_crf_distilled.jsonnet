@@ -1,4 +1,4 @@
-// As conll2003_bilstm_crf_glove.jsonnet, trained on gold tags and on a teacher's probabilities: docs/distillation.md.
+// As conll2003_bilstm_crf_glove.jsonnet, trained on gold tags and on a teacher's probabilities: docs/how_to/distillation.md.
 // Files: also `allennlp soft-labels TEACHER data/conll2003/eng.train -o runs/soft/eng.train.npz`.
 // Prediction costs what it costs without a teacher.
 local soft_labels = 'runs/soft/eng.train.npz';

@@ -294,7 +294,7 @@ def load(
         run_characters: The most characters without white space between them that a text may have; None
             for any number. The time of the rules grows with their square.
         transformer: The folder of the frozen transformer that the tagger was trained over; None to look
-            for it, see docs/transformers.md.
+            for it, see docs/how_to/transformers.md.
 
     Raises:
         FileNotFoundError: If there is no such file.

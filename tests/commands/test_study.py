@@ -55,7 +55,7 @@ def test_it_writes_results_and_a_table(allennlp, at_root, tmp_path, capfd):
 def test_the_example_of_the_page_is_a_study(at_root, tmp_path):
     (example,) = re.findall(
         r"^```text\n(.*?)^```",
-        (ROOT / "docs/studies.md").read_text(encoding="utf-8"),
+        (ROOT / "docs/how_to/studies.md").read_text(encoding="utf-8"),
         re.MULTILINE | re.DOTALL,
     )
     (tmp_path / "study.jsonnet").write_text(example.replace("'training_", f"'{ROOT}/training_"))

@@ -18,7 +18,7 @@ from allennlp.predictors import Predictor
 from tests.conftest import ROOT
 from tests.models.batches import tensors
 
-PAGE = (ROOT / "docs/several_labels.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how_to/several_labels.md").read_text(encoding="utf-8")
 
 # Nouns have their labels; the verbs have none.
 LEXICON = {

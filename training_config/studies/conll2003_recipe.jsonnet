@@ -1,6 +1,6 @@
 // What the larger parts of the template's recipe bring: CoNLL-2003 from GloVe, the recipe and its variants, on development data.
 // Files: those of `conll2003_bilstm_crf_glove.jsonnet`, and `python scripts/prepare_lexicons.py`.
-// Four epochs instead of 24, so that a run takes minutes. docs/recipe.md has the results.
+// Four epochs instead of 24, so that a run takes minutes. docs/background/recipe.md has the results.
 local num_epochs = 4;
 local recipe = (import '../conll2003_bilstm_crf_glove.jsonnet') + { num_epochs:: num_epochs };
 

@@ -1,6 +1,6 @@
 """Malformed inputs of every command, and what each says of them.
 
-`python -m tests.system.malformed_inputs --write` writes the table of docs/errors.md;
+`python -m tests.system.malformed_inputs --write` writes the table of docs/reference/errors.md;
 `pytest tests/system/test_malformed_inputs.py` tries them all.
 """
 

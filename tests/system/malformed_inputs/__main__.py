@@ -1,4 +1,4 @@
-"""Shows the table of docs/errors.md, or writes it."""
+"""Shows the table of docs/reference/errors.md, or writes it."""
 
 import argparse
 import sys

@@ -9,7 +9,7 @@ from tests.system.malformed_inputs.case import Case
 
 ROOT = Path(__file__).parents[3]
 TOY = ROOT / "training_config/toy_bilstm_crf.jsonnet"
-PAGE = ROOT / "docs/errors.md"
+PAGE = ROOT / "docs/reference/errors.md"
 #: What stands around the table in the page.
 MARKS = ("<!-- made by tests/system/malformed_inputs -->", "<!-- end -->")
 
