@@ -1,10 +1,10 @@
-// Settings are fields with two colons, which AllenNLP does not see. A template declares each with its default and its
-// range, and what a config gives is checked when the config is evaluated:
+// Settings are fields with two colons, which AllenNLP does not see. A template declares each with its default, its
+// range and its meaning, which `allennlp describe` prints, and what a config gives is checked when the config is evaluated:
 //
 //   local settings = import 'settings.libsonnet';
 //
 //   settings.template({
-//     hidden_size: settings.size(256),
+//     hidden_size: settings.size(256) { about: 'The size of the state of the LSTM.' },
 //     grad_norm: settings.or_null(settings.number(5, above=0)),
 //   }, {
 //     model: { encoder: { hidden_size: $.hidden_size } },
@@ -12,7 +12,7 @@
 //   })
 
 // A declaration: the kind of value, the default, the range in words, and whether a value is in the range.
-local declaration(kind, default, range, allows) = { kind: kind, default:: default, range: range, allows:: allows };
+local declaration(kind, default, range, allows) = { kind: kind, default: default, range: range, allows:: allows };
 
 // The limits of a range of numbers, in words: "from 1 to 9", "of at least 0 and below 1".
 local limits(least, above, most, below) =
@@ -115,6 +115,9 @@ local check_value(name, value, declared) =
       'a type or an object such as ' + example,
       function(value) (std.isString(value) && value != '') || std.isObject(value)
     ),
+
+  // A setting that every config must give. The message says so if it does not.
+  required(declared, message):: declared { default:: error message, required: true },
 
   or_null(declared)::
     declared {

@@ -15,69 +15,95 @@ local settings = import 'settings.libsonnet';
 
 settings.template({
   // Data.
-  source_encoding:
-    settings.encoding(error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES'),
-  tag_encoding: settings.encoding('BIOUL'),
-  // How texts become tokens like those of the files: null for the rules of `language`, { type: 'blanks' }, ...: docs/how_to/data.md.
-  tokenizer: settings.or_null(settings.part(null, "{ type: 'blanks' }")),
-  // The spaCy code of the texts' language.
-  language: settings.text('en'),
-  batch_size: settings.whole(16, 1, 1000000),
+  source_encoding: settings.required(settings.encoding(null), 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES') {
+    about: 'How the files spell spans.',
+  },
+  tag_encoding: settings.encoding('BIOUL') {
+    about: 'How the tags of the model spell them; null for plain labels. BIOUL tells the most.',
+  },
+  tokenizer: settings.or_null(settings.part(null, "{ type: 'blanks' }")) {
+    about: 'How texts become tokens like those of the files; null for the rules of `language`.',
+  },
+  language: settings.text('en') { about: "The spaCy code of the texts' language." },
+  batch_size: settings.whole(16, 1, 1000000) { about: 'Sentences in a batch.' },
 
   // Words. With `glove_file`, vectors start from it, and every word of it is known in prediction.
-  word_dim: settings.size(50),
-  // If true, vectors are of lowercase words only, as in GloVe 6B.
-  lowercase_words: settings.boolean(false),
-  // Words that are seen less often in training data have the vector of `glove_file`, or that of unknown words.
-  min_word_count: settings.whole(2, 1, 1000000),
-  glove_file: settings.or_null(settings.text(null)),
-  // The probability of a word to be taken for an unknown one, so that the vector of unknown words is trained.
-  word_dropout: settings.dropout(0.05),
-  // The features of a word's shape, such as `Xxx`; 0 for none.
-  shape_dim: settings.whole(16, 0, 65536),
+  word_dim: settings.size(50) { about: 'The size of a word vector.' },
+  lowercase_words: settings.boolean(false) {
+    about: 'If true, vectors are of lowercase words only, as in GloVe 6B.',
+  },
+  min_word_count: settings.whole(2, 1, 1000000) {
+    about: 'Words seen less often in training data have the vector of `glove_file`, or that of unknown words.',
+  },
+  glove_file: settings.or_null(settings.text(null)) {
+    about: 'Vectors from which those of words start. Every word of the file is known in prediction.',
+  },
+  word_dropout: settings.dropout(0.05) {
+    about: 'The probability of taking a word for an unknown one, which trains the vector of unknown words.',
+  },
+  shape_dim: settings.whole(16, 0, 65536) {
+    about: "The size of the vector of a word's shape, such as `Xxx`; 0 for none.",
+  },
 
   // Characters.
-  character_dim: settings.size(30),
-  // Of each width.
-  num_character_filters: settings.size(40),
-  character_widths: settings.list([2, 3, 4], settings.whole(null, 1, 100), may_be_empty=false),
-  character_dropout: settings.dropout(0.25),
+  character_dim: settings.size(30) { about: 'The size of the vector of a character.' },
+  num_character_filters: settings.size(40) { about: 'The number of filters of each width.' },
+  character_widths: settings.list([2, 3, 4], settings.whole(null, 1, 100), may_be_empty=false) {
+    about: 'The widths of the convolution over characters.',
+  },
+  character_dropout: settings.dropout(0.25) { about: 'The dropout of the vectors of characters.' },
 
   // Lists of terms: `drugs` stands for the file drugs.txt in the folder, with a term on each line.
-  lexicons: settings.list([], settings.text(null)),
-  lexicon_folder: settings.text('lexicons'),
-  lowercase_lexicons: settings.boolean(false),
+  lexicons: settings.list([], settings.text(null)) {
+    about: 'Lists of terms: `drugs` stands for the file drugs.txt in `lexicon_folder`, with a term on each line.',
+  },
+  lexicon_folder: settings.text('lexicons') { about: 'The folder of the lists.' },
+  lowercase_lexicons: settings.boolean(false) { about: 'If true, terms match words in any case.' },
 
   // A folder with a pretrained transformer, whose frozen features are put beside all others: docs/how_to/transformers.md.
-  transformer: settings.or_null(settings.text(null)),
-  // The features of a word after a linear layer; null for no such layer.
-  transformer_dim: settings.or_null(settings.size(200)),
-  transformer_dropout: settings.dropout(0.5),
-  // Whether the archive holds the transformer too, if it has up to 200 MB.
-  carry_transformer: settings.boolean(true),
+  transformer: settings.or_null(settings.text(null)) {
+    about: 'A folder with a pretrained transformer, whose frozen features are put beside all others.',
+  },
+  transformer_dim: settings.or_null(settings.size(200)) {
+    about: 'The size of those features after a linear layer; null for no such layer.',
+  },
+  transformer_dropout: settings.dropout(0.5) { about: 'The dropout of those features.' },
+  carry_transformer: settings.boolean(true) {
+    about: 'Whether the archive holds the transformer too, if it has up to 200 MB.',
+  },
 
   // The tagger.
-  hidden_size: settings.size(256),
-  num_layers: settings.whole(1, 1, 100),
-  // Before and between layers; the same features of all tokens of a sentence.
-  dropout: settings.dropout(0.5),
-  // After the last layer.
-  output_dropout: settings.dropout(0.0),
-  // Of weights between states.
-  recurrent_dropout: settings.dropout(0.0),
-  weighting: settings.or_null(settings.part(null, "{ type: 'chain', label_weights: { PER: 2 } }")),
+  hidden_size: settings.size(256) { about: 'The size of the state of the LSTM in each direction.' },
+  num_layers: settings.whole(1, 1, 100) { about: 'The layers of the LSTM.' },
+  dropout: settings.dropout(0.5) {
+    about: 'The dropout before and between layers, of the same features in all tokens of a sentence.',
+  },
+  output_dropout: settings.dropout(0.0) { about: 'The dropout after the last layer.' },
+  recurrent_dropout: settings.dropout(0.0) { about: 'The dropout of the weights between states.' },
+  weighting: settings.or_null(settings.part(null, "{ type: 'chain', label_weights: { PER: 2 } }")) {
+    about: 'How the CRF weights the classes; null for the plain likelihood.',
+  },
 
   // Training. The learning rate rises in the first steps, and then falls until the last epoch.
-  learning_rate: settings.number(0.004, above=0, most=1),
-  share_of_warmup: settings.number(0.05, least=0, below=1),
-  weight_decay: settings.number(0.0001, least=0, most=1),
-  // Of the average of the weights, which is validated and archived; 0 for the last weights.
-  average_decay: settings.number(0.999, least=0, below=1),
-  // The norm to which longer gradients are cut; null to leave them as they are.
-  grad_norm: settings.or_null(settings.number(5, above=0)),
-  num_epochs: settings.whole(24, 1, 1000000),
-  // How many epochs without a better one end training; null for none.
-  patience: settings.or_null(settings.whole(null, 1, 1000000)),
+  learning_rate: settings.number(0.004, above=0, most=1) {
+    about: 'The highest learning rate. It rises in the first steps, and then falls until the last epoch.',
+  },
+  share_of_warmup: settings.number(0.05, least=0, below=1) {
+    about: 'The share of the steps in which the learning rate rises.',
+  },
+  weight_decay: settings.number(0.0001, least=0, most=1) {
+    about: 'Each step shrinks every weight by this share of it, times the learning rate.',
+  },
+  average_decay: settings.number(0.999, least=0, below=1) {
+    about: 'The decay of the average of the weights, which is validated and archived; 0 for the last weights.',
+  },
+  grad_norm: settings.or_null(settings.number(5, above=0)) {
+    about: 'The norm to which longer gradients are cut; null to leave them as they are.',
+  },
+  num_epochs: settings.whole(24, 1, 1000000) { about: 'The most passes over the training data.' },
+  patience: settings.or_null(settings.whole(null, 1, 1000000)) {
+    about: 'How many epochs without a better one end training; null for none.',
+  },
 }, {
   train_data_path: error 'set `train_data_path`, a column file to train on',
   validation_data_path: error 'set `validation_data_path`, a column file to choose the best epoch on',

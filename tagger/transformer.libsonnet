@@ -13,42 +13,63 @@ local settings = import 'settings.libsonnet';
 
 settings.template({
   // Data.
-  source_encoding:
-    settings.encoding(error 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES'),
-  tag_encoding: settings.encoding('BIOUL'),
-  // How texts become tokens like those of the files: null for the rules of `language`, { type: 'blanks' }, ...: docs/how_to/data.md.
-  tokenizer: settings.or_null(settings.part(null, "{ type: 'blanks' }")),
-  // The spaCy code of the texts' language.
-  language: settings.text('en'),
-  // The most word pieces in a batch, padding included.
-  pieces_per_batch: settings.whole(1024, 1, 10000000),
+  source_encoding: settings.required(settings.encoding(null), 'set `source_encoding`, how the files spell spans: BIO, IOB1, BIOUL, BMES or IOBES') {
+    about: 'How the files spell spans.',
+  },
+  tag_encoding: settings.encoding('BIOUL') {
+    about: 'How the tags of the model spell them; null for plain labels. BIOUL tells the most.',
+  },
+  tokenizer: settings.or_null(settings.part(null, "{ type: 'blanks' }")) {
+    about: 'How texts become tokens like those of the files; null for the rules of `language`.',
+  },
+  language: settings.text('en') { about: "The spaCy code of the texts' language." },
+  pieces_per_batch: settings.whole(1024, 1, 10000000) {
+    about: 'The most word pieces in a batch, padding included.',
+  },
 
   // The transformer: a folder, or a name of the Hugging Face hub.
-  transformer: settings.text(error 'set `transformer`, the folder of a pretrained transformer'),
-  // The most word pieces that it reads together; a longer text is read in windows that overlap.
-  max_pieces: settings.whole(250, 1, 1000000),
-  // Its lower layers, of which nothing is trained and all is computed once.
-  num_frozen_layers: settings.whole(0, 0, 1000),
-  // Less memory, more time.
-  gradient_checkpointing: settings.boolean(false),
-  // 'auto' trains in bfloat16 where that is faster, and otherwise in float32.
-  precision: settings.one_of('auto', ['auto', 'bfloat16', 'float32']),
+  transformer: settings.required(settings.text(null), 'set `transformer`, the folder of a pretrained transformer') {
+    about: 'The pretrained transformer: a folder, or a name of the Hugging Face hub.',
+  },
+  max_pieces: settings.whole(250, 1, 1000000) {
+    about: 'The most word pieces that it reads together; a longer text is read in windows that overlap.',
+  },
+  num_frozen_layers: settings.whole(0, 0, 1000) {
+    about: 'The lower layers that are not trained, whose output is computed once.',
+  },
+  gradient_checkpointing: settings.boolean(false) {
+    about: 'Whether training takes less memory and more time.',
+  },
+  precision: settings.one_of('auto', ['auto', 'bfloat16', 'float32']) {
+    about: "'auto' trains in bfloat16 where that is faster, and otherwise in float32.",
+  },
 
   // The tagger.
-  dropout: settings.dropout(0.1),
-  weighting: settings.or_null(settings.part(null, "{ type: 'chain', label_weights: { PER: 2 } }")),
+  dropout: settings.dropout(0.1) { about: "The dropout of the transformer's features." },
+  weighting: settings.or_null(settings.part(null, "{ type: 'chain', label_weights: { PER: 2 } }")) {
+    about: 'How the CRF weights the classes; null for the plain likelihood.',
+  },
 
   // Training. Learning rates rise in the first steps, and then fall until the last epoch.
-  transformer_learning_rate: settings.number(1e-4, above=0, most=1),
-  // Of the projection to tags and of the CRF.
-  learning_rate: settings.number(2e-3, above=0, most=1),
-  // The ratio of the learning rates of a layer and of the next higher one.
-  layer_decay: settings.number(0.9, above=0, most=1),
-  share_of_warmup: settings.number(0.1, least=0, below=1),
-  weight_decay: settings.number(0.01, least=0, most=1),
-  // The norm to which longer gradients are cut; null to leave them as they are.
-  grad_norm: settings.or_null(settings.number(1, above=0)),
-  num_epochs: settings.whole(4, 1, 1000000),
+  transformer_learning_rate: settings.number(1e-4, above=0, most=1) {
+    about: 'The highest learning rate of the last layer of the transformer. Rates rise in the first steps, and then fall until the last epoch.',
+  },
+  learning_rate: settings.number(2e-3, above=0, most=1) {
+    about: 'The highest learning rate of the projection to tags and of the CRF.',
+  },
+  layer_decay: settings.number(0.9, above=0, most=1) {
+    about: 'The ratio of the learning rates of a layer and of the next higher one.',
+  },
+  share_of_warmup: settings.number(0.1, least=0, below=1) {
+    about: 'The share of the steps in which the learning rate rises.',
+  },
+  weight_decay: settings.number(0.01, least=0, most=1) {
+    about: 'Each step shrinks every weight by this share of it, times the learning rate.',
+  },
+  grad_norm: settings.or_null(settings.number(1, above=0)) {
+    about: 'The norm to which longer gradients are cut; null to leave them as they are.',
+  },
+  num_epochs: settings.whole(4, 1, 1000000) { about: 'The most passes over the training data.' },
 }, {
   train_data_path: error 'set `train_data_path`, a column file to train on',
   validation_data_path: error 'set `validation_data_path`, a column file to choose the best epoch on',

@@ -320,6 +320,12 @@ class DistributionBalancedLoss(NegativeTolerantLoss):
     is, and so has every label of an item without labels. DB then degenerates;
     `class_balanced_negative_tolerant` serves rare labels better. The other arguments are those of
     `NegativeTolerantLoss`.
+
+    Args:
+        alpha: Those of `RebalancedFocalLoss`.
+        beta: See `alpha`.
+        mu: See `alpha`.
+        **kwargs: The arguments of `NegativeTolerantLoss`.
     """
 
     def __init__(

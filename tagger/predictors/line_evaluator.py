@@ -39,7 +39,13 @@ class LineSerializer(SimpleSerializer):
 @Evaluator.register("lines")
 @Evaluator.register("simple", exist_ok=True)
 class LineEvaluator(SimpleEvaluator):
-    """AllenNLP's evaluator, which writes predictions with `lines`. The arguments are AllenNLP's."""
+    """AllenNLP's evaluator, which writes predictions with `lines`.
+
+    Args:
+        batch_serializer: Writes the predictions.
+        cuda_device: The GPU's id; -1 for the CPU.
+        postprocessor_fn_name: The method of the model that makes predictions readable.
+    """
 
     def __init__(
         self,

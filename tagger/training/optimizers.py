@@ -94,6 +94,7 @@ class FusedAdamW(_Fused, torch.optim.AdamW):
 
     Args:
         model_parameters: The parameters by name; supplied by the trainer in a config.
+        parameter_groups: Those of `FusedAdam`.
         weight_decay: The share of each parameter, times the learning rate, that a step takes away.
         **kwargs: The other arguments of `FusedAdam`.
     """

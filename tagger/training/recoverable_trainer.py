@@ -49,6 +49,10 @@ class RecoverableTrainer(GradientDescentTrainer):
 
     It also refuses keys that it does not know and an unknown `validation_metric`, logs one line for each
     epoch, and names the likely cause of a loss that is not a number. The arguments are AllenNLP's.
+
+    Args:
+        no_grad: Regular expressions; parameters whose names match one are not trained.
+        ddp_accelerator: How the processes of `distributed` work together.
     """
 
     _serialization_dir: str

@@ -66,7 +66,7 @@ def of_start() -> Iterator[Case]:
 
 
 def of_the_others() -> Iterator[Case]:
-    """Cases of `ensemble`, `report`, `show-scores`, `split`, `study` and `weighting-study`."""
+    """Cases of `describe`, `ensemble`, `report`, `show-scores`, `split` and studies."""
     # fmt: off
     yield Case("archive that is a text", "ensemble model.tar.gz train.txt -o e.tar.gz", nothing,
                "train")
@@ -74,6 +74,7 @@ def of_the_others() -> Iterator[Case]:
                "model.tar.gz")
     yield Case("ensemble of one archive", "ensemble model.tar.gz model.tar.gz -o e.tar.gz", nothing,
                "at least two")
+    yield Case("component that does not exist", "describe crff", nothing, "did you mean `crf`")
     yield Case("folder that is no run", "report my -o r.html", file("my/a.txt", ""),
                "my/model.tar.gz")
     yield Case("table of something else", "report results.csv -o r.html",

@@ -1,0 +1,134 @@
+"""What a config may name: registered components and the templates' settings, and what each means."""
+
+import inspect
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional
+
+import _jsonnet
+import docstring_parser
+from allennlp.common import Registrable
+from allennlp.common.from_params import infer_constructor_params
+
+#: The templates of configs.
+TEMPLATES = ("template.libsonnet", "transformer.libsonnet")
+#: Arguments that AllenNLP supplies.
+_SUPPLIED = ("self", "serialization_dir")
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key that a component takes.
+
+    Attributes:
+        name: The key.
+        type: The type of its value, as in Python; of a setting, its range in words.
+        default: The default value as Python, of a setting as JSON, writes it; None if it is required.
+        meaning: What it does, or an empty text if the docstrings do not say.
+    """
+
+    name: str
+    type: str
+    default: Optional[str]
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Component:
+    """A registered component, or a template.
+
+    Attributes:
+        name: Its `type` in a config; of a template, the name of its file.
+        kind: The class in whose registry it is, such as `TagWeighting`, or `template`.
+        path: The module and the name of its class, or what a config imports.
+        description: What its docstring says above the arguments.
+        keys: What it takes.
+    """
+
+    name: str
+    kind: str
+    path: str
+    description: str
+    keys: List[Key]
+
+
+def template(name: str) -> Component:
+    """Returns the settings of one of `TEMPLATES`."""
+    # Its assertions ask for the required settings.
+    config = f"(import 'tagger/{name}') + {{ source_encoding:: 'BIO', transformer:: 'folder' }}"
+    declared = json.loads(_jsonnet.evaluate_snippet(name, f"({config}).settings"))
+    keys = [
+        Key(
+            setting,
+            each["range"],
+            None if each.get("required") else json.dumps(each["default"]),
+            each["about"],
+        )
+        for setting, each in declared.items()
+    ]
+    about = "A config imports it, and overrides settings as fields with two colons."
+    return Component(name, "template", f"tagger/{name}", about, keys)
+
+
+def components(package: str = "tagger") -> List[Component]:
+    """Returns the registered components whose classes are in a package, by kind and name."""
+    found = [
+        _component(base.__name__, name, subclass, constructor)
+        for base, registered in Registrable._registry.items()
+        if base.__name__ != "Subcommand"
+        for name, (subclass, constructor) in registered.items()
+        if subclass.__module__.split(".")[0] == package
+    ]
+    return sorted(found, key=lambda each: (each.kind, each.name))
+
+
+def _component(kind: str, name: str, subclass: Any, constructor: Optional[str]) -> Component:
+    path = f"{subclass.__module__}.{subclass.__qualname__}"
+    meanings = _meanings(subclass, constructor)
+    parameters = infer_constructor_params(subclass, getattr(subclass, constructor or "__init__"))
+    keys = [
+        _key(each, meanings.get(each.name, ""))
+        for each in parameters.values()
+        if each.kind is not inspect.Parameter.VAR_KEYWORD and each.name not in _SUPPLIED
+    ]
+    description = _parsed(subclass).description or ""
+    return Component(name, kind, path, description, sorted(keys, key=lambda key: bool(key.default)))
+
+
+def _key(parameter: inspect.Parameter, meaning: str) -> Key:
+    has_default = parameter.default is not inspect.Parameter.empty
+    has_type = parameter.annotation is not inspect.Parameter.empty
+    # `typing.Optional[tagger.modules.TagWeighting]` becomes `Optional[TagWeighting]`.
+    shown = inspect.formatannotation(parameter.annotation) if has_type else ""
+    return Key(
+        parameter.name,
+        re.sub(r"\b(?:\w+\.)+", "", shown),
+        repr(parameter.default) if has_default else None,
+        meaning,
+    )
+
+
+def _meanings(subclass: Any, constructor: Optional[str]) -> Dict[str, str]:
+    """What the docstrings of a class, its bases and its constructor say of each argument."""
+    sources = [
+        *reversed(subclass.__mro__),
+        *([getattr(subclass, constructor)] if constructor else []),
+    ]
+    return {
+        name: " ".join(each.description.split())
+        for source in sources
+        for each in _parsed(source).params
+        if each.description
+        for name in each.arg_name.split(", ")
+    }
+
+
+def _parsed(documented: Any) -> docstring_parser.Docstring:
+    """The parsed docstring of a class or a function itself, without what it inherits."""
+    text = inspect.cleandoc(documented.__doc__ or "")
+    # AllenNLP heads its sections as Markdown does; NumPy's style is the same with underlines.
+    headed = re.sub(
+        r"^# (\w+)$", lambda found: f"{found[1]}\n{'-' * len(found[1])}", text, flags=re.M
+    )
+    return docstring_parser.parse(headed)

@@ -1,0 +1,56 @@
+"""The command `describe`, and the reference that it prints."""
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from tagger.commands.describe import describe
+from tagger.common.component_reference import TEMPLATES, components, template
+
+
+@pytest.mark.parametrize(
+    "described", [*components(), *map(template, TEMPLATES)], ids=lambda each: each.path
+)
+def test_every_component_and_every_key_of_ours_has_a_meaning(described):
+    assert described.description
+    assert [key.name for key in described.keys if not key.meaning] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        # Its own key, and one of a base class.
+        ("marginal", "\ngamma: float = 0.0\n    "),
+        ("marginal", "\nlabel_weights: Optional[Dict[str, float]] = None\n    Weights by label"),
+        # A required key, and a key that a method of the class takes.
+        ("word_vectors", "\nembedding_dim: int\n    "),
+        ("sequence_tagger", "\nhead: "),
+        (
+            "template.libsonnet",
+            "\nhidden_size: a whole number from 1 to 65536 = 256\n    The size of",
+        ),
+        ("transformer.libsonnet", "\nsource_encoding: one of "),
+        # A component of AllenNLP, whose docstring has another style.
+        ("bag_of_embeddings", "\naveraged: bool = False\n    If `True`, "),
+    ],
+)
+def test_a_key_has_its_type_its_default_and_its_meaning(name, shown):
+    assert shown in describe(name)
+
+
+def test_components_of_several_kinds_share_a_name():
+    assert "(TokenEmbedder)" in describe("lexicon")
+    assert "(TokenIndexer)" in describe("lexicon")
+
+
+def test_without_a_name_all_kinds_are_listed():
+    listed = describe().splitlines()
+    assert "TaggingHead: crf, sigmoid, softmax" in listed
+    assert describe("TaggingHead") in listed
+    assert listed[-1] == "template: template.libsonnet, transformer.libsonnet"
+
+
+def test_an_unknown_name_is_refused_with_the_closest(allennlp, capsys):
+    with pytest.raises(ConfigurationError, match="`crff` is no component.*did you mean `crf`"):
+        describe("crff")
+    allennlp("describe", "crf")
+    assert "\nweighting: Optional[TagWeighting] = None\n" in capsys.readouterr().out
