@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
+from tests.routes import IS_INTEL
 
 WITHOUT_ALLENNLP = """
 import sys
@@ -292,7 +293,7 @@ print(all(torch.equal(inputs[:n] @ weights, (inputs @ weights)[:n]) for n in ran
     done = run_cold(code.replace("{unset}", unset), **({"MKL_CBWR": users} if users else {}))
     variable, is_equal = done.stdout.split()
     assert variable == expected, done.stderr
-    assert users or is_equal == "True"
+    assert users or is_equal == "True" or not IS_INTEL
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a C++ compiler")

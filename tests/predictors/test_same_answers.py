@@ -1,4 +1,4 @@
-"""A sentence gets the same bits by every way to a tagger; `tests/system` tries every kind of tagger."""
+"""A sentence gets one answer by every way to a tagger; `tests/system` tries every kind of tagger."""
 
 import json
 
