@@ -26,7 +26,7 @@ class Convert(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add("input", type=Path, metavar="IN", help="a file, or a folder of brat")
+        add("input", metavar="IN", help="a file or an address, or a folder of brat")
         add("output", type=Path, metavar="OUT", help="a new file, or a new folder for brat")
         add("--from", dest="source", metavar="FORMAT", help="of IN; by default what it looks like")
         add("--to", dest="target", metavar="FORMAT", help="of OUT; by default what its name tells")

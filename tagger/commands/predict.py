@@ -16,7 +16,7 @@ from allennlp.predictors import Predictor
 
 from tagger.commands.command_line import load_model, make_predictor, parse_object
 from tagger.commands.evaluate import check_outputs, whole_output
-from tagger.common.compressed_lines import numbered_lines
+from tagger.common.inputs import numbered_lines
 from tagger.predictors.batched_predictor import BatchedPredictor
 
 

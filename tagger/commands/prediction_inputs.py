@@ -9,8 +9,8 @@ from allennlp.common.util import JsonDict, SigTermReceived
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
-from tagger.common.compressed_lines import numbered_lines
 from tagger.common.files import sha256_of_file
+from tagger.common.inputs import numbered_lines
 from tagger.predictors.batched_predictor import BatchedPredictor
 
 

@@ -31,7 +31,7 @@ class WriteSoftLabels(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add("archive_file", type=Path, help="the archived teacher")
-        add("input_file", type=Path, help="the text")
+        add("input_file", help="the text")
         add("-o", "--output", type=Path, required=True, help="the file to write")
         text = "a column file, with or without tags, or a sentence on each line"
         add("--format", choices=("columns", "text"), default="columns", help=text)
@@ -77,15 +77,14 @@ def _reader_without_tags(archive: Archive) -> DatasetReader:
     return DatasetReader.from_params(params)
 
 
-def _instances_of_text(
-    archive: Archive, path: Path, splitter: "TextSplitter"
-) -> Iterable[Instance]:
+def _instances_of_text(archive: Archive, path: str, splitter: "TextSplitter") -> Iterable[Instance]:
     """Yields the sentences of a text; there is nothing to learn from a line without a token."""
+    from tagger.common.inputs import open_input
     from tagger.data.decoded_lines import decoded_lines
     from tagger_onnx.inputs import check_text
 
     reader = archive.validation_dataset_reader
-    with open(path, "rb") as lines:
+    with open_input(path) as lines:
         for number, text in decoded_lines(lines, path):
             check_text(text, f"{path}:{number}", splitter.run_characters)
             words = splitter.sentence(text).words

@@ -1,17 +1,14 @@
 """What `predict` and `predict-file` read, and say of what they cannot read."""
 
-import bz2
-import gzip
 import io
 import json
-import lzma
 import subprocess
 import sys
 
 import pytest
 
-from tagger.common.compressed_lines import numbered_lines
 from tagger.common.from_allennlp import ConfigurationError
+from tagger.common.inputs import numbered_lines
 from tests.conftest import ROOT
 
 LINES = [
@@ -119,22 +116,6 @@ def test_an_error_is_the_last_line(trained, tmp_path):
     assert not list(tmp_path.glob("*out.jsonl*"))
 
 
-@pytest.mark.parametrize(("suffix", "compress"), [("gz", gzip), ("bz2", bz2), ("xz", lzma)])
-def test_damaged_compressed_files_are_named_with_the_line(suffix, compress, tmp_path):
-    path = tmp_path / f"texts.{suffix}"
-    whole = compress.compress("".join(f"Ada met {n * n}.\n" for n in range(9999)).encode())
-    path.write_bytes(whole)
-    assert len(list(numbered_lines(str(path)))) == 9999
-    middle = len(whole) // 2
-    damaged = whole[:middle] + bytes(64) + whole[middle + 64 :]
-    for content in (whole[:middle], damaged, b"no such file" * 100, whole[:3]):
-        path.write_bytes(content)
-        with pytest.raises(
-            ConfigurationError, match=rf"{suffix}:\d+: the compressed file is cut off or"
-        ):
-            list(numbered_lines(str(path)))
-
-
 def test_standard_input_may_be_closed(monkeypatch):
     closed = io.StringIO()
     closed.close()
@@ -145,7 +126,7 @@ def test_standard_input_may_be_closed(monkeypatch):
 
 
 def test_a_folder_is_no_text(tmp_path):
-    with pytest.raises(ConfigurationError, match="is a folder; name a file"):
+    with pytest.raises(IsADirectoryError, match="expected a file, got a folder; name a file"):
         list(numbered_lines(str(tmp_path)))
 
 

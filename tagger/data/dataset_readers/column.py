@@ -1,18 +1,18 @@
 """A reader of column files, such as those of CoNLL-2003."""
 
 import logging
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
 from allennlp.data.fields import MetadataField, TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from tagger.common.files import check_is_file
+from tagger.common.inputs import open_input
 from tagger.common.ranges import check_is_one_of, check_number
 from tagger.data.column_file import DOCUMENT_BORDERS, Row, read_documents, read_sentences
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
@@ -161,7 +161,7 @@ class ColumnDatasetReader(DatasetReader):
 
     def document_sizes(self, file_path: Union[str, PathLike]) -> List[int]:
         """Returns how many sentences each document of a file has."""
-        with open(_find(file_path), "rb") as lines:
+        with _opened(file_path) as lines:
             borders = self._documents or "docstart"
             documents = read_documents(lines, file_path, self._delimiter, borders)
             return [len(document) for document in documents]
@@ -207,7 +207,7 @@ class ColumnDatasetReader(DatasetReader):
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
         num_known, num_certain = 0, 0
-        with open(_find(file_path), "rb") as lines:
+        with _opened(file_path) as lines:
             for rows, tokens in self.shard_iterable(self._read_parts(lines, file_path)):
                 instance = self._rows_to_instance(rows, tokens, file_path)
                 field = instance.fields.get("tags")
@@ -335,11 +335,11 @@ def _located(
     return ValueError(f"{file_path}:{row.number}: in {row.text!r}, {error}")
 
 
-def _find(file_path: Union[str, PathLike]) -> str:
+@contextmanager
+def _opened(file_path: Union[str, PathLike]) -> Iterator[BinaryIO]:
     try:
-        found = cached_path(file_path)
-        check_is_file(found, file_path)
-        return found
+        with open_input(file_path) as file:
+            yield file
     except FileNotFoundError:
         command = _PREPARED_BY.get(Path(file_path).parent.name)
         remedy = f"`{command}` puts it there" if command else "correct the path"

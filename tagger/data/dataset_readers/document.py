@@ -5,13 +5,12 @@ from os import PathLike
 from typing import Any, Dict, Iterable, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Field, Instance, TokenIndexer, Tokenizer
 from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import LettersDigitsTokenizer
 
-from tagger.common.files import check_is_file
+from tagger.common.inputs import open_input
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.fields import DocumentLabelsField
@@ -87,9 +86,7 @@ class DocumentDatasetReader(DatasetReader):
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
-        found = cached_path(file_path)
-        check_is_file(found, file_path)
-        with open(found, "rb") as lines:
+        with open_input(file_path) as lines:
             for number, line in self.shard_iterable(decoded_lines(lines, file_path)):
                 if not line.strip():
                     continue

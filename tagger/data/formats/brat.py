@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Iterable, Iterator, List, Optional
 
 from tagger.common.files import check_is_file
+from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import AnnotatedText
 from tagger.data.formats.offsets import RawEntity, checked_entities
 
 logger = logging.getLogger(__name__)
 
 
-def read_brat(path: Path, offsets: Optional[str] = None) -> Iterator[AnnotatedText]:
+def read_brat(path: PathOrAddress, offsets: Optional[str] = None) -> Iterator[AnnotatedText]:
     """Reads the texts of a folder in the order of their names, or one text.
 
     Relations, events, attributes and notes are left out and counted.
@@ -25,6 +26,7 @@ def read_brat(path: Path, offsets: Optional[str] = None) -> Iterator[AnnotatedTe
     Raises:
         ValueError: If a text has no `.ann` file, or a line is not as expected; the message says where.
     """
+    path = Path(path)
     paths = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
     if path.is_dir():
         _check_pairs(path, paths)

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
-from tagger.common.files import check_is_file, write_atomically
+from tagger.common.files import write_atomically
+from tagger.common.inputs import PathOrAddress, open_input
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.formats.annotated_text import (
     PLAIN_TAGS,
@@ -36,7 +37,7 @@ class _Sentence(NamedTuple):
     tokens: List[_Token]
 
 
-def read_conllu(path: Path) -> Iterator[AnnotatedText]:
+def read_conllu(path: PathOrAddress) -> Iterator[AnnotatedText]:
     """Reads the documents of a file that marks them by `# newdoc`, else its sentences.
 
     Entities are those that MISC has as `ner=B-PER`, if the file has any there; else each token has
@@ -46,7 +47,6 @@ def read_conllu(path: Path) -> Iterator[AnnotatedText]:
     Raises:
         ValueError: If a line is not as expected; the message says where.
     """
-    check_is_file(path)
     all_sentences = list(_sentences(path))
     has_entities = any("ner" in token.misc for each in all_sentences for token in each.tokens)
     documents: List[List[_Sentence]] = []
@@ -62,11 +62,11 @@ def read_conllu(path: Path) -> Iterator[AnnotatedText]:
         yield _text(document, has_entities)
 
 
-def _sentences(path: Path) -> Iterator[_Sentence]:
+def _sentences(path: PathOrAddress) -> Iterator[_Sentence]:
     place, covered = "", 0
     comments: Dict[str, str] = {}
     tokens: List[_Token] = []
-    with path.open("rb") as file:
+    with open_input(path) as file:
         lines = ((f"{path}:{number}", line) for number, line in decoded_lines(file, path))
         for line_place, line in (*lines, ("", "")):
             if line.startswith("#"):

@@ -1,10 +1,12 @@
 """Data sets of Hugging Face: `tokens` and `ner_tags`, as JSON lines or as Parquet."""
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from tagger.common.files import check_is_file, write_atomically
+from tagger.common.files import write_atomically
+from tagger.common.inputs import PathOrAddress, is_address, open_input
 from tagger.data.formats.annotated_text import (
     PLAIN_TAGS,
     AnnotatedText,
@@ -19,7 +21,7 @@ TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "pos_tags")
 
 
 def read_huggingface(
-    path: Path, label_names: Optional[Sequence[str]] = None
+    path: PathOrAddress, label_names: Optional[Sequence[str]] = None
 ) -> Iterator[AnnotatedText]:
     """Reads a data set of tokens and tags.
 
@@ -45,10 +47,9 @@ def read_huggingface(
         yield _text(record, place, features, label_names)
 
 
-def is_parquet(path: Path) -> bool:
+def is_parquet(path: PathOrAddress) -> bool:
     """Whether a file is Parquet by its first bytes."""
-    check_is_file(path)
-    with path.open("rb") as file:
+    with open_input(path) as file:
         return file.read(4) == b"PAR1"
 
 
@@ -99,10 +100,10 @@ def _names(feature: Any) -> Optional[List[str]]:
     return names or _names(feature.get("feature") or feature.get("class_label"))
 
 
-def _features_beside(path: Path) -> Dict[str, Any]:
+def _features_beside(path: PathOrAddress) -> Dict[str, Any]:
     """Reads the features of a `dataset_info.json` beside a file; {} without one."""
-    info_path = path.with_name("dataset_info.json")
-    if not info_path.is_file():
+    info_path = Path(path).with_name("dataset_info.json")
+    if is_address(path) or not info_path.is_file():
         return {}
     try:
         info = json.loads(info_path.read_text(encoding="utf-8"))
@@ -123,18 +124,19 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-def _read_parquet(path: Path) -> Tuple[Iterator[Tuple[str, Any]], Dict[str, Any]]:
+def _read_parquet(path: PathOrAddress) -> Tuple[Iterator[Tuple[str, Any]], Dict[str, Any]]:
     """Returns the rows of a Parquet file with their places, and the features of its metadata."""
     pyarrow = _pyarrow()
+    opened = ExitStack()
     try:
-        file = pyarrow.parquet.ParquetFile(path)
+        file = pyarrow.parquet.ParquetFile(opened.enter_context(open_input(path)))
         metadata = json.loads((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
     except (pyarrow.ArrowInvalid, OSError, ValueError) as error:
         raise ValueError(f"{path}: expected a Parquet file ({error})") from None
 
     def rows() -> Iterator[Tuple[str, Any]]:
         number = 0
-        with file:
+        with opened:
             for batch in file.iter_batches():
                 for record in batch.to_pylist():
                     number += 1

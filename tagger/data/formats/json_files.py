@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Tuple
 
-from tagger.common.files import check_is_file, write_atomically
+from tagger.common.files import write_atomically
+from tagger.common.inputs import PathOrAddress, open_input
 from tagger.data.decoded_lines import decoded_lines
 
 
-def read_records(path: Path, noun: str = "record") -> Iterator[Tuple[str, Any]]:
+def read_records(path: PathOrAddress, noun: str = "record") -> Iterator[Tuple[str, Any]]:
     """Yields the place and the value of each record of a file, from JSON lines or from a list.
 
     Args:
@@ -18,8 +19,7 @@ def read_records(path: Path, noun: str = "record") -> Iterator[Tuple[str, Any]]:
     Raises:
         ValueError: If the file or a line is not JSON in UTF-8; the message says where.
     """
-    check_is_file(path)
-    with path.open("rb") as file:
+    with open_input(path) as file:
         first = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         file.seek(0)
         if first == b"[":

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from tagger.common.files import write_atomically
+from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import AnnotatedText
 from tagger.data.formats.json_files import read_records
 from tagger.data.formats.offsets import RawEntity, checked_entities
@@ -19,7 +20,9 @@ _SEVERAL = "tasks with several annotations, of which the first is read"
 _OTHER = "results that are no spans of text, which are left out"
 
 
-def read_label_studio(path: Path, offsets: Optional[str] = None) -> Iterator[AnnotatedText]:
+def read_label_studio(
+    path: PathOrAddress, offsets: Optional[str] = None
+) -> Iterator[AnnotatedText]:
     """Reads an export, `JSON` or `JSON-MIN`; predictions where there are no annotations.
 
     What is left out is counted, and logged at the end.

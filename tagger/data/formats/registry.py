@@ -15,6 +15,7 @@ from typing import (
 )
 
 from tagger.common.did_you_mean import did_you_mean
+from tagger.common.inputs import PathOrAddress, bare_suffix, is_address, open_input
 from tagger.data.formats.annotated_text import AnnotatedText
 from tagger.data.formats.brat import read_brat, write_brat
 from tagger.data.formats.conllu import read_conllu, write_conllu
@@ -176,7 +177,7 @@ def format_named(name: str) -> Format:
     return FORMATS[name]
 
 
-def recognise(path: Path) -> Optional[str]:
+def recognise(path: PathOrAddress) -> Optional[str]:
     """Returns the name of a file's format by what is in it; None for a column file, or if unknown.
 
     Args:
@@ -185,20 +186,22 @@ def recognise(path: Path) -> Optional[str]:
     Raises:
         FileNotFoundError: If there is none.
     """
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: there is no such file")
-    if path.is_dir():
-        return "brat" if any(path.rglob("*.ann")) else None
-    if path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").is_file()):
-        return "brat"
-    with path.open("rb") as file:
+    if not is_address(path):
+        path = Path(path)
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: there is no such file")
+        if path.is_dir():
+            return "brat" if any(path.rglob("*.ann")) else None
+        if path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").is_file()):
+            return "brat"
+    with open_input(path) as file:
         start = file.read(1 << 16)
     if start.startswith(b"PAR1"):
         return "huggingface"
     text = start.decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
     if text.startswith(("{", "[")):
         return _recognise_json(path)
-    if path.suffix == ".spacy":
+    if bare_suffix(path) == ".spacy":
         return "spacy"
     return _recognise_table(text)
 
@@ -216,7 +219,7 @@ def _recognise_table(text: str) -> Optional[str]:
     return None
 
 
-def _recognise_json(path: Path) -> Optional[str]:
+def _recognise_json(path: PathOrAddress) -> Optional[str]:
     """Recognises a format by its first record."""
     try:
         _, record = next(read_records(path), ("", None))
@@ -260,7 +263,7 @@ def _all(values: Iterable[Any], kind: type) -> bool:
 
 
 def read_texts(
-    path: Path,
+    path: PathOrAddress,
     format: Optional[str] = None,
     label_names: Optional[Sequence[str]] = None,
     offsets: Optional[str] = None,

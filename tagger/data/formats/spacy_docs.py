@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Tuple
 
-from tagger.common.files import check_is_file, write_atomically
+from tagger.common.files import write_atomically
+from tagger.common.inputs import PathOrAddress, open_input
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation, fit_to_tokens
 from tagger.data.formats.overlaps import check_overlaps
 
 
-def read_spacy(path: Path) -> Iterator[AnnotatedText]:
+def read_spacy(path: PathOrAddress) -> Iterator[AnnotatedText]:
     """Reads the documents of a `DocBin`: `ents`, or the span group `sc` where there are none.
 
     Raises:
@@ -17,10 +18,11 @@ def read_spacy(path: Path) -> Iterator[AnnotatedText]:
     import spacy
     from spacy.tokens import DocBin
 
-    check_is_file(path)
     vocab = spacy.blank("xx").vocab
+    with open_input(path) as file:
+        content = file.read()
     try:
-        docs = DocBin().from_bytes(path.read_bytes())
+        docs = DocBin().from_bytes(content)
     except Exception as error:  # zlib's, msgpack's, and what follows from them
         raise ValueError(f"{path}: expected a DocBin of spaCy ({error})") from None
     for number, doc in enumerate(docs.get_docs(vocab), start=1):

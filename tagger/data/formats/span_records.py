@@ -5,6 +5,7 @@ import logging
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
+from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import AnnotatedText
 from tagger.data.formats.json_files import read_records, write_lines
 from tagger.data.formats.offsets import RawEntity, checked_entities
@@ -15,7 +16,9 @@ logger = logging.getLogger(__name__)
 ENTITY_KEYS = ("spans", "entities", "labels", "label")
 
 
-def read_span_records(path: Path, offsets: Optional[str] = None) -> Iterator[AnnotatedText]:
+def read_span_records(
+    path: PathOrAddress, offsets: Optional[str] = None
+) -> Iterator[AnnotatedText]:
     """Reads doccano's, Prodigy's and spaCy's records, which differ in their keys.
 
     Prodigy's records that were rejected or ignored are left out and counted. So are records of doccano

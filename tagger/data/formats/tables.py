@@ -1,12 +1,14 @@
 """Tables of tokens: CSV files with a header, and column files."""
 
 import csv
+import io
 import json
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from tagger.common.files import check_is_file, write_atomically
+from tagger.common.files import write_atomically
+from tagger.common.inputs import PathOrAddress, open_input
 from tagger.data.column_file import read_sentences
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.formats.annotated_text import AnnotatedText, sentences, text_of_tokens
@@ -47,7 +49,7 @@ def delimiter_of(header: str) -> str:
     return max(",;\t", key=header.count)
 
 
-def read_csv(path: Path, offsets: Optional[str] = None) -> Iterator[AnnotatedText]:
+def read_csv(path: PathOrAddress, offsets: Optional[str] = None) -> Iterator[AnnotatedText]:
     """Reads a CSV file with a header, with a text in each row or with a token in each row.
 
     A text has its entities in JSON, as doccano or Prodigy write them. Tokens have a sentence number,
@@ -60,11 +62,10 @@ def read_csv(path: Path, offsets: Optional[str] = None) -> Iterator[AnnotatedTex
     Raises:
         ValueError: If the columns are not found or a row is not as expected; the message says where.
     """
-    check_is_file(path)
     csv.field_size_limit(1 << 30)  # a cell may hold a whole document
-    with path.open("rb") as file:
+    with open_input(path) as file:
         header = next((line for _, line in decoded_lines(file, path)), "")
-    with path.open(encoding="utf-8-sig", newline="") as lines:
+    with open_input(path) as file, io.TextIOWrapper(file, "utf-8-sig", newline="") as lines:
         reader = csv.reader(lines, delimiter=delimiter_of(header), strict=True)
         rows = _rows(reader, path)
         _, names = next(rows, ("", []))
@@ -85,7 +86,7 @@ def read_csv(path: Path, offsets: Optional[str] = None) -> Iterator[AnnotatedTex
             yield from _sentences(cells)
 
 
-def _rows(reader: Any, path: Path) -> Iterator[Tuple[str, List[str]]]:
+def _rows(reader: Any, path: PathOrAddress) -> Iterator[Tuple[str, List[str]]]:
     """Yields each row with its place, which is the line on which it ends."""
     while True:
         try:
@@ -152,14 +153,13 @@ def write_csv(texts: Iterable[AnnotatedText], path: Path) -> None:
             writer.writerow((text.text, json.dumps(entities, ensure_ascii=False)))
 
 
-def read_columns(path: Path) -> Iterator[AnnotatedText]:
+def read_columns(path: PathOrAddress) -> Iterator[AnnotatedText]:
     """Reads a column file: the first column has tokens, the last one tags; a sentence becomes a text.
 
     Raises:
         ValueError: If a line is not as expected; the message says where.
     """
-    check_is_file(path)
-    with path.open("rb") as file:
+    with open_input(path) as file:
         for rows in read_sentences(file, path):
             tokens, tags = ([row.columns[column] for row in rows] for column in (0, -1))
             yield text_of_tokens(tokens, tags, f"{path}:{rows[0].number}")

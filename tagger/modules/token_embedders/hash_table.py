@@ -6,10 +6,9 @@ from typing import Any, Dict, List, Union
 import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 from tqdm import tqdm
 
-from tagger.common.files import check_is_file
+from tagger.common.inputs import open_input
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.token_indexers import word_hash
 
@@ -83,10 +82,8 @@ class VectorTable(HashTable):
         hashes: List[int] = []
         vectors: List[np.ndarray] = []
         dimension = self.rows.size(1)
-        found = cached_path(file)
-        check_is_file(found, file)
         with (
-            open(found, "rb") as lines,
+            open_input(file) as lines,
             tqdm(lines, desc="reading word vectors", leave=False) as shown,
         ):
             for number, line in decoded_lines(shown, file):

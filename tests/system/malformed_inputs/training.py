@@ -114,8 +114,9 @@ def of_train() -> Iterator[Case]:
     compressed = gzip.compress(BIO.encode(), mtime=0)
     yield case("compressed file", trained_on(compressed), "train.txt:1:")
     yield case("compressed file by its name",
-               both(config("train_data_path: 'train.txt.gz',"), file("train.txt.gz", compressed)),
-               "train.txt.gz:1:")
+               both(config("train_data_path: 'train.txt.gz',"),
+                    file("train.txt.gz", compressed[:40])),
+               "train.txt.gz:")
     labelled = BIO + "\nExpo B-EVENT\nBank B-ORG\n"
     yield case("byte order mark", trained_on(b"\xef\xbb\xbf" + labelled.encode()), "", legal=True)
     yield case("carriage returns alone end lines", trained_on(labelled.replace("\n", "\r")), "",
