@@ -21,7 +21,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Set
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Set, cast
 
 #: What is deferred, and the seconds that its import takes on top of torch's.
 LIBRARIES = {
@@ -64,13 +64,13 @@ def deferring(module: ModuleType) -> Iterator[None]:
             if _num_executing == 0 and builtins.__import__ is _import_deferring:
                 builtins.__import__ = _import
         for name, value in vars(module).items():
-            if isinstance(value, (_DeferredModule, _DeferredName)):
+            if isinstance(value, _Deferred):
                 vars(value)["_places"].append((vars(module), name))
 
 
 def stand_in(name: str) -> ModuleType:
     """Returns the stand-in for a module, by its full name, of a deferred library."""
-    return _DeferredModule.of(name)
+    return cast(ModuleType, _Deferred.of(name))
 
 
 def _import_deferring(
@@ -109,7 +109,7 @@ class _FromImport:
 
     def __getattr__(self, name: str) -> Any:
         given = vars(stand_in(self._module))
-        return given[name] if name in given else _DeferredName.of(self._module, name)
+        return given[name] if name in given else _Deferred.of(self._module, name)
 
 
 def _is_asked_by_import_time_code() -> bool:
@@ -121,62 +121,16 @@ def _is_asked_by_import_time_code() -> bool:
     )
 
 
-def _put_in_place(deferred: Any, real: Any) -> Any:
-    """Puts the real thing where modules of AllenNLP hold its stand-in."""
-    places = vars(deferred)["_places"]
-    while places:
-        names, name = places.pop()
-        if names.get(name) is deferred:
-            names[name] = real
-    return real
+class _Deferred(ModuleType):
+    """Stands in for a module, or for a class, a function or anything else in it.
 
-
-class _DeferredModule(ModuleType):
-    """Stands in for a module. Its `vars()` may be given names that the module lacks."""
-
-    @staticmethod
-    @functools.cache
-    def of(name: str) -> "_DeferredModule":
-        module = _DeferredModule(name)
-        vars(module)["_places"] = []
-        return module
-
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("__") and _is_asked_by_import_time_code():
-            return _DeferredName.of(self.__name__, name)
-        return getattr(_real_module(self), name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(_real_module(self), name, value)
-
-    def __dir__(self) -> List[str]:
-        return dir(_real_module(self))
-
-    def __reduce__(self) -> Any:
-        return importlib.import_module, (self.__name__,)
-
-    def __repr__(self) -> str:
-        return f"<module {self.__name__!r}, imported when it is used>"
-
-
-def _real_module(module: _DeferredModule) -> ModuleType:
-    real = importlib.import_module(module.__name__)
-    for name in list(_submodules):
-        if name.startswith(f"{module.__name__}."):
-            importlib.import_module(name)
-    _put_in_place(module, real)
-    return real
-
-
-class _DeferredName:
-    """Stands in for a class, a function or anything else in a module.
-
-    It can be called, asked for an attribute or an item, named in an annotation and in `isinstance`.
-    AllenNLP does nothing else with such names, apart from those of `_KEPT`.
+    A name can be called, asked for an attribute or an item, named in an annotation and in `isinstance`.
+    AllenNLP does nothing else with such names, apart from those of `_KEPT`. The `vars()` of a module may
+    be given names that it lacks.
 
     Args:
         module: The full name of the module.
-        path: The name in it; with dots for a name in a class or in a submodule.
+        path: The name in it, with dots for a name in a class or in a submodule; empty for the module.
     """
 
     def __init__(self, module: str, path: str) -> None:
@@ -184,8 +138,8 @@ class _DeferredName:
 
     @staticmethod
     @functools.cache
-    def of(module: str, path: str) -> Any:
-        return (_forwarding if (module, path) in _KEPT else _DeferredName)(module, path)
+    def of(module: str, path: str = "") -> Any:
+        return (_forwarding if (module, path) in _KEPT else _Deferred)(module, path)
 
     def __getattr__(self, name: str) -> Any:
         # `typing` asks for these when an annotation is made; no class that AllenNLP imports is generic.
@@ -193,11 +147,14 @@ class _DeferredName:
             raise AttributeError(name)
         if not name.startswith("__") and _is_asked_by_import_time_code():
             module, path = vars(self)["_origin"]
-            return _DeferredName.of(module, f"{path}.{name}")
+            return _Deferred.of(module, f"{path}.{name}" if path else name)
         return getattr(_real(self), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(_real(self), name, value)
+
+    def __dir__(self) -> List[str]:
+        return dir(_real(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _real(self)(*args, **kwargs)
@@ -212,7 +169,7 @@ class _DeferredName:
         return _imported, vars(self)["_origin"]
 
     def __repr__(self) -> str:
-        return f"<{'.'.join(vars(self)['_origin'])}, imported when it is used>"
+        return f"<{'.'.join(filter(None, vars(self)['_origin']))}, imported when it is used>"
 
 
 def _forwarding(module: str, name: str) -> Callable[..., Any]:
@@ -225,14 +182,24 @@ def _forwarding(module: str, name: str) -> Callable[..., Any]:
     return forward
 
 
-def _real(deferred: _DeferredName) -> Any:
-    return _put_in_place(deferred, _imported(*vars(deferred)["_origin"]))
+def _real(deferred: _Deferred) -> Any:
+    """Imports the real thing, and puts it where modules of AllenNLP hold its stand-in."""
+    origin, places = vars(deferred)["_origin"], vars(deferred)["_places"]
+    real = _imported(*origin)
+    while places:
+        names, name = places.pop()
+        if names.get(name) is deferred:
+            names[name] = real
+    return real
 
 
 def _imported(module: str, path: str) -> Any:
-    """Does what `from module import path` does."""
+    """Does what `from module import path` does, or `import module`."""
     found: Any = importlib.import_module(module)
-    for name in path.split("."):
+    if not path:
+        for name in [each for each in _submodules if each.startswith(f"{module}.")]:
+            importlib.import_module(name)
+    for name in path.split(".") if path else ():
         try:
             found = getattr(found, name)
         except AttributeError:

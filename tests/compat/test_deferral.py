@@ -60,7 +60,7 @@ def execute(monkeypatch, tmp_path):
         return module
 
     yield execute
-    for cached in (deferral._DeferredModule.of, deferral._DeferredName.of, deferral._is_installed):
+    for cached in (deferral._Deferred.of, deferral._is_installed):
         cached.cache_clear()
     deferral._submodules.difference_update({"late.part", "late.nothing"})
     for name in ("late", "late.part"):
@@ -192,23 +192,18 @@ def test_everything_deferred_is_there_and_the_registry_is_the_same(run_fresh):
         ALL_MODULES
         + """
 import_plugins()
-kinds = (deferral._DeferredModule, deferral._DeferredName)
 held = [
     (module, name, value)
     for module in list(sys.modules.values())
     if module.__name__.startswith("allennlp")
     for name, value in vars(module).items()
-    if isinstance(value, kinds)
+    if isinstance(value, deferral._Deferred)
 ]
 assert len(held) > 30
 for module, name, value in held:
-    if isinstance(value, deferral._DeferredModule):
-        dir(value)
-        assert getattr(module, name) is sys.modules[value.__name__], name
-    else:
-        origin = vars(value)["_origin"]
-        assert not hasattr(value, "never_written")
-        assert getattr(module, name) is deferral._imported(*origin), name
+    origin = vars(value)["_origin"]
+    assert not hasattr(value, "never_written")
+    assert getattr(module, name) is deferral._imported(*origin), name
 print(sorted(registered().items()))
 """
     )
