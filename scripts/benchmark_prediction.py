@@ -34,15 +34,7 @@ from benchmark_training import add_corpus_options, config, import_allennlp_model
 
 
 class TimedPredictor:
-    """A predictor with random weights, and sentences for it.
-
-    Args:
-        run_config: A config as for training.
-        source: The file of sentences.
-        predictor: Its registered name; empty for AllenNLP's base class.
-        batch_size: How many instances it is given at a time.
-        device: Of the model, as torch names it.
-    """
+    """A predictor with random weights, and sentences for it."""
 
     def __init__(
         self,

@@ -60,11 +60,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
 
 
 def find(source: Path) -> Dict[str, Path]:
-    """Returns the path of each file of the corpus, by its original name.
-
-    Raises:
-        SystemExit: If a file is missing.
-    """
+    """Returns the path of each file of the corpus, by its original name."""
     copies = {}
     for name, others in OTHER_NAMES.items():
         paths = [source / candidate for candidate in [name, *others]]
@@ -112,11 +108,7 @@ def count(path: Path) -> Counts:
 
 
 def put(copies: Dict[str, Path], target: Path, force: bool) -> None:
-    """Copies the files into `target`, except those that are there already.
-
-    Raises:
-        SystemExit: If the folder holds other files of the same names and `force` is false.
-    """
+    """Copies the files into `target`, except those that are there already."""
     target.mkdir(parents=True, exist_ok=True)
     missing = {
         name: path

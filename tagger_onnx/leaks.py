@@ -23,9 +23,6 @@ class Predicted(NamedTuple):
 class PlacedChain:
     """A linear chain whose states are tags together with their place in an entity.
 
-    Args:
-        description: What `allennlp export` writes of it.
-
     Attributes:
         labels: The labels, sorted; `_` stands for entities without a label.
     """

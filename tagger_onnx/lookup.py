@@ -18,12 +18,7 @@ Inputs = Dict[str, np.ndarray]
 
 
 class WordIds:
-    """Gives each word its index in a vocabulary.
-
-    Args:
-        name: The indexer's name, with which its inputs start.
-        description: As from `tagger.export.indexers`.
-    """
+    """Gives each word its index in a vocabulary."""
 
     def __init__(self, name: str, description: Dict[str, Any]) -> None:
         self._name = name
@@ -167,9 +162,6 @@ KINDS: Dict[str, Callable[[str, Dict[str, Any]], Callable[..., Inputs]]] = {
 
 def distinct_words(sentences: Sequence[Sequence[str]]) -> Tuple[List[str], np.ndarray, np.ndarray]:
     """Returns what all indexers look at.
-
-    Args:
-        sentences: The tokens of B sentences.
 
     Returns:
         The W distinct words; which of them each token is, (B, T) int64, 0 in the padding; and the

@@ -71,9 +71,6 @@ class Splitter:
     Each piece of text between blanks is split by itself: prefixes and suffixes are taken off until an
     exception or nothing is left, then the rest is split at its infixes. In the end exceptions that
     contain such characters are looked for in what was split.
-
-    Args:
-        rules: As `tagger.export.splitting.describe_splitting` returns them.
     """
 
     def __init__(self, rules: Dict[str, Any]) -> None:

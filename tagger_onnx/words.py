@@ -15,10 +15,6 @@ _DIGIT = re.compile(r"\d")
 def word_forms(word: str, lowercase: bool) -> Tuple[str, ...]:
     """Returns the forms under which a word is looked for, the best first.
 
-    Args:
-        word: The word.
-        lowercase: Whether vectors are of lowercase words only, so that the first form is lowercase.
-
     Example:
         >>> word_forms("Room-12B", lowercase=False)
         ('Room-12B', 'room-12b', 'room-00b')

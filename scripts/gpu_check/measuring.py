@@ -22,13 +22,7 @@ class SkippedError(Exception):
 
 
 class Options(NamedTuple):
-    """How to measure.
-
-    Args:
-        device: As torch names it.
-        is_tiny: Whether to take the smallest sizes, which shows that all parts run.
-        seconds: About how long to repeat each measurement.
-    """
+    """How to measure."""
 
     device: str = "cuda"
     is_tiny: bool = False

@@ -7,14 +7,7 @@ Kept = Dict[str, Dict[str, Any]]
 
 
 class Goal(NamedTuple):
-    """A goal, and how it was met.
-
-    Args:
-        name: What is to be reached.
-        bound: The number to reach.
-        is_least: Whether the value must be at least that, or else at most.
-        value: What was measured; `None` if it was not.
-    """
+    """A goal, and how it was met."""
 
     name: str
     bound: float

@@ -19,10 +19,6 @@ class Command(Subcommand):
     """A subcommand: its arguments, and its run, whose errors are one line and exit status 1.
 
     AllenNLP imports all subcommands for any of them, so a `run` imports what is slow itself.
-
-    Attributes:
-        help: What it does, in a line of the list of subcommands.
-        description: What it does, above its arguments.
     """
 
     help: ClassVar[str]

@@ -94,11 +94,7 @@ def load_model(archive_file: Union[str, Path], **options: Any) -> Archive:
 
 
 def parse_object(option: str, text: str) -> Dict[str, Any]:
-    """Returns the JSON object that an option's text spells.
-
-    Raises:
-        ConfigurationError: If the text is no JSON object.
-    """
+    """Returns the JSON object that an option's text spells."""
     try:
         parsed = json.loads(text)
     except ValueError:
@@ -116,17 +112,7 @@ def make_predictor(
     name: Optional[str] = None,
     reader: str = "validation",
 ) -> Predictor:
-    """Makes a predictor of an archive's model.
-
-    Args:
-        archive: The archive.
-        arguments: The predictor's arguments by name.
-        name: The predictor's registered name; None for the default of the model.
-        reader: Which of the archive's dataset readers it uses: `"train"` or `"validation"`.
-
-    Raises:
-        ConfigurationError: If the predictor has no such argument, or it refuses a value.
-    """
+    """Makes a predictor of an archive's model."""
     _check_arguments(_predictor_class(archive, name), arguments)
     try:
         return Predictor.from_archive(

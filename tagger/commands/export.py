@@ -54,12 +54,6 @@ def export(
 ) -> None:
     """Writes the tagger of an archive as an ONNX file.
 
-    Args:
-        archive: The archive, loaded to the CPU.
-        output: The file to write.
-        language: See `tagger.export.exported`.
-        overwrite: Whether to replace an output that exists.
-
     Raises:
         ConfigurationError: If a part of the tagger cannot be exported.
         FileExistsError: If the output exists, unless `overwrite` is true.

@@ -25,9 +25,6 @@ def last_words(command: str) -> Iterator[None]:
 
     An error of a program keeps its traceback; so does any error where the user asks for more of what is
     logged.
-
-    Args:
-        command: What the line of an error starts with.
     """
     quieten(logging.getLogger().handlers)
     # A log that cannot be written, on a full disk for example, hides no other error.

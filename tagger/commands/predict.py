@@ -131,11 +131,7 @@ def _at(place: str, function: Callable[..., Any], *args: Any) -> Any:
 
 
 def _lines(path: str) -> Iterator[Tuple[str, str]]:
-    """Yields the lines of a text, each with its file and number.
-
-    Raises:
-        ConfigurationError: If a line is not UTF-8.
-    """
+    """Yields the lines of a text, each with its file and number."""
     for number, line in numbered_lines(path):
         place = f"{'standard input' if path == '-' else path}:{number}"
         content = line.encode("utf-8", errors="surrogateescape")

@@ -26,12 +26,7 @@ _activity = ""
 
 
 def say(text: str, **options: Any) -> None:
-    """Prints a text that may have words of data or of an archive, which the terminal must not obey.
-
-    Args:
-        text: The text.
-        **options: Those of `print`.
-    """
+    """Prints a text that may have words of data or of an archive, which the terminal must not obey."""
     print(printable(text), **options)
 
 

@@ -14,17 +14,7 @@ from tagger.common.files import write_atomically
 
 
 class Part(NamedTuple):
-    """A range of lines of an input file.
-
-    Attributes:
-        file: The name of the file of its predictions.
-        input: The input file.
-        start: The offset of its first byte.
-        end: The offset after its last byte.
-        first_line: The number of its first line, from 1.
-        num_inputs: The number of its lines.
-        sha256: The digest of its bytes.
-    """
+    """A range of lines of an input file."""
 
     file: str
     input: str
@@ -40,11 +30,6 @@ class OutputFolder:
 
     While a run is unfinished, `progress.jsonl` has a line for the run, and one for each finished part.
     At the end `manifest.json` replaces it.
-
-    Args:
-        path: The folder. It is made if it does not exist.
-        run: What decides the predictions apart from the inputs, by name.
-        overwrite: Whether to discard what the folder holds of another run.
 
     Raises:
         ValueError: If the folder holds something else than an unfinished, equal run.
@@ -94,9 +79,6 @@ class OutputFolder:
 
     def finish(self, parts: Dict[Part, Any]) -> int:
         """Writes the manifest, and deletes the files that are not of it.
-
-        Args:
-            parts: All parts in their order, each with its numbers.
 
         Returns:
             The number of inputs that were skipped.

@@ -33,14 +33,6 @@ def check_is_file(
     """Refuses to read a folder, and a pipe or a device, which may have no end or never begin.
 
     What the shell pipes into a command, as in `<(zcat data.gz)`, may be read.
-
-    Args:
-        path: What is to be read; it exists.
-        name: What the user calls it.
-
-    Raises:
-        IsADirectoryError: If it is a folder.
-        OSError: If it is a pipe, a device or a socket.
     """
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):

@@ -39,11 +39,7 @@ else:
 
             @classmethod
             def by_name(cls, name: str) -> Any:
-                """Returns the subclass of this name.
-
-                Raises:
-                    ConfigurationError: If there is none.
-                """
+                """Returns the subclass of this name."""
                 known = cls.list_available()
                 if name not in known:
                     raise ConfigurationError(

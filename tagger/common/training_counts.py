@@ -19,10 +19,6 @@ class LabelCounts(Dict[str, Dict[str, int]]):
 
     An item is a thing with labels of its own: a token, or a whole text.
 
-    Args:
-        counts: The counts to start from; none by default.
-        num_items: The numbers of items that go with them.
-
     Attributes:
         num_items: By namespace, the number of items whose labels are known. An item may have several
             labels or none, so this need not be the sum of the counts.
@@ -87,16 +83,6 @@ class AwaitedCounts:
     The trainer's callback `training_counts` supplies them when training starts. The module keeps what
     it derives from them in a buffer, which is saved with the model. Until the counts come, or trained
     weights are loaded, the buffer is negative or NaN.
-
-    Args:
-        vocab: The vocabulary that holds the labels.
-        label_namespace: The vocabulary's namespace of the labels.
-
-    Attributes:
-        labels: The labels in the order of their indices.
-
-    Raises:
-        ConfigurationError: If the vocabulary has no labels.
     """
 
     def __init__(self, vocab: Vocabulary, label_namespace: str) -> None:
@@ -105,11 +91,7 @@ class AwaitedCounts:
         self._have_come = False
 
     def look_up(self, counts: LabelCounts) -> List[int]:
-        """Returns the count of each label, in the order of their indices.
-
-        Raises:
-            ValueError: If training shows none of the labels.
-        """
+        """Returns the count of each label, in the order of their indices."""
         by_label = counts.get(self._label_namespace, {})
         label_counts = [by_label.get(label, 0) for label in self.labels]
         if not any(label_counts):
@@ -183,11 +165,7 @@ class CountedLabels(torch.nn.Module):
         self.register_buffer("num_items", torch.tensor(num_items))
 
     def use_training_counts(self, counts: LabelCounts) -> None:
-        """Takes the counts over, unless the constructor was given some.
-
-        Raises:
-            ValueError: If training shows none of the labels.
-        """
+        """Takes the counts over, unless the constructor was given some."""
         if self._awaited is None:
             return
         # In place: `DistributedDataParallel` keeps the buffers that it has seen.
@@ -213,9 +191,6 @@ def inverse_effective_number(counts: torch.Tensor, beta: float) -> torch.Tensor:
     Args:
         counts: `n`, of any shape; integers give single precision.
         beta: From 0, which gives 1 for every count, to below 1.
-
-    Returns:
-        The same shape.
 
     Example:
         >>> inverse_effective_number(torch.tensor([0, 1, 2, 1000]), beta=0.5)

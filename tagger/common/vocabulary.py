@@ -9,9 +9,6 @@ from tagger.common.from_allennlp import ConfigurationError, Vocabulary
 def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:
     """Returns the vocabulary's tags in the order of their indices.
 
-    Raises:
-        ConfigurationError: If it has none.
-
     Example:
         >>> tags_in_order(Vocabulary({"labels": {"O": 7, "B-PER": 2, "I-PER": 1}}), "labels")
         ['O', 'B-PER', 'I-PER']

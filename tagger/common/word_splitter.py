@@ -11,9 +11,6 @@ class WordSplitter:
 
     Nothing is downloaded. White space is no word, and neither is a byte order mark in front.
 
-    Args:
-        language: The spaCy code of the language.
-
     Attributes:
         pipeline: spaCy's pipeline, which has nothing but the rules.
         has_rules: Whether its texts are split by such rules, unlike those of Chinese.

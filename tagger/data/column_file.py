@@ -15,13 +15,7 @@ DOCUMENT_BORDERS = ("docstart", "blank_lines")
 
 
 class Row(NamedTuple):
-    """A line of a column file.
-
-    Attributes:
-        number: The number of the line, from 1.
-        text: The line without its end.
-        columns: Its cells; empty for a line that only separates sentences.
-    """
+    """A line of a column file."""
 
     number: int
     text: str
@@ -69,9 +63,6 @@ def read_documents(
         delimiter: The string between two columns; None for any run of blanks and tabs.
         borders: What lies between two documents: `"docstart"` for a line that starts with `-DOCSTART-`,
             `"blank_lines"` for two or more lines of white space in a row.
-
-    Raises:
-        ValueError: As `read_sentences`.
 
     Example:
         >>> lines = [b"-DOCSTART-", b"Ada B-PER", b"", b"Why O", b"-DOCSTART-", b"Lima B-LOC"]

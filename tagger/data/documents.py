@@ -20,11 +20,6 @@ class DocumentTokens(List[Token]):
         document: The tokens of each sentence of the document.
         first: The first sentence.
         last: Where the sentences end, exclusive.
-
-    Attributes:
-        document: See above; the same object for all instances of a document.
-        first: See above.
-        last: See above.
     """
 
     def __init__(self, document: Sequence[Sequence[Token]], first: int, last: int) -> None:

@@ -33,10 +33,6 @@ class SoftLabels:
         sentences: The words of each of S sentences.
         tag_marginals: (tokens, K), of the tokens of all sentences, one after another.
         transitions: (S, K, K), see `SentenceMarginals`.
-
-    Attributes:
-        tags: The teacher's tags.
-        sentences: The words of each sentence.
     """
 
     def __init__(

@@ -44,13 +44,7 @@ Description = Dict[str, Any]
 
 
 class Part(NamedTuple):
-    """One of a tagger's embedders, with what it needs.
-
-    Attributes:
-        name: The name of the embedder and of its indexer; the graph's inputs start with it.
-        indexer: The indexer.
-        vocab: The vocabulary.
-    """
+    """One of a tagger's embedders, with what it needs."""
 
     name: str
     indexer: TokenIndexer
@@ -72,9 +66,6 @@ def embed(
         indexers: The dataset reader's indexers, by name.
         vocab: The vocabulary.
         words: (B, T) int64, which of the W distinct words each token is.
-
-    Raises:
-        ConfigurationError: If an embedder or an indexer cannot be exported.
     """
     if type(embedder) is not BasicTextFieldEmbedder:
         raise ConfigurationError(

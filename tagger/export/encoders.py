@@ -49,9 +49,6 @@ def encode(graph: Graph, encoder: Seq2SeqEncoder, inputs: str, lengths: str) -> 
         encoder: The encoder.
         inputs: (B, T, D) float32.
         lengths: (B,) int64.
-
-    Raises:
-        ConfigurationError: If the encoder cannot be exported.
     """
     # Exact types: a subclass may compute something else.
     if type(encoder) is PassThroughEncoder:
@@ -75,9 +72,6 @@ def pool(graph: Graph, encoder: Seq2VecEncoder, inputs: str, mask: str) -> str:
         encoder: The encoder.
         inputs: (B, T, D) float32.
         mask: (B, T) bool.
-
-    Raises:
-        ConfigurationError: If the encoder cannot be exported.
     """
     lengths = graph.add("ReduceSum", graph.add("Cast", mask, to=7), np.array([1]), keepdims=0)
     if type(encoder) in (CnnEncoder, MaskedCnnEncoder):

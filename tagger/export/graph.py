@@ -115,15 +115,7 @@ class Graph:
         )
 
     def take_in(self, model: onnx.ModelProto, inputs: Sequence[str]) -> str:
-        """Copies the graph of a model with one output into this one.
-
-        Args:
-            model: The model, whose operators have the version `OPSET`.
-            inputs: The values to take for the model's inputs, in their order.
-
-        Returns:
-            The model's output.
-        """
+        """Copies the graph of a model with one output into this one."""
         graph = model.graph
         prefix = self.new_name("part") + "/"
         names = dict(zip((each.name for each in graph.input), inputs))
@@ -147,13 +139,7 @@ class Graph:
         return f"{kind.lower()}_{self._root._num_values}"
 
     def model(self, producer: str, version: str, doc: str) -> onnx.ModelProto:
-        """Returns the model of this graph.
-
-        Args:
-            producer: The name of the program that writes it.
-            version: The program's version.
-            doc: What the model is.
-        """
+        """Returns the model of this graph."""
         graph = helper.make_graph(self.nodes, "tagger", self.inputs, self.outputs, self.constants)
         return helper.make_model(
             graph,

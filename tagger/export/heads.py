@@ -32,9 +32,6 @@ def add_head(graph: Graph, model: SequenceTagger, emissions: str, mask: str, is_
         emissions: (B, T, K) float32.
         mask: (B, T) bool.
         is_last: (B, T) bool.
-
-    Raises:
-        ConfigurationError: If the head cannot be exported.
     """
     head = model.head
     if isinstance(head, SigmoidHead):

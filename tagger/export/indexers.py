@@ -34,16 +34,7 @@ def describe_single_id(indexer: SingleIdTokenIndexer, vocab: Vocabulary) -> Dict
 def describe_characters(
     indexer: TokenCharactersIndexer, vocab: Vocabulary, min_length: int
 ) -> Dict[str, Any]:
-    """Describes `characters` and `cached_characters`.
-
-    Args:
-        indexer: The indexer.
-        vocab: The vocabulary.
-        min_length: The least number of characters that the encoder takes.
-
-    Raises:
-        ConfigurationError: If it adds tokens, or the characters are bytes.
-    """
+    """Describes `characters` and `cached_characters`."""
     tokenizer: Any = indexer._character_tokenizer
     # Ours remembers what AllenNLP's has split.
     tokenizer = getattr(tokenizer, "_tokenizer", tokenizer)

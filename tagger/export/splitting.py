@@ -16,9 +16,6 @@ from tagger.data.tokenizers import (
 def describe_splitting(tokenizer: Tokenizer) -> Dict[str, Any]:
     """Returns what the `Splitter` of `tagger_onnx` takes.
 
-    Args:
-        tokenizer: The tokenizer of the tagger's texts.
-
     Raises:
         ConfigurationError: If the runtime cannot split texts as it does.
     """

@@ -21,13 +21,7 @@ from tagger.transformers.windows import longest_window
 
 
 class _Reader(NamedTuple):
-    """What an embedder and its indexer do.
-
-    Attributes:
-        transformer: The transformer.
-        pooling: Which pieces make up a word: `"mean"`, `"first"` or `"last"`.
-        description: What the runtime must know of the indexer.
-    """
+    """What an embedder and its indexer do."""
 
     transformer: Any
     pooling: str
@@ -41,15 +35,6 @@ def embed_with_transformer(
     name: str,
 ) -> Tuple[str, Dict[str, Any]]:
     """Embeds tokens with a transformer that sees their word pieces.
-
-    Args:
-        graph: The graph.
-        embedder: The embedder.
-        indexer: Its indexer.
-        name: The name of both.
-
-    Returns:
-        The embedded tokens, (B, T, D), and a description of the indexer.
 
     Raises:
         ConfigurationError: If a setting or the transformer cannot be exported.

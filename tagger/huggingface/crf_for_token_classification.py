@@ -30,10 +30,6 @@ class CrfForTokenClassification(PreTrainedModel):
     Args:
         config: The configuration. `from_backbone` makes one.
 
-    Attributes:
-        token_classifier: The model under the CRF.
-        crf: The CRF.
-
     Raises:
         ConfigurationError: If `constrain_training` is true for plain labels, or without
             `constrain_decoding`.

@@ -63,11 +63,6 @@ class WordPieceTagger(TextTagger[str]):
 
         Code that lies in the folder runs only if the environment variable TAGGER_TRUST_REMOTE_CODE is 1.
 
-        Args:
-            path: The folder, to which both were saved.
-            language: As for the class.
-            **kwargs: Further arguments of the model's `from_pretrained`.
-
         Raises:
             ConfigurationError: If the tokenizer needs code of its own that may not run.
         """

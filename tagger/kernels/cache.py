@@ -21,9 +21,6 @@ class KernelCache(FunctionCache):
     Numba compiles a kernel anew if its own file has changed, but it may call kernels of other files.
     Here any change to a source file of its folder, or of ours, outdates it.
 
-    Args:
-        function: The kernel's Python function.
-
     Raises:
         RuntimeError: If no folder for the cache is writable.
     """

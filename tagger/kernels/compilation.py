@@ -51,9 +51,6 @@ def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *ar
         lengths: The length of each row, (B,) int64.
         work_per_token: The work on each token, roughly, in multiply-adds.
         *args: Further arguments of `rows`.
-
-    Returns:
-        The result of each call.
     """
     batch_size = len(lengths)
     num_threads = min(torch.get_num_threads(), batch_size)

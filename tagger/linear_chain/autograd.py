@@ -112,11 +112,7 @@ def _reference_gradients(
     scores: ChainScores,
     weights: torch.Tensor,
 ) -> Gradients:
-    """The gradients of a specification, differentiable again where gradients are enabled.
-
-    Returns:
-        Four gradients, `None` for scores that require none.
-    """
+    """The gradients of a specification, differentiable again where gradients are enabled."""
     with torch.enable_grad():
         # Views tell two arguments apart that are one tensor.
         inputs = ChainScores(*(tensor.view_as(tensor) for tensor in scores))

@@ -20,9 +20,6 @@ def declare_right_padded(mask: torch.Tensor) -> torch.Tensor:
 
     Args:
         mask: (B, T) bool, true at real tokens.
-
-    Returns:
-        `mask` itself.
     """
     return _declare(mask, "_is_right_padded", True)
 

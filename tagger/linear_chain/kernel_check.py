@@ -39,10 +39,6 @@ _lock = threading.Lock()
 def may_use_kernels(kernels: ModuleType, scores: ChainScores) -> bool:
     """Whether the kernels may compute chains like these, as `TAGGER_KERNELS` says or a check finds.
 
-    Args:
-        kernels: The functions of `reference`, computed by the kernels.
-        scores: Checked scores of K tags on a GPU.
-
     Raises:
         ValueError: If `TAGGER_KERNELS` has another value than `reference` and `triton`.
     """
@@ -66,12 +62,6 @@ def may_use_kernels(kernels: ModuleType, scores: ChainScores) -> bool:
 
 def differences(kernels: ModuleType, device: str, num_tags: int, dtype: torch.dtype) -> List[str]:
     """The functions in which kernels and reference differ on a small problem.
-
-    Args:
-        kernels: The functions of `reference`, computed by the kernels.
-        device: Where to compute.
-        num_tags: K.
-        dtype: The type of the scores.
 
     Returns:
         For each such function its name and what is wrong, the empty list if all agree.

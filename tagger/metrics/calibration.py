@@ -19,9 +19,6 @@ def count_calibration(
         probabilities: (N,), from 0 to 1.
         is_right: (N,) bool.
         num_bins: R.
-
-    Returns:
-        (3, R), see the top of this module.
     """
     bins = np.clip((probabilities * num_bins).astype(np.int64), 0, num_bins - 1)
     weights = (np.ones(len(bins)), probabilities, is_right)

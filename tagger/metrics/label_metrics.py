@@ -73,9 +73,6 @@ def macro_average(counts: np.ndarray) -> List[float]:
 
     This is seqeval's macro average, for comparison with published results: an undefined precision or
     recall counts as 0. If no label is gold or predicted, all three means are 0.
-
-    Args:
-        counts: (3, C) int64, see the top of this module.
     """
     occurs = counts.any(axis=0)
     metrics = precision_recall_f1(counts[:, occurs])
@@ -87,9 +84,6 @@ def mean_of_defined(counts: np.ndarray) -> List[float]:
 
     This is scikit-learn's macro average with `zero_division=nan`. If a measure is defined for no label,
     its mean is 0.
-
-    Args:
-        counts: (3, C) int64, see the top of this module.
 
     Example:
         >>> mean_of_defined(np.array([[3, 0, 0], [4, 0, 0], [6, 2, 0]]))

@@ -28,9 +28,6 @@ class MultiLabelMetrics(Metric):
             between are the group `medium`. The groups need `label_counts`. The defaults are those of
             Huang et al. 2021.
         label_counts: How many training items have each label; may be set later.
-
-    Raises:
-        ConfigurationError: If the vocabulary has no labels.
     """
 
     supports_distributed = True
@@ -65,9 +62,6 @@ class MultiLabelMetrics(Metric):
             mask: (...) bool, which items are real; all by default.
             probabilities: (..., C), the labels' probabilities, for the AUC. Give them for every batch
                 or for none.
-
-        Raises:
-            ValueError: If the shapes do not fit.
         """
         num_labels = len(self._labels)
         if mask is None:

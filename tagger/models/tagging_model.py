@@ -32,11 +32,6 @@ class TaggingModel(MeasuredModel):
 
     Letters: `B` batch, `T` tokens, `K` tags; with documents `S` sentences, `L` tokens of the longest.
 
-    Attributes:
-        head: Turns emissions into a loss and into tags.
-        tags: The tags in the order of their indices.
-        tag_encoding: How they spell spans; None if they spell none.
-
     Raises:
         ConfigurationError: If the vocabulary holds no tags, or `loss_reduction` is unknown.
     """
@@ -150,13 +145,7 @@ class TaggingModel(MeasuredModel):
     def emissions(
         self, tokens: TextFieldTensors, mask: torch.Tensor, rows: Optional[SentenceRows] = None
     ) -> torch.Tensor:
-        """Returns the scores of the tags at each token, (S, L, K); undefined in the padding.
-
-        Args:
-            tokens: The indexed tokens of B sentences, or of B documents.
-            mask: (B, T) bool, false in the padding.
-            rows: From `sentence_rows`; None for sentences, so that S is B and L is T.
-        """
+        """Returns the scores of the tags at each token, (S, L, K); undefined in the padding."""
         raise NotImplementedError
 
     def warn_of_sentences(self, remedy: str) -> None:

@@ -88,11 +88,7 @@ class ClassWeights(torch.nn.Module):
             self._set_weights(tag_weights)
 
     def use_training_counts(self, counts: LabelCounts) -> None:
-        """Sets the weights by the rule, if the rule still needs counts.
-
-        Raises:
-            ValueError: If training shows none of the tags.
-        """
+        """Sets the weights by the rule, if the rule still needs counts."""
         if self._awaited is None:
             return
         assert self._weight_rule is not None

@@ -42,9 +42,6 @@ class MultiLabelLoss(torch.nn.Module, Registrable):
 
         Returns:
             (...), 0 for an item that does not count or has no known label; always with a gradient.
-
-        Raises:
-            ValueError: If the shapes do not fit.
         """
         if mask is None:
             mask = torch.ones_like(gold_labels[..., 0], dtype=torch.bool)
@@ -68,9 +65,6 @@ class MultiLabelLoss(torch.nn.Module, Registrable):
         Args:
             scores: (..., C), finite, single or double precision.
             positives: (..., C) bool, whether the item is known to have the label.
-
-        Returns:
-            (..., C), at least 0.
         """
         raise NotImplementedError
 
@@ -127,11 +121,7 @@ class BinaryCrossEntropyLoss(MultiLabelLoss):
         self.register_buffer("positive_weights", weights)
 
     def use_training_counts(self, counts: LabelCounts) -> None:
-        """Sets the weights by the rule, if there is one.
-
-        Raises:
-            ValueError: If training shows none of the labels.
-        """
+        """Sets the weights by the rule, if there is one."""
         if self._awaited is None:
             return
         assert self._weight_rule is not None

@@ -40,9 +40,6 @@ class BatchedPredictor(Predictor):
         batch_tokens: The largest number of tokens in a batch, padding included.
         plain: Whether every input line is text, even if it looks like JSON.
 
-    Attributes:
-        throughput: Measures the speed and logs it.
-
     Raises:
         ConfigurationError: If `batch_tokens` is no whole number of at least 1.
     """

@@ -80,12 +80,6 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     ) -> "SavedTagger":
         """Makes a tagger of a loaded archive.
 
-        Args:
-            archive: The archive.
-            name: What the tagger is called.
-            language: See the class.
-            run_characters: See the class.
-
         Raises:
             ConfigurationError: If the archive holds no sequence tagger, or spaCy has no such language.
         """

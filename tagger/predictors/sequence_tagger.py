@@ -124,12 +124,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         self._splitter = TextSplitter(tokenizer, language, run_characters, sentence_borders)
 
     def of(self, model: TaggingModel, extras: Extras) -> "SequenceTaggerPredictor":
-        """Returns a predictor of a changed copy of the model, which shares all else with this one.
-
-        Args:
-            model: The copy; its head must be its own.
-            extras: What to return besides tags and entities.
-        """
+        """Returns a predictor of a changed copy of the model, which shares all else with this one."""
         # Without `__init__`: the tokenizer takes a tenth of a second.
         other = copy.copy(self)
         other._model = model

@@ -58,10 +58,6 @@ class GoldText(NamedTuple):
 def gold_tokens(instance: Instance, found: Optional[List[Span]] = None) -> GoldTokens:
     """Takes gold tokens and tags from an instance of the dataset reader `column`.
 
-    Args:
-        instance: A sentence or a document.
-        found: See `GoldTokens`.
-
     Raises:
         ConfigurationError: If a gold tag is unknown, or it is an instance of another reader.
     """
@@ -79,16 +75,11 @@ def gold_tokens(instance: Instance, found: Optional[List[Span]] = None) -> GoldT
 def evaluate_joined_tokens(tagger: SavedTagger, data: Iterable[GoldTokens]) -> Dict[str, float]:
     """Joins gold tokens into text, tags the text, and compares entities by their characters.
 
+    The sentences of a document follow each other.
+
     The spacing of the text is the likely one, see `join_tokens`. A tagger that splits text otherwise
     than its training data were split loses here, and nowhere else. Where it splits a text into the gold
     tokens, and it is known what it has found in these, that is taken.
-
-    Args:
-        tagger: The tagger.
-        data: As from `gold_tokens`; the sentences of a document follow each other.
-
-    Returns:
-        The metrics of `evaluate_texts`.
 
     Raises:
         ConfigurationError: If the tagger's tags spell no entities.

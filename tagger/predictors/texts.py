@@ -18,14 +18,7 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 
 
 class Text(NamedTuple):
-    """A sentence or a document.
-
-    Attributes:
-        text: Its characters.
-        words: Its words.
-        starts: The character offset at which each word starts.
-        sentence_lengths: The number of words of each sentence.
-    """
+    """A sentence or a document."""
 
     text: str
     words: List[str]
@@ -86,9 +79,6 @@ class TextSplitter:
 
     Attributes:
         run_characters: As above; None for tokenizers that have no such limit.
-
-    Raises:
-        ConfigurationError: If spaCy has no such language.
     """
 
     def __init__(

@@ -1,5 +1,7 @@
 """What goes wrong, as rows of the report on a training run: pure functions.
 
+Counts are (S, 3, C): true positives, predicted and gold of each sentence.
+
 Letters: `S` sentences or documents, `C` labels.
 """
 
@@ -72,14 +74,7 @@ class Kind(NamedTuple):
 
 
 class Fate(NamedTuple):
-    """What becomes of some of the gold items.
-
-    Attributes:
-        name: Whether they are right, or the kind of error.
-        share: Their share.
-        total: The number of all gold items.
-        style: The class of the style sheet.
-    """
+    """What becomes of some of the gold items."""
 
     name: str
     share: float
@@ -201,12 +196,7 @@ def kinds_of_errors(
 
 
 def fates(counts: np.ndarray, kinds: Sequence[Kind]) -> List[Fate]:
-    """Returns what becomes of the gold items, which add up to all of them; empty without any.
-
-    Args:
-        counts: (S, 3, C) true positives, predicted and gold of each sentence.
-        kinds: As from `kinds_of_errors`.
-    """
+    """Returns what becomes of the gold items, which add up to all of them; empty without any."""
     right, _, total = counts.sum(axis=(0, 2)).tolist()
     if not total:
         return []

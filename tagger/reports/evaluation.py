@@ -65,13 +65,7 @@ class Place(NamedTuple):
 
 
 def places(instance: Instance, output: Mapping[str, Any], num_tokens: int) -> Iterator[Place]:
-    """Yields the sentences of an instance, which may be a document.
-
-    Args:
-        instance: The instance.
-        output: The model's output on it, with `sentence_lengths` if it is a document.
-        num_tokens: The number of its tokens.
-    """
+    """Yields the sentences of an instance, which may be a document."""
     start = 0
     for length in output.get("sentence_lengths", [num_tokens]):
         yield Place(instance, start, start + length)
@@ -82,12 +76,6 @@ def batches(
     model: Reportable, reader: DatasetReader, data: str, field: str
 ) -> Iterator[Tuple[List[Instance], List[Dict[str, Any]]]]:
     """Yields the instances of a file with the model's output on them.
-
-    Args:
-        model: The model, which counts its metrics.
-        reader: Reads the file.
-        data: The file.
-        field: The field of the gold tags or labels.
 
     Raises:
         ValueError: If the file holds nothing, or no gold tags or labels.

@@ -285,12 +285,7 @@ def _short(name: str, longest: int = _MAX_NAME) -> str:
 
 @_as_svg
 def draw_reliability(counts: np.ndarray, what: str) -> Figure:
-    """Draws the share of right predictions, and the number of predictions, against their probability.
-
-    Args:
-        counts: (3, R), as `tagger.metrics.calibration.count_calibration` returns them.
-        what: What is predicted.
-    """
+    """Draws the share of right predictions, and the number of predictions, against their probability."""
     borders = np.linspace(0, 1, counts.shape[1] + 1)
     some = counts[0] > 0
     number, total, right = counts[:, some]

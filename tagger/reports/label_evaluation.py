@@ -41,13 +41,6 @@ def evaluate_label_sets(
 ) -> Evaluation:
     """Runs a model that gives each token or document any number of labels over a file.
 
-    Args:
-        model: A tagger with the head `sigmoid`, or a document classifier.
-        reader: Reads the file.
-        data: The file.
-        num_errors: The largest number of examples of errors to keep.
-        seed: The seed for drawing them.
-
     Raises:
         ValueError: If the file holds nothing, or no gold labels.
     """

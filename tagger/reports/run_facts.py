@@ -21,14 +21,7 @@ _LOG_CHARACTERS = 100_000
 def run_facts(
     run: Path, config: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]], num_parameters: int
 ) -> Dict[str, str]:
-    """Returns what is known of a run, by name. What its folder does not tell is left out.
-
-    Args:
-        run: The run's folder.
-        config: The run's config.
-        epochs: The metrics of the epochs, in order.
-        num_parameters: The number of the model's parameters.
-    """
+    """Returns what is known of a run, by name. What its folder does not tell is left out."""
     log = _start_of(run / "out.log")
     facts = {
         "trained": _date(run, log),

@@ -1,5 +1,8 @@
 """The numbers of the report on a training run, as rows to show: pure functions.
 
+Counts are (S, 3, C): true positives, predicted and gold of each sentence. `prefix` is that of the names
+of metrics, such as `token-`.
+
 Letters: `S` sentences or documents, `C` labels, `R` resamples.
 """
 
@@ -26,31 +29,14 @@ AVERAGES = {
 
 
 class Measure(NamedTuple):
-    """A measure from 0 to 1 with its 95 % interval.
-
-    Attributes:
-        value: None if it is undefined.
-        interval: None if there is none.
-    """
+    """A measure from 0 to 1 with its 95 % interval."""
 
     value: Optional[float]
     interval: Optional[Tuple[float, float]] = None
 
 
 class LabelRow(NamedTuple):
-    """What is known of a label.
-
-    Attributes:
-        name: The label.
-        colour: The index of its colour.
-        precision: Of the label.
-        recall: Of the label.
-        f1: Of the label.
-        num_gold: How often it is gold.
-        num_predicted: How often it is predicted.
-        threshold: Its threshold, if it has one.
-        epochs: Its F1 on the validation data by epoch; empty if unknown.
-    """
+    """What is known of a label."""
 
     name: str
     colour: int
@@ -64,16 +50,7 @@ class LabelRow(NamedTuple):
 
 
 class AverageRow(NamedTuple):
-    """An average over labels.
-
-    Attributes:
-        name: What is averaged.
-        precision: The average precision.
-        recall: The average recall.
-        f1: The average F1.
-        num_gold: The number of gold items; None if it is unknown or says nothing.
-        num_predicted: The number of predicted ones, likewise.
-    """
+    """An average over labels."""
 
     name: str
     precision: Measure
@@ -84,13 +61,7 @@ class AverageRow(NamedTuple):
 
 
 def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> Dict[str, Measure]:
-    """Returns F1, precision and recall of all labels together, and the mean F1, with intervals.
-
-    Args:
-        counts: (S, 3, C) true positives, predicted and gold of each sentence.
-        metrics: The model's metrics.
-        prefix: The prefix of their names, such as `token-`.
-    """
+    """Returns F1, precision and recall of all labels together, and the mean F1, with intervals."""
     of_labels = counts.sum(axis=0)
     low, high = bootstrap_intervals(counts, partial(_averages, all_counts=of_labels))
     total = of_labels.sum(axis=1)
@@ -146,14 +117,7 @@ def label_rows(
     thresholds: Mapping[str, float],
     epochs: Mapping[str, Sequence[float]],
 ) -> List[LabelRow]:
-    """Returns a row for each label, the most frequent first.
-
-    Args:
-        labels: The C labels.
-        counts: (S, 3, C) true positives, predicted and gold of each sentence.
-        thresholds: The thresholds of labels.
-        epochs: The F1 of labels by epoch.
-    """
+    """Returns a row for each label, the most frequent first."""
     total = counts.sum(axis=0)
     values = precision_recall_f1(total)
     lows, highs = bootstrap_intervals(counts, _of_labels)
@@ -241,9 +205,6 @@ def percent(share: float) -> str:
 
 def sparkline(values: Sequence[float]) -> Dict[str, Any]:
     """Returns a small curve of values from 0 to 1: its points in a box of 60 by 18, and its gist.
-
-    Args:
-        values: At least one value; NaN ones are left out.
 
     Example:
         >>> sparkline([0.5, 1.0])

@@ -23,11 +23,6 @@ def span_probabilities(
 ) -> List[List[float]]:
     """Returns the model's probabilities of spans, which it need not have predicted.
 
-    Args:
-        model: A tagger with a chain and an encoding other than IOB1.
-        instances: Sentences, or documents.
-        spans: Spans of each instance, none across the border of a sentence.
-
     Returns:
         The probabilities of each instance's spans; empty for a model that gives none.
     """

@@ -94,9 +94,6 @@ def write_study_report(
 def read_weighting_results(path: Path) -> List[Result]:
     """Reads a weighting study's results from a file that `write_results` wrote.
 
-    Args:
-        path: The file.
-
     Raises:
         ValueError: If the file does not fit; the message names the line.
     """

@@ -23,12 +23,7 @@ Groups = Mapping[Tuple[str, str], Sequence[Result]]
 
 
 class Scale(NamedTuple):
-    """Which metrics to show.
-
-    Attributes:
-        prefix: The prefix of their names, such as `token-`.
-        has_test: Whether there are metrics on test data.
-    """
+    """Which metrics to show."""
 
     prefix: str
     has_test: bool
@@ -70,14 +65,7 @@ def correlation_table(groups: Groups, scale: Scale) -> List[List[str]]:
 
 
 def best_table(groups: Groups, measure: str, max_loss: float, scale: Scale) -> List[List[str]]:
-    """Returns rows with the best weight of each label and strategy, and what it changes.
-
-    Args:
-        groups: The results.
-        measure: The measure of the label that the weight is to raise.
-        max_loss: The largest loss of macro F1, from 0 to 1.
-        scale: Which metrics to show.
-    """
+    """Returns rows with the best weight of each label and strategy, and what it changes."""
     data = {"development": BEST_PREFIX, **({"test": TEST_PREFIX} if scale.has_test else {})}
     rows = [["label", "strategy", "weight"]]
     for name in data:

@@ -49,13 +49,6 @@ def evaluate_tags(
 ) -> Evaluation:
     """Runs a tagger that gives each token one tag over a file.
 
-    Args:
-        model: The tagger; its tags may spell spans or be plain labels.
-        reader: Reads the file.
-        data: The file.
-        num_errors: The largest number of examples of errors to keep.
-        seed: The seed for drawing them.
-
     Raises:
         ValueError: If the file holds nothing, or no gold tags.
     """
@@ -167,12 +160,7 @@ def _count(
 def _of_probabilities(
     judged: Sequence[Tuple[str, float, bool]], num_gold: Mapping[str, int]
 ) -> Tuple[Dict[str, Points], Optional[np.ndarray]]:
-    """Returns points for the labels that are both gold and predicted, and the calibration.
-
-    Args:
-        judged: The label and the probability of each predicted span, and whether it is right.
-        num_gold: The number of gold spans by label.
-    """
+    """Returns points for the labels that are both gold and predicted, and the calibration."""
     if not judged:
         return {}, None
     labels, probabilities, is_right = (np.array(column) for column in zip(*judged))

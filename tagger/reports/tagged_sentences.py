@@ -20,14 +20,7 @@ RIGHT = "right"
 
 
 class TaggedSentence(NamedTuple):
-    """A sentence with its gold and its predicted spans.
-
-    Attributes:
-        words: The tokens.
-        gold: The gold spans, in order.
-        predicted: The predicted spans, in order.
-        probabilities: The probabilities of the predicted spans; empty if the model gives none.
-    """
+    """A sentence with its gold and its predicted spans."""
 
     words: List[str]
     gold: List[Span]
@@ -168,11 +161,6 @@ def cut_into_segments(
 ) -> List[Segment]:
     """Cuts a sentence into marked places and the words between them.
 
-    Args:
-        words: The sentence's tokens.
-        places: The first and the last token of each marked place, in order.
-        notes: The notes on each place.
-
     Example:
         >>> cut_into_segments(["in", "New", "York"], [(1, 2)], [[Note("LOC", "right", 0.9)]])[1]
         Segment(text='New York', notes=[Note(label='LOC', verdict='right', probability=0.9)])
@@ -215,16 +203,7 @@ def notes_on_labels(
 def sample_errors(
     errors: Sequence[FrozenSet[Tuple[str, str]]], number: int, seed: int
 ) -> List[int]:
-    """Draws sentences at random, so that each label and kind of error is there if there is room.
-
-    Args:
-        errors: The errors of each sentence.
-        number: The largest number of sentences to draw.
-        seed: The seed of the draw.
-
-    Returns:
-        The indices of those drawn, in order.
-    """
+    """Draws sentences at random, so that each label and kind of error is there if there is room."""
     order = random.Random(seed).sample(range(len(errors)), len(errors))
     seen: FrozenSet[Tuple[str, str]] = frozenset()
     first: List[int] = []

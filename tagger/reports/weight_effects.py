@@ -24,10 +24,6 @@ ROUNDING = 1e-9
 def curve(results: Iterable[Result], metric: str) -> Curve:
     """Returns a metric's curve.
 
-    Args:
-        results: Results of runs that differ only in weight and seed.
-        metric: The metric's name, such as `best_validation_token-recall-PER`.
-
     Raises:
         ValueError: If a run lacks the metric.
     """
@@ -55,9 +51,6 @@ def _value(result: Result, metric: str) -> float:
 def is_learnt(f1: Curve) -> bool:
     """Returns whether a label was learnt: below that, its metrics are those of a few lucky guesses.
 
-    Args:
-        f1: The curve of the label's F1.
-
     Example:
         >>> is_learnt({1: [0.02, 0.0], 2: [0.3, 0.1]}), is_learnt({1: [0.02, 0.0], 2: [0.1, 0.05]})
         (True, False)
@@ -76,13 +69,7 @@ def correlations_by_seed(results: Sequence[Result], metric: str) -> List[float]:
 
 
 def changes_by_seed(results: Sequence[Result], metric: str, weight: float) -> List[float]:
-    """Returns what a weight changes against weight 1, for each seed that has runs of both.
-
-    Args:
-        results: Results of runs that differ only in weight and seed.
-        metric: The metric.
-        weight: The weight.
-    """
+    """Returns what a weight changes against weight 1, for each seed that has runs of both."""
     values = {
         (result.factors["weight"], result.factors["seed"]): _value(result, metric)
         for result in results
@@ -97,9 +84,6 @@ def changes_by_seed(results: Sequence[Result], metric: str, weight: float) -> Li
 
 def mean_interval(values: Sequence[float]) -> Tuple[float, float]:
     """Returns the 95 % confidence interval of a mean, by Student's t distribution.
-
-    Args:
-        values: Independent values, one per seed, at least two.
 
     Example:
         >>> [round(bound, 2) for bound in mean_interval([0.1, 0.2, 0.3])]

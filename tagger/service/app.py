@@ -54,13 +54,7 @@ _REFUSED: Dict[Union[int, str], Dict[str, Any]] = {
 
 
 class Served(NamedTuple):
-    """What is served.
-
-    Attributes:
-        model: The tagger. Nobody else may use it meanwhile.
-        name: What it is called, for example its archive.
-        curves: Precision and recall by bias, if known.
-    """
+    """What is served."""
 
     model: SavedTagger
     name: str

@@ -11,14 +11,7 @@ __all__ = ["CONTENT_TYPE", "ServiceMetrics"]
 
 
 class ServiceMetrics:
-    """Counters of one service.
-
-    Attributes:
-        requests: Requests by path and status; paths that do not exist are `other`.
-        seconds: A histogram of the seconds that requests for `/tag` took.
-        batch_texts: A histogram of the texts that were tagged together.
-        waiting: The number of requests that wait for the model.
-    """
+    """Counters of one service."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()

@@ -116,11 +116,6 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
 
     If both encodings are the same, illegal sequences become legal ones with the same spans.
 
-    Args:
-        tags: The tags of one sentence.
-        source: The encoding of `tags`, one of `ENCODINGS`.
-        target: The encoding to return.
-
     Raises:
         ValueError: If a tag is not one of encoding `source`.
 

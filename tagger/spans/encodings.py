@@ -67,10 +67,6 @@ def rules_of(encoding: str) -> Rules:
 def split_tag(tag: str, encoding: Optional[str] = None) -> Tuple[str, Optional[str]]:
     """Splits a tag into its prefix and its label.
 
-    Args:
-        tag: The tag.
-        encoding: The tag's encoding; by default it may be any of `ENCODINGS`.
-
     Raises:
         ValueError: If `tag` is neither `O` nor a prefix of this encoding with a label.
 

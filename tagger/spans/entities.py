@@ -44,9 +44,6 @@ class EntityFinder:
         tags: All tags, in the order of their indices.
         tag_encoding: How the tags spell spans; not IOB1.
 
-    Attributes:
-        labels: The label of each index; `_` stands for spans without a label.
-
     Raises:
         ValueError: If a tag is not one of this encoding.
     """
@@ -87,9 +84,6 @@ class EntityFinder:
             scores: Of the batch.
             entities: The entities found in it.
             mask: (B, T) bool, right-padded.
-
-        Returns:
-            (N,), differentiable.
         """
         lengths = mask.sum(1).cpu().numpy()
         # The token after the last decides whether the entity ends there.

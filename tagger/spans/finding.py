@@ -116,12 +116,7 @@ def certain_tags(gold_tags: np.ndarray) -> np.ndarray:
 
 
 def tags_of_certain_labels(tables: TagTables, gold_tags: np.ndarray) -> np.ndarray:
-    """Returns a possible gold tag of each token, (B, T) int, `UNKNOWN` if their labels differ.
-
-    Args:
-        tables: Of the K tags.
-        gold_tags: As for `certain_tags`.
-    """
+    """Returns a possible gold tag of each token, (B, T) int, `UNKNOWN` if their labels differ."""
     if gold_tags.ndim == 2:
         return gold_tags
     # (B, T)
@@ -148,12 +143,7 @@ def lay_end_to_end(tags: np.ndarray, mask: np.ndarray, outside: int) -> np.ndarr
 
 
 def rows_and_tokens(positions: np.ndarray, num_tokens: int) -> Tuple[np.ndarray, np.ndarray]:
-    """Undoes `lay_end_to_end`: returns the rows and the tokens of positions, (S,) int64 each.
-
-    Args:
-        positions: (S,) int64, positions of tokens, not of a border.
-        num_tokens: T.
-    """
+    """Undoes `lay_end_to_end`: returns the rows and the tokens of positions, (S,) int64 each."""
     rows, places = np.divmod(positions, num_tokens + 2)
     return rows, places - 1
 

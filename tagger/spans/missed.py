@@ -130,10 +130,6 @@ def placed_chain(tables: TagTables, scores: ChainScores) -> Tuple[ChainScores, S
 
     Every path of tags has one path of states: `tags_to_spans` reads it, and so do the states.
 
-    Args:
-        tables: Of the K tags, as from `tag_tables`.
-        scores: Of the batch.
-
     Returns:
         The scores of states, float64, without gradients; and the states, without those that are
         impossible in this chain.

@@ -58,11 +58,6 @@ def count_partial_matches(gold: Spans, predicted: Spans, num_labels: int) -> np.
 def count_positions(gold: Spans, predicted: Spans, num_labels: int) -> np.ndarray:
     """Counts the positions inside spans, such as characters, by label.
 
-    Args:
-        gold: As for `count_partial_matches`.
-        predicted: Likewise.
-        num_labels: C.
-
     Returns:
         (3, C) int64: positions with the same label on both sides, predicted positions, and gold ones.
     """

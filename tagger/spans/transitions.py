@@ -7,12 +7,7 @@ from tagger.spans.encodings import ENCODINGS, rules_of, split_tag
 
 
 class IllegalTagError(ValueError):
-    """A tag that its encoding does not allow in its place.
-
-    Args:
-        message: What is wrong and what to do.
-        position: The index of the tag in its sequence.
-    """
+    """A tag that its encoding does not allow in its place."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -68,11 +63,6 @@ def check_tags(tags: Sequence[str], encoding: str, unknown_tag: Optional[str] = 
 
     In IOB1 a `B-` is legal anywhere. In some places `I-` would mean the same span: the training file of
     CoNLL-2003 has two such `B-`, and `convert_tags` replaces them.
-
-    Args:
-        tags: The tags of one sentence.
-        encoding: One of `ENCODINGS`.
-        unknown_tag: The string that stands for an unknown tag, which is legal anywhere.
 
     Raises:
         IllegalTagError: A `ValueError` that names the tag and an encoding that would fit.

@@ -25,12 +25,7 @@ ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1", "NUMBA_NUM_
 
 
 class Job(NamedTuple):
-    """One run of a study.
-
-    Attributes:
-        factors: What distinguishes the run from others, such as its variant and its seed.
-        config: The complete config for `allennlp train`, or the settings of another kind of work.
-    """
+    """One run of a study."""
 
     factors: Mapping[str, Any]
     config: Mapping[str, Any]
@@ -78,18 +73,9 @@ def run_jobs(
     num_workers: int,
     work: Work = train,
 ) -> List[Job]:
-    """Runs all unfinished jobs, each in a process with one thread, and prints the progress.
+    """Runs all unfinished jobs, each in a process with one thread; returns those that failed.
 
     An interrupted job starts again from the beginning, so its result depends on its seed alone.
-
-    Args:
-        jobs: The study's jobs.
-        study: The study's folder, which gets a folder per job.
-        num_workers: How many jobs run at the same time.
-        work: What a job does with its config.
-
-    Returns:
-        The jobs that failed; their logs say why.
 
     Raises:
         ValueError: If the folder holds a run of the same name with another config.

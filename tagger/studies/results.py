@@ -76,12 +76,7 @@ def read_text_cell(cell: str) -> str:
 
 
 class Column(NamedTuple):
-    """A column of a study's table.
-
-    Attributes:
-        title: The column's title.
-        metrics: The column shows the mean of these metrics, times 100.
-    """
+    """A column of a study's table."""
 
     title: str
     metrics: Sequence[str]
@@ -93,10 +88,6 @@ Table = Mapping[str, Mapping[str, Sequence[float]]]
 
 def tabulate(results: Sequence[Result], columns: Sequence[Column]) -> Table:
     """Returns the values of each variant's runs.
-
-    Args:
-        results: Results whose last factor is the seed.
-        columns: The table's columns. `minutes` of training follow, if all runs have trained.
 
     Raises:
         ValueError: If a run lacks a column's metric.

@@ -26,13 +26,7 @@ _FORMS: Dict[str, Tuple[type, str]] = {
 
 
 class Study(NamedTuple):
-    """What a study file holds.
-
-    Attributes:
-        variants: Complete configs by name.
-        seeds: The seeds of each.
-        columns: The columns of the table.
-    """
+    """What a study file holds."""
 
     variants: Dict[str, Any]
     seeds: List[int]
@@ -41,9 +35,6 @@ class Study(NamedTuple):
 
 def read_study(path: Path) -> Study:
     """Reads a study file.
-
-    Args:
-        path: A file of Jsonnet with the keys `variants`, `seeds` and `columns`.
 
     Raises:
         ValueError: If a key is missing or unknown, a value has another form, or two columns of the
@@ -97,16 +88,7 @@ def run_study(
     names: Optional[Sequence[str]] = None,
     num_workers: Optional[int] = None,
 ) -> Tuple[Table, List[Job]]:
-    """Runs the unfinished jobs of a study, and writes `results.csv` and `summary.md`.
-
-    Args:
-        study: The study.
-        folder: The folder for the results, with one for each run.
-        names: Which variants to run; None for all.
-        num_workers: How many jobs run at the same time; None for one per core.
-
-    Returns:
-        The values of each variant's runs, and the jobs that failed.
+    """Runs the unfinished jobs, and writes `results.csv` and `summary.md`; returns values and failures.
 
     Raises:
         ValueError: If there is no variant of a name, if the folder holds a run of the same name with

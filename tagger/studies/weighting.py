@@ -86,15 +86,7 @@ def weighted_jobs(
     weights: Sequence[float],
     seeds: Sequence[int],
 ) -> List[Job]:
-    """Returns the jobs that train with a weight other than 1.
-
-    Args:
-        config: The config of a tagger with the head `crf`.
-        strategies: Names of weightings. `DECODE_BIAS` is skipped, because it needs no training.
-        labels: The labels to weight, one at a time.
-        weights: The weights of that label; the others weigh 1.
-        seeds: The seeds of the runs. All jobs of the first seed come first.
-    """
+    """Returns the jobs that train with a weight other than 1."""
     return [
         job
         for seed in seeds
@@ -116,12 +108,6 @@ def biased_jobs(
 
     The bias is the logarithm of the weight, so it multiplies the odds of the label's opening tags by
     the weight.
-
-    Args:
-        plain: The jobs that trained the models.
-        study: The study's folder.
-        labels: The labels to bias, one at a time.
-        weights: The weights of that label; the others weigh 1.
     """
     return [
         Job(

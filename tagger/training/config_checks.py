@@ -48,11 +48,7 @@ def _values_at(config: Mapping[str, Any], path: str) -> Dict[str, Any]:
 
 
 def check_trainer(arguments: Mapping[str, Any], prefix: str = "") -> None:
-    """Checks the numbers among a trainer's arguments, whose names have a prefix in errors.
-
-    Raises:
-        ConfigurationError: If a value is of another type, or out of its range.
-    """
+    """Checks the numbers among a trainer's arguments, whose names have a prefix in errors."""
     for name in ("num_epochs", "num_gradient_accumulation_steps"):
         value = arguments.get(name, 1)
         is_valid = _is_whole(value) and value >= 1

@@ -137,11 +137,7 @@ class FusedExponentialMovingAverage(ExponentialMovingAverage):
         super().__init__(parameters, decay, numerator, denominator)
 
     def apply(self, num_updates: Optional[int] = None) -> None:
-        """Moves the averages towards the parameters.
-
-        Args:
-            num_updates: How many steps there have been, so that the first count less.
-        """
+        """Moves the averages towards the parameters."""
         decay = self._decay
         if num_updates is not None:
             ramp = (self._numerator + num_updates) / (self._denominator + num_updates)

@@ -34,10 +34,6 @@ def set_random_states(states: Dict[str, Any]) -> None:
 class RandomStatesCallback(TrainerCallback):
     """Saves random states with a trainer's checkpoint, and keeps those of the one that it goes on from.
 
-    Args:
-        serialization_dir: The folder of the run.
-        get_states: Gives what to save.
-
     Attributes:
         loaded: What the checkpoint held; `None` if training starts anew, or has gone on with it.
     """

@@ -67,11 +67,7 @@ def check_is_same_run(params: Params, folder: Folder) -> None:
 
 
 def check_can_be_made(folder: Folder) -> None:
-    """Refuses a folder for a run that cannot be made; it may exist.
-
-    Raises:
-        ConfigurationError: If it is a file, or may not be made.
-    """
+    """Refuses a folder for a run that cannot be made; it may exist."""
     if Path(folder).exists() and not Path(folder).is_dir():
         raise ConfigurationError(
             f"`--serialization-dir` {os.fspath(folder)} is a file; name a folder for the run"

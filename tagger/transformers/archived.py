@@ -25,10 +25,6 @@ _WEIGHTS = {".safetensors", ".bin"}
 def fine_tuned_tokenizer(name: str, run_folder: Optional[str]) -> Any:
     """Loads the tokenizer of a transformer, first that of an archive.
 
-    Args:
-        name: A folder, or a name in the cache of the Hugging Face hub.
-        run_folder: Where an archive is unpacked, or a training run is kept; None for neither.
-
     Raises:
         ConfigurationError: If it is nowhere.
     """
@@ -41,13 +37,6 @@ def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
 
     A training run's config and tokenizer are put where `include_in_archive: ['fine_tuned']` takes them
     from.
-
-    Args:
-        name: As for `fine_tuned_tokenizer`.
-        run_folder: As for `fine_tuned_tokenizer`.
-
-    Raises:
-        ConfigurationError: If it is nowhere.
     """
     archived = _archived(name, run_folder)
     try:

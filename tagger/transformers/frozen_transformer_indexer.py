@@ -20,14 +20,7 @@ UNITS = ("words", "text")
 
 
 class _Passages(NamedTuple):
-    """The passages of a document.
-
-    Attributes:
-        document: The document.
-        groups: The first sentence of each passage, and where it ends.
-        pieces: The pieces of each sentence.
-        num_pieces: The number of pieces of each word of each sentence.
-    """
+    """The passages of a document."""
 
     document: Sequence[Sequence[Token]]
     groups: List[Tuple[int, int]]

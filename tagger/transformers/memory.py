@@ -15,11 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class RecentFeatures:
-    """Mixed features of the passages that were embedded last, up to a size.
-
-    Args:
-        max_bytes: The size.
-    """
+    """Mixed features of the passages that were embedded last, up to a size."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -72,9 +68,6 @@ class StateCache:
 
     Args:
         max_bytes: The most that is kept. Windows beyond it are computed each time, after a warning.
-
-    Attributes:
-        num_bytes: What is kept.
     """
 
     def __init__(self, max_bytes: float) -> None:

@@ -87,9 +87,6 @@ class Transformer(NamedTuple):
 def transformer_given(folder: Optional[Union[str, Path]]) -> Iterator[None]:
     """Has a transformer that is loaded inside taken from a folder, which wins over all other places.
 
-    Args:
-        folder: The transformer's folder; None for the places of `find_transformer` alone.
-
     Raises:
         ConfigurationError: If the folder holds no transformer.
     """

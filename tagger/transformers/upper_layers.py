@@ -17,14 +17,6 @@ class UpperLayers:
     last layer. It works with every transformer of the library `transformers` that keeps its layers in a
     list.
 
-    Args:
-        transformer: The transformer. Its parameters are frozen, those of the upper layers apart.
-        num_lower: The number of lower layers.
-
-    Attributes:
-        lower: The lower layers.
-        upper: The upper layers.
-
     Raises:
         ConfigurationError: If the layers cannot be told apart, or no upper layer is left.
     """

@@ -89,10 +89,6 @@ def group_sentences(lengths: Sequence[int], max_pieces: int) -> List[Tuple[int, 
     at the end of a document is left with little context. A sentence that is longer than a window makes
     a group of its own.
 
-    Args:
-        lengths: The number of pieces of each sentence.
-        max_pieces: The most pieces of a window, without special ones.
-
     Returns:
         The first sentence of each group, and where the group ends.
 
@@ -251,9 +247,6 @@ def pool_pieces(
 
     Returns:
         (W, ...), on the device of `states`.
-
-    Raises:
-        ConfigurationError: If `pooling` is unknown.
     """
     check_is_one_of("pooling", pooling, POOLINGS)
     num_pieces = num_pieces.to(states.device)

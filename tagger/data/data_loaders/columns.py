@@ -25,11 +25,7 @@ _INDEXERS = (SingleIdTokenIndexer, TokenCharactersIndexer, CachedCharactersIndex
 
 
 class PaddedColumn:
-    """The tensors of a field that a batch pads with a constant to their largest size.
-
-    Args:
-        paddings: The constant for each tensor of the field.
-    """
+    """The tensors of a field that a batch pads with a constant to their largest size."""
 
     def __init__(self, paddings: Dict[Path, Scalar]) -> None:
         self._paddings = paddings

@@ -17,11 +17,7 @@ class DocumentLabelsField(MultiLabelField):
     """
 
     def index(self, vocab: Vocabulary) -> None:
-        """Looks the labels up.
-
-        Raises:
-            ValueError: If the vocabulary lacks one.
-        """
+        """Looks the labels up."""
         check_vocabulary_holds(
             map(str, self.labels),
             vocab,

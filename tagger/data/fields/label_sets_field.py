@@ -78,11 +78,7 @@ class LabelSetsField(Field[torch.Tensor]):
         counts.add(self.label_namespace, labels, num_items)
 
     def index(self, vocab: Vocabulary) -> None:
-        """Looks the labels up; leaves out unknown ones that the vocabulary lacks.
-
-        Raises:
-            ValueError: If the vocabulary lacks a label that an element is known to have.
-        """
+        """Looks the labels up; leaves out unknown ones that the vocabulary lacks."""
         indices = vocab.get_token_to_index_vocabulary(self.label_namespace)
         self._rows = torch.zeros(len(self.label_sets), len(indices), dtype=torch.long)
         for row, labels in zip(self._rows, self.label_sets):
@@ -99,11 +95,7 @@ class LabelSetsField(Field[torch.Tensor]):
         return {"num_tokens": len(self.label_sets)}
 
     def as_tensor(self, padding_lengths: Dict[str, int]) -> torch.Tensor:
-        """Returns the gold labels, (`num_tokens`, C) int64.
-
-        Raises:
-            ConfigurationError: If the field has not been indexed.
-        """
+        """Returns the gold labels, (`num_tokens`, C) int64."""
         return padded_rows(self._rows, padding_lengths, _UNKNOWN)
 
     def empty_field(self) -> "LabelSetsField":

@@ -40,11 +40,7 @@ class SoftLabelsField(TensorField):
         self._label_namespace = label_namespace
 
     def index(self, vocab: Vocabulary) -> None:
-        """Puts the probabilities into the order of the student's tags.
-
-        Raises:
-            ValueError: If teacher and student have different tags.
-        """
+        """Puts the probabilities into the order of the student's tags."""
         indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
         if indices.keys() != set(self._tags):
             raise ValueError(

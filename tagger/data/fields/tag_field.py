@@ -67,11 +67,7 @@ class TagField(SequenceLabelField):
         counts.add(self._label_namespace, known_tags, num_items=len(known_tags))
 
     def index(self, vocab: Vocabulary) -> None:
-        """Looks up the known tags; the index of an unknown tag is -1.
-
-        Raises:
-            ValueError: If the vocabulary lacks a known tag.
-        """
+        """Looks up the known tags; the index of an unknown tag is -1."""
         check_vocabulary_holds(self.known_tags(), vocab, self._label_namespace)
         indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
         self._indexed_labels = [indices.get(tag, -1) for tag in self.labels]

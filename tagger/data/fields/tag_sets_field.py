@@ -25,9 +25,6 @@ class TagSetsField(TagField):
     Attributes:
         labels: A string for each element: its tag, or `unknown_tag`.
 
-    Raises:
-        ConfigurationError: If there are not as many sets as elements.
-
     Example:
         >>> from allennlp.data import Token, Vocabulary
         >>> from allennlp.data.fields import TextField
@@ -82,11 +79,7 @@ class TagSetsField(TagField):
         self._rows = torch.tensor(rows, dtype=torch.bool).view(len(rows), len(names))
 
     def as_tensor(self, padding_lengths: Dict[str, int]) -> torch.Tensor:
-        """Returns which tags each element may have, (`num_tokens`, K) bool.
-
-        Raises:
-            ConfigurationError: If the field has not been indexed.
-        """
+        """Returns which tags each element may have, (`num_tokens`, K) bool."""
         return padded_rows(self._rows, padding_lengths, False)
 
     def empty_field(self) -> "TagSetsField":

@@ -149,11 +149,7 @@ def _shares(label_sets: Sequence[Set[str]], weights: np.ndarray) -> Dict[str, fl
 
 
 def _label_sets(instances: Iterable[Instance], label_namespace: str) -> List[Set[str]]:
-    """Returns the labels of each instance.
-
-    Raises:
-        ConfigurationError: If no instance has a label.
-    """
+    """Returns the labels of each instance."""
     counts = [_count_labels(instance) for instance in instances]
     tag_sets = [set(of_instance.get(label_namespace, {})) for of_instance in counts]
     # All tags at once, because the tags of one sentence may not show their encoding.

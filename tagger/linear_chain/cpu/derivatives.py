@@ -156,15 +156,7 @@ def differentiated(
     weights: np.ndarray,
     is_total: bool,
 ) -> Differentiated:
-    """Differentiates the sum of `weights` times the values of a function.
-
-    Args:
-        kernels: Of the function.
-        batch: A batch of B rows.
-        gold_tags: As the kernels take them.
-        weights: Float64, as the kernels take them.
-        is_total: Whether to sum over tokens.
-    """
+    """Differentiates the sum of `weights` times the values of a function."""
     batch_size, _, num_tags = batch.emissions.shape
     if kernels.rows is None:
         every_row = np.ones(batch_size, np.bool_)

@@ -68,9 +68,6 @@ def launch_forward(
         messages: (B, T, K), the kernel writes to it unless it is `None`.
         arrivals: (B, T, K), the kernel writes to it unless it is `None`.
         from_the_end: whether the kernel reads rows backwards.
-
-    Returns:
-        The kernel's `values`, (B, T).
     """
     emissions, transitions, start, end = contiguous(_directed(scores, from_the_end))
     batch_size, num_tokens, num_tags = emissions.shape

@@ -250,11 +250,7 @@ def _at_first_tokens(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 def legal_transitions(tag_encoding: str, tags: List[str]) -> List[Tuple[int, int]]:
-    """Returns `allowed_transitions` between tags in the order of their indices.
-
-    Raises:
-        ConfigurationError: If a tag is not one of this encoding.
-    """
+    """Returns `allowed_transitions` between tags in the order of their indices."""
     try:
         return allowed_transitions(tag_encoding, dict(enumerate(tags)))
     except ValueError as error:

@@ -20,11 +20,6 @@ def lay_out_candidates(
 ) -> Dict[str, torch.Tensor]:
     """Puts candidates at their first tokens.
 
-    Args:
-        candidates: Sorted by rows and first tokens.
-        probabilities: (N,).
-        mask: (B, T).
-
     Returns:
         (B, T, M) each: the number of tokens, 0 where there is no candidate; the label; the probability.
     """
@@ -51,12 +46,7 @@ def lay_out_candidates(
 def readable_candidates(
     output: Dict[str, torch.Tensor], names: Sequence[str]
 ) -> List[List[Dict[str, Any]]]:
-    """Returns the candidates of each sentence, and removes their tensors from the output.
-
-    Args:
-        output: Holds the tensors of `lay_out_candidates`.
-        names: The name of each label.
-    """
+    """Returns the candidates of each sentence, and removes their tensors from the output."""
     lengths, labels, probabilities = (output.pop(name).cpu().numpy() for name in CANDIDATES)
     candidates: List[List[Dict[str, Any]]] = [[] for _ in lengths]
     rows, firsts, numbers = lengths.nonzero()

@@ -17,10 +17,6 @@ class HashTable(torch.nn.Module):
     """Rows that training leaves as they are, found by hashes. An archive holds them.
 
     Letters: `V` rows, `D` numbers of a row.
-
-    Args:
-        width: D.
-        dtype: The type of the numbers.
     """
 
     # (V,) int64, sorted

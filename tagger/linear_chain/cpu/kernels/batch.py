@@ -1,5 +1,17 @@
 """What the kernels take, a batch of chains, and what they return, gradients that all rows share.
 
+A kernel `..._rows` computes rows `first` to `last`, exclusive, of a `Batch`, and writes into arrays that
+hold zeros. Those that differentiate sum a value of each token times its weight, return the `flat` of
+`SharedGradients`, and take
+
+- `gold_tags`, (B, T) int64; (B, T, K) bool for sets of tags; `None` for a function of the scores alone;
+- `weights`, (B, T), or (B, 1) where a row's tokens weigh the same, float64;
+- `is_total`: whether to write to `values` the weighted sum of each row, (B, 1), instead of the value of
+  each token, (B, T);
+- `by_emissions`, (B, T, K), for the gradients by the emissions;
+- `left`, (B,) bool, in which they mark the rows that probability space cannot hold: these are computed
+  by the kernels of `log_rows`, which have no such argument.
+
 Letters: `B` rows (sequences), `T` tokens, `K` tags, as in the whole package.
 """
 

@@ -1,8 +1,6 @@
 """Kernels over the probability of each tag given the one before, and over prefixes or suffixes.
 
-`log_rows` computes sets of gold tags, and the rows that `conditional_gradient_rows` leaves.
-
-Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
+Letters: `n` is the number of real tokens of a row; see `batch` for the others and the arguments.
 """
 
 import numpy as np
@@ -40,22 +38,8 @@ def conditional_gradient_rows(
 ) -> np.ndarray:
     """Differentiates the sum over tokens of a weight times log p(y_t | y_{t-1}, x).
 
-    Rows are read from the end, so that backward messages become forward messages.
-
-    Args:
-        first: The first row.
-        last: The row after the last.
-        batch: A `Batch`.
-        gold_tags: (B, T) int64.
-        weights: (B, T).
-        is_total: Whether to write the weighted sum for each row instead of one value for each token.
-        values: (B, T), or with `is_total` (B, 1); holds zeros.
-        by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
-        left: (B,) bool, where rows are marked that probability space cannot hold, and rows without a
-            possible path; holds false.
-
-    Returns:
-        The `flat` of `SharedGradients`.
+    `gold_tags` are a path; `log_rows` computes sets. Rows are read from the end, so that backward
+    messages become forward messages. `left` gets the rows without a possible path too.
     """
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, True)
@@ -120,12 +104,8 @@ def arrival_rows(
 ) -> None:
     """Writes the log-sums of all prefixes that arrive at each tag, without its emission.
 
-    Args:
-        first: The first row.
-        last: The row after the last.
-        batch: A `Batch`.
-        from_the_end: Whether rows are read from the end, so that suffixes take the place of prefixes.
-        arrivals: (B, T, K); holds -inf.
+    With `from_the_end` rows are read so, and suffixes take the place of prefixes. `arrivals`, (B, T, K),
+    hold -inf.
     """
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, from_the_end)

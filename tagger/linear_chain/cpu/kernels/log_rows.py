@@ -1,13 +1,12 @@
 """Kernels in log space, for the rows that probability space cannot hold: slow, exact for any scores.
 
 They take float64 scores alone, and are compiled only where such a row occurs. Those over shares take
-gold tags as sets alone. All write values and gradients. See `sum_product.gradient_rows` for their
-arguments.
+gold tags as sets alone.
 
 The share of a tag at a token is the probability of all paths through it: given the row alone, that is
 its marginal; given also that the tags before lie in the gold sets, what the chain rule multiplies.
 
-Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
+Letters: `n` is the number of real tokens of a row; see `batch` for the others and the arguments.
 """
 
 from typing import NamedTuple, Optional
@@ -134,21 +133,9 @@ def log_share_rows(
     by_emissions: np.ndarray,
     given_gold: bool,
 ) -> np.ndarray:
-    """Differentiates the sum over tokens of a weight times the log-share of the gold tags.
+    """Differentiates the sum over tokens of a weight times the log-share of the gold sets.
 
-    Args:
-        first: The first row.
-        last: The row after the last.
-        batch: A `Batch`.
-        gold_tags: (B, T, K) bool.
-        weights: (B, T).
-        is_total: Whether to write the weighted sum for each row instead of one value for each token.
-        values: (B, T), or with `is_total` (B, 1); holds zeros.
-        by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
-        given_gold: Whether the tags before are given to be gold: conditionals, not marginals.
-
-    Returns:
-        The `flat` of `SharedGradients`.
+    With `given_gold` the tags before are given to be gold: conditionals, not marginals.
     """
     num_tokens, num_tags = batch.emissions.shape[1:]
     shared = new_shared_gradients(num_tags)

@@ -1,11 +1,10 @@
 """Kernels over tag marginals, their logarithms, and the derivatives of both.
 
-The kernels mark in `left`, (B,) bool, the rows that probability space cannot hold, those without a
-possible path and those in which a gold tag's marginal underflows, and leave them to `log_rows`.
+`left` gets the rows without a possible path too, and those in which a gold tag's marginal underflows.
 
-Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`. With `m` the
-messages, `f` the exponentials of the emissions and `s` the suffixes of a token's tags, and `W` the
-exponentials of the transitions, all up to constants,
+Letters: `n` is the number of real tokens of a row; see `batch` for the others and the arguments. With
+`m` the messages, `f` the exponentials of the emissions and `s` the suffixes of a token's tags, and `W`
+the exponentials of the transitions, all up to constants,
 
     m[t] = f[t] * (m[t-1] @ W),    s[t] = W @ (f[t+1] * s[t+1]),    p(y_t = k | x) = m[t, k] s[t, k].
 
@@ -39,15 +38,7 @@ from tagger.linear_chain.cpu.kernels.messages import (
 def marginal_rows(
     first: int, last: int, batch: Batch, values: np.ndarray, left: np.ndarray
 ) -> None:
-    """Writes the tag marginals of rows `first` to `last`.
-
-    Args:
-        first: The first row.
-        last: The row after the last.
-        batch: A `Batch`.
-        values: (B, T, K); holds zeros.
-        left: (B,) bool, as above; holds false.
-    """
+    """Writes the tag marginals, (B, T, K)."""
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, False)
     row, changes = new_row(num_tokens, num_tags), _new_changes(num_tokens, num_tags)
@@ -76,23 +67,9 @@ def marginal_gradient_rows(
     by_emissions: np.ndarray,
     left: np.ndarray,
 ) -> np.ndarray:
-    """Differentiates the sum of `weights` times the tag marginals, or the log-marginals of gold tags.
+    """Differentiates the sum of `weights` times the log-marginals of gold tags, or of sets.
 
-    Args:
-        first: The first row.
-        last: The row after the last.
-        batch: A `Batch`.
-        gold_tags: (B, T) int64, or (B, T, K) bool for the log-probabilities of sets; `None` for the
-            marginals of all tags.
-        weights: (B, T), or (B, T, K) for the marginals of all tags.
-        is_total: Whether to write the weighted sum for each row instead of one value for each token.
-        values: (B, T), or with `is_total` (B, 1), or (B, T, K) for the marginals of all tags; holds
-            zeros.
-        by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
-        left: (B,) bool, as above; holds false.
-
-    Returns:
-        The `flat` of `SharedGradients`.
+    Without gold tags these are the marginals of all tags; `weights` and `values` are (B, T, K) then.
     """
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, False)

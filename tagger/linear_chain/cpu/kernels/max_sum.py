@@ -41,14 +41,7 @@ def best_rows(
     """Writes the best path of rows `first` to `last`.
 
     Keeps scores, not back-pointers: the best predecessor of a tag on the path is the first tag whose
-    score, computed again, equals what arrived.
-
-    Args:
-        first: The first row.
-        last: The row after the last.
-        batch: A `Batch`.
-        paths: (B, 1, T) int64; holds zeros.
-        path_scores: (B, 1); holds zeros.
+    score, computed again, equals what arrived. `paths` are (B, 1, T) int64, `path_scores` (B, 1).
     """
     lengths, emissions, transitions, start, end = batch
     num_tokens, num_tags = emissions.shape[1:]

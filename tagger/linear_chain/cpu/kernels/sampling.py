@@ -11,15 +11,7 @@ from tagger.linear_chain.cpu.kernels.messages import chain_of, new_row, peak_of,
 def sample_rows(
     first: int, last: int, batch: Batch, uniforms: np.ndarray, paths: np.ndarray
 ) -> None:
-    """Writes one path for each row of `uniforms`.
-
-    Args:
-        first: The first row.
-        last: The row after the last.
-        batch: A `Batch`.
-        uniforms: (B, S, T) float64, in [0, 1).
-        paths: (B, S, T) int64; holds zeros.
-    """
+    """Writes paths, (B, S, T) int64, drawn by `uniforms`, (B, S, T) float64, in [0, 1)."""
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, False)
     row = new_row(num_tokens, num_tags)

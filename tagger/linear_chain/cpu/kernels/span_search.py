@@ -30,9 +30,9 @@ def span_rows(
     most with the number of tokens times the length of the longest such span.
 
     Args:
-        first: The first row.
-        last: The row after the last.
-        batch: A `Batch`, in float64.
+        first: See `kernels.batch`.
+        last: See `kernels.batch`.
+        batch: In float64.
         forward: (B, T, K) float64, see `Messages`; so is `backward`.
         backward: (B, T, K) float64.
         tags: (C, 4) int64, see `Spellings`.

@@ -1,9 +1,6 @@
 """Kernels over the sum of all paths: log normalisers, likelihoods, their gradients, marginals.
 
-Kernels with an argument `left` mark there, (B,) bool, the rows that probability space cannot hold, and
-leave them to `log_rows`.
-
-Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
+Letters: `n` is the number of real tokens of a row; see `batch` for the others and the arguments.
 """
 
 from typing import Optional
@@ -44,17 +41,7 @@ def forward_rows(
     values: np.ndarray,
     left: np.ndarray,
 ) -> None:
-    """Writes the log normalisers, or the log-likelihoods of `gold_tags`, of rows `first` to `last`.
-
-    Args:
-        first: The first row.
-        last: The row after the last.
-        batch: A `Batch`.
-        gold_tags: (B, T) int64 for log-likelihoods, `None` for log normalisers.
-        is_total: Whether to write one sum for each row instead of one value for each token.
-        values: (B, T), or with `is_total` (B, 1); holds zeros.
-        left: (B,) bool, as above; holds false.
-    """
+    """Writes the log normalisers or, of a path `gold_tags`, the log-likelihoods; unweighted."""
     chain = chain_of(batch, False)
     row = new_row(batch.emissions.shape[1], batch.emissions.shape[2])
     for b in range(first, last):
@@ -84,22 +71,7 @@ def gradient_rows(
     by_emissions: np.ndarray,
     left: np.ndarray,
 ) -> np.ndarray:
-    """As `forward_rows`, and differentiates the sum of each token's value times its weight.
-
-    Args:
-        first: The first row.
-        last: The row after the last.
-        batch: A `Batch`.
-        gold_tags: As for `forward_rows`.
-        weights: (B, T), or (B, 1) where a row's tokens weigh the same.
-        is_total: Whether to write the weighted sum for each row instead of one value for each token.
-        values: As for `forward_rows`.
-        by_emissions: (B, T, K), to which the gradients by the emissions are written; holds zeros.
-        left: As for `forward_rows`.
-
-    Returns:
-        The `flat` of `SharedGradients`.
-    """
+    """Differentiates what `forward_rows` writes."""
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, False)
     row = new_row(num_tokens, num_tags)
@@ -144,7 +116,7 @@ def set_gradient_rows(
     by_emissions: np.ndarray,
     left: np.ndarray,
 ) -> np.ndarray:
-    """As `gradient_rows`, for sets of gold tags, (B, T, K) bool.
+    """As `gradient_rows`, for sets of gold tags.
 
     The values are the log normalisers of the chain that the sets allow, less those of the whole chain.
     """
@@ -251,14 +223,7 @@ def subtract_path(
 
 @kernel
 def transition_marginal_rows(first: int, last: int, batch: Batch, marginals: np.ndarray) -> None:
-    """Writes the transition marginals of rows `first` to `last`.
-
-    Args:
-        first: The first row.
-        last: The row after the last.
-        batch: A `Batch`.
-        marginals: (B, T - 1, K, K); holds zeros.
-    """
+    """Writes the transition marginals, (B, T - 1, K, K)."""
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, False)
     row = new_row(num_tokens, num_tags)
