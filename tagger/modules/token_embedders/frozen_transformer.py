@@ -15,7 +15,7 @@ from tagger.common.ranges import check_dropouts, check_number, check_sizes
 from tagger.common.threads import BATCHES_AT_ONCE
 from tagger.data.data_loaders.batch_order import in_chunks
 from tagger.transformers.feature_store import FeatureStore, default_root
-from tagger.transformers.memory import RecentFeatures
+from tagger.transformers.memory import Memory
 from tagger.transformers.passages import Passage, passages_of
 from tagger.transformers.pretrained import (
     FOLDER_VARIABLE,
@@ -125,7 +125,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         self._cache_folder = Path(cache_folder).expanduser() if cache_folder else default_root()
         self._max_bytes = max_cache_gb * 1e9
         self._store: Optional[FeatureStore] = None
-        self._recent = RecentFeatures(_MEMORY)
+        self._recent = Memory(_MEMORY)
         self._has_warned = False
 
     def get_output_dim(self) -> int:
@@ -253,13 +253,15 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             # (N, H, D)
             layers = torch.from_numpy(words).to(weights.device, non_blocking=True).float()
             return torch.matmul(weights, layers)
-        mixed = self._recent.get(list(passages), weights)
-        new = [key for key in passages if key not in mixed]
+        # Other weights mix others.
+        mix = weights.cpu().numpy().tobytes()
+        mixed = self._recent.get(mix + key for key in passages)
+        new = [key for key in passages if mix + key not in mixed]
         wanted = [passages[key] for key in new]
-        for index, states in self._features.compute(wanted, weights.device, weights.detach()):
-            mixed[new[index]] = states
-        self._recent.put(mixed, weights)
-        return torch.cat([mixed[at.key][at.start : at.end] for at in places])
+        for index, states in self._features.compute(wanted, weights.device, weights):
+            mixed[mix + new[index]] = states
+        self._recent.put(mixed)
+        return torch.cat([mixed[mix + at.key][at.start : at.end] for at in places])
 
     def _warn_of_missing(self) -> None:
         if not self._has_warned:

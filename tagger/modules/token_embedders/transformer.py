@@ -6,11 +6,12 @@ import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import TokenEmbedder
+from torch.nn.utils.rnn import pad_sequence
 
 from tagger.common.ranges import check_dropouts, check_is_one_of, check_number
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.transformers.archived import fine_tuned_model
-from tagger.transformers.memory import StateCache
+from tagger.transformers.memory import Memory
 from tagger.transformers.precision import PRECISIONS, computing_in
 from tagger.transformers.upper_layers import UpperLayers
 from tagger.transformers.windows import POOLINGS, longest_window, padded_lengths, pool_pieces
@@ -74,7 +75,11 @@ class TransformerEmbedder(TokenEmbedder):
         self._upper_layers: Optional[UpperLayers] = None
         if num_frozen_layers:
             self._upper_layers = UpperLayers(self.transformer_model, num_frozen_layers)
-        self._cache = StateCache(max_cache_gb * 1e9)
+        self._cache = Memory(
+            max_cache_gb * 1e9,
+            f"The states of the frozen layers fill the {max_cache_gb:g} GB of `max_cache_gb`; those of "
+            f"further texts are computed in each epoch; raise it if there is memory",
+        )
         self._has_trained = False
 
     def get_output_dim(self) -> int:
@@ -137,12 +142,35 @@ class TransformerEmbedder(TokenEmbedder):
         with computing_in(precision, pieces.device):
             # New text of a saved tagger is not kept.
             if self._upper_layers is not None and self._has_trained:
-                lower = self._cache.states(pieces, mask, self._upper_layers.lower_states)
+                lower = self._lower_states(self._upper_layers, pieces, mask)
                 states = self._upper_layers.states(pieces, mask, lower)
             else:
                 output = self.transformer_model(input_ids=pieces, attention_mask=mask)
                 states = output.last_hidden_state
         return states.float()
+
+    def _lower_states(
+        self, layers: UpperLayers, pieces: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """Returns the states of the frozen layers, (S, L, D) float32; those kept are float16."""
+        lengths = mask.sum(1).tolist()
+        rows = pieces.cpu().numpy()
+        keys = [row[:length].tobytes() for row, length in zip(rows, lengths)]
+        found = self._cache.get(keys)
+        missing = [row for row, key in enumerate(keys) if key not in found]
+        if missing:
+            width = max(lengths[row] for row in missing)
+            chosen = torch.tensor(missing, device=pieces.device)
+            computed = layers.lower_states(pieces[chosen, :width], mask[chosen, :width])
+            # Copies, so that the batch is not kept.
+            new = {
+                keys[row]: states[: lengths[row]].clone()
+                for row, states in zip(missing, computed.half().cpu())
+            }
+            self._cache.put(new)
+            found.update(new)
+        padded = pad_sequence([found[key] for key in keys], batch_first=True)
+        return padded.to(pieces.device).float()
 
     def _states_by_length(self, pieces: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """As `_states`, but those of a window do not depend on the other windows."""

@@ -177,7 +177,7 @@ def test_frozen_layers_drop_nothing(folders, indexer):
     for _ in range(2):
         embedder = TransformerEmbedder(folders[save_bert], num_frozen_layers=2).train()
         embedder(**batch_of(TEXTS, indexer))
-        kept.append(embedder._cache._states)
+        kept.append(embedder._cache._tensors)
     assert kept[0].keys() == kept[1].keys()
     assert all(torch.equal(kept[0][key], kept[1][key]) for key in kept[0])
 
