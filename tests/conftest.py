@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,8 @@ from tests.warm_python import WarmPython
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "training_config"
 SYSTEM_TESTS = ROOT / "tests" / "system"
+#: The variable with the executable that starts warm, where several processes run tests.
+WARM = "TAGGER_TESTS_WARM_PYTHON"
 
 
 def _has_gpu():
@@ -54,6 +57,13 @@ def pytest_configure(config):
     runs_tests = config.getoption("dist", "no") == "no"
     if runs_tests:
         import tagger.components  # noqa: F401  (registers them)
+    else:
+        folder = tempfile.TemporaryDirectory()
+        python = WarmPython(Path(folder.name))
+        config.add_cleanup(folder.cleanup)
+        config.add_cleanup(python.close)
+        # The processes that run tests inherit it.
+        os.environ[WARM] = str(python.executable)
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -133,10 +143,12 @@ def shared_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def warm_executable(shared_folder):
+def warm_executable(tmp_path_factory):
     """Starts as `sys.executable` does, but with the libraries loaded. It interprets no kernels."""
-    with FileLock(shared_folder / "warm.lock"):
-        python = WarmPython(shared_folder)
+    if WARM in os.environ:
+        yield os.environ[WARM]
+        return
+    python = WarmPython(tmp_path_factory.getbasetemp())
     yield str(python.executable)
     python.close()
 

@@ -43,14 +43,13 @@ FORWARDED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 # What begins like this is read when the interpreter or a library starts.
 STARTUP_VARIABLES = ("PYTHON", "OMP_", "TRITON_")
 MAX_FILES = 250
-LEASE, REQUEST = b"L", b"R"
 
 
 class WarmPython:
-    """Starts the server, or joins one that another worker has started; it ends with its last user.
+    """Starts the server, which ends when it is closed or when this process ends.
 
     Args:
-        folder: A folder that the workers of a test run share. One of them at a time may come in.
+        folder: Where to put the programs, in a folder of their own.
 
     Attributes:
         executable: Takes the place of `sys.executable`. Beside it is `allennlp`, which starts warm too.
@@ -58,17 +57,7 @@ class WarmPython:
 
     def __init__(self, folder: Path) -> None:
         self.executable = folder / "warm" / "python"
-        self._socket = socket_of(self.executable)
-        self._server: Optional[subprocess.Popen] = None
-        try:
-            self._lease = connected(self._socket)
-        except OSError:
-            self._start_server()
-            self._lease = connected(self._socket)
-        self._lease.sendall(LEASE)
-
-    def _start_server(self) -> None:
-        self.executable.parent.mkdir(exist_ok=True)
+        self.executable.parent.mkdir()
         allennlp = Path(sys.executable).with_name("allennlp")
         for name, arguments in {"python": [], "allennlp": [str(allennlp)]}.items():
             program = self.executable.with_name(name)
@@ -79,37 +68,20 @@ class WarmPython:
                 f"runpy.run_path({__file__!r}, run_name='__main__')\n"
             )
             program.chmod(0o755)
-        self._socket.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(self._socket))
+            listener.bind(str(self.executable.with_name("socket")))
             listener.listen(64)
             self._server = subprocess.Popen(
                 [sys.executable, __file__, "serve", str(listener.fileno())],
                 env={name: os.environ[name] for name in os.environ if name != "TRITON_INTERPRET"},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
                 start_new_session=True,
             )
 
     def close(self) -> None:
-        """Lets the server end. Whoever started it waits until no other worker needs it."""
-        self._lease.close()
-        if self._server:
-            self._server.wait()
-
-
-def socket_of(executable: Path) -> Path:
-    return executable.with_name("socket")
-
-
-def connected(path: Path) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.connect(str(path))
-    except OSError:
-        connection.close()
-        raise
-    return connection
+        """Ends the server and all that it has started."""
+        self._server.communicate()
 
 
 def ask(executable: str, *arguments: str) -> None:
@@ -117,11 +89,8 @@ def ask(executable: str, *arguments: str) -> None:
     warm = without_harmless_options(list(arguments))
     if warm:
         files = inherited_files()
-        try:
-            connection = connected(socket_of(Path(executable)))
-        except OSError:
-            pass
-        else:
+        connection = socket.socket(socket.AF_UNIX)
+        if connection.connect_ex(str(Path(executable).with_name("socket"))) == 0:
             request = {
                 "executable": executable,
                 "arguments": warm,
@@ -129,7 +98,7 @@ def ask(executable: str, *arguments: str) -> None:
                 "environment": dict(os.environ),
                 "files": files,
             }
-            socket.send_fds(connection, [REQUEST], files)
+            socket.send_fds(connection, [b" "], files)
             connection.sendall(json.dumps(request).encode() + b"\n")
             replies = connection.makefile()
             process = int(replies.readline() or 0)
@@ -170,7 +139,7 @@ def end_with(status: int) -> None:
 
 
 def serve(listener: socket.socket) -> dict:
-    """Forks a process for each request; returns the request, there. Ends when the last lease ends."""
+    """Forks a process for each request; returns the request, there. Ends with its standard input."""
     gc.disable()
     # Folders of tests are named like libraries.
     own, sys.path[0] = sys.path[0], os.devnull
@@ -183,47 +152,37 @@ def serve(listener: socket.socket) -> dict:
     os.set_blocking(wakeup, False)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    leases: List[socket.socket] = []
     callers: Dict[int, socket.socket] = {}
 
     while True:
-        ready, _, _ = select.select([listener, ended, *leases, *callers.values()], [], [])
+        ready, _, _ = select.select([listener, ended, sys.stdin, *callers.values()], [], [])
         if ended in ready:
             os.read(ended, 1_000)
             report_ended_processes(callers)
         for process, caller in callers.items():
             if caller in ready:  # it is dead
                 os.kill(process, signal.SIGKILL)
-        for lease in set(leases) & set(ready):
-            leases.remove(lease)
-            lease.close()
-            if not leases:
-                end_processes(callers)
-                sys.exit()
+        if sys.stdin in ready:
+            # Also the servers that `multiprocessing` has started, which would wait for ever.
+            os.killpg(0, signal.SIGKILL)
         if listener in ready:
-            request = answer(listener, leases, callers, [ended, wakeup])
+            request = answer(listener, callers, [ended, wakeup])
             if request:  # this is the new process
                 return request
 
 
 def answer(
-    listener: socket.socket,
-    leases: List[socket.socket],
-    callers: Dict[int, socket.socket],
-    pipe: List[int],
+    listener: socket.socket, callers: Dict[int, socket.socket], pipe: List[int]
 ) -> Optional[dict]:
-    """Takes a lease, or forks a process for a request; returns the request there, `None` here."""
+    """Forks a process for a request; returns the request there, `None` here."""
     caller, _ = listener.accept()
-    kind, files, _, _ = socket.recv_fds(caller, 1, MAX_FILES)
-    if kind == LEASE:
-        leases.append(caller)
-        return None
+    _, files, _, _ = socket.recv_fds(caller, 1, MAX_FILES)
     request = json.loads(caller.makefile().readline())
     process = os.fork() if has_equal_start(request["environment"]) else -1
     if process == 0:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for each in (listener, caller, *leases, *callers.values()):
+        for each in (listener, caller, *callers.values()):
             each.close()
         for file in pipe:
             os.close(file)
@@ -239,16 +198,9 @@ def answer(
     return None
 
 
-def end_processes(callers: Dict[int, socket.socket]) -> None:
-    """Ends the servers that `multiprocessing` has started; they would wait for the end of the tests."""
-    for process in callers:
-        os.kill(process, signal.SIGKILL)
-    report_ended_processes(callers, options=0)
-
-
-def report_ended_processes(callers: Dict[int, socket.socket], options: int = os.WNOHANG) -> None:
+def report_ended_processes(callers: Dict[int, socket.socket]) -> None:
     while callers:
-        process, status = os.waitpid(-1, options)
+        process, status = os.waitpid(-1, os.WNOHANG)
         if not process:
             break
         with callers.pop(process) as caller, contextlib.suppress(OSError):
