@@ -139,22 +139,6 @@ def test_probabilities_of_all_paths_sum_to_one_whatever_the_mask():
     assert total == pytest.approx(1)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_masked_token_is_absent_from_training(name):
-    crf = weighted(name)
-    emissions, tags, mask = batch()
-    mask[0, 2] = mask[2, 0] = False
-    emissions = emissions.masked_fill(~mask.unsqueeze(2), torch.nan).requires_grad_()
-    values = crf.log_likelihood(emissions, tags.masked_fill(~mask, 99), mask)
-    for row in range(3):
-        is_real = mask[row]
-        alone = crf.log_likelihood(emissions[row : row + 1, is_real], tags[row : row + 1, is_real])
-        torch.testing.assert_close(values[row], alone[0])
-    values.sum().backward()
-    assert emissions.grad[~mask].eq(0).all()
-    assert emissions.grad.isfinite().all()
-
-
 def test_without_a_token_there_is_one_path():
     crf, emissions = ConditionalRandomField(5), torch.zeros(2, 0, 5)
     assert crf.viterbi_tags(emissions, top_k=3) == [[([], 0.0)]] * 2
@@ -163,31 +147,11 @@ def test_without_a_token_there_is_one_path():
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.int8, torch.uint8])
-def test_tags_may_have_any_integer_type(name, dtype):
-    crf = weighted(name)
-    emissions, tags, mask = batch()
-    assert torch.equal(crf(emissions, tags.to(dtype), mask), crf(emissions, tags, mask))
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_float_tags_are_refused(name):
     crf = weighted(name)
     emissions, tags, mask = batch()
     with pytest.raises(TypeError, match=r"`gold_tags` must hold integers, .* with `.long\(\)`"):
         crf(emissions, tags.float(), mask)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("size", [(0, 4), (2, 0), (2, 3)])
-def test_batches_without_a_token_have_gradients_of_zero(name, size):
-    crf = weighted(name)
-    emissions = torch.zeros(*size, 5, requires_grad=True)
-    mask = torch.zeros(size, dtype=torch.bool)
-    crf(emissions, torch.zeros(size, dtype=torch.int64), mask).backward()
-    assert emissions.grad.eq(0).all()
-    for parameter in (crf.transitions, crf.start_transitions, crf.end_transitions):
-        assert parameter.grad is None or parameter.grad.eq(0).all()
 
 
 def test_weighting_is_saved_with_the_crf():
