@@ -12,16 +12,7 @@ import tagger_compat
 from tagger.common.collections_paused import collections_paused
 
 if TYPE_CHECKING:
-    from tagger import (
-        data,
-        linear_chain,
-        metrics,
-        models,
-        modules,
-        predictors,
-        spans,
-        training,
-    )
+    from tagger import data, linear_chain, metrics, models, modules, predictors, spans, training
     from tagger.predictors.saved_tagger import Entity, SavedTagger, TaggedText, load
 
 __version__ = "0.1.0"

@@ -4,16 +4,7 @@ import itertools
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import (
-    Any,
-    Dict,
-    Iterator,
-    List,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Union,
-)
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
@@ -229,10 +220,7 @@ class OnnxTagger(TextTagger[str]):
 
 
 def load(
-    path: Union[str, Path],
-    *,
-    num_threads: int = 0,
-    run_characters: Optional[int] = RUN_CHARACTERS,
+    path: Union[str, Path], *, num_threads: int = 0, run_characters: Optional[int] = RUN_CHARACTERS
 ) -> OnnxTagger:
     """Loads a tagger that `allennlp export` wrote.
 

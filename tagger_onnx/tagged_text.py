@@ -24,9 +24,7 @@ class Extras(NamedTuple):
 
 
 def extras_of(
-    probabilities: bool = False,
-    leak_labels: Sequence[str] = (),
-    candidates: Optional[float] = None,
+    probabilities: bool = False, leak_labels: Sequence[str] = (), candidates: Optional[float] = None
 ) -> Extras:
     """Returns what is asked for by these arguments of `TextTagger.tag`.
 

@@ -43,11 +43,7 @@ def plain(tagged):
     if isinstance(tagged, dict):
         probabilities = [each["probability"] for each in tagged["entities"]]
         return tagged["tokens"], tagged["tags"], Probabilities(probabilities)
-    return (
-        tagged.tokens,
-        tagged.tags,
-        Probabilities(each.probability for each in tagged.entities),
-    )
+    return (tagged.tokens, tagged.tags, Probabilities(each.probability for each in tagged.entities))
 
 
 def check_python_and_windows(archive, lines, folder, windows):

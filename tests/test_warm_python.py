@@ -59,8 +59,7 @@ def test_arguments_folder_environment_and_input_are_the_callers(what, run_both, 
 
 
 @pytest.mark.parametrize(
-    "code",
-    ["", "import sys; sys.exit(7)", "import sys; sys.exit('no')", "import os; os.abort()"],
+    "code", ["", "import sys; sys.exit(7)", "import sys; sys.exit('no')", "import os; os.abort()"]
 )
 def test_it_ends_as_it_would_otherwise(code, run_both):
     cold, warm = run_both("-c", code)

@@ -7,13 +7,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from tagger.export.chain import (
-    Chain,
-    log_partition,
-    log_sum,
-    shifted_left,
-    shifted_right,
-)
+from tagger.export.chain import Chain, log_partition, log_sum, shifted_left, shifted_right
 from tagger.export.graph import Graph
 from tagger.spans.conversion import spans_to_tags
 from tagger.spans.encodings import rules_of, split_tag

@@ -6,11 +6,7 @@ from typing import Any, Dict, Optional
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Tokenizer
 
-from tagger.data.tokenizers import (
-    BlanksTokenizer,
-    LanguageRulesTokenizer,
-    PunctuationTokenizer,
-)
+from tagger.data.tokenizers import BlanksTokenizer, LanguageRulesTokenizer, PunctuationTokenizer
 
 
 def describe_splitting(tokenizer: Tokenizer) -> Dict[str, Any]:

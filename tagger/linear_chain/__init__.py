@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tagger.linear_chain import implementations
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
-from tagger.linear_chain.cross_entropy import (
-    ChainMarginals,
-    chain_cross_entropy,
-    chain_marginals,
-)
+from tagger.linear_chain.cross_entropy import ChainMarginals, chain_cross_entropy, chain_marginals
 from tagger.linear_chain.functions import (
     backward_scores,
     compacted,

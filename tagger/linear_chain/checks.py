@@ -16,12 +16,7 @@ import torch
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
 from tagger.linear_chain.declared import declared_range, is_declared_right_padded
 from tagger.linear_chain.padding import real_tokens, without_padding
-from tagger.linear_chain.tracing import (
-    first_place,
-    holds_anywhere,
-    is_transformed,
-    number_at,
-)
+from tagger.linear_chain.tracing import first_place, holds_anywhere, is_transformed, number_at
 
 _COMPUTED_TYPES = (torch.float32, torch.float64)
 
@@ -239,10 +234,7 @@ def _check_lengths(lengths: torch.Tensor, num_tokens: int) -> None:
 
 
 def checked_gold_tags(
-    gold_tags: torch.Tensor,
-    lengths: torch.Tensor,
-    emissions: torch.Tensor,
-    name: str = "gold_tags",
+    gold_tags: torch.Tensor, lengths: torch.Tensor, emissions: torch.Tensor, name: str = "gold_tags"
 ) -> torch.Tensor:
     """Returns the gold tags in the form that the implementations take.
 

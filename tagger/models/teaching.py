@@ -96,11 +96,7 @@ def _taught(
 
 
 def _marginals(
-    model: TaggingModel,
-    tokens: Any,
-    mask: torch.Tensor,
-    rows: SentenceRows,
-    temperature: float,
+    model: TaggingModel, tokens: Any, mask: torch.Tensor, rows: SentenceRows, temperature: float
 ) -> ChainMarginals:
     """The marginals of the sentences of a batch; S rows."""
     if isinstance(model, SequenceTaggerEnsemble) and model.average == "marginals":

@@ -175,10 +175,7 @@ class ConditionalRandomField(torch.nn.Module):
         return viterbi_decode(self.decoding_scores(logits), self._mask(logits, mask))
 
     def viterbi_tags(
-        self,
-        logits: torch.Tensor,
-        mask: Optional[torch.Tensor] = None,
-        top_k: Optional[int] = None,
+        self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None, top_k: Optional[int] = None
     ) -> Union[List[ScoredPath], List[List[ScoredPath]]]:
         """The best path, or the `top_k` best paths, as lists.
 

@@ -5,15 +5,7 @@ import html
 import itertools
 from functools import cached_property
 from pathlib import Path
-from typing import (
-    Dict,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -227,10 +219,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     @cached_property
     def _predictor(self) -> SequenceTaggerPredictor:
         return SequenceTaggerPredictor(
-            self._model,
-            self._dataset_reader,
-            self._language,
-            run_characters=self._run_characters,
+            self._model, self._dataset_reader, self._language, run_characters=self._run_characters
         )
 
     def _predictor_of(self, extras: Extras) -> SequenceTaggerPredictor:

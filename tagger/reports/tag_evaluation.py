@@ -181,10 +181,7 @@ def _entity_thresholds(model: TaggingModel) -> Dict[str, float]:
 
 
 def _examples(
-    model: TaggingModel,
-    wrong: Sequence[Tuple[Place, TaggedSentence]],
-    num_errors: int,
-    seed: int,
+    model: TaggingModel, wrong: Sequence[Tuple[Place, TaggedSentence]], num_errors: int, seed: int
 ) -> List[Example]:
     """Draws examples, with the probabilities that the model gives to gold and predicted labels."""
     has_plain_tags = model.tag_encoding is None

@@ -1,16 +1,7 @@
 """Compares gold and predicted spans and labels, sentence by sentence: pure functions."""
 
 import random
-from typing import (
-    Dict,
-    FrozenSet,
-    Iterable,
-    List,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 

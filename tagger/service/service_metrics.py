@@ -16,10 +16,7 @@ class ServiceMetrics:
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
         self.requests = Counter(
-            "tagger_requests",
-            "Requests by path and status.",
-            ["path", "status"],
-            registry=registry,
+            "tagger_requests", "Requests by path and status.", ["path", "status"], registry=registry
         )
         self.seconds = Histogram(
             "tagger_request_seconds",

@@ -6,12 +6,7 @@ from typing import List, NamedTuple, Sequence, Tuple, Type
 import numpy as np
 import torch
 
-from tagger.linear_chain import (
-    ChainScores,
-    Spellings,
-    probable_spans,
-    span_log_probabilities,
-)
+from tagger.linear_chain import ChainScores, Spellings, probable_spans, span_log_probabilities
 from tagger.spans.conversion import spans_to_tags, tags_of_span
 from tagger.spans.encodings import rules_of, split_tag
 from tagger.spans.finding import find_spans, lay_end_to_end, rows_and_tokens, tag_tables

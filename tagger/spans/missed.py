@@ -13,12 +13,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 import numpy as np
 import torch
 
-from tagger.linear_chain import (
-    ChainScores,
-    log_likelihood,
-    span_log_probabilities,
-    tag_marginals,
-)
+from tagger.linear_chain import ChainScores, log_likelihood, span_log_probabilities, tag_marginals
 from tagger.spans.entities import Entities
 from tagger.spans.finding import TagTables, tag_tables
 
@@ -113,10 +108,7 @@ class MissFinder:
         ends = (predicted.lasts - predicted.firsts)[:, np.newaxis]
         # (N, W, S)
         allowed = _same_place(
-            states,
-            predicted.labels[:, np.newaxis],
-            (offsets == 0) & (ends >= 0),
-            offsets == ends,
+            states, predicted.labels[:, np.newaxis], (offsets == 0) & (ends >= 0), offsets == ends
         )
         spans = np.stack([predicted.rows, predicted.firsts, predicted.lasts], axis=1)
         device = placed.emissions.device

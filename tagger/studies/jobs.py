@@ -67,12 +67,7 @@ def default_num_workers(config: Mapping[str, Any]) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_jobs(
-    jobs: Sequence[Job],
-    study: Path,
-    num_workers: int,
-    work: Work = train,
-) -> List[Job]:
+def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int, work: Work = train) -> List[Job]:
     """Runs all unfinished jobs, each in a process with one thread; returns those that failed.
 
     An interrupted job starts again from the beginning, so its result depends on its seed alone.

@@ -65,10 +65,7 @@ def run_weighting_study(
         failed += run_jobs(biased, folder, num_workers, evaluate)
         failed += run_jobs(weighted, folder, num_workers, train)
     results = with_plain_results(
-        read_results(plain, folder),
-        read_results([*weighted, *biased], folder),
-        strategies,
-        labels,
+        read_results(plain, folder), read_results([*weighted, *biased], folder), strategies, labels
     )
     write_results(results, folder / "results.csv")
     return results, failed

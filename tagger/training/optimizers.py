@@ -53,8 +53,7 @@ def check_adam(betas: Tuple[float, float], eps: float, weight_decay: float) -> N
 
 
 def _check_expressions(
-    parameters: List[Tuple[str, torch.nn.Parameter]],
-    groups: List[Tuple[List[str], Dict[str, Any]]],
+    parameters: List[Tuple[str, torch.nn.Parameter]], groups: List[Tuple[List[str], Dict[str, Any]]]
 ) -> None:
     """Refuses an expression that matches nothing, of which AllenNLP only warns."""
     for expression in (each for expressions, _ in groups for each in expressions):

@@ -18,11 +18,7 @@ from tagger.common.console import activity
 from tagger.common.did_you_mean import did_you_mean
 from tagger.training.callbacks import EpochLineCallback
 from tagger.training.config_checks import check_trainer
-from tagger.training.random_states import (
-    RandomStatesCallback,
-    random_states,
-    set_random_states,
-)
+from tagger.training.random_states import RandomStatesCallback, random_states, set_random_states
 from tagger.training.run_folder import remove_unfinished
 from tagger.training.whole_checkpointer import WholeCheckpointer, save_whole
 

@@ -154,11 +154,7 @@ class WordFeatures:
         return features
 
     def _long(
-        self,
-        model: Any,
-        passage: Passage,
-        windows: Sequence[Window],
-        mix: Optional[torch.Tensor],
+        self, model: Any, passage: Passage, windows: Sequence[Window], mix: Optional[torch.Tensor]
     ) -> torch.Tensor:
         """Returns the features of a passage that needs several windows."""
         at_once = max(1, _BATCH_PIECES[model.device.type] // self._max_pieces)
@@ -168,10 +164,7 @@ class WordFeatures:
         return pool_pieces(states, torch.from_numpy(passage.num_pieces).long(), self._pooling)
 
     def _states(
-        self,
-        model: Any,
-        windows: Sequence[Tuple[Passage, Window]],
-        mix: Optional[torch.Tensor],
+        self, model: Any, windows: Sequence[Tuple[Passage, Window]], mix: Optional[torch.Tensor]
     ) -> torch.Tensor:
         """Returns the states of the pieces that windows keep, (P, D) with `mix`, else (P, H, D)."""
         own_pieces = [passage.pieces[each.start : each.end].tolist() for passage, each in windows]

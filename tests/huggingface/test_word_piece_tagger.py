@@ -31,13 +31,7 @@ def test_entities_have_offsets_and_probabilities(tagger):
 def test_many_texts_are_tagged_as_each_alone(tagger):
     inputs = [TEXT, "", ["london", "ada"], " ".join(["ada in london"] * 20), "\u200b"]
     together = tagger.tag(inputs)
-    assert [each.text for each in together] == [
-        TEXT,
-        "",
-        "london ada",
-        inputs[3],
-        "\u200b",
-    ]
+    assert [each.text for each in together] == [TEXT, "", "london ada", inputs[3], "\u200b"]
     for tagged, each in zip(together, inputs):
         alone = tagger.tag(each) if isinstance(each, str) else tagger.tag(tokens=each)
         assert alone.tags == tagged.tags

@@ -73,10 +73,7 @@ WEIGHTED: Dict[str, Callable[[ChainScores, torch.Tensor, torch.Tensor], torch.Te
         gold_tags,
     )
     for function in (step_log_likelihoods, step_log_conditionals, step_log_marginals)
-    for suffix, gold_tags in (
-        ("", lambda scores, tags: tags),
-        (" of sets", pairs_of_tags),
-    )
+    for suffix, gold_tags in (("", lambda scores, tags: tags), (" of sets", pairs_of_tags))
 }
 
 

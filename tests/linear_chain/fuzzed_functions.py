@@ -86,9 +86,7 @@ def _of_path(name: str, problem: Problem, rng: random.Random) -> Question:
     shape, answer = ((), total) if name == "sequence_score" else ((problem.size[1],), steps)
     function = getattr(linear_chain, name)
     return Question(
-        lambda scores: function(scores, tags, mask),
-        of_rows(problem, shape, answer),
-        is_exact=False,
+        lambda scores: function(scores, tags, mask), of_rows(problem, shape, answer), is_exact=False
     )
 
 
@@ -336,11 +334,7 @@ def wrong_best_paths(problem: Problem, rng: random.Random, tolerance: float) -> 
 
 
 def _wrong_ranking(
-    table: AllPaths,
-    paths: List[List[int]],
-    path_scores: List[float],
-    k: int,
-    tolerance: float,
+    table: AllPaths, paths: List[List[int]], path_scores: List[float], k: int, tolerance: float
 ) -> List[str]:
     """What is wrong with the `k` best paths, those that are not possible given with -inf."""
     scores = {path: score for score, path in table.k_best(len(table.tags))}

@@ -32,11 +32,7 @@ pytestmark = pytest.mark.usefixtures("uninitialized_memory_holds_nan")
 
 # the lengths of the rows, and K, off the powers of two
 SIZES = [((1,), 1), ((2, 0, 1), 3), ((3, 2, 0), 9), ((3,), 17)]
-LARGER_SIZES = [
-    (tuple(7 * row % 18 for row in range(32)), 9),
-    ((40,), 33),
-    ((7, 3, 0), 100),
-]
+LARGER_SIZES = [(tuple(7 * row % 18 for row in range(32)), 9), ((40,), 33), ((7, 3, 0), 100)]
 # Triton's interpreter takes milliseconds for each token, and more where products underflow.
 CASES = [
     *[("cpu", Case(*size, kind)) for size in SIZES + LARGER_SIZES for kind in KINDS],

@@ -3,12 +3,7 @@
 import pytest
 import torch
 
-from tagger.linear_chain import (
-    log_likelihood,
-    sequence_score,
-    use_implementation,
-    viterbi_decode,
-)
+from tagger.linear_chain import log_likelihood, sequence_score, use_implementation, viterbi_decode
 from tagger.linear_chain.cuda import scan
 from tests.linear_chain.cases import (
     CPU,

@@ -3,12 +3,7 @@
 import numpy as np
 
 from tagger.metrics import TagMetrics
-from tests.spans.tagged import (
-    tag_set,
-    to_batch,
-    to_mask,
-    vocabulary_of,
-)
+from tests.spans.tagged import tag_set, to_batch, to_mask, vocabulary_of
 
 MEASURES = {"precision": "precision", "recall": "recall", "f1-measure": "f1-score"}
 

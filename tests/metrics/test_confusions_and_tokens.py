@@ -5,10 +5,7 @@ from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from tagger.spans import ENCODINGS
 from tests.metrics.measuring import MEASURES, measured, metrics_of, with_unknown
 from tests.oracles.span_confusions import count_confusions
-from tests.spans.tagged import (
-    random_sentences,
-    tag_set,
-)
+from tests.spans.tagged import random_sentences, tag_set
 
 
 def known_labels(gold, predicted, label_of):

@@ -11,13 +11,7 @@ from tagger.metrics import TagMetrics, format_metrics
 from tagger.spans import ENCODINGS, tags_to_spans
 from tests.metrics.measuring import MEASURES, measured, metrics_of, with_unknown
 from tests.oracles.conlleval import count_chunks
-from tests.spans.tagged import (
-    random_sentences,
-    tag_set,
-    to_batch,
-    to_mask,
-    vocabulary_of,
-)
+from tests.spans.tagged import random_sentences, tag_set, to_batch, to_mask, vocabulary_of
 
 
 def assert_equals_report(metrics, report):

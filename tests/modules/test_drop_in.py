@@ -90,9 +90,7 @@ class SmallTaggerOnOurs(SmallTagger):
         self.crf = ConditionalRandomField(*self.crf_arguments, weighting=weighting)
 
 
-@pytest.fixture(
-    params=["small_tagger", pytest.param("crf_tagger", marks=needs_allennlp_models)],
-)
+@pytest.fixture(params=["small_tagger", pytest.param("crf_tagger", marks=needs_allennlp_models)])
 def classes(request):
     """A model on AllenNLP's CRF, and the same on ours."""
     if request.param == "small_tagger":

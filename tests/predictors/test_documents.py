@@ -101,8 +101,7 @@ def test_sentences_alone_are_answered_with_one_warning(predictor, caplog):
 
 
 @pytest.mark.parametrize(
-    "inputs",
-    [{"sentences": "Lima"}, {"sentences": [["Lima", 3]]}, {"document": ["Lima"]}],
+    "inputs", [{"sentences": "Lima"}, {"sentences": [["Lima", 3]]}, {"document": ["Lima"]}]
 )
 def test_what_is_no_document_is_refused(predictor, inputs):
     with pytest.raises(ValueError, match="` must be a (text|list of)"):

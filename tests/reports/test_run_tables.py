@@ -1,12 +1,7 @@
 import numpy as np
 
 from tagger.metrics.label_metrics import metrics_by_label
-from tagger.reports.run_tables import (
-    average_rows,
-    headline,
-    label_rows,
-    sparkline,
-)
+from tagger.reports.run_tables import average_rows, headline, label_rows, sparkline
 
 LABELS = ["LOC", "PER", "RARE"]
 # Right, predicted and gold of LOC, PER and RARE in sentences of two kinds.

@@ -11,10 +11,7 @@ from typing import NamedTuple
 
 READY = re.compile(r"The page is at (http://(\S+):(\d+));")
 #: What `sys.executable` runs as the command `allennlp`.
-ALLENNLP = (
-    "-c",
-    "import sys; from allennlp.__main__ import run; sys.argv[0] = 'allennlp'; run()",
-)
+ALLENNLP = ("-c", "import sys; from allennlp.__main__ import run; sys.argv[0] = 'allennlp'; run()")
 
 
 class Service(NamedTuple):

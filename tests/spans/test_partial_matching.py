@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 
 from tagger.spans.finding import Spans
-from tagger.spans.partial_matching import (
-    OUTCOMES,
-    SCHEMES,
-    count_partial_matches,
-    count_positions,
-)
+from tagger.spans.partial_matching import OUTCOMES, SCHEMES, count_partial_matches, count_positions
 
 LABELS = ("LOC", "ORG", "PER")
 #: The schemes' names in nervaluate.

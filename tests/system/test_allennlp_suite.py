@@ -21,7 +21,7 @@ EXCEPTIONS = {
     "tests/models/archival_test.py::ArchivalTest::test_can_load_from_archive_model": (
         "the config in an archive names another archive (`from_archive`); an archive is data, and may "
         "name nothing outside itself"
-    ),
+    )
 }
 PLUGINS = ["flaky", "responses", "pytest-benchmark", "py-cpuinfo", "pytest-timeout"]
 

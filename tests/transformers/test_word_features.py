@@ -108,10 +108,7 @@ def test_passages_differ_in_their_keys(tmp_path):
         ({"layers": [3]}, "`layers` must be from 0, the embeddings, to 2"),
         ({"layers": []}, "`layers` must be"),
         ({"pooling": "max"}, "`pooling` must be one of mean, first, last; got 'max'"),
-        (
-            {"precision": "int8"},
-            "`precision` must be one of float32, bfloat16, auto; got 'int8'",
-        ),
+        ({"precision": "int8"}, "`precision` must be one of float32, bfloat16, auto; got 'int8'"),
         ({"overlap": 100}, "`overlap` must be at least 0 and below `max_pieces`"),
         ({"max_pieces": 0}, "`max_pieces` must be at least 1"),
         ({"max_pieces": 511}, "`max_pieces` must be at most 510"),

@@ -19,10 +19,6 @@ class DocumentLabelsField(MultiLabelField):
     def index(self, vocab: Vocabulary) -> None:
         """Looks the labels up."""
         check_vocabulary_holds(
-            map(str, self.labels),
-            vocab,
-            self._label_namespace,
-            "labels",
-            ("document", "documents"),
+            map(str, self.labels), vocab, self._label_namespace, "labels", ("document", "documents")
         )
         super().index(vocab)

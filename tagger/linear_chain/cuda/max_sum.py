@@ -3,12 +3,7 @@
 """The kernel that finds the best path of each row."""
 
 from tagger.linear_chain.cuda.language import tl, triton
-from tagger.linear_chain.cuda.tiles import (
-    best_moves,
-    load_tags,
-    load_transitions,
-    tags_in_tile,
-)
+from tagger.linear_chain.cuda.tiles import best_moves, load_tags, load_transitions, tags_in_tile
 
 
 @triton.jit

@@ -26,12 +26,7 @@ from allennlp.data.token_indexers import (
 from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 
 from tagger.data import LabelSetsField, TagField, TagSetsField
-from tagger.data.data_loaders.columns import (
-    FieldColumn,
-    PaddedColumn,
-    TextColumn,
-    collect_columns,
-)
+from tagger.data.data_loaders.columns import FieldColumn, PaddedColumn, TextColumn, collect_columns
 from tagger.data.data_loaders.ragged_array import RaggedArray
 from tagger.data.token_indexers import CachedCharactersIndexer
 from tagger.spans import possible_tags

@@ -52,10 +52,7 @@ def test_the_tensor_says_which_labels_a_token_has_and_which_are_unknown():
     vocabulary, batch = batch_of(sets, label_sets_of(["A"]))
     assert vocabulary == {"A": 0, "B": 1}
     # Padding is no negative.
-    assert batch == [
-        [[1, 1], [1, -1], [-1, -1], [0, 0]],
-        [[1, 0], [-1, -1], [-1, -1], [-1, -1]],
-    ]
+    assert batch == [[[1, 1], [1, -1], [-1, -1], [0, 0]], [[1, 0], [-1, -1], [-1, -1], [-1, -1]]]
 
 
 def test_the_tensor_says_which_tags_are_possible(tag_sets):

@@ -83,9 +83,7 @@ def test_a_word_is_taken_to_pieces_once_and_memory_has_a_bound(monkeypatch):
     seen = []
     tokenize = CharacterTokenizer.tokenize
     monkeypatch.setattr(
-        CharacterTokenizer,
-        "tokenize",
-        lambda self, text: seen.append(text) or tokenize(self, text),
+        CharacterTokenizer, "tokenize", lambda self, text: seen.append(text) or tokenize(self, text)
     )
     indexer = build("cached_characters", {})
     vocab = Vocabulary({"token_characters": {"a": 1}})

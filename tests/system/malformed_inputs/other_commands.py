@@ -43,11 +43,7 @@ def of_start() -> Iterator[Case]:
     """Cases of `allennlp start`."""
 
     def case(
-        title: str,
-        setup: Setup,
-        says: str,
-        arguments: str = "train.txt",
-        legal: bool = False,
+        title: str, setup: Setup, says: str, arguments: str = "train.txt", legal: bool = False
     ) -> Case:
         return Case(title, f"start {arguments} -o mine.jsonnet", setup, says, legal)
 

@@ -94,14 +94,7 @@ def _new_chain(transitions: np.ndarray, start: np.ndarray, end: np.ndarray) -> C
     for k in range(len(end)):
         closing[k] = exp(end[k] - end_peak)
     return Chain(
-        transitions,
-        start,
-        end,
-        leaving,
-        leaving.T.copy(),
-        transition_peak,
-        closing,
-        end_peak,
+        transitions, start, end, leaving, leaving.T.copy(), transition_peak, closing, end_peak
     )
 
 

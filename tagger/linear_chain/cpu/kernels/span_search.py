@@ -95,13 +95,7 @@ def span_rows(
 
 @kernel
 def _behind(
-    batch: Batch,
-    backward: np.ndarray,
-    continuing: np.ndarray,
-    b: int,
-    t: int,
-    c: int,
-    tag: int,
+    batch: Batch, backward: np.ndarray, continuing: np.ndarray, b: int, t: int, c: int, tag: int
 ) -> float:
     """The log-sum of what may follow a span of label c that ends in a tag at token t of row b."""
     if t == batch.lengths[b] - 1:
