@@ -286,8 +286,13 @@ import os
 import tagger
 import torch
 print(os.environ["MKL_CBWR"])
-inputs, weights = torch.randn(200, 1536), torch.randn(1536, 384)
-print(all(torch.equal(inputs[:n] @ weights, (inputs @ weights)[:n]) for n in range(1, 200)))
+from tagger.modules.linear import linear
+torch.set_grad_enabled(False)
+def is_equal(size, out):
+    inputs, weights = torch.randn(200, size), torch.randn(out, size)
+    whole = linear(inputs, weights)
+    return all(torch.equal(linear(inputs[:n], weights), whole[:n]) for n in range(1, 200))
+print(all(is_equal(*sizes) for sizes in ((1536, 384), (400, 9), (30, 20), (3, 1))))
 """
     unset = "os.environ.pop('MKL_CBWR', None)" if not users else ""
     done = run_cold(code.replace("{unset}", unset), **({"MKL_CBWR": users} if users else {}))

@@ -26,7 +26,9 @@ def kernel(function: Function, may_reorder: bool = True) -> Function:
 
     Args:
         function: The function to compile.
-        may_reorder: Whether sums may be reordered, so that loops over them can be vectorised.
+        may_reorder: Whether sums may be reordered, so that loops over them can be vectorised. A loop
+            that sums must not write to an array as well: LLVM vectorises such a loop only where its
+            arrays do not lie close together, so that the last digits of the sum would depend on that.
     """
     fastmath = {"contract", "nsz", "reassoc"} if may_reorder else {"contract"}
     options: Dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}

@@ -13,6 +13,7 @@ from allennlp.nn.util import get_text_field_mask
 from tagger.common.vocabulary import tags_in_order
 from tagger.models.measured_model import MeasuredModel
 from tagger.modules.label_thresholds import LabelThresholds
+from tagger.modules.linear import Linear
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
 
 
@@ -60,7 +61,7 @@ class DocumentClassifier(MeasuredModel):
         self.encoder = encoder
         self.loss = loss or BinaryCrossEntropyLoss()
         self.dropout = torch.nn.Dropout(dropout)
-        self.projection = torch.nn.Linear(encoder.get_output_dim(), len(self.labels))
+        self.projection = Linear(encoder.get_output_dim(), len(self.labels))
         self.thresholds = LabelThresholds(vocab, label_namespace, threshold)
         if initializer is not None:
             initializer(self)

@@ -14,6 +14,7 @@ from tagger.common.vocabulary import tags_in_order
 from tagger.models.tagging_model import TaggingModel
 from tagger.modules.document_contexts import DocumentContext, encode_sentences
 from tagger.modules.heads import TaggingHead
+from tagger.modules.linear import Linear
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.spans import complete_tags, infer_encoding
 
@@ -78,7 +79,7 @@ class SequenceTagger(TaggingModel):
         self.head = head
         self.document_contexts = torch.nn.ModuleList(document_contexts)
         num_features = sum(context.get_output_dim() for context in document_contexts)
-        self.projection = torch.nn.Linear(encoder.get_output_dim() + num_features, len(self.tags))
+        self.projection = Linear(encoder.get_output_dim() + num_features, len(self.tags))
         head.prepare_metrics(vocab, label_namespace, self.tag_encoding)
         if initializer is not None:
             initializer(self)

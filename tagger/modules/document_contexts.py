@@ -8,6 +8,7 @@ from allennlp.modules import Seq2SeqEncoder
 
 import tagger.common.needs_allennlp  # noqa: F401
 from tagger.common.ranges import check_dropouts, check_number, check_sizes
+from tagger.modules.linear import Linear
 from tagger.modules.sentence_rows import SentenceRows
 
 
@@ -83,8 +84,8 @@ class PooledStates(DocumentContext):
         check_sizes(size=size)
         check_dropouts(dropout=dropout)
         self.size = size
-        self.of_tokens = torch.nn.Linear(input_size, size)
-        self.of_means = torch.nn.Linear(2 * input_size, size, bias=False)
+        self.of_tokens = Linear(input_size, size)
+        self.of_means = Linear(2 * input_size, size, bias=False)
         self.dropout = torch.nn.Dropout(dropout)
 
     def get_output_dim(self) -> int:
@@ -132,8 +133,8 @@ class SameWords(DocumentContext):
         check_sizes(size=size)
         check_dropouts(dropout=dropout)
         self.input_size = input_size
-        self.query = torch.nn.Linear(input_size, size)
-        self.key = torch.nn.Linear(input_size, size, bias=False)
+        self.query = Linear(input_size, size)
+        self.key = Linear(input_size, size, bias=False)
         self.dropout = torch.nn.Dropout(dropout)
 
     def get_output_dim(self) -> int:

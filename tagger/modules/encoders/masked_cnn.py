@@ -7,9 +7,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules import Seq2VecEncoder
 from allennlp.modules.seq2vec_encoders import CnnEncoder
 from allennlp.nn import Activation
-from torch.nn.functional import linear
 
 from tagger.common.ranges import check_sizes
+from tagger.modules.linear import linear
 
 
 @Seq2VecEncoder.register("masked_cnn")
@@ -76,7 +76,9 @@ class MaskedCnnEncoder(CnnEncoder):
             is_too_short = lengths < convolution.kernel_size[0]
             maxima.append(maximum.masked_fill(is_too_short.unsqueeze(1), 0))
         pooled = torch.cat(maxima, dim=1)
-        return pooled if self.projection_layer is None else self.projection_layer(pooled)
+        if self.projection_layer is None:
+            return pooled
+        return linear(pooled, self.projection_layer.weight, self.projection_layer.bias)
 
 
 def _largest_of_windows(

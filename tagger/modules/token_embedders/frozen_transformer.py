@@ -14,6 +14,7 @@ from tagger.common.files import spell_bytes
 from tagger.common.ranges import check_dropouts, check_number, check_sizes
 from tagger.common.threads import BATCHES_AT_ONCE
 from tagger.data.data_loaders.batch_order import in_chunks
+from tagger.modules.linear import Linear
 from tagger.transformers.feature_store import FeatureStore, default_root
 from tagger.transformers.memory import Memory
 from tagger.transformers.passages import Passage, passages_of
@@ -114,7 +115,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         self.scale = torch.nn.Parameter(torch.ones(()))
         self.dropout = torch.nn.Dropout(dropout)
         size = self._features.size
-        self.projection = torch.nn.Linear(size, projection_dim) if projection_dim else None
+        self.projection = Linear(size, projection_dim) if projection_dim else None
         self.register_buffer(
             "digest", torch.tensor(list(bytes.fromhex(transformer.digest)), dtype=torch.uint8)
         )

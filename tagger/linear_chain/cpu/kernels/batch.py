@@ -87,15 +87,15 @@ def weigh_steps(
         values: (1,) with `is_total`, else (n,) or longer.
         upstream: (n,) or longer.
     """
-    total, is_possible = 0.0, True
     for t in range(len(steps)):
-        step, weight = steps[t], weights[t if len(weights) > 1 else 0]
-        is_possible &= step != -np.inf
-        upstream[t] = 0.0 if step == -np.inf else weight
-        total += weight * step
+        upstream[t] = 0.0 if steps[t] == -np.inf else weights[t if len(weights) > 1 else 0]
         if not is_total:
-            values[t] = step
+            values[t] = steps[t]
     if is_total:
+        total, is_possible = 0.0, True
+        for t in range(len(steps)):
+            is_possible &= steps[t] != -np.inf
+            total += upstream[t] * steps[t]
         values[0] = total if is_possible else -np.inf
         if not is_possible:
             upstream[: len(steps)].fill(0.0)

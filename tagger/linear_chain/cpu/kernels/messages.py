@@ -150,10 +150,11 @@ def forward_row(chain: Chain, emissions: np.ndarray, row: Row) -> int:
                     total += before[i] * chain.entering[k, i]
                 arriving[k] = total
         peak = peak_of(emissions[t])
+        for k in range(num_tags):
+            message[k] = arriving[k] * exp(emissions[t, k] - peak)
         total = 0.0
         num_tiny = 0
         for k in range(num_tags):
-            message[k] = arriving[k] * exp(emissions[t, k] - peak)
             total += message[k]
             num_tiny += message[k] < TINY
         if num_tiny and _underflows(chain, emissions, row, t):
@@ -188,9 +189,10 @@ def _close(chain: Chain, num_tokens: int, row: Row) -> int:
     """Adds the end scores to a row whose tokens are all reached; returns what `forward_row` returns."""
     t = num_tokens - 1
     message, last = row.messages[t], row.adjoint[t]
-    total = 0.0
     for k in range(len(chain.end)):
         last[k] = message[k] * chain.closing[k]
+    total = 0.0
+    for k in range(len(chain.end)):
         total += last[k]
     if total < TINY:
         for k in range(len(chain.end)):
