@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up and runs every check: format, lint, directions of imports, types, tests. Arguments go to pytest: scripts/test.sh -k crf
+# Sets up and runs every check: format, lint, directions of imports, types, the site, tests. Arguments go to pytest: scripts/test.sh -k crf
 # Two processes share the tests; `-n 8` takes eight, `-n 0` none but pytest itself.
 # Corpora that may not be distributed are looked for in $TAGGER_CORPORA, then in ../shared/data, then in data.
 # Tests of corpora that are not there, or that need a GPU, are skipped with a reason.
@@ -20,13 +20,16 @@ ruff format --check .
 ruff check .
 lint-imports
 
-# Types are checked while the tests run.
-types=$(mktemp)
-mypy >"$types" 2>&1 &
+# Types are checked, and the site is built, while the tests run.
+out=$(mktemp -d)
+mypy >"$out/types" 2>&1 &
 mypy=$!
-trap 'kill "$mypy" 2>/dev/null || true; rm -f "$types"' EXIT
+NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --strict --site-dir "$out/site" >"$out/mkdocs" 2>&1 &
+mkdocs=$!
+trap 'kill "$mypy" "$mkdocs" 2>/dev/null || true; rm -rf "$out"' EXIT
 status=0
 pytest -n 2 --dist worksteal -rs "$@" || status=$?
 wait "$mypy" || status=$?
-cat "$types"
+wait "$mkdocs" || status=$?
+cat "$out/types" "$out/mkdocs"
 exit "$status"
