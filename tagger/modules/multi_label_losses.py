@@ -201,11 +201,46 @@ class CountedMultiLabelLoss(MultiLabelLoss):
         return super().forward(scores, gold_labels, mask)
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
+        return self.weights(positives) * self.terms(scores, positives)
+
+    def weights(self, positives: torch.Tensor) -> torch.Tensor:
+        """What the term of each label weighs, (C,) or (..., C); here 1."""
+        return torch.ones_like(self.counts.label_counts)
+
+    def terms(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
+        """The unweighted loss of each label, (..., C)."""
         return formulas.focal_terms(scores, positives, self.gamma)
 
 
+class _ClassBalanced(torch.nn.Module):
+    counts: CountedLabels
+
+    def __init__(self, beta: float = 0.9, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        formulas.check_class_balancing(beta)
+        self.beta = beta
+
+    def weights(self, positives: torch.Tensor) -> torch.Tensor:
+        return inverse_effective_number(self.counts.label_counts, self.beta)
+
+
+class _Rebalanced(torch.nn.Module):
+    counts: CountedLabels
+
+    def __init__(
+        self, alpha: float = 0.1, beta: float = 10.0, mu: float = 0.9, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        formulas.check_rebalancing(alpha, beta, mu)
+        self.rebalancing = (alpha, beta, mu)
+
+    def weights(self, positives: torch.Tensor) -> torch.Tensor:
+        counts = self.counts.label_counts
+        return formulas.rebalancing_weights(positives, counts, *self.rebalancing)
+
+
 @MultiLabelLoss.register("class_balanced_focal")
-class ClassBalancedFocalLoss(CountedMultiLabelLoss):
+class ClassBalancedFocalLoss(_ClassBalanced, CountedMultiLabelLoss):
     """CB: `(1 - b) / (1 - b^n)` times the focal loss of each label (Cui et al. 2019; Huang et al. 2021).
 
     Args:
@@ -215,18 +250,9 @@ class ClassBalancedFocalLoss(CountedMultiLabelLoss):
         **kwargs: The arguments of `CountedMultiLabelLoss`.
     """
 
-    def __init__(self, beta: float = 0.9, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        formulas.check_class_balancing(beta)
-        self.beta = beta
-
-    def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        weights = inverse_effective_number(self.counts.label_counts, self.beta)
-        return weights * super().label_losses(scores, positives)
-
 
 @MultiLabelLoss.register("rebalanced_focal")
-class RebalancedFocalLoss(CountedMultiLabelLoss):
+class RebalancedFocalLoss(_Rebalanced, CountedMultiLabelLoss):
     """R-FL: `alpha + sigmoid(beta (r - mu))` times the focal loss of each label (Huang et al. 2021).
 
     `r` compares the rarity of a label with that of the item's positives; `rebalancing_weights` defines
@@ -239,18 +265,6 @@ class RebalancedFocalLoss(CountedMultiLabelLoss):
         mu: The `r` in the middle of the rise.
         **kwargs: The arguments of `CountedMultiLabelLoss`.
     """
-
-    def __init__(
-        self, alpha: float = 0.1, beta: float = 10.0, mu: float = 0.9, **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        formulas.check_rebalancing(alpha, beta, mu)
-        self.rebalancing = (alpha, beta, mu)
-
-    def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        counts = self.counts.label_counts
-        weights = formulas.rebalancing_weights(positives, counts, *self.rebalancing)
-        return weights * super().label_losses(scores, positives)
 
 
 @MultiLabelLoss.register("negative_tolerant")
@@ -274,7 +288,7 @@ class NegativeTolerantLoss(CountedMultiLabelLoss):
         check_number("negative_scale", negative_scale, is_valid, "above 0, 1 to treat all alike")
         self.kappa, self.negative_scale = kappa, negative_scale
 
-    def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
+    def terms(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
         bias = formulas.prior_bias(self.counts.label_counts, self.counts.num_items, self.kappa)
         return formulas.negative_tolerant_terms(
             scores, positives, bias, self.negative_scale, self.gamma
@@ -282,7 +296,7 @@ class NegativeTolerantLoss(CountedMultiLabelLoss):
 
 
 @MultiLabelLoss.register("class_balanced_negative_tolerant")
-class ClassBalancedNegativeTolerantLoss(NegativeTolerantLoss):
+class ClassBalancedNegativeTolerantLoss(_ClassBalanced, NegativeTolerantLoss):
     """CB-NTR: `(1 - b) / (1 - b^n)` times the negative-tolerant loss of each label (Huang et al. 2021).
 
     Args:
@@ -290,18 +304,9 @@ class ClassBalancedNegativeTolerantLoss(NegativeTolerantLoss):
         **kwargs: The arguments of `NegativeTolerantLoss`.
     """
 
-    def __init__(self, beta: float = 0.9, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        formulas.check_class_balancing(beta)
-        self.beta = beta
-
-    def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        weights = inverse_effective_number(self.counts.label_counts, self.beta)
-        return weights * super().label_losses(scores, positives)
-
 
 @MultiLabelLoss.register("distribution_balanced")
-class DistributionBalancedLoss(NegativeTolerantLoss):
+class DistributionBalancedLoss(_Rebalanced, NegativeTolerantLoss):
     """DB: `alpha + sigmoid(beta (r - mu))` times the negative-tolerant loss of each label.
 
     After Wu et al. 2020 and, with the focal factor, Huang et al. 2021. The weights, with `r`, `alpha`,
@@ -317,15 +322,3 @@ class DistributionBalancedLoss(NegativeTolerantLoss):
         mu: See `alpha`.
         **kwargs: The arguments of `NegativeTolerantLoss`.
     """
-
-    def __init__(
-        self, alpha: float = 0.1, beta: float = 10.0, mu: float = 0.9, **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        formulas.check_rebalancing(alpha, beta, mu)
-        self.rebalancing = (alpha, beta, mu)
-
-    def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        counts = self.counts.label_counts
-        weights = formulas.rebalancing_weights(positives, counts, *self.rebalancing)
-        return weights * super().label_losses(scores, positives)
