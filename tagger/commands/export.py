@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Optional
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 from allennlp.models import Archive
 
 from tagger.commands.command import Command, add_shared
 from tagger.common.console import say
+from tagger.common.extras import check_installed
 from tagger.common.files import write_atomically
 from tagger_onnx.checksum import with_checksum
 
@@ -58,13 +58,7 @@ def export(
         ConfigurationError: If a part of the tagger cannot be exported.
         FileExistsError: If the output exists, unless `overwrite` is true.
     """
-    try:
-        import onnx  # noqa: F401
-    except ImportError as error:
-        raise ConfigurationError(
-            "`export` needs the packages onnx and onnxscript; install them: "
-            "pip install onnx onnxscript"
-        ) from error
+    check_installed("export")
     from tagger.export import exported
 
     archive.model.eval()

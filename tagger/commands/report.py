@@ -12,6 +12,7 @@ from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command
 from tagger.common.console import say
+from tagger.common.extras import check_installed
 
 
 @Subcommand.register("report")
@@ -37,6 +38,7 @@ class Report(Command):
         add("--level", choices=["tokens", "spans"], default="tokens", help="what the metrics count")
 
     def run(self, args: argparse.Namespace) -> None:
+        check_installed("report")
         from tagger.reports import read_weighting_results, write_run_report, write_study_report
 
         if args.source.is_dir():

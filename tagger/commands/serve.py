@@ -4,7 +4,6 @@ allennlp serve model.tar.gz
 """
 
 import argparse
-import importlib.util
 import logging
 import os
 import sys
@@ -13,9 +12,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command, add_shared
-
-#: What the service needs besides the package's own requirements.
-LIBRARIES = ("fastapi", "httptools", "prometheus_client", "uvicorn")
+from tagger.common.extras import check_installed
 
 
 @Subcommand.register("serve")
@@ -54,12 +51,7 @@ class Serve(Command):
         add_shared(parser, "--cuda-device")
 
     def run(self, args: argparse.Namespace) -> None:
-        missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-        if missing:
-            raise OSError(
-                f"the service needs {', '.join(missing)}, which is not installed; run: pip install "
-                f"'.[serve]'"
-            )
+        check_installed("serve")
         from allennlp.common.checks import check_for_gpu
 
         from tagger.commands.command_line import load_model, parse_object

@@ -13,6 +13,7 @@ from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command, add_shared
 from tagger.common.console import say
+from tagger.common.extras import check_installed
 
 
 @Subcommand.register("study")
@@ -36,6 +37,7 @@ class Study(Command):
         add_shared(parser, "--workers")
 
     def run(self, args: argparse.Namespace) -> None:
+        check_installed("report")
         from tagger.reports.figures import draw_variants
         from tagger.studies import format_summary
         from tagger.studies.variants import read_study, run_study
@@ -78,6 +80,7 @@ class WeightingStudy(Command):
         add_shared(parser, "--workers")
 
     def run(self, args: argparse.Namespace) -> None:
+        check_installed("report")
         from allennlp.common import Params
 
         from tagger.reports import write_study_report
