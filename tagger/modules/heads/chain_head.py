@@ -37,7 +37,7 @@ class ChainHead(TaggingHead):
         vocab: Holds the tags.
         label_namespace: The vocabulary's namespace of the tags.
         tag_encoding: The encoding of the tags; `None` for plain labels.
-        decode_bias: As in `ChainDecoder`, and so are the next two.
+        decode_bias: A number by label, see `ChainDecoder`.
         entity_thresholds: Probabilities by label, below which entities are not predicted.
         decoding: `"viterbi"` or `"minimum_risk"`.
 
