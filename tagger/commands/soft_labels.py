@@ -15,7 +15,7 @@ from tagger.commands.command import Command, add_shared
 from tagger.common.console import say
 
 if TYPE_CHECKING:
-    from tagger.predictors.texts import TextSplitter
+    from tagger.data.texts import TextSplitter
 
 
 @Subcommand.register("soft-labels")
@@ -49,9 +49,9 @@ class WriteSoftLabels(Command):
 
         from tagger.commands.command_line import check_output, load_model
         from tagger.common.files import write_atomically
+        from tagger.data.texts import TextSplitter
         from tagger.data.tokenizers import tokenizer_of
         from tagger.models.teaching import soft_labels_of
-        from tagger.predictors.texts import TextSplitter
 
         check_output(args.output, [args.archive_file, args.input_file], args.force)
         check_for_gpu(args.cuda_device)

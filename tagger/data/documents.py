@@ -1,12 +1,10 @@
-"""Documents: read from column files, cut into pieces, their tokens, and their words told apart."""
+"""Documents: cut into pieces, their tokens, and their words told apart."""
 
 import logging
 from os import PathLike
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Sized, TypeVar, Union
 
 from allennlp.data import Token
-
-from tagger.data.column_file import Row, read_documents
 
 logger = logging.getLogger(__name__)
 
@@ -20,13 +18,22 @@ class DocumentTokens(List[Token]):
         document: The tokens of each sentence of the document.
         first: The first sentence.
         last: Where the sentences end, exclusive.
+        texts: The text of each sentence of the document, in which its tokens have offsets; None where
+            only tokens are known.
     """
 
-    def __init__(self, document: Sequence[Sequence[Token]], first: int, last: int) -> None:
+    def __init__(
+        self,
+        document: Sequence[Sequence[Token]],
+        first: int,
+        last: int,
+        texts: Optional[Sequence[str]] = None,
+    ) -> None:
         super().__init__(token for sentence in document[first:last] for token in sentence)
         self.document = document
         self.first = first
         self.last = last
+        self.texts = texts
 
 
 def cut_document(sentences: Sequence[S], max_tokens: int) -> List[List[S]]:
@@ -48,19 +55,19 @@ def cut_document(sentences: Sequence[S], max_tokens: int) -> List[List[S]]:
     return [list(sentences)] if num_tokens <= max_tokens else [[each] for each in sentences]
 
 
-def read_pieces(
-    lines: Iterable[bytes],
-    name: Union[str, PathLike],
-    delimiter: Optional[str],
-    borders: str,
-    max_tokens: int,
-) -> Iterator[List[List[Row]]]:
-    """Yields the documents of a column file, or pieces of them, and logs how many were cut.
+def cut_documents(
+    documents: Iterable[Sequence[S]], name: Union[str, PathLike], borders: str, max_tokens: int
+) -> Iterator[List[S]]:
+    """Yields the pieces of documents, as `cut_document`, and logs how many were cut.
 
-    The arguments are those of `read_documents` and `cut_document`.
+    Args:
+        documents: The sentences of each.
+        name: The name of their file, for messages.
+        borders: What lies between two documents of the file, for messages.
+        max_tokens: As for `cut_document`.
     """
     num_documents, num_cut, num_long = 0, 0, 0
-    for document in read_documents(lines, name, delimiter, borders):
+    for document in documents:
         pieces = cut_document(document, max_tokens)
         num_documents += 1
         num_cut += len(pieces) > 1

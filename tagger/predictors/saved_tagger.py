@@ -14,12 +14,13 @@ from allennlp.models import Archive, load_archive
 
 from tagger.common.collections_paused import collections_paused
 from tagger.common.did_you_mean import did_you_mean
+from tagger.data.texts import Text
 from tagger.models import TaggingModel
 from tagger.modules import ChainDecoder
 from tagger.modules.chain_decoder import labels_with_bias
 from tagger.modules.heads import ChainHead, SigmoidHead
 from tagger.predictors import SequenceTaggerPredictor
-from tagger.predictors.texts import Text, tagged_text
+from tagger.predictors.texts import tagged_text
 from tagger.spans import labels_of_tags
 from tagger.transformers.pretrained import transformer_given
 from tagger_onnx.inputs import RUN_CHARACTERS

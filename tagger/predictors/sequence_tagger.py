@@ -7,23 +7,24 @@ from typing import Any, List, Optional, Sequence, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance, Tokenizer
+from allennlp.data import DatasetReader, Instance, Token, Tokenizer
 from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from tagger.common.ranges import check_is_one_of
-from tagger.data.tokenizers import tokenizer_of
-from tagger.models import TaggingModel
-from tagger.modules.heads import ChainHead
-from tagger.predictors.batched_predictor import BatchedPredictor
-from tagger.predictors.texts import (
+from tagger.data.documents import DocumentTokens
+from tagger.data.texts import (
     Text,
     TextSplitter,
     document_of_sentences,
     document_of_words,
     sentence_of_words,
 )
+from tagger.data.tokenizers import tokenizer_of
+from tagger.models import TaggingModel
+from tagger.modules.heads import ChainHead
+from tagger.predictors.batched_predictor import BatchedPredictor
 from tagger.predictors.throughput import Throughput
 from tagger_onnx.inputs import (
     RUN_CHARACTERS,
@@ -195,9 +196,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
         """Tags any number of the dataset reader's instances and keeps their order."""
         predictions = []
         for instance, output in zip(instances, self._in_parts(self._predict_part, instances)):
-            words = [str(token) for token in cast(TextField, instance["tokens"]).tokens]
-            lengths = output.get("sentence_lengths", [len(words)])
-            text = document_of_words(words, lengths)
+            tokens = cast(TextField, instance["tokens"]).tokens
+            text = _text_of_tokens(tokens, output.get("sentence_lengths", [len(tokens)]))
             predictions.append(self._prediction(text, output, "sentence_lengths" in output))
         return predictions
 
@@ -268,6 +268,21 @@ class SequenceTaggerPredictor(BatchedPredictor):
                 prediction[name] = [_in_text(entity, text) for entity in output[name]]
         prediction.update((name, output[name]) for name in LEAK_OUTPUTS if name in output)
         return prediction
+
+
+def _text_of_tokens(tokens: List[Token], sentence_lengths: List[int]) -> Text:
+    """Returns the text of an instance's tokens: their own if the reader knows it, else joined."""
+    if not isinstance(tokens, DocumentTokens) or tokens.texts is None:
+        return document_of_words([str(token) for token in tokens], sentence_lengths)
+    return document_of_sentences(
+        [
+            Text(text, list(map(str, words)), [word.idx or 0 for word in words], [len(words)])
+            for text, words in zip(
+                tokens.texts[tokens.first : tokens.last],
+                tokens.document[tokens.first : tokens.last],
+            )
+        ]
+    )
 
 
 def _is_document(json_dict: JsonDict) -> bool:

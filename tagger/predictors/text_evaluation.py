@@ -5,12 +5,12 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequenc
 import numpy as np
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
-from allennlp.data import Instance, Token
+from allennlp.data import Instance
 from allennlp.data.fields import TextField
 
 from tagger.data.documents import DocumentTokens
 from tagger.data.fields import TagField
-from tagger.data.joined_text import join_tokens
+from tagger.data.joined_text import JoinedText, join_tokens
 from tagger.metrics.label_metrics import metrics_by_label
 from tagger.metrics.partial_metrics import partial_metrics
 from tagger.predictors.saved_tagger import SavedTagger
@@ -77,7 +77,8 @@ def evaluate_joined_tokens(tagger: SavedTagger, data: Iterable[GoldTokens]) -> D
 
     The sentences of a document follow each other.
 
-    The spacing of the text is the likely one, see `join_tokens`. A tagger that splits text otherwise
+    The text is the file's own where the file has one, else it has the likely spacing of `join_tokens`. A
+    tagger that splits text otherwise
     than its training data were split loses here, and nowhere else. Where it splits a text into the gold
     tokens, and it is known what it has found in these, that is taken.
 
@@ -154,14 +155,14 @@ def _gold_texts(tagger: SavedTagger, data: Iterable[GoldTokens]) -> Iterator[Gol
     """Yields sentences, or documents, of which an instance may be a sentence."""
     encoding = tagger.tag_encoding
     assert encoding is not None
-    for document, tags, found in _whole_documents(data):
+    for whole, tags, found in _whole_documents(data):
         sentences: List[str] = []
         entities: Set[Place] = set()
         places: List[Tuple[int, int]] = []
         are_alike, offset = found is not None, 0
-        for sentence in document:
+        for at, sentence in enumerate(whole.document):
             words = [token.text or "" for token in sentence]
-            text, spans = join_tokens(words)
+            text, spans = join_tokens(words) if whole.texts is None else _of_text(whole, at)
             are_alike = are_alike and tagger.split(text).words == words
             for label, (first, last) in tags_to_spans(tags[len(places) :][: len(words)], encoding):
                 entities.add((label, offset + spans[first][0], offset + spans[last][1]))
@@ -172,10 +173,17 @@ def _gold_texts(tagger: SavedTagger, data: Iterable[GoldTokens]) -> Iterator[Gol
         yield GoldText(sentences, entities, len(sentences) > 1, known if are_alike else None)
 
 
+def _of_text(tokens: DocumentTokens, at: int) -> JoinedText:
+    """Returns the text of a sentence in its own spacing, and where its tokens are."""
+    assert tokens.texts is not None
+    spans = [(token.idx or 0, token.idx_end or 0) for token in tokens.document[at]]
+    return JoinedText(tokens.texts[at], spans)
+
+
 def _whole_documents(
     data: Iterable[GoldTokens],
-) -> Iterator[Tuple[Sequence[Sequence[Token]], List[str], Optional[List[Span]]]]:
-    """Yields the documents, or sentences, each with all of its gold tags and of what was found."""
+) -> Iterator[Tuple[DocumentTokens, List[str], Optional[List[Span]]]]:
+    """Yields documents, or sentences, by the last of their parts, with all tags and what was found."""
     tags: List[str] = []
     found: Optional[List[Span]] = []
     for tokens, of_tokens, found_in_tokens in data:
@@ -186,5 +194,5 @@ def _whole_documents(
             found = None
         tags += of_tokens
         if tokens.last == len(tokens.document):
-            yield tokens.document, tags, found
+            yield tokens, tags, found
             tags, found = [], []

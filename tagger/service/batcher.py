@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from typing import Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from tagger.data.texts import Text
 from tagger.predictors.saved_tagger import SavedTagger, TaggedText
-from tagger.predictors.texts import Text
 from tagger.service.limits import Limits, RequestError, refuse_above
 from tagger.service.service_metrics import ServiceMetrics
 from tagger_onnx.tagged_text import Extras

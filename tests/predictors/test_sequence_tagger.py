@@ -5,10 +5,10 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
 
+from tagger.data.texts import TextSplitter
 from tagger.data.tokenizers import LanguageRulesTokenizer
 from tagger.modules import SoftmaxHead
 from tagger.predictors import SequenceTaggerPredictor
-from tagger.predictors.texts import TextSplitter
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """A reader of column files, such as those of CoNLL-2003."""
 
 import logging
-from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -12,13 +10,19 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, T
 from allennlp.data.fields import MetadataField, TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from tagger.common.inputs import open_input
 from tagger.common.ranges import check_is_one_of, check_number
-from tagger.data.column_file import DOCUMENT_BORDERS, Row, read_documents, read_sentences
+from tagger.data.column_file import DOCUMENT_BORDERS
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
+from tagger.data.dataset_readers.labelled_files import (
+    ColumnFiles,
+    LabelledSentence,
+    TextFiles,
+    check_is_there,
+)
 from tagger.data.dataset_readers.tag_spelling import TagSpelling, check_unknown_tag
-from tagger.data.documents import DocumentTokens, cut_document, read_pieces, word_ids
+from tagger.data.documents import DocumentTokens, cut_document, cut_documents, word_ids
 from tagger.data.fields import TagSetsField
+from tagger.data.formats import FORMATS, OVERLAPPING, recognise
 from tagger.spans import ENCODINGS, IllegalTagError
 
 logger = logging.getLogger(__name__)
@@ -28,20 +32,16 @@ Sentence = Sequence[Union[str, Token]]
 #: What an instance may be where documents are kept.
 INSTANCES = ("documents", "sentences")
 
-# The commands that prepare corpora which are not part of this project, by the name of their folder.
-_PREPARED_BY = {
-    "conll2003": "python scripts/prepare_conll2003.py SOURCE",
-    "us_addresses": "python scripts/prepare_us_addresses.py",
-}
-
 
 @DatasetReader.register("column")
 class ColumnDatasetReader(DatasetReader):
-    """Reads sentences from files that hold a token and its tag on each line.
+    """Reads sentences from files that hold a token and its tag on each line, and texts with entities.
 
     Blanks or tabs separate columns, lines of white space separate sentences, and `-DOCSTART-` lines are
     skipped. So it reads CoNLL-2003 as distributed (`source_encoding` IOB1), WNUT-17, and two-column
-    files.
+    files. It also reads the formats of `tagger.data.formats`, such as doccano's or Label Studio's. The
+    entities of a text get tags in `source_encoding`; a text without tokens is split by the `tokenizer`,
+    and a token is cut where an entity begins or ends inside it.
 
     An instance has the fields `tokens` (`TextField`), `tags` (absent without a tag column) and
     `metadata` (`{"words": [...]}`). `tags` is a `TagField`, a `TagSetsField` if encoded tags may be
@@ -82,8 +82,14 @@ class ColumnDatasetReader(DatasetReader):
             `frozen_transformer`.
         tokenizer: How texts become tokens such as those of the file, when the tagger is used: one of
             `tagger.data.tokenizers`, or any tokenizer of AllenNLP's registry. None takes the rules of
-            `language`. Reading column files needs none.
+            `language`. Column files have tokens already.
         language: The spaCy code of the texts' language.
+        format: The format of the files, one of `tagger.data.formats`; None to look into each file,
+            unless `token_column`, `tag_column` or `delimiter` say that it has columns.
+        overlapping: What to do with overlapping entities: "refuse", "longest" or "outermost", as for
+            `check_overlaps`. With a `label_separator`, "refuse" keeps them.
+        label_names: The names of tags that are integers, from 0 on.
+        offsets: What offsets of entities count: "characters", "bytes" or "utf16".
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
@@ -114,6 +120,10 @@ class ColumnDatasetReader(DatasetReader):
         instances: str = "documents",
         tokenizer: Optional[Tokenizer] = None,
         language: str = "en",
+        format: Optional[str] = None,
+        overlapping: str = "refuse",
+        label_names: Optional[List[str]] = None,
+        offsets: Optional[str] = None,
         **kwargs: Any,
     ) -> None:
         check_extra_arguments(ColumnDatasetReader, kwargs)
@@ -137,8 +147,7 @@ class ColumnDatasetReader(DatasetReader):
         check_unknown_tag(unknown_tag, source_encoding, no_label_tag if label_separator else None)
         self.tokenizer = tokenizer
         self.language = language
-        self._token_column = token_column
-        self._tag_column = tag_column
+        self._columns = ColumnFiles(token_column, tag_column, delimiter)
         default = "BIO" if source_encoding == "IOB1" else source_encoding
         self._spelling = TagSpelling(
             source_encoding,
@@ -148,23 +157,33 @@ class ColumnDatasetReader(DatasetReader):
             label_separator,
             no_label_tag,
         )
+        check_is_one_of("format", format or "columns", tuple(FORMATS))
+        check_is_one_of("overlapping", overlapping, OVERLAPPING)
+        self._format = format
+        self._texts = TextFiles(
+            self._spelling,
+            overlapping,
+            label_names,
+            offsets,
+            tag_column is not None,
+            tokenizer,
+            language,
+            documents is not None,
+        )
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
-        self._delimiter = delimiter
-        self._documents = documents
+        self._borders = documents
         self._max_document_tokens = max_document_tokens
         self._reads_sentences = instances == "sentences"
 
     @property
     def reads_documents(self) -> bool:
         """Whether an instance is a document, or a piece of one, instead of a sentence."""
-        return self._documents is not None
+        return self._borders is not None
 
     def document_sizes(self, file_path: Union[str, PathLike]) -> List[int]:
         """Returns how many sentences each document of a file has."""
-        with _opened(file_path) as lines:
-            borders = self._documents or "docstart"
-            documents = read_documents(lines, file_path, self._delimiter, borders)
-            return [len(document) for document in documents]
+        documents = self._documents_of(file_path, self._borders or "docstart")
+        return [len(document) for document in documents]
 
     def text_to_instance(
         self, tokens: Sequence[Union[str, Token]], tags: Optional[Sequence[str]] = None
@@ -192,7 +211,7 @@ class ColumnDatasetReader(DatasetReader):
             Instances of the pieces in their order; without `documents`, or if `instances` are sentences,
             of the sentences.
         """
-        if self._documents is None:
+        if self._borders is None:
             return [self.text_to_instance(sentence) for sentence in sentences]
         pieces = cut_document(sentences, self._max_document_tokens)
         return [
@@ -207,18 +226,14 @@ class ColumnDatasetReader(DatasetReader):
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
         num_known, num_certain = 0, 0
-        with _opened(file_path) as lines:
-            for rows, tokens in self.shard_iterable(self._read_parts(lines, file_path)):
-                instance = self._rows_to_instance(rows, tokens, file_path)
-                field = instance.fields.get("tags")
-                if isinstance(field, TagSetsField) and self._tag_column is not None:
-                    num_known += sum(
-                        row.columns[self._tag_column] != self._spelling.unknown_tag
-                        for sentence in rows
-                        for row in sentence
-                    )
-                    num_certain += len(field.known_tags())
-                yield instance
+        for sentences, tokens in self.shard_iterable(self._read_parts(file_path)):
+            instance = self._labelled_instance(sentences, tokens)
+            field = instance.fields.get("tags")
+            if isinstance(field, TagSetsField):
+                tags = [tag for sentence in sentences for tag in sentence.tags or ()]
+                num_known += sum(tag != self._spelling.unknown_tag for tag in tags)
+                num_certain += len(field.known_tags())
+            yield instance
         if num_known:
             logger.info(
                 "%s: %d known tags, %d of them certain as %s; the others are sets of possible tags",
@@ -228,54 +243,60 @@ class ColumnDatasetReader(DatasetReader):
                 self._spelling.tag_encoding,
             )
 
-    def _read_parts(
-        self, lines: Iterable[bytes], file_path: Union[str, PathLike]
-    ) -> Iterator[Tuple[List[List[Row]], DocumentTokens]]:
-        """Yields the sentences of each instance, and their tokens."""
-        for sentences in self._read_pieces(lines, file_path):
-            self._check_columns(sentences[0][0], file_path)
-            document = [
-                [Token(row.columns[self._token_column]) for row in rows] for rows in sentences
-            ]
-            for tokens in self._parts(document):
-                yield sentences[tokens.first : tokens.last], tokens
+    def _documents_of(
+        self, file_path: Union[str, PathLike], borders: Optional[str]
+    ) -> Iterator[List[LabelledSentence]]:
+        """Yields the documents of a file; a text is one, and so is a sentence without `borders`."""
+        check_is_there(file_path)
+        name = self._format
+        if name is None and self._columns.is_default:
+            name = recognise(file_path, labelled=self._columns.tag_column is not None)
+        if name in (None, "columns"):
+            return self._columns.documents(file_path, borders)
+        return self._texts.documents(file_path, name)
 
-    def _parts(self, document: Sequence[Sequence[Token]]) -> List[DocumentTokens]:
+    def _read_parts(
+        self, file_path: Union[str, PathLike]
+    ) -> Iterator[Tuple[List[LabelledSentence], DocumentTokens]]:
+        """Yields the sentences of each instance, and their tokens."""
+        for piece in self._read_pieces(file_path):
+            texts = [sentence.text for sentence in piece if sentence.text is not None]
+            document = [sentence.tokens for sentence in piece]
+            for tokens in self._parts(document, texts or None):
+                yield piece[tokens.first : tokens.last], tokens
+
+    def _parts(
+        self, document: Sequence[Sequence[Token]], texts: Optional[Sequence[str]] = None
+    ) -> List[DocumentTokens]:
         """Returns the tokens of each instance of a document: of all of it, or of each sentence."""
         if self._reads_sentences:
-            return [DocumentTokens(document, at, at + 1) for at in range(len(document))]
-        return [DocumentTokens(document, 0, len(document))]
+            return [DocumentTokens(document, at, at + 1, texts) for at in range(len(document))]
+        return [DocumentTokens(document, 0, len(document), texts)]
 
-    def _read_pieces(
-        self, lines: Iterable[bytes], file_path: Union[str, PathLike]
-    ) -> Iterator[List[List[Row]]]:
+    def _read_pieces(self, file_path: Union[str, PathLike]) -> Iterator[List[LabelledSentence]]:
         """Returns the sentences of each document, or each sentence by itself."""
-        name, delimiter = file_path, self._delimiter
-        if self._documents is None:
-            return ([sentence] for sentence in read_sentences(lines, name, delimiter))
-        return read_pieces(lines, name, delimiter, self._documents, self._max_document_tokens)
+        documents = self._documents_of(file_path, self._borders)
+        if self._borders is None:
+            return ([sentence] for document in documents for sentence in document)
+        return cut_documents(documents, file_path, self._borders, self._max_document_tokens)
 
-    def _rows_to_instance(
-        self,
-        sentences: Sequence[Sequence[Row]],
-        tokens: DocumentTokens,
-        file_path: Union[str, PathLike],
+    def _labelled_instance(
+        self, sentences: Sequence[LabelledSentence], tokens: DocumentTokens
     ) -> Instance:
-        if self._tag_column is None:
+        if self._columns.tag_column is None:
             return self._instance(tokens, None)
         converted = []
-        for rows in sentences:
+        for sentence in sentences:
             try:
-                converted.append(
-                    self._spelling.converted([row.columns[self._tag_column] for row in rows])
-                )
+                converted.append(self._spelling.converted(sentence.tags or []))
             except IllegalTagError as error:
-                raise _located(error, rows, file_path) from None
+                raise ValueError(f"{sentence.place_of(error.position)}, {error}") from None
         try:
             return self._instance(tokens, converted)
         except IllegalTagError as error:
-            rows = [row for rows in sentences for row in rows]
-            raise _located(error, rows, file_path) from None
+            places = [(each, at) for each in sentences for at in range(len(each))]
+            sentence, position = places[error.position]
+            raise ValueError(f"{sentence.place_of(position)}, {error}") from None
 
     def _instance(
         self, tokens: DocumentTokens, converted: Optional[Sequence[Sequence[Any]]]
@@ -287,23 +308,11 @@ class ColumnDatasetReader(DatasetReader):
         if converted is not None:
             every = [each for sentence in converted for each in sentence]
             fields["tags"] = self._spelling.field(every, text)
-        if self._documents is not None and not self._reads_sentences:
+        if self._borders is not None and not self._reads_sentences:
             lengths = [len(sentence) for sentence in tokens.document[tokens.first : tokens.last]]
             fields["sentence_lengths"] = TensorField(torch.tensor(lengths))
             fields["word_ids"] = TensorField(torch.tensor(word_ids(words)))
         return Instance(fields)
-
-    def _check_columns(self, row: Row, file_path: Union[str, PathLike]) -> None:
-        num_columns = len(row.columns)
-        wanted = [index for index in (self._token_column, self._tag_column) if index is not None]
-        # An index beyond the line would wrap around to another column.
-        found = {index % num_columns for index in wanted if -num_columns <= index < num_columns}
-        if len(found) < len(wanted):
-            raise ValueError(
-                f"{file_path}:{row.number}: expected tokens in column {self._token_column} and tags in "
-                f"column {self._tag_column}, got {row.columns}; correct `token_column` and "
-                "`tag_column`, or set `tag_column` to null if there are no tags"
-            )
 
 
 def _check_documents(documents: Optional[str], max_document_tokens: int, instances: str) -> None:
@@ -325,24 +334,3 @@ def _as_document(sentences: Sequence[Sentence]) -> List[List[Token]]:
         [Token(token) if isinstance(token, str) else token for token in sentence]
         for sentence in sentences
     ]
-
-
-def _located(
-    error: IllegalTagError, rows: Sequence[Row], file_path: Union[str, PathLike]
-) -> ValueError:
-    """Returns an error that says where in the file the tag is."""
-    row = rows[error.position]
-    return ValueError(f"{file_path}:{row.number}: in {row.text!r}, {error}")
-
-
-@contextmanager
-def _opened(file_path: Union[str, PathLike]) -> Iterator[BinaryIO]:
-    try:
-        with open_input(file_path) as file:
-            yield file
-    except FileNotFoundError:
-        command = _PREPARED_BY.get(Path(file_path).parent.name)
-        remedy = f"`{command}` puts it there" if command else "correct the path"
-        raise FileNotFoundError(
-            f"{file_path}: expected a file, got none (the current folder is {Path.cwd()}); {remedy}"
-        ) from None

@@ -7,6 +7,7 @@ from allennlp.data import Field
 from allennlp.data.fields import TextField
 
 from tagger.data.fields import LabelSetsField, TagField, TagSetsField
+from tagger.data.formats import PLAIN_TAGS, AnnotatedText, label_sets_of, tags_of
 from tagger.spans import IllegalTagError, check_tags, convert_tags, possible_tags, split_tag
 
 
@@ -35,6 +36,46 @@ class TagSpelling(NamedTuple):
             return list(possible_tags(tags, *encodings, self.unknown_tag))
         check_tags(tags, self.source_encoding)
         return list(convert_tags(tags, *encodings))
+
+    def of_text(self, fitted: AnnotatedText) -> List[str]:
+        """Returns the tags of a text's tokens as a column file has them.
+
+        Args:
+            fitted: A text from `fit_to_tokens`.
+
+        Raises:
+            ValueError: If entities overlap and a token has one tag, if the text has entities where the
+                file has plain labels or the reverse, or if a label cannot be spelled.
+        """
+        if self.label_separator is not None:
+            return [self._joined(labels, fitted) for labels in label_sets_of(fitted)]
+        is_plain = bool(fitted.properties.get(PLAIN_TAGS))
+        if fitted.entities and is_plain != (self.source_encoding is None):
+            raise ValueError(
+                f"{fitted.place}: got a label for each token, which marks no entities; set "
+                "`source_encoding` and `tag_encoding` to null"
+                if is_plain
+                else f"{fitted.place}: got entities; set `source_encoding`, such as to 'BIO'"
+            )
+        tags = tags_of(fitted)
+        # IOB1 allows all of BIO.
+        is_other = self.source_encoding not in (None, "BIO", "IOB1")
+        return list(convert_tags(tags, "BIO", self.source_encoding)) if is_other else tags  # type: ignore[arg-type]
+
+    def _joined(self, labels: List[str], fitted: AnnotatedText) -> str:
+        """Returns the labels of a token in one string."""
+        separator, unknown = self.label_separator or "", self.unknown_tag
+        for label in labels:
+            if (
+                separator in label
+                or label == self.no_label_tag
+                or label[: len(unknown or "")] == unknown
+            ):
+                raise ValueError(
+                    f"{fitted.place}: label {label!r} cannot be told from `label_separator`, "
+                    "`no_label_tag` or `unknown_tag`; rename it or change these"
+                )
+        return separator.join(labels) or self.no_label_tag
 
     def field(self, converted: Sequence[Any], text: TextField) -> Field:
         """Makes the field of what `converted` returned, for the tokens of one sentence or of several."""

@@ -5,9 +5,11 @@ from tagger.data.formats.annotated_text import (
     AnnotatedText,
     Annotation,
     fit_to_tokens,
+    label_sets_of,
+    tags_of,
     tokens_and_tags,
 )
-from tagger.data.formats.conversion import convert_texts, format_of_path
+from tagger.data.formats.conversion import TextCounts, convert_texts, format_of_path
 from tagger.data.formats.overlaps import OVERLAPPING, check_overlaps
 from tagger.data.formats.registry import FORMATS, Format, read_texts, recognise, write_texts
 
@@ -18,12 +20,15 @@ __all__ = [
     "AnnotatedText",
     "Annotation",
     "Format",
+    "TextCounts",
     "check_overlaps",
     "convert_texts",
     "fit_to_tokens",
     "format_of_path",
+    "label_sets_of",
     "read_texts",
     "recognise",
+    "tags_of",
     "tokens_and_tags",
     "write_texts",
 ]

@@ -3,10 +3,10 @@
 import itertools
 import re
 from bisect import bisect_left, bisect_right
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tagger.data.joined_text import join_tokens
-from tagger.spans import infer_encoding, spans_to_tags, tags_to_spans
+from tagger.spans import Span, infer_encoding, spans_to_tags, tags_to_spans
 
 #: The key of `properties` that is true if each token has a plain label, such as a part of speech.
 PLAIN_TAGS = "plain_tags"
@@ -53,13 +53,13 @@ class FittedText(NamedTuple):
 
     Attributes:
         text: The text, which has tokens.
-        num_cut: How many tokens were cut, at borders of entities or at white space.
-        num_moved: How many entities lost characters that are in no token, which are white space.
+        cut: The start and end of each token that was cut, at borders of entities or at white space.
+        moved: The entities that lost characters in no token, such as white space, as they were.
     """
 
     text: AnnotatedText
-    num_cut: int
-    num_moved: int
+    cut: List[Tuple[int, int]]
+    moved: List[Annotation]
 
 
 def text_of_tokens(
@@ -152,8 +152,8 @@ def fit_to_tokens(text: AnnotatedText) -> FittedText:
         lengths = _sentence_lengths(fitted, [len(token) for token in pieces], lengths, entities)
     return FittedText(
         text._replace(tokens=fitted, entities=entities, sentence_lengths=lengths),
-        sum(len(token) > 1 for token in pieces),
-        sum(new != old for new, old in zip(entities, text.entities)),
+        [token for token, parts in zip(tokens, pieces) if len(parts) > 1],
+        [old for new, old in zip(entities, text.entities) if new != old],
     )
 
 
@@ -192,29 +192,46 @@ def tokens_and_tags(text: AnnotatedText) -> Tuple[List[str], List[str]]:
         ValueError: If entities overlap, or one holds no token.
     """
     fitted = fit_to_tokens(text).text
-    spans = fitted.tokens or []
-    tokens = [fitted.text[start:end] for start, end in spans]
-    starts, ends = [start for start, _ in spans], [end for _, end in spans]
-    places = [
-        (entity.label, (bisect_left(starts, entity.start), bisect_left(ends, entity.end)))
-        for entity in fitted.entities
-    ]
-    if text.properties.get(PLAIN_TAGS):
-        labels = {first: label for label, (first, _) in places}
-        return tokens, [labels.get(position, "O") for position in range(len(tokens))]
+    return [fitted.text[start:end] for start, end in fitted.tokens or []], tags_of(fitted)
+
+
+def label_sets_of(fitted: AnnotatedText) -> List[List[str]]:
+    """Returns the labels of each token, sorted, of a text that `fit_to_tokens` made."""
+    labels: List[Set[str]] = [set() for _ in fitted.tokens or []]
+    for label, (first, last) in _places(fitted):
+        for position in range(first, last + 1):
+            labels[position].add(label)
+    return [sorted(each) for each in labels]
+
+
+def tags_of(fitted: AnnotatedText) -> List[str]:
+    """Returns the tag of each token, as `tokens_and_tags`, of a text that `fit_to_tokens` made."""
+    if fitted.properties.get(PLAIN_TAGS):
+        return [labels[0] if labels else "O" for labels in label_sets_of(fitted)]
     try:
-        return tokens, spans_to_tags(places, len(tokens), "BIO")
+        return list(spans_to_tags(_places(fitted), len(fitted.tokens or []), "BIO"))
     except ValueError:
         raise ValueError(
-            f"{text.place}: entities overlap, and a token has one tag here; keep some of them with "
+            f"{fitted.place}: entities overlap, and a token has one tag here; keep some of them with "
             f"`allennlp convert --overlapping longest` or `outermost`"
         ) from None
 
 
+def _places(fitted: AnnotatedText) -> List[Span]:
+    """Returns the label, the first and the last token of each entity."""
+    spans = fitted.tokens or []
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    return [
+        (entity.label, (bisect_left(starts, entity.start), bisect_left(ends, entity.end)))
+        for entity in fitted.entities
+    ]
+
+
 def sentences(text: AnnotatedText) -> Iterator[Tuple[List[str], List[str]]]:
     """Yields the tokens and tags of each sentence of a text; of all, where it tells none."""
-    tokens, tags = tokens_and_tags(text)
+    fitted = fit_to_tokens(text).text
+    tokens, tags = tokens_and_tags(fitted)
     start = 0
-    for length in fit_to_tokens(text).text.sentence_lengths or [len(tokens)]:
+    for length in fitted.sentence_lengths or [len(tokens)]:
         yield tokens[start : start + length], tags[start : start + length]
         start += length

@@ -14,7 +14,9 @@ from tagger.data.formats.offsets import RawEntity, checked_entities
 logger = logging.getLogger(__name__)
 
 
-def read_brat(path: PathOrAddress, offsets: Optional[str] = None) -> Iterator[AnnotatedText]:
+def read_brat(
+    path: PathOrAddress, offsets: Optional[str] = None, labelled: bool = True
+) -> Iterator[AnnotatedText]:
     """Reads the texts of a folder in the order of their names, or one text.
 
     Relations, events, attributes and notes are left out and counted.
@@ -22,26 +24,30 @@ def read_brat(path: PathOrAddress, offsets: Optional[str] = None) -> Iterator[An
     Args:
         path: A folder, or a `.txt` or `.ann` file.
         offsets: What offsets count, as for `checked_entities`.
+        labelled: Whether each text needs an `.ann` file.
 
     Raises:
         ValueError: If a text has no `.ann` file, or a line is not as expected; the message says where.
     """
     path = Path(path)
-    paths = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
-    if path.is_dir():
+    suffix = ".ann" if labelled else ".txt"
+    found = sorted(path.rglob(f"*{suffix}")) if path.is_dir() else [path]
+    paths = [each.with_suffix(".ann") for each in found]
+    if path.is_dir() and labelled:
         _check_pairs(path, paths)
     num_left_out = 0
     for annotations in paths:
         text_path = annotations.with_suffix(".txt")
         text = _read(text_path)
         entities: List[RawEntity] = []
-        for number, line in enumerate(_read(annotations).split("\n"), start=1):
+        lines = _read(annotations).split("\n") if labelled or annotations.exists() else []
+        for number, line in enumerate(lines, start=1):
             if line.startswith("T"):
                 entities.append(_entity(line.rstrip("\r"), f"{annotations}:{number}"))
             elif line.strip():
                 num_left_out += 1
-        found = checked_entities(text, entities, str(annotations), offsets)
-        yield AnnotatedText(text, found, None, None, str(text_path), {"name": text_path.stem})
+        checked = checked_entities(text, entities, str(annotations), offsets)
+        yield AnnotatedText(text, checked, None, None, str(text_path), {"name": text_path.stem})
     if num_left_out:
         logger.warning(
             "%s: left out %d relations, events, attributes and notes", path, num_left_out

@@ -1,43 +1,96 @@
 """Converts files from one format into another, and counts what becomes of their texts."""
 
 from pathlib import Path
-from typing import Iterable, Iterator
+from typing import Iterable, Iterator, List, Sequence, Tuple
 
 from tagger.data.formats.annotated_text import PLAIN_TAGS, AnnotatedText, fit_to_tokens
 from tagger.data.formats.overlaps import check_overlaps
 from tagger.data.formats.registry import FORMATS, Format, format_named, write_texts
 
+#: How many examples of what was cut or moved a line shows.
+_MOST_EXAMPLES = 3
 
-class ConversionCounts:
-    """What became of the texts of a file.
+
+class TextCounts:
+    """What became of texts that were read or converted.
 
     Attributes:
-        texts: The number of texts that were written.
-        entities: The number of entities that were written.
-        dropped: The number of entities that were dropped since they overlapped with others.
-        moved: The number of entities that lost white space at their borders.
-        cut: The number of tokens that were cut, at borders of entities or at white space.
+        texts: The number of texts.
+        entities: The number of their entities.
+        dropped: The entities that were dropped since they overlap with others.
+        moved: The entities that lost white space, or other characters in no token, at their borders.
+        cut: The tokens that were cut, at borders of entities or at white space.
         without_tokens: The number of texts whose tokens the format has no room for.
         without_properties: The number of texts whose other properties it has no room for.
     """
 
     def __init__(self) -> None:
-        self.texts = self.entities = self.dropped = self.moved = self.cut = 0
+        self.texts = self.entities = 0
         self.without_tokens = self.without_properties = 0
+        self.dropped, self.moved, self.cut = _Examples(), _Examples(), _Examples()
+
+    def add(self, text: AnnotatedText) -> AnnotatedText:
+        """Counts a text as it is, and returns it."""
+        self.texts += 1
+        self.entities += len(text.entities)
+        return text
+
+    def without_overlaps(self, text: AnnotatedText, overlapping: str) -> AnnotatedText:
+        """Drops overlapping entities, as `check_overlaps`, and counts them."""
+        found, dropped = check_overlaps(text, overlapping)
+        self.dropped.add(text, [each[1:] for each in dropped])
+        return found
+
+    def fitted(self, text: AnnotatedText) -> AnnotatedText:
+        """Lets entities begin and end where tokens do, as `fit_to_tokens`, and counts what changes."""
+        found, cut, moved = fit_to_tokens(text)
+        self.cut.add(text, cut)
+        self.moved.add(text, [each[1:] for each in moved])
+        return found
+
+    def items(self) -> List[Tuple[str, str]]:
+        """Returns what happened and how often; what did not happen is left out."""
+        examples = (
+            ("dropped", self.dropped, "entities that overlap with others"),
+            ("moved", self.moved, "entities, to begin and end where tokens do"),
+            ("cut", self.cut, "tokens, at borders of entities or at white space"),
+        )
+        lost = ((self.without_tokens, "tokens"), (self.without_properties, "other properties"))
+        return [
+            ("texts", f"{self.texts:,}"),
+            ("entities", f"{self.entities:,}"),
+            *((verb, f"{each} {what}: {each.listed()}") for verb, each, what in examples if each),
+            *(("lost", f"the {what} of {number:,} texts") for number, what in lost if number),
+        ]
+
+    def in_one_line(self) -> str:
+        """Returns what happened in one line, for a log."""
+        return "; ".join(f"{what} {number}" for what, number in self.items())
 
     def __str__(self) -> str:
-        lines = [f"texts     {self.texts}", f"entities  {self.entities}"]
-        optional = (
-            (f"dropped   {self.dropped} entities that overlap with others", self.dropped),
-            (f"moved     {self.moved} entities, to leave white space out", self.moved),
-            (f"cut       {self.cut} tokens, at borders of entities or at white space", self.cut),
-            (f"lost      the tokens of {self.without_tokens} texts", self.without_tokens),
-            (
-                f"lost      the other properties of {self.without_properties} texts",
-                self.without_properties,
-            ),
-        )
-        return "\n".join([*lines, *(line for line, number in optional if number)])
+        return "\n".join(f"{what:10}{number}" for what, number in self.items())
+
+
+class _Examples:
+    """Things in texts: their number, and what and where the first of them are."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._first: List[str] = []
+
+    def add(self, text: AnnotatedText, places: Sequence[Tuple[int, int]]) -> None:
+        self._number += len(places)
+        for start, end in places[: _MOST_EXAMPLES - len(self._first)]:
+            self._first.append(f"{text.text[start:end]!r} ({text.place})")
+
+    def __len__(self) -> int:
+        return self._number
+
+    def __str__(self) -> str:
+        return f"{self._number:,}"
+
+    def listed(self) -> str:
+        return ", ".join(self._first) + " ..." * (self._number > len(self._first))
 
 
 def format_of_path(path: Path) -> str:
@@ -60,7 +113,7 @@ def format_of_path(path: Path) -> str:
 
 def convert_texts(
     texts: Iterable[AnnotatedText], path: Path, name: str, overlapping: str = "refuse"
-) -> ConversionCounts:
+) -> TextCounts:
     """Writes texts to a new file.
 
     Args:
@@ -74,26 +127,21 @@ def convert_texts(
         FileExistsError: If `path` exists.
         ValueError: If a text cannot be read, or does not fit into the format; the message says where.
     """
-    counts = ConversionCounts()
+    counts = TextCounts()
     write_texts(_counted(texts, format_named(name), overlapping, counts), path, name)
     return counts
 
 
 def _counted(
-    texts: Iterable[AnnotatedText], target: Format, overlapping: str, counts: ConversionCounts
+    texts: Iterable[AnnotatedText], target: Format, overlapping: str, counts: TextCounts
 ) -> Iterator[AnnotatedText]:
     for text in texts:
         found = text
         if overlapping != "refuse" or "overlaps" not in target.keeps:
-            found, dropped = check_overlaps(text, overlapping)
-            counts.dropped += len(dropped)
+            found = counts.without_overlaps(found, overlapping)
         if "overlaps" not in target.keeps:  # formats in which a token has one tag
-            found, num_cut, num_moved = fit_to_tokens(found)
-            counts.cut += num_cut
-            counts.moved += num_moved
-        counts.texts += 1
-        counts.entities += len(found.entities)
+            found = counts.fitted(found)
         counts.without_tokens += text.tokens is not None and "tokens" not in target.keeps
         has_properties = bool({*text.properties} - {PLAIN_TAGS})
         counts.without_properties += has_properties and "properties" not in target.keeps
-        yield found
+        yield counts.add(found)

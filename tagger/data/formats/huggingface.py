@@ -21,7 +21,7 @@ TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "pos_tags")
 
 
 def read_huggingface(
-    path: PathOrAddress, label_names: Optional[Sequence[str]] = None
+    path: PathOrAddress, label_names: Optional[Sequence[str]] = None, labelled: bool = True
 ) -> Iterator[AnnotatedText]:
     """Reads a data set of tokens and tags.
 
@@ -31,6 +31,7 @@ def read_huggingface(
     Args:
         path: A file of JSON lines, a list of records, or a Parquet file.
         label_names: The name of each integer, from 0.
+        labelled: Whether tags are read, which each record then needs.
 
     Raises:
         ValueError: If a record is not as expected, or an integer has no name; the message says where.
@@ -44,7 +45,7 @@ def read_huggingface(
     else:
         records = read_records(path)
     for place, record in records:
-        yield _text(record, place, features, label_names)
+        yield _text(record, place, features if labelled else None, label_names)
 
 
 def is_parquet(path: PathOrAddress) -> bool:
@@ -54,21 +55,28 @@ def is_parquet(path: PathOrAddress) -> bool:
 
 
 def _text(
-    record: Any, place: str, features: Dict[str, Any], label_names: Optional[Sequence[str]]
+    record: Any,
+    place: str,
+    features: Optional[Dict[str, Any]],
+    label_names: Optional[Sequence[str]],
 ) -> AnnotatedText:
+    """Reads a record; tags are not read without `features`."""
     keys = record if isinstance(record, dict) else {}
     token_key = next((key for key in TOKEN_KEYS if isinstance(keys.get(key), list)), None)
     tag_key = next((key for key in TAG_KEYS if isinstance(keys.get(key), list)), None)
-    if token_key is None or tag_key is None:
+    if token_key is None or (tag_key is None and features is not None):
         raise ValueError(
             f"{place}: expected lists `tokens` and `ner_tags`, got {', '.join(keys) or str(record)[:80]}"
         )
     properties = dict(record)
-    tokens, tags = properties.pop(token_key), properties.pop(tag_key)
+    tokens, tags = properties.pop(token_key), properties.pop(tag_key, None)
     if not all(isinstance(token, str) for token in tokens):
         raise ValueError(f"{place}: expected `{token_key}` to be strings, got {tokens!r:.80}")
-    names = label_names or _names(features.get(tag_key))
-    tags = [_tag(tag, names, f"{place}: `{tag_key}`") for tag in tags]
+    if features is None:
+        tags = ["O"] * len(tokens)
+    else:
+        names = label_names or _names(features.get(tag_key or ""))
+        tags = [_tag(tag, names, f"{place}: `{tag_key}`") for tag in tags]
     text = properties.pop("text", None)
     return text_of_tokens(tokens, tags, place, text if isinstance(text, str) else None, properties)
 

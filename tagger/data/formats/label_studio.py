@@ -21,7 +21,7 @@ _OTHER = "results that are no spans of text, which are left out"
 
 
 def read_label_studio(
-    path: PathOrAddress, offsets: Optional[str] = None
+    path: PathOrAddress, offsets: Optional[str] = None, labelled: bool = True
 ) -> Iterator[AnnotatedText]:
     """Reads an export, `JSON` or `JSON-MIN`; predictions where there are no annotations.
 
@@ -30,6 +30,7 @@ def read_label_studio(
     Args:
         path: The file.
         offsets: What offsets count, as for `checked_entities`.
+        labelled: Whether tasks that nobody has annotated are left out.
 
     Raises:
         ValueError: If a task is not as expected; the message says where.
@@ -39,12 +40,16 @@ def read_label_studio(
         _check_type(task, dict, "a task", place)
         text, key = _text_of(task, place)
         entities = _entities_of(task, key, place, counts)
+        if entities is None and not labelled:
+            entities = []
         if entities is not None:
             properties = {name: task[name] for name in ("id", "meta") if name in task}
             properties.update(task.get("data", {}))
             properties.pop(key, None)
             found = checked_entities(text, entities, place, offsets)
             yield AnnotatedText(text, found, None, None, place, properties)
+    if not labelled:
+        del counts[_NO_ANNOTATION]
     for what, number in counts.items():
         logger.warning("%s: %d %s", path, number, what)
 

@@ -69,8 +69,8 @@ def _message(text: AnnotatedText, first: Annotation, second: Annotation, how: st
         f"{entity.label} {text.text[entity.start : entity.end]!r} at {entity.start} to {entity.end}"
         for entity in sorted((first, second), key=_position)
     )
-    remedy = "longest" if how == "outermost" else "longest` or `--overlapping outermost"
+    remedy = "'longest'" if how == "outermost" else "'longest' or 'outermost'"
     return (
-        f"{text.place}: entities overlap, {' and '.join(names)}; correct one, or drop some with "
-        f"`--overlapping {remedy}`"
+        f"{text.place}: entities overlap, {' and '.join(names)}; correct one, or drop some: set "
+        f"`overlapping` (`--overlapping`) to {remedy}"
     )

@@ -51,7 +51,8 @@ class Format(NamedTuple):
         name: Its name, as `--from` and `--to` take it.
         suffixes: How its files usually end.
         description: What it is, in a few words.
-        read: Reads a file; takes those of the options `label_names` and `offsets` that are in `options`.
+        read: Reads a file; takes those of the options `label_names`, `offsets` and `labelled` that are
+            in `options`.
         write: Writes texts to a new file.
         options: The options of `read`.
         keeps: What it has room for besides texts and entities: `tokens`, `overlaps`, `properties`.
@@ -78,7 +79,7 @@ FORMATS: Dict[str, Format] = {
             "doccano's JSON lines, with `label`",
             read_span_records,
             write_doccano,
-            ("offsets",),
+            ("offsets", "labelled"),
             _SPANS,
         ),
         Format(
@@ -87,7 +88,7 @@ FORMATS: Dict[str, Format] = {
             "Prodigy's JSON lines, with `spans` and `tokens`",
             read_span_records,
             write_prodigy,
-            ("offsets",),
+            ("offsets", "labelled"),
             ("tokens", *_SPANS),
         ),
         Format(
@@ -96,7 +97,7 @@ FORMATS: Dict[str, Format] = {
             "spaCy's JSON, with `entities`",
             read_span_records,
             write_spacy_json,
-            ("offsets",),
+            ("offsets", "labelled"),
             _SPANS,
         ),
         Format(
@@ -105,7 +106,7 @@ FORMATS: Dict[str, Format] = {
             "Hugging Face's `tokens` and `ner_tags`, as JSON lines or Parquet",
             read_huggingface,
             write_huggingface,
-            ("label_names",),
+            ("label_names", "labelled"),
             ("tokens", "properties"),
         ),
         Format(
@@ -114,7 +115,7 @@ FORMATS: Dict[str, Format] = {
             "Label Studio's tasks; written as pre-annotations",
             read_label_studio,
             write_label_studio,
-            ("offsets",),
+            ("offsets", "labelled"),
             _SPANS,
         ),
         Format(
@@ -131,7 +132,7 @@ FORMATS: Dict[str, Format] = {
             "brat's folder of `.txt` and `.ann` files",
             read_brat,
             write_brat,
-            ("offsets",),
+            ("offsets", "labelled"),
             ("overlaps",),
         ),
         Format(
@@ -140,7 +141,7 @@ FORMATS: Dict[str, Format] = {
             "CSV with a header: a text a row, or a token a row",
             read_csv,
             write_csv,
-            ("offsets",),
+            ("offsets", "labelled"),
             ("overlaps",),
         ),
         Format(
@@ -177,11 +178,12 @@ def format_named(name: str) -> Format:
     return FORMATS[name]
 
 
-def recognise(path: PathOrAddress) -> Optional[str]:
+def recognise(path: PathOrAddress, labelled: bool = True) -> Optional[str]:
     """Returns the name of a file's format by what is in it; None for a column file, or if unknown.
 
     Args:
         path: A file, or a folder for brat.
+        labelled: Whether the file must have entities. If not, texts alone have a format too.
 
     Raises:
         FileNotFoundError: If there is none.
@@ -191,7 +193,8 @@ def recognise(path: PathOrAddress) -> Optional[str]:
         if not path.exists():
             raise FileNotFoundError(f"{path}: there is no such file")
         if path.is_dir():
-            return "brat" if any(path.rglob("*.ann")) else None
+            suffix = "ann" if labelled else "txt"
+            return "brat" if any(path.rglob(f"*.{suffix}")) else None
         if path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").is_file()):
             return "brat"
     with open_input(path) as file:
@@ -200,13 +203,13 @@ def recognise(path: PathOrAddress) -> Optional[str]:
         return "huggingface"
     text = start.decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
     if text.startswith(("{", "[")):
-        return _recognise_json(path)
+        return _recognise_json(path, labelled)
     if bare_suffix(path) == ".spacy":
         return "spacy"
-    return _recognise_table(text)
+    return _recognise_table(text, labelled)
 
 
-def _recognise_table(text: str) -> Optional[str]:
+def _recognise_table(text: str, labelled: bool) -> Optional[str]:
     """Recognises CoNLL-U by its first line of a token, and CSV by its header."""
     lines = text.splitlines()
     row = next((line for line in lines if line and not line.startswith("#")), "").split("\t")
@@ -214,12 +217,12 @@ def _recognise_table(text: str) -> Optional[str]:
         return "conllu"
     header = lines[0] if lines else ""
     delimiter = delimiter_of(header)
-    if delimiter in header and columns_of(header.replace('"', "").split(delimiter)):
+    if delimiter in header and columns_of(header.replace('"', "").split(delimiter), labelled):
         return "csv"
     return None
 
 
-def _recognise_json(path: PathOrAddress) -> Optional[str]:
+def _recognise_json(path: PathOrAddress, labelled: bool) -> Optional[str]:
     """Recognises a format by its first record."""
     try:
         _, record = next(read_records(path), ("", None))
@@ -227,7 +230,9 @@ def _recognise_json(path: PathOrAddress) -> Optional[str]:
         return None
     if isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict):
         return "spacy_json"
-    return _format_of_record(record) if isinstance(record, dict) else None
+    if not isinstance(record, dict):
+        return None
+    return _format_of_record(record) or (None if labelled else _format_of_unlabelled(record))
 
 
 def _format_of_record(record: Dict[str, Any]) -> Optional[str]:
@@ -239,6 +244,13 @@ def _format_of_record(record: Dict[str, Any]) -> Optional[str]:
     if isinstance(data, dict) and any(key in record for key in _TASK_KEYS):
         return "label_studio"
     return _format_of_spans(lists) if isinstance(record.get("text"), str) else None
+
+
+def _format_of_unlabelled(record: Dict[str, Any]) -> Optional[str]:
+    data = record.get("data")
+    if isinstance(data, dict) and "text" in data:
+        return "label_studio"
+    return "doccano" if isinstance(record.get("text"), str) else None
 
 
 def _format_of_spans(lists: Dict[str, List[Any]]) -> Optional[str]:
@@ -267,6 +279,7 @@ def read_texts(
     format: Optional[str] = None,
     label_names: Optional[Sequence[str]] = None,
     offsets: Optional[str] = None,
+    labelled: bool = True,
 ) -> Iterator[AnnotatedText]:
     """Reads the texts of a file.
 
@@ -275,6 +288,8 @@ def read_texts(
         format: The name of its format; None to look into the file.
         label_names: The names of integer tags, for `huggingface`.
         offsets: What offsets count: `characters`, `bytes` of UTF-8, or `utf16` units.
+        labelled: Whether texts that nobody has annotated are errors, or are left out, as the format has
+            it; otherwise they have no entities.
 
     Yields:
         The texts, as they are read.
@@ -283,17 +298,19 @@ def read_texts(
         ValueError: If the format is unknown or has no such option, or if a text is not as expected; the
             message says where.
     """
-    name = format or recognise(path)
+    name = format or recognise(path, labelled)
     if name is None:
         raise ValueError(
             f"{path}: its format was not recognised; name it, one of {', '.join(FORMATS)}"
         )
     found = format_named(name)
     options = {"label_names": label_names, "offsets": offsets}
-    given = {key: value for key, value in options.items() if value is not None}
+    given: Dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     for key in given:
         if key not in found.options:
             raise ValueError(f"{path}: format {name} has no `{key}`; leave it out")
+    if not labelled and "labelled" in found.options:
+        given["labelled"] = False
     return found.read(path, **given)
 
 

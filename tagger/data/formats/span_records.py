@@ -17,24 +17,24 @@ ENTITY_KEYS = ("spans", "entities", "labels", "label")
 
 
 def read_span_records(
-    path: PathOrAddress, offsets: Optional[str] = None
+    path: PathOrAddress, offsets: Optional[str] = None, labelled: bool = True
 ) -> Iterator[AnnotatedText]:
     """Reads doccano's, Prodigy's and spaCy's records, which differ in their keys.
 
-    Prodigy's records that were rejected or ignored are left out and counted. So are records of doccano
-    that have no entities' key, which nobody has annotated.
+    Prodigy's records that were rejected or ignored are left out and counted.
 
     Args:
         path: A file of JSON lines, or a list of records.
         offsets: What offsets count, as for `checked_entities`.
+        labelled: Whether a record needs a list of entities.
 
     Raises:
         ValueError: If a record is not as expected; the message says where.
     """
     num_refused = 0
     for place, record in read_records(path):
-        text, entities, properties = _parts(record, place)
-        if properties.get("answer", "accept") != "accept":
+        text, entities, properties = _parts(record, place, labelled)
+        if labelled and properties.get("answer", "accept") != "accept":
             num_refused += 1
             continue
         spans = None
@@ -47,7 +47,7 @@ def read_span_records(
         logger.warning("%s: left out %d records that were rejected or ignored", path, num_refused)
 
 
-def _parts(record: Any, place: str) -> Tuple[str, List[Any], Dict[str, Any]]:
+def _parts(record: Any, place: str, labelled: bool) -> Tuple[str, List[Any], Dict[str, Any]]:
     """Splits a record into its text, its entities, and the rest."""
     if isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict):
         record = {"text": record[0], **record[1]}  # the tuples of spaCy 2
@@ -56,6 +56,8 @@ def _parts(record: Any, place: str) -> Tuple[str, List[Any], Dict[str, Any]]:
     properties = dict(record)
     text = properties.pop("text")
     keys = [key for key in ENTITY_KEYS if isinstance(record.get(key), list)]
+    if not keys and not labelled:
+        return text, [], properties
     if not keys:
         raise ValueError(
             f"{place}: expected a list under one of {', '.join(ENTITY_KEYS)}, got the keys "

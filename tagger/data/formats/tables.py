@@ -25,8 +25,12 @@ COLUMNS = {
 }
 
 
-def columns_of(header: Sequence[str]) -> Optional[Dict[str, int]]:
+def columns_of(header: Sequence[str], labelled: bool = True) -> Optional[Dict[str, int]]:
     """Finds columns by their names.
+
+    Args:
+        header: The names.
+        labelled: Whether a text needs entities.
 
     Returns:
         The numbers of `text` and `entities`, or of `sentence`, `token` and `tag`; None if the header has
@@ -37,7 +41,8 @@ def columns_of(header: Sequence[str]) -> Optional[Dict[str, int]]:
         column: next((names.index(known) for known in candidates if known in names), None)
         for column, candidates in COLUMNS.items()
     }
-    for wanted in (("text", "entities"), ("sentence", "token", "tag")):
+    kinds = [("text", "entities"), ("sentence", "token", "tag")]
+    for wanted in kinds if labelled else [*kinds, ("text",)]:
         found = {column: number for column in wanted if (number := numbers[column]) is not None}
         if len(found) == len(wanted):
             return found
@@ -49,7 +54,9 @@ def delimiter_of(header: str) -> str:
     return max(",;\t", key=header.count)
 
 
-def read_csv(path: PathOrAddress, offsets: Optional[str] = None) -> Iterator[AnnotatedText]:
+def read_csv(
+    path: PathOrAddress, offsets: Optional[str] = None, labelled: bool = True
+) -> Iterator[AnnotatedText]:
     """Reads a CSV file with a header, with a text in each row or with a token in each row.
 
     A text has its entities in JSON, as doccano or Prodigy write them. Tokens have a sentence number,
@@ -58,6 +65,7 @@ def read_csv(path: PathOrAddress, offsets: Optional[str] = None) -> Iterator[Ann
     Args:
         path: The file, separated by commas, semicolons or tabs.
         offsets: What offsets count, as for `checked_entities`.
+        labelled: Whether a text needs entities.
 
     Raises:
         ValueError: If the columns are not found or a row is not as expected; the message says where.
@@ -69,7 +77,7 @@ def read_csv(path: PathOrAddress, offsets: Optional[str] = None) -> Iterator[Ann
         reader = csv.reader(lines, delimiter=delimiter_of(header), strict=True)
         rows = _rows(reader, path)
         _, names = next(rows, ("", []))
-        columns = columns_of(names)
+        columns = columns_of(names, labelled)
         if columns is None:
             raise ValueError(
                 f"{path}:1: expected columns `text` and `entities`, or `sentence`, `token` and `tag`, "
@@ -114,7 +122,7 @@ def _checked(
 
 def _text(row: Dict[str, str], place: str, offsets: Optional[str]) -> AnnotatedText:
     try:
-        entities = json.loads(row["entities"] or "[]")
+        entities = json.loads(row.get("entities") or "[]")
     except ValueError as error:
         raise ValueError(f"{place}: expected entities in JSON ({error})") from None
     if not isinstance(entities, list):

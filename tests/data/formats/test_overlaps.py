@@ -26,7 +26,7 @@ def test_the_inner_of_nested_entities_is_dropped(how):
 
 def test_entities_that_cross_are_only_dropped_by_length():
     assert check_overlaps(text(CROSSING), "longest") == (text(CROSSING[:1]), CROSSING[1:])
-    with pytest.raises(ValueError, match="`--overlapping longest`"):
+    with pytest.raises(ValueError, match="to 'longest'"):
         check_overlaps(text(CROSSING), "outermost")
 
 

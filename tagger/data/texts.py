@@ -1,0 +1,129 @@
+"""Texts as words: their sentences, their words, and where each word stands."""
+
+import itertools
+import re
+from functools import cached_property
+from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from allennlp.data import Token, Tokenizer
+
+from tagger.common.word_splitter import WordSplitter
+from tagger.data.tokenizers import LanguageRulesTokenizer, words_of
+from tagger_onnx.inputs import RUN_CHARACTERS, begin_of
+
+# Where paragraphs meet.
+_BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
+
+
+class Text(NamedTuple):
+    """A sentence or a document."""
+
+    text: str
+    words: List[str]
+    starts: List[int]
+    sentence_lengths: List[int]
+
+    def sentences(self) -> List[List[Token]]:
+        """Returns the words of each sentence as tokens with character offsets."""
+        tokens = iter(
+            Token(word, idx=start, idx_end=start + len(word))
+            for word, start in zip(self.words, self.starts)
+        )
+        return [list(itertools.islice(tokens, length)) for length in self.sentence_lengths]
+
+    def sentence_spans(self) -> List[Tuple[int, int]]:
+        """Returns the first and the last word of each sentence."""
+        ends = itertools.accumulate(self.sentence_lengths)
+        return [(end - length, end - 1) for end, length in zip(ends, self.sentence_lengths)]
+
+
+def sentence_of_words(words: List[str]) -> Text:
+    """Makes a sentence of words, which single blanks join."""
+    ends = itertools.accumulate(len(word) + 1 for word in words)
+    return Text(" ".join(words), words, [0, *ends][:-1], [len(words)])
+
+
+def document_of_words(words: List[str], sentence_lengths: List[int]) -> Text:
+    """As `sentence_of_words`, for a document."""
+    return sentence_of_words(words)._replace(sentence_lengths=sentence_lengths)
+
+
+def document_of_sentences(sentences: Sequence[Text]) -> Text:
+    """Joins sentences by line feeds; those without a word are left out of `sentence_lengths`."""
+    starts: List[int] = []
+    offset = 0
+    for sentence in sentences:
+        starts += [offset + start for start in sentence.starts]
+        offset += len(sentence.text) + 1
+    return Text(
+        "\n".join(sentence.text for sentence in sentences),
+        [word for sentence in sentences for word in sentence.words],
+        starts,
+        [length for sentence in sentences for length in sentence.sentence_lengths if length > 0],
+    )
+
+
+class TextSplitter:
+    """Splits texts into tokens, and documents into sentences.
+
+    Args:
+        tokenizer: Splits texts into tokens.
+        language: The spaCy code of the language by whose rules sentences end. The rules are part of
+            spaCy; nothing is downloaded.
+        run_characters: The most characters without white space between them that a text should have, if
+            the tokens are those of the rules, whose time grows with their square; None for any number.
+        sentence_borders: `"rules"` to end sentences at punctuation (spaCy's `sentencizer`) and at blank
+            lines, `"lines"` to end them at every line's end.
+
+    Attributes:
+        run_characters: As above; None for tokenizers that have no such limit.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        language: str = "en",
+        run_characters: Optional[int] = RUN_CHARACTERS,
+        sentence_borders: str = "rules",
+    ) -> None:
+        self.tokenizer = tokenizer
+        self._sentence_borders = sentence_borders
+        self._language = language
+        uses_rules = isinstance(tokenizer, LanguageRulesTokenizer) and tokenizer.splitter.has_rules
+        self.run_characters = run_characters if uses_rules else None
+
+    def sentence(self, text: str) -> Text:
+        """Splits a sentence into tokens."""
+        words, starts = words_of(self.tokenizer, text)
+        return Text(text, words, starts, [len(words)])
+
+    def document(self, text: str) -> Text:
+        """Splits a document into sentences, and these into tokens."""
+        words: List[str] = []
+        starts: List[int] = []
+        lengths: List[int] = []
+        for offset, sentence in self._sentences(text):
+            found, places = words_of(self.tokenizer, sentence)
+            words += found
+            starts += [offset + place for place in places]
+            lengths += [len(found)] if found else []
+        return Text(text, words, starts, lengths)
+
+    def _sentences(self, text: str) -> Iterable[Tuple[int, str]]:
+        """Yields the sentences, each with its offset."""
+        borders = re.compile("\n") if self._sentence_borders == "lines" else _BLANK_LINES
+        ends = [border.span() for border in borders.finditer(text)]
+        starts = [begin_of(text), *(end for _, end in ends)]
+        stops = [*(start for start, _ in ends), len(text)]
+        for start, stop in zip(starts, stops):
+            if self._sentence_borders == "lines":
+                yield start, text[start:stop]
+            else:
+                for sentence in self._sentencizer(text[start:stop]).sents:
+                    yield start + sentence.start_char, sentence.text
+
+    @cached_property
+    def _sentencizer(self) -> Any:
+        pipeline = WordSplitter(self._language).pipeline
+        pipeline.add_pipe("sentencizer")
+        return pipeline
