@@ -19,11 +19,11 @@ from tagger.data.dataset_readers.labelled_files import (
     TextFiles,
     check_is_there,
 )
-from tagger.data.dataset_readers.tag_spelling import TagSpelling, check_unknown_tag
+from tagger.data.dataset_readers.tag_spelling import spelling_of
 from tagger.data.documents import DocumentTokens, cut_document, cut_documents, word_ids
 from tagger.data.fields import TagSetsField
 from tagger.data.formats import FORMATS, OVERLAPPING, recognise
-from tagger.spans import ENCODINGS, IllegalTagError
+from tagger.spans import IllegalTagError
 
 logger = logging.getLogger(__name__)
 
@@ -130,28 +130,13 @@ class ColumnDatasetReader(DatasetReader):
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )
-        encodings = {"source_encoding": source_encoding, "tag_encoding": tag_encoding}
-        for name, encoding in encodings.items():
-            if encoding not in (None, *ENCODINGS):
-                raise ConfigurationError(
-                    f"`{name}` is {encoding!r}, expected one of {', '.join(ENCODINGS)}, or null"
-                )
-        if label_separator is not None:
-            source_encoding = None
         _check_documents(documents, max_document_tokens, instances)
-        if tag_encoding and not source_encoding:
-            raise ConfigurationError(
-                f"`tag_encoding` is {tag_encoding!r}, but `source_encoding` is null, or there is a "
-                "`label_separator`, and plain labels mark no spans to convert; leave `tag_encoding` out"
-            )
-        check_unknown_tag(unknown_tag, source_encoding, no_label_tag if label_separator else None)
         self.tokenizer = tokenizer
         self.language = language
         self._columns = ColumnFiles(token_column, tag_column, delimiter)
-        default = "BIO" if source_encoding == "IOB1" else source_encoding
-        self._spelling = TagSpelling(
+        self._spelling = spelling_of(
             source_encoding,
-            tag_encoding or default,
+            tag_encoding,
             unknown_tag,
             label_namespace,
             label_separator,

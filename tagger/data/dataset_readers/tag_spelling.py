@@ -8,7 +8,14 @@ from allennlp.data.fields import TextField
 
 from tagger.data.fields import LabelSetsField, TagField, TagSetsField
 from tagger.data.formats import PLAIN_TAGS, AnnotatedText, label_sets_of, tags_of
-from tagger.spans import IllegalTagError, check_tags, convert_tags, possible_tags, split_tag
+from tagger.spans import (
+    ENCODINGS,
+    IllegalTagError,
+    check_tags,
+    convert_tags,
+    possible_tags,
+    split_tag,
+)
 
 
 class TagSpelling(NamedTuple):
@@ -98,6 +105,45 @@ class TagSpelling(NamedTuple):
                     position,
                 )
         return label_sets
+
+
+def spelling_of(
+    source_encoding: Optional[str],
+    tag_encoding: Optional[str],
+    unknown_tag: Optional[str],
+    label_namespace: str,
+    label_separator: Optional[str],
+    no_label_tag: str,
+) -> TagSpelling:
+    """Checks the arguments of the reader `column` that spell tags, and fills in their defaults.
+
+    Raises:
+        ConfigurationError: If an encoding is unknown, plain labels are to be converted, or `unknown_tag`
+            has a meaning already.
+    """
+    encodings = {"source_encoding": source_encoding, "tag_encoding": tag_encoding}
+    for name, encoding in encodings.items():
+        if encoding not in (None, *ENCODINGS):
+            raise ConfigurationError(
+                f"`{name}` is {encoding!r}, expected one of {', '.join(ENCODINGS)}, or null"
+            )
+    if label_separator is not None:
+        source_encoding = None
+    if tag_encoding and not source_encoding:
+        raise ConfigurationError(
+            f"`tag_encoding` is {tag_encoding!r}, but `source_encoding` is null, or there is a "
+            "`label_separator`, and plain labels mark no spans to convert; leave `tag_encoding` out"
+        )
+    check_unknown_tag(unknown_tag, source_encoding, no_label_tag if label_separator else None)
+    default = "BIO" if source_encoding == "IOB1" else source_encoding
+    return TagSpelling(
+        source_encoding,
+        tag_encoding or default,
+        unknown_tag,
+        label_namespace,
+        label_separator,
+        no_label_tag,
+    )
 
 
 def check_unknown_tag(
