@@ -46,8 +46,11 @@ class Convert(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         from tagger.data.formats import convert_texts, format_of_path, read_texts, recognise
+        from tagger.data.formats.registry import is_perhaps_columns
 
-        source = args.source or recognise(args.input) or "columns"
+        source = args.source or recognise(args.input)
+        if source is None and is_perhaps_columns(args.input):
+            source = "columns"
         target = args.target or format_of_path(args.output)
         texts = read_texts(args.input, source, args.label_names, args.offsets)
         counts = convert_texts(texts, args.output, target, args.overlapping)

@@ -71,3 +71,10 @@ def test_a_name_that_tells_no_format_is_refused(convert, path, tmp_path):
         convert(path, tmp_path / "a.conll", "--label-names", "O")
     with pytest.raises(SystemExit, match=r"there is no format 'docano'"):
         convert(path, tmp_path / "a.jsonl", "--to", "docano")
+
+
+@pytest.mark.parametrize("content", ['{"text": "a", "label": [[0', "[]", '{"words": 5}'])
+def test_json_that_is_not_recognised_is_no_column_file(content, convert, path, tmp_path):
+    path.write_text(content)
+    with pytest.raises(SystemExit, match=r"^convert: .*in.jsonl: its format was not recognised"):
+        convert(path, tmp_path / "a.conll")

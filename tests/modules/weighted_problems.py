@@ -44,12 +44,11 @@ class WeightedProblem(NamedTuple):
         emissions = self.emissions.detach().requires_grad_()
         loss = self.loss(emissions)
         inputs = [emissions, self.crf.transitions]
-        gradients = torch.autograd.grad(loss, inputs, allow_unused=True)
+        gradients = torch.autograd.grad(loss, inputs, materialize_grads=True)
         with torch.no_grad():
             marginals = self.crf.marginals(self.emissions, self.mask)
             paths, _ = self.crf.viterbi_decode(self.emissions, self.mask)
-        found = [loss.detach(), *gradients, marginals, paths]
-        return [torch.zeros(()) if each is None else each for each in found]
+        return [loss.detach(), *gradients, marginals, paths]
 
     def to(self, dtype: torch.dtype) -> "WeightedProblem":
         """The same in another type; the CRF is changed in place."""

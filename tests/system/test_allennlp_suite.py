@@ -21,7 +21,9 @@ EXCEPTIONS = {
     "tests/models/archival_test.py::ArchivalTest::test_can_load_from_archive_model": (
         "the config in an archive names another archive (`from_archive`); an archive is data, and may "
         "name nothing outside itself"
-    )
+    ),
+    "tests/modules/token_embedders/elmo_token_embedder_test.py::TestElmoTokenEmbedder::"
+    "test_tagger_with_elmo_token_embedder_can_train_save_and_load": ("likewise, files of ELMo"),
 }
 PLUGINS = ["flaky", "responses", "pytest-benchmark", "py-cpuinfo", "pytest-timeout"]
 
@@ -75,4 +77,5 @@ def failures(suite, features):
 
 def test_our_features_break_none_of_allennlps_tests(suite):
     with_features, without = failures(suite, True), failures(suite, False)
-    assert with_features - without == EXCEPTIONS.keys()
+    # Without spaCy's model for English some fail in any case.
+    assert with_features - without == EXCEPTIONS.keys() - without

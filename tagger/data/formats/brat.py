@@ -1,6 +1,7 @@
 """brat: a text in a `.txt` file, and its entities in an `.ann` file beside it."""
 
 import logging
+import re
 import secrets
 import shutil
 from pathlib import Path
@@ -79,7 +80,7 @@ def _entity(line: str, place: str) -> RawEntity:
         raise ValueError(
             f"{place}: the entity has several parts, {' '.join(words[1:])}; make it one span in brat"
         )
-    if len(words) != 3 or not all(word.isdecimal() for word in words[1:]):
+    if len(words) != 3 or not all(re.fullmatch(r"\d{1,18}", word) for word in words[1:]):
         raise ValueError(f"{place}: expected an entity as `T1<tab>PER 0 3<tab>Ada`, got {line!r}")
     return RawEntity(words[0], int(words[1]), int(words[2]), parts[2] if len(parts) > 2 else None)
 

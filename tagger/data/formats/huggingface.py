@@ -1,6 +1,5 @@
 """Data sets of Hugging Face: `tokens` and `ner_tags`, as JSON lines or as Parquet."""
 
-import json
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
@@ -13,7 +12,7 @@ from tagger.data.formats.annotated_text import (
     text_of_tokens,
     tokens_and_tags,
 )
-from tagger.data.formats.json_files import read_records, write_lines
+from tagger.data.formats.json_files import parsed_json, read_records, write_lines
 
 #: Keys under which data sets have tokens and tags, in the order in which we look.
 TOKEN_KEYS = ("tokens", "words")
@@ -103,9 +102,11 @@ def _names(feature: Any) -> Optional[List[str]]:
     if not isinstance(feature, dict):
         return None
     names = feature.get("names")
-    if isinstance(names, dict):  # {"0": "O", "1": "B-PER"}, of a README
+    if isinstance(names, dict) and all(map(str.isdecimal, names)):  # {"0": "O"}, of a README
         names = [names[key] for key in sorted(names, key=int)]
-    return names or _names(feature.get("feature") or feature.get("class_label"))
+    if isinstance(names, list) and names and all(isinstance(name, str) for name in names):
+        return names
+    return _names(feature.get("feature") or feature.get("class_label"))
 
 
 def _features_beside(path: PathOrAddress) -> Dict[str, Any]:
@@ -113,14 +114,16 @@ def _features_beside(path: PathOrAddress) -> Dict[str, Any]:
     info_path = Path(path).with_name("dataset_info.json")
     if is_address(path) or not info_path.is_file():
         return {}
-    try:
-        info = json.loads(info_path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{info_path}: expected JSON ({error})") from None
+    info = parsed_json(info_path.read_bytes().decode("utf-8", "replace"), str(info_path))
     if isinstance(info, dict) and "features" not in info:  # one description for each configuration
         info = next((each for each in info.values() if isinstance(each, dict)), {})
-    features = info.get("features") if isinstance(info, dict) else None
-    return features if isinstance(features, dict) else {}
+    return _dict_in(info, "features")
+
+
+def _dict_in(value: Any, key: str) -> Dict[str, Any]:
+    """Returns what an object of JSON has under a key; {} if that is no object, or there is none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _pyarrow() -> Any:
@@ -138,19 +141,24 @@ def _read_parquet(path: PathOrAddress) -> Tuple[Iterator[Tuple[str, Any]], Dict[
     opened = ExitStack()
     try:
         file = pyarrow.parquet.ParquetFile(opened.enter_context(open_input(path)))
-        metadata = json.loads((file.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
-    except (pyarrow.ArrowInvalid, OSError, ValueError) as error:
+        metadata = (file.schema_arrow.metadata or {}).get(b"huggingface", b"{}").decode()
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"{path}: expected a Parquet file ({error})") from None
+    info = _dict_in(parsed_json(metadata, f"{path}: its metadata"), "info")
 
     def rows() -> Iterator[Tuple[str, Any]]:
         number = 0
         with opened:
-            for batch in file.iter_batches():
-                for record in batch.to_pylist():
-                    number += 1
-                    yield f"{path}, row {number}", record
+            try:
+                for batch in file.iter_batches():
+                    for record in batch.to_pylist():
+                        number += 1
+                        yield f"{path}, row {number}", record
+            except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+                reason = " ".join(str(error).split())
+                raise ValueError(f"{path}: damaged behind row {number} ({reason})") from None
 
-    return rows(), (metadata.get("info") or {}).get("features") or {}
+    return rows(), _dict_in(info, "features")
 
 
 def _record(text: AnnotatedText) -> Dict[str, Any]:

@@ -24,20 +24,31 @@ def read_records(path: PathOrAddress, noun: str = "record") -> Iterator[Tuple[st
         file.seek(0)
         if first == b"[":
             text = "\n".join(line for _, line in decoded_lines(file, path))
-            for number, record in enumerate(_parsed(text, str(path)), start=1):
+            for number, record in enumerate(parsed_json(text, str(path)), start=1):
                 yield f"{path}, {noun} {number}", record
             return
         for number, line in decoded_lines(file, path):
             if line.strip():
                 place = f"{path}:{number}"
-                yield place, _parsed(line, place)
+                yield place, parsed_json(line, place)
 
 
-def _parsed(text: str, place: str) -> Any:
+def parsed_json(text: str, place: str) -> Any:
+    """Reads a value of JSON that can be written as UTF-8.
+
+    Raises:
+        ValueError: If it is none, or a string has half of a surrogate pair; the message has the place.
+    """
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        if "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])
+        raise ValueError(f"{place}: {half} is half of a surrogate pair; correct the text") from None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{place}: expected JSON, got {text[:60]!r} ({error})") from None
+    return value
 
 
 def write_lines(path: Path, records: Iterable[Any]) -> None:
@@ -48,4 +59,5 @@ def write_lines(path: Path, records: Iterable[Any]) -> None:
     """
     with write_atomically(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
         for record in records:
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            # Parquet has times and bytes too.
+            file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")

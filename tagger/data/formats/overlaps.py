@@ -1,5 +1,6 @@
 """Entities that overlap, or that lie in one another."""
 
+from bisect import bisect_left, bisect_right
 from typing import List, NamedTuple
 
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation
@@ -42,12 +43,15 @@ def check_overlaps(text: AnnotatedText, how: str = "refuse") -> WithoutOverlaps:
         raise ValueError(f"`overlapping` is {how!r}, expected one of {', '.join(OVERLAPPING)}")
     # Longer ones come first, so that an entity meets those in which it may lie.
     by_length = sorted(text.entities, key=lambda entity: (entity.start - entity.end, entity.start))
+    # In order, and none overlaps with another.
     kept: List[Annotation] = []
     dropped: List[Annotation] = []
     for entity in by_length:
-        rivals = [each for each in kept if entity.start < each.end and each.start < entity.end]
+        first = bisect_right(kept, entity.start, key=lambda each: each.end)
+        last = bisect_left(kept, entity.end, key=lambda each: each.start)
+        rivals = kept[first:last]
         if not rivals:
-            kept.append(entity)
+            kept.insert(first, entity)
         elif how == "longest" or (
             how == "outermost"
             and any(each.start <= entity.start and entity.end <= each.end for each in rivals)
@@ -55,9 +59,7 @@ def check_overlaps(text: AnnotatedText, how: str = "refuse") -> WithoutOverlaps:
             dropped.append(entity)
         else:
             raise ValueError(_message(text, rivals[0], entity, how))
-    return WithoutOverlaps(
-        text._replace(entities=sorted(kept, key=_position)), sorted(dropped, key=_position)
-    )
+    return WithoutOverlaps(text._replace(entities=kept), sorted(dropped, key=_position))
 
 
 def _position(entity: Annotation) -> tuple[int, int]:

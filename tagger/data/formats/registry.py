@@ -274,6 +274,13 @@ def _all(values: Iterable[Any], kind: type) -> bool:
     return all(isinstance(value, kind) for value in values)
 
 
+def is_perhaps_columns(path: PathOrAddress) -> bool:
+    """Whether the name of a file whose format was not recognised may be that of a column file."""
+    suffix = bare_suffix(path)
+    others = {suffix for each in FORMATS.values() for suffix in each.suffixes if suffix}
+    return suffix not in others or suffix in FORMATS["columns"].suffixes
+
+
 def read_texts(
     path: PathOrAddress,
     format: Optional[str] = None,

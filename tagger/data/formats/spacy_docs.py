@@ -22,19 +22,23 @@ def read_spacy(path: PathOrAddress) -> Iterator[AnnotatedText]:
     with open_input(path) as file:
         content = file.read()
     try:
-        docs = DocBin().from_bytes(content)
+        for number, doc in enumerate(DocBin().from_bytes(content).get_docs(vocab), start=1):
+            yield _text(doc, f"{path}, document {number}")
     except Exception as error:  # zlib's, msgpack's, and what follows from them
-        raise ValueError(f"{path}: expected a DocBin of spaCy ({error})") from None
-    for number, doc in enumerate(docs.get_docs(vocab), start=1):
-        spans = doc.ents or doc.spans.get("sc", ())
-        entities = [Annotation(span.label_, span.start_char, span.end_char) for span in spans]
-        entities.sort(key=lambda entity: (entity.start, entity.end))
-        tokens = [(token.idx, token.idx + len(token)) for token in doc if not token.is_space]
-        lengths = None
-        if doc.has_annotation("SENT_START"):
-            counted = [sum(not token.is_space for token in sentence) for sentence in doc.sents]
-            lengths = [length for length in counted if length]
-        yield AnnotatedText(doc.text, entities, tokens, lengths, f"{path}, document {number}", {})
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{path}: expected a DocBin of spaCy ({reason})") from None
+
+
+def _text(doc: Any, place: str) -> AnnotatedText:
+    spans = doc.ents or doc.spans.get("sc", ())
+    entities = [Annotation(span.label_, span.start_char, span.end_char) for span in spans]
+    entities.sort(key=lambda entity: (entity.start, entity.end))
+    tokens = [(token.idx, token.idx + len(token)) for token in doc if not token.is_space]
+    lengths = None
+    if doc.has_annotation("SENT_START"):
+        counted = [sum(not token.is_space for token in sentence) for sentence in doc.sents]
+        lengths = [length for length in counted if length]
+    return AnnotatedText(doc.text, entities, tokens, lengths, place, {})
 
 
 def write_spacy(texts: Iterable[AnnotatedText], path: Path) -> None:

@@ -12,6 +12,7 @@ from tagger.common.inputs import PathOrAddress, open_input
 from tagger.data.column_file import read_sentences
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.formats.annotated_text import AnnotatedText, sentences, text_of_tokens
+from tagger.data.formats.json_files import parsed_json
 from tagger.data.formats.offsets import checked_entities
 from tagger.data.formats.span_records import raw_entity
 
@@ -121,10 +122,7 @@ def _checked(
 
 
 def _text(row: Dict[str, str], place: str, offsets: Optional[str]) -> AnnotatedText:
-    try:
-        entities = json.loads(row.get("entities") or "[]")
-    except ValueError as error:
-        raise ValueError(f"{place}: expected entities in JSON ({error})") from None
+    entities = parsed_json(row.get("entities") or "[]", place)
     if not isinstance(entities, list):
         raise ValueError(f"{place}: expected a list of entities, got {row['entities']!r:.80}")
     raw = [raw_entity(entity, place) for entity in entities]

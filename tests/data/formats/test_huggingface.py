@@ -1,8 +1,9 @@
 import json
+from datetime import datetime
 
 import pytest
 
-from tagger.data.formats import PLAIN_TAGS, Annotation, read_texts
+from tagger.data.formats import PLAIN_TAGS, Annotation, read_texts, write_texts
 
 NAMES = ["O", "B-PER", "I-PER"]
 ENTITIES = [Annotation("PER", 0, 9)]
@@ -62,4 +63,47 @@ def test_more_tags_than_tokens_are_refused(path):
     with pytest.raises(
         ValueError, match=r"train.jsonl:1: expected a tag for each of 1 tokens, got 2"
     ):
+        list(read_texts(path))
+
+
+def parquet_file(path, metadata=b"{}", **columns):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"tokens": [["Ada"]], "ner_tags": [[1]], **columns})
+    parquet.write_table(table.replace_schema_metadata({"huggingface": metadata}), path)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        b"[]",
+        b'"x"',
+        b'{"info": {"features": {"ner_tags": {"names": 5}}}}',
+        b'{"info": {"features": {"ner_tags": {"names": [5, 6]}}}}',
+        b'{"info": {"features": {"ner_tags": {"names": {"a": "B-PER"}}}}}',
+    ],
+)
+def test_metadata_that_name_no_integers_are_left_aside(metadata, tmp_path):
+    parquet_file(tmp_path / "a.parquet", metadata)
+    with pytest.raises(
+        ValueError, match=r"a.parquet, row 1: `ner_tags` has integers without names"
+    ):
+        list(read_texts(tmp_path / "a.parquet"))
+
+
+def test_times_and_bytes_of_parquet_become_strings(tmp_path):
+    parquet_file(tmp_path / "a.parquet", at=[datetime(2020, 1, 2)], raw=[b"x"])
+    texts = read_texts(tmp_path / "a.parquet", label_names=NAMES)
+    write_texts(texts, tmp_path / "b.jsonl", "doccano")
+    (text,) = read_texts(tmp_path / "b.jsonl")
+    assert text.properties == {"at": "2020-01-02 00:00:00", "raw": "b'x'"}
+
+
+def test_damaged_rows_of_parquet_are_refused_by_place(tmp_path):
+    path = tmp_path / "a.parquet"
+    parquet_file(path)
+    content = bytearray(path.read_bytes())
+    content[4:40] = bytes(36)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"a.parquet: damaged behind row 0 \(.*\)$"):
         list(read_texts(path))

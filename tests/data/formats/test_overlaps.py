@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from tagger.data.formats import AnnotatedText, Annotation, check_overlaps
@@ -33,3 +35,11 @@ def test_entities_that_cross_are_only_dropped_by_length():
 def test_neighbours_do_not_overlap():
     neighbours = [Annotation("A", 0, 10), Annotation("A", 10, 18)]
     assert check_overlaps(text(neighbours)).dropped == []
+
+
+def test_the_time_grows_with_the_number_of_entities():
+    many = [Annotation("A", 2 * number, 2 * number + 1) for number in range(40_000)]
+    start = time.process_time()
+    assert check_overlaps(text(many)).text.entities == many
+    # A comparison of all pairs takes a minute.
+    assert time.process_time() - start < 5

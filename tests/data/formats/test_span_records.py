@@ -105,3 +105,12 @@ def test_a_quote_that_differs_is_refused(tmp_path):
     record = {"text": "Ada left", "spans": [{"start": 0, "end": 4, "label": "PER", "text": "Bob"}]}
     with pytest.raises(ValueError, match="is 'Ada ' in the text, but 'Bob' in the record"):
         read_one(tmp_path, record)
+
+
+@pytest.mark.parametrize(
+    "record", ['{"text": "a\\ud800b", "label": []}', '{"text": "a", "\\uDC00": []}']
+)
+def test_half_of_a_character_is_refused_by_place(record, tmp_path):
+    (tmp_path / "a.jsonl").write_text(record)
+    with pytest.raises(ValueError, match=r"a.jsonl:1: '\\ud.00' is half of a surrogate pair"):
+        list(read_texts(tmp_path / "a.jsonl", "doccano"))

@@ -43,8 +43,9 @@ def test_a_text_a_row(write):
     [
         ("a,b\n1,2\n", r"a.csv:1: expected columns `text` and `entities`, or"),
         ("text,entities\nAda,[],3\n", r"a.csv:2: expected 2 columns as in the header, got 3"),
-        ("text,entities\nAda,PER\n", r"a.csv:2: expected entities in JSON"),
+        ("text,entities\nAda,PER\n", r"a.csv:2: expected JSON, got 'PER'"),
         ('text,entities\nAda,"[]\n', r"a.csv:3: expected CSV"),
+        (f"text,entities\nAda,{'[' * 100_000}\n", r"a.csv:2: expected JSON, got"),
     ],
 )
 def test_bad_rows_are_refused_by_place(content, message, write):
