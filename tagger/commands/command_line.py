@@ -14,13 +14,15 @@ from allennlp.models import Archive, Model, load_archive
 from allennlp.predictors import Predictor
 
 from tagger.common.did_you_mean import did_you_mean
+from tagger.common.inputs import is_address
+from tagger.common.outputs import store_of
 
 #: The longest name of an output: most file systems take 255 bytes, and hidden files beside it need some.
 MOST_NAME_BYTES = 240
 
 
 def check_output(
-    output: Path,
+    output: Union[str, Path],
     inputs: Sequence[Union[str, Path]],
     overwrite: Optional[bool] = None,
     option: str = "--output",
@@ -28,7 +30,7 @@ def check_output(
     """Refuses an output that cannot be written, before any work is done.
 
     Args:
-        output: The file to write.
+        output: The path, or the address, of the file to write.
         inputs: Files that the command reads, which it must not overwrite.
         overwrite: Whether the output may exist; `None` if the command has no option `--force`.
         option: The option that names the output, for the message.
@@ -38,6 +40,14 @@ def check_output(
             exist or that does not let us write, or exists and must not be overwritten; if its name is
             too long; if it is a link to itself.
     """
+    if is_address(output):
+        store, name = store_of(output)
+        if not overwrite and store.exists(name):
+            raise ConfigurationError(
+                f"`{option}` {output} already exists; give another name, or add --force"
+            )
+        return
+    output = Path(output)
     num_bytes = len(os.fsencode(output.name))
     if num_bytes > MOST_NAME_BYTES:
         raise ConfigurationError(

@@ -10,7 +10,6 @@ import logging
 import os
 import time
 from itertools import chain
-from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Tuple, Union
 
 import torch
@@ -25,13 +24,19 @@ from allennlp.predictors import Predictor
 import tagger
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import check_output, load_model, make_predictor, parse_object
-from tagger.commands.prediction_inputs import InstanceInputs, LineInputs
+from tagger.commands.prediction_inputs import InstanceInputs, LineInputs, RowInputs
+from tagger.commands.prediction_outputs import encoder_of
 from tagger.commands.resumable_output import ResumableOutput
 from tagger.common.console import say
+from tagger.common.files import check_is_file
+from tagger.common.inputs import PathOrAddress, is_address, open_stored
+from tagger.common.parquet import is_parquet
 from tagger.modules.token_embedders import share_unknown_words
 
 #: By default torch's oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+
+Inputs = Union[InstanceInputs, LineInputs]
 
 
 @Subcommand.register("predict-file")
@@ -44,9 +49,18 @@ class PredictFile(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add("archive_file", type=str, help="the archived model")
-        add("input_file", type=str, help="a file as for `allennlp predict`")
-        text = "the file to write, one line of JSON per input"
-        add("-o", "--output", type=Path, required=True, help=text)
+        text = "a file as for `allennlp predict`, or Parquet; perhaps compressed, or an address"
+        add("input_file", type=str, help=text)
+        text = (
+            "the file or the address to write: one line of JSON per input, or Parquet if it ends so; "
+            "compressed as its suffix says"
+        )
+        add("-o", "--output", type=str, required=True, help=text)
+        text = "of a Parquet input, the column of texts or lists of tokens (default: text)"
+        add("--text-column", metavar="NAME", default="text", help=text)
+        text = "of a Parquet output, the column of predictions (default: prediction)"
+        add("--column", metavar="NAME", default="prediction", help=text)
+        add("--nested", action="store_true", help="give this column fields, instead of JSON")
         text = "how many inputs to read, sort by length, predict and write at a time"
         add("--window", type=int, default=2048, help=text)
         text = "take every line as text, even if it looks like JSON"
@@ -86,11 +100,7 @@ class PredictFile(Command):
         if args.candidates is not None:
             predictor_args["candidates"] = args.candidates
         check_output(args.output, [args.input_file, args.archive_file], args.force)
-        if not (args.use_dataset_reader or Path(cached_path(args.input_file)).is_file()):
-            raise ConfigurationError(
-                f"`input_file` {args.input_file} must be a file, because it is read twice: to count "
-                f"the inputs, and to predict them"
-            )
+        _check_input(args.input_file)
         logging.getLogger("allennlp.common.params").disabled = True
         os.environ.setdefault(*FEW_SHAPES)
         check_for_gpu(args.cuda_device)
@@ -106,65 +116,69 @@ class PredictFile(Command):
             args.on_error,
             overwrite=args.force,
             settings={"config": _digest_of_config(archive), "predictor-args": predictor_args},
+            text_column=args.text_column,
+            column=args.column,
+            nested=args.nested,
         )
 
 
 def predict_file(
     predictor: Predictor,
     input_file: str,
-    output: Path,
+    output: PathOrAddress,
     window: int = 2048,
     use_dataset_reader: bool = False,
     on_error: str = "stop",
     overwrite: bool = False,
     settings: Optional[Mapping[str, Any]] = None,
+    text_column: str = "text",
+    column: str = "prediction",
+    nested: bool = False,
 ) -> None:
     """Predicts a file, a window of inputs at a time, so memory does not grow with the file.
 
-    Until the end the predictions go to a hidden file beside `output`; see
-    `tagger.commands.resumable_output`. After a run was killed, the same call keeps that run's whole
-    windows and predicts the rest. The bytes are then the same as those of a run that was not killed.
+    After a run was killed, the same call keeps its whole windows and predicts the rest, to the same
+    bytes as an unbroken run; see `tagger.commands.resumable_output`.
 
     Args:
         predictor: The model's predictor.
-        input_file: A file of lines for `predictor.load_line`, or for the dataset reader.
-        output: The file to write, one line per input.
+        input_file: A file of lines for `predictor.load_line`, or for the dataset reader, or Parquet; it
+            may be an address, and compressed.
+        output: The path or the address to write, one line per input, compressed as its suffix says; or
+            Parquet, with the other columns of a Parquet input.
         window: How many inputs to predict and write at a time.
         use_dataset_reader: Whether to read the input with the dataset reader.
-        on_error: What to do at a line that cannot be predicted: `"stop"`, or `"skip"` it and write an
-            object with the `error` and the number of the `line` in its place.
-        overwrite: Whether to replace an output that exists, and to discard what an unfinished run with
-            other settings or inputs has written.
+        on_error: `"stop"` at a line that cannot be predicted, or `"skip"` it and write an `error`.
+        overwrite: Whether to replace an output, or what another unfinished run has written.
         settings: What else decides the predictions, such as the predictor's arguments, by name.
+        text_column: The column of a Parquet input that has texts or lists of tokens.
+        column: The column of predictions of a Parquet output.
+        nested: Whether this column has fields instead of JSON.
 
     Raises:
-        ConfigurationError: If a line cannot be predicted; the message has its number. If another process
-            writes the output, or an unfinished run with other settings or inputs has begun it.
+        ConfigurationError: If a line cannot be predicted, another process writes the output, or a run
+            with other settings or inputs has begun it.
     """
     run = {
         "model": _digest_of_model(predictor._model),
         "window": window,
         "use-dataset-reader": use_dataset_reader,
         "version": tagger.__version__,
+        **({"text-column": text_column} if is_parquet(input_file) else {}),
         **(settings or {}),
     }
-    lines = LineInputs(predictor, input_file, skips_errors=on_error == "skip")
-    inputs = InstanceInputs(predictor, input_file) if use_dataset_reader else lines
-    total = None if use_dataset_reader else sum(1 for _ in lines)
+    encode = encoder_of(os.fspath(output), input_file, column, nested)
+    inputs = _inputs_of(predictor, input_file, use_dataset_reader, on_error, text_column)
     with ResumableOutput(output, run, overwrite) as unfinished:
         if on_error == "stop":
             _drop_skipped(unfinished, output, overwrite)
-        windows = _windows(inputs, window)
-        rest = _after_written(windows, unfinished, input_file, overwrite)
+        rest = _after_written(_windows(inputs, window), unfinished, input_file, overwrite)
         num_kept = unfinished.num_lines
         started = time.perf_counter()
-        with Tqdm.tqdm(total=total, initial=num_kept, unit=" sentences") as progress:
-            for batch, digest in rest:
-                unfinished.write(*inputs.predict(batch), digest)
-                progress.update(len(batch))
+        _predict(rest, inputs, unfinished)
         seconds = time.perf_counter() - started
-        num_new = unfinished.num_lines - num_kept
-        unfinished.finish()
+        unfinished.finish(encode)
+    num_new = unfinished.num_lines - num_kept
     speed = f"made {num_new} in {seconds:.1f} s, {num_new / seconds:.0f} per second"
     say(f"Wrote {output}\nKept {num_kept} predictions; {speed}")
     _say_what_lacks(predictor._model, unfinished.num_errors)
@@ -178,9 +192,38 @@ def _say_what_lacks(model: Model, num_errors: int) -> None:
         say(f'Skipped {num_errors} lines, which have an "error" in the output')
 
 
-def _windows(
-    inputs: Union[InstanceInputs, LineInputs], window: int
-) -> Iterator[Tuple[List[Any], str]]:
+def _inputs_of(
+    predictor: Predictor, path: str, use_dataset_reader: bool, on_error: str, text_column: str
+) -> Inputs:
+    if use_dataset_reader:
+        return InstanceInputs(predictor, path)
+    if is_parquet(path):
+        return RowInputs(predictor, path, on_error == "skip", text_column)
+    return LineInputs(predictor, path, on_error == "skip")
+
+
+def _predict(
+    windows: Iterator[Tuple[List[Any], str]], inputs: Inputs, output: ResumableOutput
+) -> None:
+    """Predicts and writes windows, and shows how many bytes and inputs are done."""
+    with Tqdm.tqdm(unit="B", unit_scale=True) as progress:
+        for batch, digest in windows:
+            output.write(*inputs.predict(batch), digest)
+            progress.set_postfix_str(f"{output.num_lines} inputs", refresh=False)
+            progress.total = inputs.num_bytes
+            progress.update(inputs.num_bytes_read - progress.n)
+
+
+def _check_input(path: str) -> None:
+    """Refuses an input that is not there or no file, before the model is loaded."""
+    if is_address(path):
+        with open_stored(path):
+            pass
+    else:
+        check_is_file(cached_path(path), path)
+
+
+def _windows(inputs: Inputs, window: int) -> Iterator[Tuple[List[Any], str]]:
     """Yields windows of inputs, each with the digest of all inputs up to its end."""
     digest = ""
     for batch in lazy_groups_of(iter(inputs), window):
@@ -188,7 +231,7 @@ def _windows(
         yield batch, digest
 
 
-def _drop_skipped(unfinished: ResumableOutput, output: Path, overwrite: bool) -> None:
+def _drop_skipped(unfinished: ResumableOutput, output: PathOrAddress, overwrite: bool) -> None:
     """Cuts off what was written from the first line on that was skipped."""
     if unfinished.num_errors == 0:
         return

@@ -1,16 +1,19 @@
-"""What `predict-file` reads and predicts: lines of text or JSON, or instances of a dataset reader."""
+"""What `predict-file` reads and predicts: lines, rows of Parquet, or instances of a dataset reader."""
 
 import hashlib
-from pathlib import Path
+import json
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
 from allennlp.common.util import JsonDict, SigTermReceived
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
+from tagger.common.did_you_mean import did_you_mean
 from tagger.common.files import sha256_of_file
-from tagger.common.inputs import numbered_lines
+from tagger.common.inputs import is_address, lines_of, open_stored, stored_size, unpacked
+from tagger.common.parquet import batches, open_parquet
 from tagger.predictors.batched_predictor import BatchedPredictor
 
 
@@ -31,7 +34,16 @@ class LineInputs:
         predictor: Loads and predicts the lines.
         path: The file; it may be compressed.
         skips_errors: Whether a line that cannot be predicted is skipped.
+
+    Attributes:
+        num_bytes: The size of the file as it is stored; None if unknown.
+        num_bytes_read: How many of these bytes have been read.
     """
+
+    num_bytes: Optional[int] = None
+    num_bytes_read = 0
+    #: What an input is called, in messages.
+    unit = "line"
 
     def __init__(self, predictor: Predictor, path: str, skips_errors: bool = False) -> None:
         self._predictor = predictor
@@ -40,9 +52,12 @@ class LineInputs:
         self._skips_blanks = not isinstance(predictor, BatchedPredictor)
 
     def __iter__(self) -> Iterator[Line]:
-        for number, text in numbered_lines(self._path):
-            if not self._skips_blanks or text.strip():
-                yield Line(number, text)
+        with open_stored(self._path) as stored, unpacked(stored, self._path) as file:
+            self.num_bytes = stored_size(stored)
+            for number, text in lines_of(file, self._path):
+                self.num_bytes_read = stored.tell()
+                if not self._skips_blanks or text.strip():
+                    yield Line(number, text)
 
     def digest(self, lines: List[Any], before: str) -> str:
         """Returns a digest of lines and of all before them, whose digest was `before`, or empty."""
@@ -93,10 +108,13 @@ class LineInputs:
         message = str(error) if isinstance(error, ValueError) else repr(error)
         if not self._skips_errors:
             raise ConfigurationError(
-                f"{self._path}:{line.number}: {message}; correct the line, or add --on-error skip, and "
+                f"{self._place(line)}: {message}; correct the {self.unit}, or add --on-error skip, and "
                 f"repeat the command to go on"
             ) from error
-        return _encoded(self._predictor, {"error": message, "line": line.number})
+        return _encoded(self._predictor, {"error": message, self.unit: line.number})
+
+    def _place(self, line: Line) -> str:
+        return f"{self._path}:{line.number}"
 
 
 def _encoded(predictor: Predictor, output: JsonDict) -> bytes:
@@ -114,13 +132,65 @@ def _attempt(function: Callable[[Any], Any], argument: Any) -> Tuple[Any, Option
         return None, error
 
 
+class RowInputs(LineInputs):
+    """The rows of a Parquet file, each a text or a list of tokens.
+
+    Args:
+        predictor: Predicts the rows.
+        path: The file, or its address.
+        skips_errors: Whether a row that cannot be predicted is skipped.
+        column: The name of the column of texts or tokens.
+
+    Raises:
+        ConfigurationError: If there is no such column.
+    """
+
+    unit = "row"
+
+    def __init__(
+        self, predictor: Predictor, path: str, skips_errors: bool = False, column: str = "text"
+    ) -> None:
+        super().__init__(predictor, path, skips_errors)
+        self._column = column
+        with open_parquet(path) as file:
+            names = file.schema_arrow.names
+            types = file.schema_arrow.types
+        if column not in names:
+            raise ConfigurationError(
+                f"`--text-column` {column} is no column of {path} ({', '.join(names)})"
+                f"{did_you_mean(column, names)}"
+            )
+        self._has_tokens = "list" in str(types[names.index(column)])
+
+    def __iter__(self) -> Iterator[Line]:
+        number = 0
+        with open_stored(self._path) as stored, open_parquet(self._path) as file:
+            self.num_bytes = stored_size(stored)
+            for batch in batches(file, self._column):
+                for value in batch.column(0).to_pylist():
+                    number += 1
+                    yield Line(number, json.dumps(value, ensure_ascii=False))
+                # Columns and row groups lie anywhere in the file, so this is a share of it.
+                self.num_bytes_read = (self.num_bytes or 0) * number // file.metadata.num_rows
+
+    def _load(self, line: Line) -> JsonDict:
+        key = "tokens" if self._has_tokens else getattr(self._predictor, "text_key", "sentence")
+        return {key: json.loads(line.text)}
+
+    def _place(self, line: Line) -> str:
+        return f"{self._path}, row {line.number}"
+
+
 class InstanceInputs:
     """The instances of a file that the dataset reader of a predictor reads."""
+
+    num_bytes = None
+    num_bytes_read = 0
 
     def __init__(self, predictor: Predictor, path: str) -> None:
         self._predictor = predictor
         self._path = path
-        self._digest = sha256_of_file(path) if Path(path).is_file() else ""
+        self._digest = "" if is_address(path) else sha256_of_file(cached_path(path))
 
     def __iter__(self) -> Iterator[Instance]:
         return iter(self._predictor._dataset_reader.read(self._path))

@@ -1,6 +1,7 @@
 """A file that one process at a time writes in windows, and that a later process can complete.
 
-Until the output is complete, two hidden files lie beside it. `.NAME.predict-file` is the *record*: lines
+Until the output is complete, two hidden files lie beside it, or in the current folder if it is an
+address. `.NAME.predict-file` is the *record*: lines
 of JSON, to which a run only ever appends. `.NAME.TOKEN.unfinished` is the *part*: what is written so
 far. The record holds the random token, so only a file that we made is ever taken for a part.
 
@@ -13,6 +14,7 @@ A record has three kinds of lines. The last line of each kind counts; a new toke
 The process that writes holds a lock on the record. The system frees the lock when that process ends.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -20,11 +22,24 @@ import secrets
 import socket
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, List, Mapping, NamedTuple, Sequence, cast
+from typing import (
+    Any,
+    BinaryIO,
+    Callable,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    cast,
+)
 
 from allennlp.common.checks import ConfigurationError
 
 from tagger.common.files import publish
+from tagger.common.inputs import PathOrAddress, is_address
+from tagger.common.outputs import new_output
 
 #: The version of the record's format.
 FORMAT = 1
@@ -45,7 +60,7 @@ class ResumableOutput:
     """Claims an output for this process; use it as a context manager.
 
     Args:
-        output: The file to write.
+        output: The path or the address of the file to write.
         run: What decides the lines, by name. Only an equal run can complete the output.
         overwrite: Whether to replace an output that exists, and to discard what another run has written.
 
@@ -57,8 +72,11 @@ class ResumableOutput:
             the user has the record's name.
     """
 
-    def __init__(self, output: Path, run: Mapping[str, Any], overwrite: bool = False) -> None:
-        self._output = output.resolve()
+    def __init__(
+        self, output: PathOrAddress, run: Mapping[str, Any], overwrite: bool = False
+    ) -> None:
+        self._address = os.fspath(output) if is_address(output) else None
+        self._output = _file_of(output).resolve()
         self._record_path = self._output.with_name(f".{self._output.name}.predict-file")
         self._overwrite = overwrite
         self.windows: List[Window] = []
@@ -102,18 +120,27 @@ class ResumableOutput:
             self._part.readline()
         self._part.truncate()
 
-    def finish(self) -> None:
-        """Gives the part the output's name.
+    def finish(self, encode: Optional[Callable[[Path, BinaryIO], None]] = None) -> None:
+        """Gives the part the output's name, or writes the output from the part.
+
+        Args:
+            encode: Writes the lines of the part's file to another; None if the part is the output.
 
         Raises:
             ConfigurationError: If a file of that name appeared meanwhile. The part is kept.
         """
         self._part.flush()
+        part, output = Path(self._part.name), self._address or self._output
         try:
-            publish(Path(self._part.name), self._output, self._overwrite)
+            if encode is None:
+                publish(part, self._output, self._overwrite)
+            else:
+                with new_output(output, self._overwrite) as file:
+                    encode(part, file)
+                part.unlink()
         except FileExistsError:
             raise ConfigurationError(
-                f"`--output` {self._output} was made by another program meanwhile; move it away and "
+                f"`--output` {output} was made by another program meanwhile; move it away and "
                 f"repeat the command, which keeps the predictions made so far"
             ) from None
         self._record_path.unlink(missing_ok=True)
@@ -160,9 +187,9 @@ class ResumableOutput:
             if not holder or not _may_be_alive(holder):
                 return
         raise ConfigurationError(
-            f"`--output` {self._output} is being written by process {holder.get('process', 'unknown')} "
-            f"on {holder.get('host', 'an unknown host')} since {holder.get('since', 'just now')}; wait "
-            f"for it, or give another name"
+            f"`--output` {self._address or self._output} is being written by process "
+            f"{holder.get('process', 'unknown')} on {holder.get('host', 'an unknown host')} since "
+            f"{holder.get('since', 'just now')}; wait for it, or give another name"
         )
 
     def _begin(self, run: Dict[str, Any]) -> BinaryIO:
@@ -205,6 +232,14 @@ class ResumableOutput:
     def _note(self, **note: Any) -> None:
         # The line break in front ends a line that a killed run has not written whole.
         os.write(self._record, b"\n" + json.dumps(note).encode() + b"\n")
+
+
+def _file_of(output: PathOrAddress) -> Path:
+    """Returns an output's path; for an address a name in the current folder that no other has."""
+    if not is_address(output):
+        return Path(output)
+    address = os.fspath(output)
+    return Path(f"{hashlib.sha256(address.encode()).hexdigest()[:16]}-{Path(address).name[:200]}")
 
 
 def _notes(record: int) -> List[Dict[str, Any]]:

@@ -330,7 +330,7 @@ def test_another_run_does_not_complete_an_output(
         ),
         ([TEST, "--leaks", "PER,PRE"], "`leak_labels` names `PRE`, .* did you mean `PER`"),
         ([TEST, "--candidates", "0"], "`candidates` must be a probability above 0"),
-        (["/dev/null"], "/dev/null must be a file, because it is read twice"),
+        (["/dev/null"], "/dev/null: expected a file, got a pipe or a device"),
         ([TEST, "-o", "none/out.jsonl"], "the folder .*/none does not exist; make it first"),
         ([TEST, "-o", "."], "`--output` . is a folder; name a file"),
         ([TEST, "-o", TEST, "--force"], "test.txt is also an input; give another name"),

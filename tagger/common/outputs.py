@@ -1,0 +1,70 @@
+"""Writes outputs: a file or an address such as `s3://bucket/a.gz`, packed, seen whole or not at all."""
+
+import bz2
+import gzip
+import lzma
+import os
+from contextlib import contextmanager, nullcontext
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, ContextManager, Iterator, cast
+
+from tagger.common.files import write_atomically
+from tagger.common.from_allennlp import ConfigurationError
+from tagger.common.inputs import PathOrAddress, is_address
+
+
+@contextmanager
+def new_output(path: PathOrAddress, overwrite: bool = False) -> Iterator[BinaryIO]:
+    """Gives a new file to write, which appears under its name if the block ends without an error.
+
+    On this machine it is renamed at the end. Elsewhere the store commits it: an object store shows an
+    object when the last of its parts has been uploaded. What is written is packed as the suffix says
+    (.gz, .bz2, .xz, .zst); equal contents give equal bytes.
+
+    Raises:
+        FileExistsError: If it exists, unless `overwrite` is true.
+    """
+    if not is_address(path):
+        with (
+            write_atomically(Path(path), overwrite) as new,
+            new.open("wb") as file,
+            _packed(file, path) as packed,
+        ):
+            yield packed
+        return
+    store, name = store_of(path)
+    if not overwrite and store.exists(name):
+        raise FileExistsError(f"{path} already exists")
+    with store.transaction, store.open(name, "wb") as file, _packed(file, path) as packed:
+        yield packed
+
+
+def store_of(address: PathOrAddress) -> Any:
+    """Returns the file system of an address, by fsspec, and the address's name in it.
+
+    Raises:
+        ConfigurationError: If fsspec knows no such address, or its driver is not installed.
+    """
+    import fsspec
+
+    try:
+        return fsspec.url_to_fs(os.fspath(address))
+    except (ImportError, ValueError) as error:
+        raise ConfigurationError(f"{address} cannot be opened ({error})") from None
+
+
+def _packed(file: BinaryIO, path: PathOrAddress) -> ContextManager[BinaryIO]:
+    suffix = PurePath(os.fspath(path)).suffix
+    packed: Any = nullcontext(file)
+    if suffix == ".gz":
+        # Without the time of day and a name, which would make every run's bytes others.
+        packed = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+    elif suffix == ".bz2":
+        packed = bz2.BZ2File(file, "wb")
+    elif suffix == ".xz":
+        packed = lzma.LZMAFile(file, "wb")  # noqa: SIM115
+    elif suffix == ".zst":
+        from fsspec.compression import compr
+
+        packed = compr["zstd"](file, mode="wb")
+    return cast(ContextManager[BinaryIO], packed)

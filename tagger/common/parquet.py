@@ -1,0 +1,58 @@
+"""Parquet files, read and written a few rows at a time by pyarrow."""
+
+from contextlib import contextmanager
+from typing import Any, Iterator
+
+from tagger.common.inputs import PathOrAddress, bare_suffix, open_stored
+
+#: The most rows of a row group that we write, and of a batch that we read.
+MAX_ROWS = 16384
+
+
+def is_parquet(path: PathOrAddress) -> bool:
+    """Whether a name says that the file is Parquet."""
+    return bare_suffix(path).lower() == ".parquet"
+
+
+def import_pyarrow() -> Any:
+    """Returns pyarrow, with its module `parquet`.
+
+    Raises:
+        ImportError: If it is not installed; the message says how to install it.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError("Parquet files need pyarrow: pip install pyarrow") from None
+    return pyarrow
+
+
+@contextmanager
+def open_parquet(path: PathOrAddress) -> Iterator[Any]:
+    """Opens a Parquet file as a `pyarrow.parquet.ParquetFile`; it may have any address.
+
+    Raises:
+        ValueError: If it is no Parquet file.
+        ImportError: If pyarrow is missing.
+    """
+    pyarrow = import_pyarrow()
+    with open_stored(path) as stored:
+        try:
+            # Without the buffer a row group is read at once.
+            file = pyarrow.parquet.ParquetFile(stored, buffer_size=1 << 20)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise ValueError(f"{path}: expected a Parquet file ({error})") from None
+        with file:
+            yield file
+
+
+def batches(file: Any, *columns: str) -> Iterator[Any]:
+    """Yields record batches of an open Parquet file, none of which has rows of two row groups.
+
+    Args:
+        file: A `pyarrow.parquet.ParquetFile`.
+        *columns: Their names; none for all.
+    """
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(MAX_ROWS, row_groups=[group], columns=list(columns) or None)

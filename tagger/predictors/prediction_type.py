@@ -1,0 +1,25 @@
+"""What a tagger predicts, as types of Arrow, for nested columns of Parquet and for Ray and Spark."""
+
+from typing import Any
+
+from tagger.common.parquet import import_pyarrow
+
+
+def prediction_type() -> Any:
+    """Returns the `pyarrow.StructType` of a prediction of the predictor `sequence_tagger`.
+
+    It is the same for all taggers and options, so that files of several runs have one schema; what was
+    not asked for is null. `probabilities` are left out.
+
+    Raises:
+        ImportError: If pyarrow is missing.
+    """
+    pa = import_pyarrow()
+    text, whole, number = pa.string(), pa.int64(), pa.float64()
+    texts, places = pa.list_(text), pa.list_(whole)
+    entity = {"label": text, "text": text, "start": whole, "end": whole, "tokens": places}
+    entities = pa.list_(pa.struct({**entity, "probability": number}))
+    fields = {"text": text, "tokens": texts, "tags": texts, "labels": pa.list_(texts)}
+    fields |= {"sentences": pa.list_(places), "entities": entities, "candidates": entities}
+    fields |= {"leak_probability": number, "expected_missed": number, "error": text}
+    return pa.struct(fields)

@@ -1,0 +1,219 @@
+"""`predict-file` with inputs and outputs that are compressed, columnar, or in a store."""
+
+import gzip
+import json
+import secrets
+import sys
+from pathlib import Path
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.predictors import Predictor
+from backports import zstd
+
+from tagger.commands import predict_file as module
+from tagger.commands.predict_file import predict_file
+from tagger.predictors.prediction_type import prediction_type
+
+TEXTS = [" ".join(["Ada"] * (1 + n % 7)) + f" met {n} in Lisbon ." for n in range(30)]
+TEXTS[3], TEXTS[17] = "", '{"not": "JSON'
+
+
+@pytest.fixture
+def predictor(archive):
+    return Predictor.from_archive(archive, extra_args={"plain": True})
+
+
+@pytest.fixture(scope="module")
+def s3():
+    """An S3 of our own, with a bucket."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    with pytest.MonkeyPatch.context() as environment:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            environment.setenv(name, "any")
+        environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        environment.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*server.get_host_and_port()))
+        fsspec.filesystem("s3").mkdir("bucket")
+        yield "s3://bucket"
+    server.stop()
+
+
+@pytest.fixture(params=["here", "memory", "s3"])
+def folder(request, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if request.param == "here":
+        return str(tmp_path)
+    if request.param == "memory":
+        return f"memory://{secrets.token_hex(4)}"
+    return f"{request.getfixturevalue('s3')}/{secrets.token_hex(4)}"
+
+
+def table(texts=TEXTS):
+    return pa.table(
+        {"id": range(len(texts)), "text": texts, "rest": [[n] * 3 for n in range(len(texts))]}
+    )
+
+
+def put(path, texts=TEXTS, column="text"):
+    content = "".join(f"{text}\n" for text in texts).encode()
+    with fsspec.open(path, "wb") as file:
+        if path.endswith(".parquet"):
+            pq.write_table(
+                table(texts).rename_columns(["id", column, "rest"]), file, row_group_size=12
+            )
+        else:
+            file.write({".gz": gzip.compress, "zst": zstd.compress}.get(path[-3:], bytes)(content))
+    return path
+
+
+def get(path):
+    with fsspec.open(path, "rb") as file:
+        return file.read()
+
+
+def exists(path):
+    store, name = fsspec.url_to_fs(path)
+    store.invalidate_cache()
+    return store.exists(name)
+
+
+def lines_of(path):
+    content = get(path)
+    if path.endswith(".parquet"):
+        return pq.read_table(pa.BufferReader(content))["prediction"].to_pylist()
+    unpack = {".gz": gzip.decompress, "zst": zstd.decompress}.get(path[-3:], bytes)
+    return unpack(content).decode().splitlines()
+
+
+@pytest.fixture
+def plain(predictor, tmp_path):
+    predict_file(predictor, put(str(tmp_path / "plain.txt")), tmp_path / "plain.jsonl", 8)
+    return (tmp_path / "plain.jsonl").read_text().splitlines()
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("a.txt", "a.jsonl"),
+        ("a.txt.gz", "a.jsonl.gz"),
+        ("a.txt.zst", "a.parquet"),
+        ("a.parquet", "b.parquet"),
+        ("a.parquet", "a.jsonl.zst"),
+    ],
+)
+def test_a_killed_run_ends_with_the_same_bytes_and_shows_nothing_before(
+    source, target, folder, predictor, plain, tmp_path, monkeypatch
+):
+    source, target = put(f"{folder}/{source}"), f"{folder}/{target}"
+    predict, calls = predictor.predict_batch_json, []
+
+    def until_killed(inputs):
+        calls.append(len(inputs))
+        if len(calls) == 3:
+            raise Killed
+        return predict(inputs)
+
+    with monkeypatch.context() as killing:
+        killing.setattr(predictor, "predict_batch_json", until_killed)
+        with pytest.raises(Killed):
+            predict_file(predictor, source, target, 8)
+    assert not exists(target)
+    # The next run dies while it writes the output, the one after it completes it.
+    encode = module.encoder_of(target, source)
+
+    def dies(part, file):
+        encode(part, file)
+        raise Killed
+
+    if encode:
+        with monkeypatch.context() as killing:
+            killing.setattr(module, "encoder_of", lambda *arguments: dies)
+            with pytest.raises(Killed):
+                predict_file(predictor, source, target, 8)
+        assert not exists(target)
+    calls.clear()
+    predict_file(predictor, source, target, 8)
+    assert lines_of(target) == plain
+    again = f"{folder}/again-{target.rpartition('/')[2]}"
+    predict_file(predictor, source, again, 8)
+    assert get(again) == get(target)
+    assert not [path for path in Path.cwd().iterdir() if path.name.startswith(".")]
+    with pytest.raises(ConfigurationError, match="was made by another program meanwhile"):
+        predict_file(predictor, source, target, 8)
+
+
+def test_parquet_keeps_its_columns_and_row_groups(predictor, plain, tmp_path):
+    source = put(str(tmp_path / "in.parquet"), column="body")
+    for nested in (False, True):
+        target = str(tmp_path / f"out{nested}.parquet")
+        predict_file(predictor, source, target, text_column="body", column="found", nested=nested)
+        written = pq.ParquetFile(target)
+        assert [written.metadata.row_group(g).num_rows for g in range(3)] == [12, 12, 6]
+        read = written.read()
+        assert read.drop_columns("found") == table().rename_columns(["id", "body", "rest"])
+        found = read["found"].to_pylist()
+        if nested:
+            assert read["found"].type == prediction_type()
+            found = [
+                {key: each[key] for key in json.loads(line)} for each, line in zip(found, plain)
+            ]
+            assert found == list(map(json.loads, plain))
+        else:
+            assert found == plain
+
+
+def test_rows_may_be_tokens_and_bad_rows_are_named_or_skipped(predictor, tmp_path):
+    rows = [["Ada", "left"], None, ["in", "New York"], ["a", ""], []]
+    source, target = str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet")
+    pq.write_table(pa.table({"words": rows}), source)
+    with pytest.raises(ConfigurationError, match="in.parquet, row 2: .*; correct the row"):
+        predict_file(predictor, source, target, text_column="words")
+    predict_file(predictor, source, target, text_column="words", on_error="skip", nested=True)
+    found = pq.read_table(target)["prediction"].to_pylist()
+    assert [each["tokens"] for each in found] == [rows[0], None, rows[2], None, []]
+    assert [each["error"] is None for each in found] == [True, False, True, False, True]
+
+
+def test_columns_are_checked_first(predictor, tmp_path):
+    source = put(str(tmp_path / "in.parquet"))
+    with pytest.raises(
+        ConfigurationError, match="`--text-column` txt is no column of .*mean `text`"
+    ):
+        predict_file(predictor, source, tmp_path / "out.jsonl", text_column="txt")
+    with pytest.raises(ConfigurationError, match="`--column` id is a column of"):
+        predict_file(predictor, source, tmp_path / "out.parquet", column="id")
+    (tmp_path / "no.parquet").write_text("no")
+    with pytest.raises(ValueError, match="no.parquet: expected a Parquet file"):
+        predict_file(predictor, str(tmp_path / "no.parquet"), tmp_path / "out.jsonl")
+
+
+def test_progress_is_in_bytes_and_inputs(predictor, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    source = put(str(tmp_path / "in.txt"))
+    predict_file(predictor, source, tmp_path / "out.jsonl", 8)
+    shown = capsys.readouterr().err
+    size = Path(source).stat().st_size
+    assert f"{size}/{size}" in shown
+    assert "30 inputs" in shown
+
+
+def test_the_command_takes_addresses(allennlp, trained, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = f"memory://{secrets.token_hex(4)}"
+    command = ["predict-file", trained / "model.tar.gz", put(f"{folder}/a.txt.gz"), "--plain"]
+    allennlp(*command, "-o", f"{folder}/a.parquet", "--nested")
+    assert [each["text"] for each in lines_of(f"{folder}/a.parquet")] == TEXTS
+    with pytest.raises(SystemExit, match="a.parquet already exists; give another name, or add"):
+        allennlp(*command, "-o", f"{folder}/a.parquet")
+    with pytest.raises(SystemExit, match="cannot be opened"):
+        allennlp(*command, "-o", "s4://none/a.parquet")
