@@ -209,9 +209,10 @@ def _predict(
     with Tqdm.tqdm(unit="B", unit_scale=True) as progress:
         for batch, digest in windows:
             output.write(*inputs.predict(batch), digest)
-            progress.set_postfix_str(f"{output.num_lines} inputs", refresh=False)
             progress.total = inputs.num_bytes
             progress.update(inputs.num_bytes_read - progress.n)
+            # This shows the bytes, too: a window takes seconds.
+            progress.set_postfix_str(f"{output.num_lines} inputs")
 
 
 def _check_input(path: str) -> None:
