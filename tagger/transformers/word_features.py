@@ -118,7 +118,7 @@ class WordFeatures:
 
         Returns:
             The index of each passage, and its features, float32 on `device`: (W, D) with `mix`, else
-            (W, H, D). Those of a length come together.
+            (W, H, D). Passages of equal length are adjacent.
         """
         if not passages:
             return []

@@ -40,7 +40,7 @@ class WordPieces:
                 # Another thread may be reading the old one.
                 known = self._pieces = {}
                 new = list(dict.fromkeys(words))
-            # Halves of characters are no text.
+            # Half of a surrogate pair cannot be encoded as text.
             texts = [word.encode(errors="replace").decode() for word in new]
             cut = self._tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)[
                 "input_ids"
