@@ -19,8 +19,9 @@ class Start(Command):
     help = "Write a config for your own file."
     description = (
         "Write a config for your own file: a token and its tag on each line, a blank line after "
-        "each sentence. It finds out what separates the columns, which one holds the tags and what "
-        "they mean, the encoding of the text, the labels and the sizes, and says what it chose."
+        "each sentence; or what an annotation tool exports. It finds out what separates the columns, "
+        "which one holds the tags and what they mean, the encoding of the text, how texts are split "
+        "into tokens, the labels and the sizes, and says what it chose."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -35,6 +36,11 @@ class Start(Command):
         add("--text-encoding", help="the encoding of the text, such as utf-8 or cp1251")
         add("--token-column", type=int, help="the column of the tokens, from 0")
         add("--tag-column", type=int, help="the column of the tags, from 0")
+        add("--format", help="of files of annotation tools; by default what they look like")
+        choices = ("longest", "outermost")
+        add("--overlapping", choices=choices, help="which of overlapping entities to keep")
+        add("--label-names", nargs="+", metavar="TAG", help="of tags that are integers, from 0 on")
+        add("--offsets", choices=("characters", "bytes", "utf16"), help="what offsets count")
 
     def run(self, args: argparse.Namespace) -> None:
         from tagger.commands.command_line import check_output
@@ -43,7 +49,9 @@ class Start(Command):
 
         inputs = [path for path in (args.train, args.dev) if path]
         columns = (args.token_column, args.tag_column)
-        started = start(inputs, args.output, args.seed, args.text_encoding, *columns)
+        names = ("format", "overlapping", "label_names", "offsets")
+        reading = {name: value for name in names if (value := getattr(args, name)) is not None}
+        started = start(inputs, args.output, args.seed, args.text_encoding, *columns, reading)
         for path in started.files:
             check_output(path, inputs, args.force)
         for path, text in started.files.items():

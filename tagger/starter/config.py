@@ -87,7 +87,8 @@ def make_config(found: Survey, train: str, dev: str, num_sentences: int) -> str:
     """
     counts = found.count_labels(found.files[0])
     sizes = sizes_for(num_sentences)
-    spells = f"column {found.columns.tag}: {listed_counts(counts)}"
+    where = f"column {found.columns.tag}" if found.files[0].texts is None else "the file"
+    spells = f"{where}: {listed_counts(counts)}"
     lines = [
         f"// A tagger for {found.files[0].path.name}, written by `allennlp start`.",
         "// All settings are at the top of tagger/template.libsonnet, where the package is installed.",
@@ -117,13 +118,14 @@ def _tag_lines(found: Survey) -> List[str]:
     reader: Dict[str, Optional[Any]] = {
         "token_column": columns.token or None,
         "tag_column": columns.tag if columns.tag != columns.num - 1 else None,
-        "delimiter": found.delimiter,
+        "delimiter": found.delimiter if found.files[0].texts is None else None,
         "label_separator": scheme.label_separator,
         "no_label_tag": scheme.no_label_tag if scheme.no_label_tag != "O" else None,
         "unknown_tag": scheme.unknown_tag,
+        **found.reading,
     }
     arguments = [
-        f"{name}: {value if isinstance(value, int) else _string(value)}"
+        f"{name}: {_string(value) if isinstance(value, str) else json.dumps(value)}"
         for name, value in reader.items()
         if value is not None
     ]
@@ -141,9 +143,9 @@ def _tag_lines(found: Survey) -> List[str]:
 
 def _token_lines(found: Survey) -> List[str]:
     """The lines that say how texts become tokens like those of the file."""
-    tokenizer, language, shares = found.tokenization
+    tokenizer, language, shares, of = found.tokenization
     name, share = next(iter(shares.items()))
-    lines = [f"  // Texts are split by {name}, which make {share:.1%} of these tokens."]
+    lines = [f"  // Texts are split by {name}, which make {share:.1%} of these {of}."]
     if tokenizer is not None:
         arguments = ", ".join(f"{key}: {_string(value)}" for key, value in tokenizer.items())
         lines.append(f"  tokenizer:: {{ {arguments} }},")

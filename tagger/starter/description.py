@@ -16,7 +16,8 @@ def describe(found: Survey) -> List[str]:
     """Returns what the files hold, and how, in lines."""
     train = found.files[0]
     lines = _described_file(found, train)
-    lines.append(f"  tokens     {found.tokenization.describe()}")
+    what = "borders" if found.tokenization.of != "tokens" else "tokens"
+    lines.append(f"  {what:11}{found.tokenization.describe()}")
     for dev in found.files[1:]:
         lines += _described_file(found, dev)
     unseen = found.unseen_labels()
@@ -33,13 +34,16 @@ def _described_file(found: Survey, file: ColumnFile) -> List[str]:
         lines.append(
             f"  comments   {len(file.comments):,}, the first on line {number}: {comment[:60]!r}"
         )
+    noun = "texts" if file.texts else "sentences"
     lengths = [len(rows) for rows in file.sentences]
     counts = found.count_labels(file)
     what = "tokens" if found.scheme.source_encoding is None else "spans"
     lines += [
-        f"  columns    {columns.num}, separated by {_separator(found, file)}: tokens in column "
+        f"  format     {file.texts.format}: {file.texts.counts.in_one_line()}"
+        if file.texts
+        else f"  columns    {columns.num}, separated by {_separator(found, file)}: tokens in column "
         f"{columns.token}, tags in column {columns.tag} (counted from 0)",
-        f"  sentences  {len(lengths):,}, of {mean(lengths):.1f} tokens on average, {max(lengths):,} at "
+        f"  {noun:11}{len(lengths):,}, of {mean(lengths):.1f} tokens on average, {max(lengths):,} at "
         f"most",
         f"  tags       {_described_scheme(found, file)}",
         f"  labels     {len(counts)}, by {what}: {listed_counts(counts)}",

@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from tagger.data.column_file import Row
 from tagger.data.joined_text import join_tokens
@@ -10,7 +10,8 @@ from tagger.data.stratified_split import stratified_split
 from tagger.starter.at_hand import pretrained_at_hand
 from tagger.starter.config import best_metric, make_config, sizes_for
 from tagger.starter.description import describe
-from tagger.starter.survey import Survey, survey
+from tagger.starter.survey import ColumnFile, Survey, survey
+from tagger.starter.text_files import as_json_lines
 
 #: How much of a file is kept for development: less of a large one.
 _SHARE, _SHARE_OF_LARGE, _LARGE = 0.2, 0.1, 1_000
@@ -37,31 +38,29 @@ def start(
     text_encoding: Optional[str] = None,
     token_column: Optional[int] = None,
     tag_column: Optional[int] = None,
+    reading: Mapping[str, Any] = {},
 ) -> Start:
     """Makes a config for a training file, and writes nothing.
 
     Without a development file, the training file is split. Files that the dataset reader cannot read,
     because of their encoding or their comments, are copied.
 
-    Args:
-        paths: The training file, and the development file if there is one.
-        output: The config. The copies of files lie beside it.
-        seed: The seed of the split.
-        text_encoding: How the bytes of the files spell text; None to find out.
-        token_column: The column of the tokens; None to find out.
-        tag_column: The column of the tags; None to find out.
+    `paths` are the training file and, if there is one, the development file. The config is for `output`,
+    beside which the copies of files lie; the other arguments are those of `survey`.
 
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If a file cannot be read, or has too few sentences to split.
     """
-    found = survey(paths, text_encoding, token_column, tag_column)
+    found = survey(paths, text_encoding, token_column, tag_column, reading)
     files: Dict[Path, str] = {}
     chosen = []
     if len(found.files) == 1:
+        found = found._replace(reading={})  # of no use for the parts, which are written anew
         parts = _split(found, seed)
-        train, dev = (_beside(output, part, paths[0]) for part in ("train", "dev"))
-        files.update({train: _text(parts[0]), dev: _text(parts[1])})
+        suffix = (paths[0].suffix or ".txt") if found.files[0].texts is None else ".jsonl"
+        train, dev = (_beside(output, part, suffix) for part in ("train", "dev"))
+        files.update({path: _text(part, found.files[0]) for path, part in zip((train, dev), parts)})
         how = "" if found.files[0].is_readable else ", in UTF-8, without comments"
         chosen.append(
             f"  {train} and {dev}: {len(parts[0]):,} and {len(parts[1]):,} of these sentences, each "
@@ -70,12 +69,12 @@ def start(
     else:
         parts = [file.sentences for file in found.files]
         train, dev = (
-            file.path if file.is_readable else _beside(output, part, file.path)
+            file.path if file.is_readable else _beside(output, part, file.path.suffix or ".txt")
             for file, part in zip(found.files, ("train", "dev"))
         )
         for path, file in zip((train, dev), found.files):
             if not file.is_readable:
-                files[path] = _text(file.sentences)
+                files[path] = _text(file.sentences, file)
                 chosen.append(f"  {path}: a copy of {file.path} in UTF-8, without comments")
     files[output] = make_config(found, str(train), str(dev), len(parts[0]))
     return Start(
@@ -106,11 +105,13 @@ def _split(found: Survey, seed: int) -> List[List[List[Row]]]:
     return parts
 
 
-def _beside(output: Path, part: str, like: Path) -> Path:
-    return output.with_name(f"{output.stem}.{part}{like.suffix or '.txt'}")
+def _beside(output: Path, part: str, suffix: str) -> Path:
+    return output.with_name(f"{output.stem}.{part}{suffix}")
 
 
-def _text(sentences: Sequence[Sequence[Row]]) -> str:
+def _text(sentences: Sequence[Sequence[Row]], file: ColumnFile) -> str:
+    if file.texts is not None:
+        return as_json_lines([file.texts.texts[rows[0].number - 1] for rows in sentences])
     return "".join("\n".join(row.text for row in rows) + "\n\n" for rows in sentences)
 
 

@@ -2,14 +2,16 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from tagger.common.files import check_is_file
 from tagger.data.column_file import Row, read_sentences
 from tagger.data.decoded_lines import decoded_lines
+from tagger.data.formats import recognise
 from tagger.starter.columns import Columns, blank_comments, find_columns, find_delimiter
 from tagger.starter.schemes import Scheme, check_scheme, find_scheme, labels_in
 from tagger.starter.text_encodings import decode
+from tagger.starter.text_files import TextFile, read_text_files
 from tagger.starter.tokenization import Tokenization, find_tokenization
 
 
@@ -21,12 +23,14 @@ class ColumnFile(NamedTuple):
         text_encoding: How its bytes spell text, in Python's words.
         comments: Its comments by the numbers of their lines.
         sentences: The lines of each sentence.
+        texts: The texts that its sentences are, if it is no column file but of an annotation tool.
     """
 
     path: Path
     text_encoding: str
     comments: Dict[int, str]
     sentences: List[List[Row]]
+    texts: Optional[TextFile] = None
 
     @property
     def is_readable(self) -> bool:
@@ -43,6 +47,7 @@ class Survey(NamedTuple):
         columns: Where tokens and tags are.
         scheme: What the tags mean.
         tokenization: How the tokens were made.
+        reading: Arguments of the dataset reader that are not its defaults, for texts.
     """
 
     files: List[ColumnFile]
@@ -50,6 +55,7 @@ class Survey(NamedTuple):
     columns: Columns
     scheme: Scheme
     tokenization: Tokenization
+    reading: Mapping[str, Any] = {}
 
     def tokens(self, rows: Sequence[Row]) -> List[str]:
         """Returns the tokens of a sentence."""
@@ -75,6 +81,7 @@ def survey(
     text_encoding: Optional[str] = None,
     token_column: Optional[int] = None,
     tag_column: Optional[int] = None,
+    reading: Mapping[str, Any] = {},
 ) -> Survey:
     """Looks at files of one corpus.
 
@@ -83,11 +90,19 @@ def survey(
         text_encoding: How their bytes spell text, if it is known.
         token_column: The column of the tokens, if it is known; negative ones count from the end.
         tag_column: The column of the tags, likewise.
+        reading: Arguments of the dataset reader for files of annotation tools, see `read_text_files`;
+            and their `format`, if it is known.
 
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If a file cannot be read; the message starts with `path:line`.
     """
+    for path in paths:
+        _check_is_there(path)
+    if text_encoding is None and token_column is None and tag_column is None:
+        formats = [reading.get("format") or recognise(path) or "columns" for path in paths]
+        if "columns" not in formats:
+            return _survey_of_texts(paths, formats, reading)
     texts = [_text(path, text_encoding) for path in paths]
     delimiter = find_delimiter(texts[0].lines)
     files = [_column_file(text, delimiter) for text in texts]
@@ -107,7 +122,21 @@ def survey(
     tokenization = find_tokenization(
         [[row.columns[columns.token] for row in rows] for rows in files[0].sentences]
     )
-    found = Survey(files, delimiter, columns, scheme, tokenization)
+    return _checked(Survey(files, delimiter, columns, scheme, tokenization))
+
+
+def _survey_of_texts(
+    paths: Sequence[Path], formats: Sequence[str], reading: Mapping[str, Any]
+) -> Survey:
+    read, tokenization = read_text_files(paths, formats, reading)
+    files = [ColumnFile(each.path, "utf-8", {}, each.sentences, each) for each in read]
+    tags = [[row.columns[1] for row in rows] for file in files for rows in file.sentences]
+    found = Survey(files, "\t", Columns(2, 0, 1), find_scheme(tags), tokenization, dict(reading))
+    return _checked(found)
+
+
+def _checked(found: Survey) -> Survey:
+    columns, files = found.columns, found.files
     if not found.count_labels(files[0]):
         raise ValueError(
             f"{files[0].path}: expected labels in column {columns.tag}, got no tag but "
@@ -122,11 +151,14 @@ class _Text(NamedTuple):
     lines: List[str]
 
 
-def _text(path: Path, text_encoding: Optional[str]) -> _Text:
+def _check_is_there(path: Path) -> None:
     if not path.exists():
         raise FileNotFoundError(
             f"{path}: expected a file, got none (the current folder is {Path.cwd()}); correct the path"
         )
+
+
+def _text(path: Path, text_encoding: Optional[str]) -> _Text:
     check_is_file(path)
     text, text_encoding = decode(path.read_bytes(), path, text_encoding)
     return _Text(path, text_encoding, [line for _, line in decoded_lines([text.encode()], path)])

@@ -4,10 +4,11 @@ import importlib
 import re
 from collections import Counter
 from functools import cache
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from allennlp.data import Tokenizer
 
+from tagger.data.formats import AnnotatedText
 from tagger.data.joined_text import join_tokens
 from tagger.data.tokenizers import (
     BlanksTokenizer,
@@ -16,6 +17,8 @@ from tagger.data.tokenizers import (
     RegularExpressionTokenizer,
     words_of,
 )
+
+T = TypeVar("T")
 
 #: Languages whose frequent words are looked for, by their spaCy codes.
 _LANGUAGES: Tuple[str, ...] = (
@@ -54,11 +57,13 @@ class Tokenization(NamedTuple):
         tokenizer: As in a config; None for the rules of `language`.
         language: The spaCy code of the texts' language.
         shares: By tokenizer, the F1 of tokens that come out as they are in the corpus; the best first.
+        of: What the shares are of: tokens, or of texts without tokens the borders of entities.
     """
 
     tokenizer: Any
     language: str
     shares: Dict[str, float]
+    of: str = "tokens"
 
     def describe(self) -> str:
         """Says how well each tokenizer fits."""
@@ -92,6 +97,36 @@ def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
             ordered.insert(0, (str(expression), share))
             configs[str(expression)] = {"type": "regular_expression", "pattern": pattern}
     return Tokenization(configs.get(ordered[0][0]), language, dict(ordered))
+
+
+def find_tokenization_of_texts(texts: Sequence[AnnotatedText]) -> Tokenization:
+    """Finds the tokenizer at whose borders of tokens the most entities of texts begin and end.
+
+    Args:
+        texts: Texts without tokens.
+    """
+    texts = _spread(texts)
+    language = guess_language(word for text in texts for word in re.findall(r"\w+", text.text))
+    candidates: List[Tokenizer] = [
+        LanguageRulesTokenizer(language),
+        BlanksTokenizer(),
+        PunctuationTokenizer(),
+    ]
+    shares = {str(each): _share_of_borders(texts, each) for each in candidates}
+    ordered = dict(sorted(shares.items(), key=lambda item: -item[1]))
+    configs = {str(candidates[1]): {"type": "blanks"}, str(candidates[2]): {"type": "punctuation"}}
+    return Tokenization(configs.get(next(iter(ordered))), language, ordered, "borders of entities")
+
+
+def _share_of_borders(texts: Iterable[AnnotatedText], tokenizer: Tokenizer) -> float:
+    num_alike = num_borders = 0
+    for text in texts:
+        words, starts = words_of(tokenizer, text.text)
+        ends = {start + len(word) for word, start in zip(words, starts)}
+        for _, start, end in text.entities:
+            num_alike += (start in starts) + (end in ends)
+            num_borders += 2
+    return num_alike / num_borders if num_borders else 1.0
 
 
 def marks_expression(sentences: Iterable[Sequence[str]]) -> Optional[str]:
@@ -168,6 +203,6 @@ def _frequent_words() -> Dict[str, frozenset]:
     }
 
 
-def _spread(sentences: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-    """Returns sentences from all over a corpus."""
+def _spread(sentences: Sequence[T]) -> Sequence[T]:
+    """Returns sentences, or texts, from all over a corpus."""
     return sentences[:: len(sentences) // _MOST_SENTENCES + 1]

@@ -7,6 +7,7 @@ import pytest
 from allennlp.common import Params
 
 from tagger.data import ColumnDatasetReader
+from tagger.data.formats import FORMATS, read_texts, write_texts
 from tagger.starter import start
 from tagger.starter.survey import survey
 from tests.conftest import ROOT
@@ -274,3 +275,37 @@ def test_the_corpus_of_the_toy_is_seen_as_its_config_says(tmp_path):
     found = survey([ROOT / "data/toy/train.txt", ROOT / "data/toy/dev.txt"])
     assert found.scheme.source_encoding == "BIO"
     assert [len(file.sentences) for file in found.files] == [60, 15]
+
+
+@pytest.mark.parametrize("name", ["label_studio", "spacy", "huggingface", "conllu", "brat", "csv"])
+def test_exports_of_tools_train_as_they_are(name, allennlp, tmp_path, capsys):
+    given = tmp_path / f"given{FORMATS[name].suffixes[0]}"
+    write_texts(read_texts(ROOT / "data/toy/dev.txt", "columns"), given, name)
+    allennlp("start", given, "-o", "mine.jsonnet")
+    out = capsys.readouterr().out
+    assert f"format     {name}: texts 15; entities 23" in out
+    assert "spans in BIO" in out
+    reader = ColumnDatasetReader()
+    found, wanted = (
+        sorted(str(each["metadata"]["words"]) + str(each["tags"].labels) for each in instances)
+        for instances in (
+            [each for part in ("train", "dev") for each in reader.read(f"mine.{part}.jsonl")],
+            reader.read(str(ROOT / "data/toy/dev.txt")),
+        )
+    )
+    assert found == wanted
+
+
+def test_texts_are_split_where_entities_begin_and_end(allennlp, tmp_path, capsys):
+    texts = [
+        f"Elle vit à l'Oise-{n}, dans une ville de la région et avec des amis." for n in range(9)
+    ]
+    records = [{"text": text, "label": [[13, 19, "LIEU"], [13, 17, "LIEU"]]} for text in texts]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
+    with pytest.raises(SystemExit, match="entities overlap.*--overlapping"):
+        allennlp("start", "in.jsonl", "-o", "mine.jsonnet")
+    allennlp("start", "in.jsonl", "in.jsonl", "-o", "mine.jsonnet", "--overlapping", "longest")
+    assert "borders    the rules of `fr` make 100.0% of them" in capsys.readouterr().out
+    config = (tmp_path / "mine.jsonnet").read_text()
+    assert "language:: 'fr'" in config
+    assert "dataset_reader+: { overlapping: 'longest' }" in config

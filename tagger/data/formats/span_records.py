@@ -115,10 +115,11 @@ def write_spacy_json(texts: Iterable[AnnotatedText], path: Path) -> None:
 
 def write_prodigy(texts: Iterable[AnnotatedText], path: Path) -> None:
     """Writes `{"text": ..., "spans": [...], "tokens": [...]}` on each line, as accepted answers."""
-    write_lines(path, map(_prodigy_record, texts))
+    write_lines(path, map(prodigy_record, texts))
 
 
-def _prodigy_record(text: AnnotatedText) -> Dict[str, Any]:
+def prodigy_record(text: AnnotatedText) -> Dict[str, Any]:
+    """Returns a text as an accepted answer of Prodigy."""
     record = {
         "answer": "accept",
         **_rest(text),
