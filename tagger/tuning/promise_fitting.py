@@ -15,6 +15,7 @@ from tagger.data import ColumnDatasetReader
 from tagger.tuning.curves import PROMISES_NAME
 from tagger.tuning.decoding import DecodingTuner, Settings, Target
 from tagger.tuning.promises import MOST_REPEATS, best_level, choose, p_value, units_needed
+from tagger_compat.archive_guard import printable
 
 #: The thresholds to test for a precision, from strict to loose. They do not depend on the data.
 THRESHOLDS: List[float] = [
@@ -219,15 +220,42 @@ def _chosen(
 
 
 def saved_promises(archive_file: Union[str, Path]) -> List[Promise]:
-    """Returns the promises that an archive holds, none if it was never given any."""
+    """Returns the promises that an archive holds, none if it was never given any.
+
+    Raises:
+        ConfigurationError: If they are not as `tune-decoding --confidence` writes them.
+    """
     if Path(archive_file).is_dir():
         return []
     with tarfile.open(archive_file) as archive:
         if PROMISES_NAME not in archive.getnames():
             return []
-        content = archive.extractfile(PROMISES_NAME)
-        assert content is not None
-        return [Promise(**each) for each in json.load(content)]
+        try:
+            content: Any = archive.extractfile(PROMISES_NAME)
+            promises = [Promise(**each) for each in json.load(content)]
+        # A member that is a link has no content of its own, or none.
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            promises = []
+    if not promises or not all(map(_is_valid, promises)):
+        raise ConfigurationError(
+            f"{archive_file}: `{PROMISES_NAME}` must hold what `tune-decoding --confidence` writes; "
+            f"tune the tagger again"
+        )
+    return promises
+
+
+def _is_valid(promise: Promise) -> bool:
+    """Whether values have their types and ranges, and a terminal obeys none of them."""
+    return (
+        all(
+            type(value) is kind and printable(str(value)) == str(value)
+            for value, kind in zip(promise, Promise.__annotations__.values())
+        )
+        and promise.measure in ("precision", "recall")
+        and promise.unit in ("document", "sentence")
+        and 0 < promise.level < 1
+        and 0 < promise.confidence < 1
+    )
 
 
 def check_promises(
@@ -246,6 +274,11 @@ def check_promises(
     """
     lines = []
     for promise in promises:
+        if promise.label not in tuner.labels:
+            raise ConfigurationError(
+                f"a promise is about `{promise.label}`, which is no label of this tagger "
+                f"({', '.join(tuner.labels)})"
+            )
         label = tuner.labels.index(promise.label)
         right, predicted, gold = tuner.counts_by_unit(settings, label, units.of_sentence)
         total = predicted if promise.measure == "precision" else gold

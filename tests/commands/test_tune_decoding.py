@@ -1,4 +1,5 @@
 import hashlib
+import io
 import json
 import re
 import shlex
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 
 from tagger.commands.tune_decoding import write_settings
@@ -14,7 +16,7 @@ from tagger.data import ColumnDatasetReader
 from tagger.tuning.curves import saved_curves
 from tagger.tuning.decoding import Settings
 from tagger.tuning.labelled_file import read_batches
-from tagger.tuning.promise_fitting import saved_promises
+from tagger.tuning.promise_fitting import Promise, saved_promises
 from tests.conftest import ROOT
 
 DEV = str(ROOT / "data/toy/dev.txt")
@@ -255,3 +257,39 @@ def test_promises_that_cannot_be_made_are_refused(
     with pytest.raises(SystemExit, match=message):
         allennlp("tune-decoding", trained / "model.tar.gz", many, "-o", output, *arguments)
     assert not output.exists()
+
+
+PROMISE = Promise("PER", "precision", 0.5, 0.8, "sentence", 15, 8, 8, "dev.txt", "", "2026-01-31")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        b"null",
+        b"[]",
+        b'["x"]',
+        b"[" * 100_000,
+        b"\xff",
+        *(
+            json.dumps([{**PROMISE._asdict(), **change}]).encode()
+            for change in (
+                {"unknown": 1},
+                {"level": None},
+                {"level": 10**400},
+                {"level": float("nan")},
+                {"confidence": 2.0},
+                {"measure": "f1"},
+                {"label": "PER\x1b[2J"},
+                {"num_total": "8"},
+            )
+        ),
+    ],
+)
+def test_promises_of_others_are_checked(content, tmp_path):
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("promises.json")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    with pytest.raises(ConfigurationError, match=r"a.tar.gz: `promises.json` must hold what"):
+        saved_promises(tmp_path / "a.tar.gz")
