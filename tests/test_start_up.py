@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
-from tests.routes import IS_INTEL
 
 WITHOUT_ALLENNLP = """
 import sys
@@ -298,7 +297,7 @@ print(all(is_equal(*sizes) for sizes in ((1536, 384), (400, 9), (30, 20), (3, 1)
     done = run_cold(code.replace("{unset}", unset), **({"MKL_CBWR": users} if users else {}))
     variable, is_equal = done.stdout.split()
     assert variable == expected, done.stderr
-    assert users or is_equal == "True" or not IS_INTEL
+    assert users or is_equal == "True"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a C++ compiler")

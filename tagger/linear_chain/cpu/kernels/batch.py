@@ -21,9 +21,6 @@ import numpy as np
 
 from tagger.kernels.compilation import kernel
 
-# More numbers than a vectorised loop reads at a time.
-_ROOM = 64
-
 
 class Batch(NamedTuple):
     """A batch of chains as C-contiguous arrays."""
@@ -47,17 +44,6 @@ class SharedGradients(NamedTuple):
     transitions: np.ndarray
     start: np.ndarray
     end: np.ndarray
-
-
-@kernel
-def new_table(num_rows: int, num_columns: int) -> np.ndarray:
-    """Returns a float64 table whose contents are undefined, with room around it.
-
-    A vectorised loop first checks that what it writes does not lie just behind what it reads, and adds
-    up in another order if it does. Without the room, the layout of memory would decide on last digits.
-    """
-    size = num_rows * num_columns
-    return np.empty(size + 2 * _ROOM)[_ROOM : _ROOM + size].reshape(num_rows, num_columns)
 
 
 @kernel

@@ -10,7 +10,6 @@ from tagger.linear_chain.cpu.kernels.adjoints import conditional_adjoint_row
 from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
     new_shared_gradients,
-    new_table,
     weigh_steps,
 )
 from tagger.linear_chain.cpu.kernels.messages import (
@@ -44,7 +43,7 @@ def conditional_gradient_rows(
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, True)
     row = new_row(num_tokens, num_tags)
-    directed, path = new_table(num_tokens, num_tags), np.empty(num_tokens, np.int64)
+    directed, path = np.empty((num_tokens, num_tags)), np.empty(num_tokens, np.int64)
     steps, upstream, directed_upstream = np.empty((3, num_tokens))
     pairs = np.zeros((num_tags, num_tags))
     shared = new_shared_gradients(num_tags)
@@ -111,7 +110,7 @@ def arrival_rows(
     chain = chain_of(batch, from_the_end)
     start_peak = peak_of(chain.start)
     row = new_row(num_tokens, num_tags)
-    directed = new_table(num_tokens, num_tags)
+    directed = np.empty((num_tokens, num_tags))
     for b in range(first, last):
         n = batch.lengths[b]
         if n == 0:

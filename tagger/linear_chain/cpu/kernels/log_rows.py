@@ -20,7 +20,6 @@ from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
     SharedGradients,
     new_shared_gradients,
-    new_table,
     weigh_steps,
 )
 from tagger.linear_chain.cpu.kernels.messages import (
@@ -87,7 +86,7 @@ def log_set_gradient_rows(
     chain = chain_of(batch, False)
     whole, part = new_row(num_tokens, num_tags), new_row(num_tokens, num_tags)
     steps, upstream = np.empty(num_tokens), np.empty(num_tokens)
-    allowed = new_table(num_tokens, num_tags)
+    allowed = np.empty((num_tokens, num_tags))
     shared = new_shared_gradients(num_tags)
     for b in range(first, last):
         n = batch.lengths[b]
@@ -181,7 +180,7 @@ def log_marginal_rows(
         if n == 0:
             continue
         shares = _shares_of(batch, b, every_tag[:n])
-        by_shares = new_table(n, num_tags)
+        by_shares = np.empty((n, num_tags))
         for t in range(n):
             expected = 0.0
             for k in range(num_tags):
@@ -216,7 +215,7 @@ def _shares_of(batch: Batch, b: int, prefix_tags: np.ndarray) -> _Shares:
         prefix_tags: (n, K) bool; true everywhere for marginals.
     """
     n, num_tags = prefix_tags.shape
-    emissions, restricted = new_table(n, num_tags), new_table(n, num_tags)
+    emissions, restricted = np.empty((n, num_tags)), np.empty((n, num_tags))
     restrict(batch.emissions[b, :n], prefix_tags, restricted)
     for t in range(n):
         for k in range(num_tags):

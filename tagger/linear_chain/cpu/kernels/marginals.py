@@ -21,7 +21,6 @@ from tagger.linear_chain.cpu.kernels.adjoints import add_outer_products
 from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
     new_shared_gradients,
-    new_table,
     weigh_steps,
 )
 from tagger.linear_chain.cpu.kernels.messages import (
@@ -129,13 +128,13 @@ class _Changes(NamedTuple):
 @kernel
 def _new_changes(num_tokens: int, num_tags: int) -> _Changes:
     return _Changes(
-        new_table(num_tokens, num_tags),
-        new_table(num_tokens, num_tags),
-        new_table(num_tokens, num_tags),
-        new_table(num_tokens, num_tags),
-        new_table(num_tokens, num_tags),
-        new_table(num_tokens, num_tags),
-        new_table(num_tokens, num_tags),
+        np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
     )
 
 

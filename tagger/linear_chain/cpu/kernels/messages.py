@@ -14,7 +14,7 @@ import numpy as np
 
 from tagger.kernels.compilation import kernel
 from tagger.kernels.exponentials import exp, log_sum, normalize
-from tagger.linear_chain.cpu.kernels.batch import Batch, new_table
+from tagger.linear_chain.cpu.kernels.batch import Batch
 
 # Smaller messages count as underflow. The product of such a message and a transition that underflows
 # is smaller by a factor of 1e-58 than any product that counts.
@@ -102,10 +102,10 @@ def _new_chain(transitions: np.ndarray, start: np.ndarray, end: np.ndarray) -> C
 def new_row(num_tokens: int, num_tags: int) -> Row:
     """Returns scratch whose contents are undefined."""
     return Row(
-        new_table(num_tokens, num_tags),
-        new_table(num_tokens, num_tags),
-        new_table(num_tokens, num_tags),
-        new_table(1, num_tokens)[0],
+        np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
+        np.empty((num_tokens, num_tags)),
+        np.empty(num_tokens),
     )
 
 

@@ -17,7 +17,6 @@ from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
     SharedGradients,
     new_shared_gradients,
-    new_table,
     weigh_steps,
 )
 from tagger.linear_chain.cpu.kernels.messages import (
@@ -123,7 +122,7 @@ def set_gradient_rows(
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain = chain_of(batch, False)
     whole, part = new_row(num_tokens, num_tags), new_row(num_tokens, num_tags)
-    allowed, gradient = new_table(num_tokens, num_tags), new_table(num_tokens, num_tags)
+    allowed, gradient = np.empty((num_tokens, num_tags)), np.empty((num_tokens, num_tags))
     steps, upstream = np.empty(num_tokens), np.empty(num_tokens)
     pairs, shared = np.zeros((num_tags, num_tags)), new_shared_gradients(num_tags)
     for b in range(first, last):
