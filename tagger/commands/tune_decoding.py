@@ -11,12 +11,13 @@ import shlex
 import tarfile
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader
+from allennlp.models import Archive
 from allennlp.models.archival import CONFIG_NAME
 
 from tagger.commands.command import Command, add_shared
@@ -75,17 +76,31 @@ class TuneDecoding(Command):
             "no target"
         )
         add("--curves", action="store_true", help=text)
+        text = (
+            "correct the probabilities of entities by these data, which may be few texts of a new kind; "
+            "needs no target, and changes nothing that is predicted"
+        )
+        add("--recalibrate", action="store_true", help=text)
         add_shared(parser, "--force", "--batch-size", "--cuda-device")
 
     def run(self, args: argparse.Namespace) -> None:
-        if not (args.precision or args.recall or args.f_beta or args.macro_f1 or args.curves):
+        has_target = args.precision or args.recall or args.f_beta or args.macro_f1
+        if not (has_target or args.curves or args.recalibrate):
             raise ConfigurationError(
-                "no target is given; add --precision, --recall, --f-beta or --macro-f1, or --curves"
+                "no target is given; add --precision, --recall, --f-beta or --macro-f1, or --curves or "
+                "--recalibrate"
+            )
+        if args.recalibrate and (has_target or args.curves):
+            raise ConfigurationError(
+                "`--recalibrate` comes alone; repeat the command with its output for targets or --curves"
             )
         check_output(args.output, [args.archive_file, args.input_file], args.force)
         logging.getLogger("allennlp.common.params").disabled = True
         check_for_gpu(args.cuda_device)
         archive = load_model(args.archive_file, cuda_device=args.cuda_device)
+        if args.recalibrate:
+            _recalibrate(args, archive)
+            return
         model, reader = archive.model, archive.validation_dataset_reader
         in_order = args.confidence is not None
         tuner = tuner_on_file(model, reader, args.input_file, args.batch_size, in_order)
@@ -110,6 +125,29 @@ class TuneDecoding(Command):
             curves = decoding_curves(tuner, tuned, Path(args.input_file).name)
         write_settings(args.archive_file, args.output, tuned, args.force, curves, promises)
         say(f"Wrote {args.output}")
+
+
+def _recalibrate(args: argparse.Namespace, archive: Archive) -> None:
+    from tagger.tuning.estimates import calibration_errors, fitted_correction
+    from tagger.tuning.sights import sights_of
+
+    instances = list(archive.validation_dataset_reader.read(args.input_file))
+    sights = sights_of(archive.model, instances, args.batch_size)
+    if not sights.has_gold.any():
+        raise ConfigurationError(
+            f"`input_file` {args.input_file} holds no sentence with known tags"
+        )
+    before, after = calibration_errors(sights)
+    is_judged = sights.candidates.is_predicted & sights.has_gold[sights.candidates.sentences]
+    say(
+        f"{sights.has_gold.sum()} labelled sentences, {is_judged.sum()} predicted entities: calibration "
+        f"error {before:.4f} before, {after:.4f} after (by cross-validation)"
+    )
+    rows = fitted_correction(sights).coefficients.round(4).tolist()
+    recalibration = dict(zip(sights.labels, rows))
+    say(f"recalibration: {json.dumps(recalibration)}")
+    rewrite_archive(args.archive_file, args.output, {"recalibration": recalibration}, args.force)
+    say(f"Wrote {args.output}")
 
 
 def _promised(
@@ -245,29 +283,55 @@ def write_settings(
     Raises:
         FileExistsError: If the output exists, unless `overwrite` is true.
     """
+    added = {} if curves is None else {CURVES_NAME: curves.to_json()}
+    if promises:
+        from tagger.tuning.promise_fitting import promises_to_json
+
+        added[PROMISES_NAME] = promises_to_json(promises)
+    dropped = CURVES_NAME, PROMISES_NAME
+    rewrite_archive(archive_file, output, settings._asdict(), overwrite, dropped, added)
+
+
+def rewrite_archive(
+    archive_file: Path,
+    output: Path,
+    head: Mapping[str, Any],
+    overwrite: bool = False,
+    dropped: Sequence[str] = (),
+    added: Optional[Mapping[str, str]] = None,
+) -> None:
+    """Copies an archive, and changes arguments of its heads.
+
+    Args:
+        archive_file: The archive.
+        output: The archive to write.
+        head: The arguments of the head, or of the heads of all members of an ensemble, to replace.
+        overwrite: Whether the output may exist.
+        dropped: Files to leave out.
+        added: The texts of files to add.
+
+    Raises:
+        FileExistsError: If the output exists, unless `overwrite` is true.
+    """
     with (
         write_atomically(output, overwrite) as path,
         tarfile.open(cached_path(archive_file)) as old,
         new_archive(path) as new,
     ):
         for member in old:
-            if member.name in (CURVES_NAME, PROMISES_NAME):
+            if member.name in dropped:
                 continue
             content = old.extractfile(member) if member.isfile() else None
             if member.name == CONFIG_NAME and content is not None:
                 config = json.load(content)
                 model = config["model"]
                 for tagger in model.get("members", [model]):
-                    tagger.setdefault("head", {}).update(settings._asdict())
+                    tagger.setdefault("head", {}).update(head)
                 text = json.dumps(config, indent=2).encode()
                 member.size, content = len(text), BytesIO(text)
             new.addfile(member, content)
-        if curves is not None:
-            _add(new, CURVES_NAME, curves.to_json())
-        if promises:
-            from tagger.tuning.promise_fitting import promises_to_json
-
-            _add(new, PROMISES_NAME, promises_to_json(promises))
+        for name, content_added in (added or {}).items():
+            _add(new, name, content_added)
 
 
 def _add(archive: tarfile.TarFile, name: str, text: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tagger.export.chain import Chain, log_partition, log_sum, shifted_left, shifted_right
 from tagger.export.graph import Graph
+from tagger.modules.recalibration import LARGEST
 from tagger.spans.conversion import spans_to_tags
 from tagger.spans.encodings import rules_of, split_tag
 from tagger.spans.finding import TagTables, tag_tables
@@ -104,6 +105,28 @@ def entity_probabilities(
     score = graph.add("Add", score, graph.add("GatherElements", behind, entities.lasts, axis=1))
     score = graph.add("Sub", score, log_partition(graph, chain, backward))
     return graph.add("Cast", graph.add("Exp", score), to=1)
+
+
+def corrected_probabilities(
+    graph: Graph, probabilities: str, entities: FoundEntities, coefficients: np.ndarray
+) -> str:
+    """Probabilities, (B, T) float32, corrected by the coefficients of their labels, (C, 3).
+
+    See `tagger.modules.recalibration`.
+    """
+    label = graph.add("Max", entities.labels, np.int64(0))
+    # (B, T) each
+    a, b, c = (graph.add("Gather", column.copy(), label) for column in coefficients.T)
+    p = graph.add(
+        "Clip",
+        graph.add("Cast", probabilities, to=11),
+        np.float64(1 - LARGEST),
+        np.float64(LARGEST),
+    )
+    for_it = graph.add("Mul", a, graph.add("Log", p))
+    against = graph.add("Mul", b, graph.add("Log", graph.add("Sub", np.float64(1), p)))
+    log_odds = graph.add("Add", graph.add("Sub", for_it, against), c)
+    return graph.add("Cast", graph.add("Sigmoid", log_odds), to=1)
 
 
 def drop_improbable(

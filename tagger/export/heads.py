@@ -12,7 +12,12 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.export.chain import Chain, backward_scores, forward_scores, tag_marginals, viterbi_tags
 from tagger.export.encoders import type_name
-from tagger.export.entities import drop_improbable, entity_probabilities, find_entities
+from tagger.export.entities import (
+    corrected_probabilities,
+    drop_improbable,
+    entity_probabilities,
+    find_entities,
+)
 from tagger.export.graph import Graph
 from tagger.linear_chain import ChainScores
 from tagger.models import SequenceTagger
@@ -117,6 +122,11 @@ def _add_chain(
                 outside = model.tags.index("O")
                 tags, starts = drop_improbable(
                     graph, tags, probabilities, entities, thresholds, outside
+                )
+            if head.recalibration is not None:
+                coefficients = head.recalibration.coefficients.numpy()
+                probabilities = corrected_probabilities(
+                    graph, probabilities, entities, coefficients
                 )
             probabilities = graph.add("Where", starts, probabilities, np.float32(-1))
             graph.output("entity_probabilities", probabilities, "float32", shape)

@@ -67,7 +67,15 @@ def bootstrap_intervals(
         rng.multinomial(len(counts), numbers / len(counts)) @ distinct.astype(np.float64)
         for _ in range(num_resamples)
     ]
-    values = measure(np.stack(sums).reshape(num_resamples, *shape))
+    return percentile_intervals(measure(np.stack(sums).reshape(num_resamples, *shape)))
+
+
+def percentile_intervals(values: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """Returns the bounds of the middle 95 % of R values, (R, ...), without those that are NaN.
+
+    Returns:
+        (...) each, NaN where all values are.
+    """
     is_undefined = np.isnan(values).all(axis=0)
     low, high = np.nanquantile(np.where(is_undefined, 0.0, values), [0.025, 0.975], axis=0)
     return np.where(is_undefined, np.nan, low), np.where(is_undefined, np.nan, high)

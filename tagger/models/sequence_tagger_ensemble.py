@@ -35,7 +35,8 @@ class SequenceTaggerEnsemble(TaggingModel):
       The two may differ even if all members are equal. The loss is the cross-entropy of the averaged
       probabilities.
 
-    The first member's settings for decoding, such as `decode_bias`, hold for the ensemble.
+    The first member's settings for decoding, such as `decode_bias`, and its `recalibration` hold for the
+    ensemble.
 
     Letters: `B` batch, `T` tokens, `K` tags.
 
@@ -64,9 +65,10 @@ class SequenceTaggerEnsemble(TaggingModel):
         self.average = average
         self.head = _mean_head([tagger.head for tagger in taggers])
         if average == "marginals" and isinstance(self.head, ChainHead):
-            decoder = self.head.decoder
+            first_head = self.head
             self.head = MixtureHead(vocab, self.label_namespace, self.tag_encoding)
-            self.head.decoder = decoder
+            self.head.decoder = first_head.decoder
+            self.head.recalibration = first_head.recalibration
             self.head.prepare_metrics(vocab, self.label_namespace, self.tag_encoding)
         self.members = torch.nn.ModuleList(taggers)
 

@@ -166,7 +166,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """Tags any number of inputs and keeps their order."""
         texts = [self._text(json_dict) for json_dict in inputs]
-        are_documents = [_is_document(json_dict) for json_dict in inputs]
+        are_documents = [holds_document(json_dict) for json_dict in inputs]
         model = self._model
         if not all(are_documents) and isinstance(model, TaggingModel) and model.uses_documents:
             model.warn_of_sentences(
@@ -190,7 +190,18 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     def check(self, json_dict: JsonDict) -> None:
         """Makes what the model takes of an input, so that an error about it appears."""
-        self._instances(self._text(json_dict), _is_document(json_dict))
+        self.instances(json_dict)
+
+    def instances(self, json_dict: JsonDict) -> List[Instance]:
+        """Returns what the model takes of an input, an instance for each sentence or piece of it.
+
+        Raises:
+            InputError: If it is none that `predict_json` takes.
+        """
+        instances = self._instances(self._text(json_dict), holds_document(json_dict))
+        for instance in instances:
+            self._dataset_reader.apply_token_indexers(instance)
+        return instances
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """Tags any number of the dataset reader's instances and keeps their order."""
@@ -285,7 +296,8 @@ def _text_of_tokens(tokens: List[Token], sentence_lengths: List[int]) -> Text:
     )
 
 
-def _is_document(json_dict: JsonDict) -> bool:
+def holds_document(json_dict: JsonDict) -> bool:
+    """Whether an input is a document, unlike a sentence."""
     return any(json_dict.get(name) is not None for name in ("document", "sentences"))
 
 

@@ -117,6 +117,24 @@ class MissFinder:
         ).exp()
 
 
+def expected_entities(tables: TagTables, scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
+    """Returns how many entities of each label are expected in each row, (B, C) float64.
+
+    Args:
+        tables: Of the K tags.
+        scores: Of the batch.
+        mask: (B, T) bool, right-padded.
+    """
+    placed, states = placed_chain(tables, scores)
+    # (B, S)
+    of_states = tag_marginals(placed, mask).sum(1)
+    counted = states.opens & (states.labels >= 0)
+    opening = torch.from_numpy(counted.nonzero()[0]).to(mask.device)
+    labels = torch.from_numpy(states.labels[counted]).to(mask.device)
+    expected = of_states.new_zeros(len(mask), len(tables.labels))
+    return expected.index_add(1, labels, of_states[:, opening])
+
+
 def placed_chain(tables: TagTables, scores: ChainScores) -> Tuple[ChainScores, States]:
     """Returns a chain with the same distribution whose states know where their token lies in an entity.
 

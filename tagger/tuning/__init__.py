@@ -4,6 +4,8 @@
 - `labelled_file`: what it needs of a saved tagger and a file;
 - `curves`: precision and recall of each label by its bias;
 - `evidence`: how many entities its results rest on;
+- `sights`: what a tagger sees in texts; `two_samples`, `data_comparison`: whether texts differ in it;
+- `estimates`: precision and recall without gold tags; `recalibration`: the correction of probabilities;
 - `thresholds`: the thresholds of labels, and `thresholds_callback`, which fits them in training.
 """
 

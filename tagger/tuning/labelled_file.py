@@ -1,20 +1,21 @@
 """Prepares a tuner of decoding from a saved tagger and a file with gold tags."""
 
 import copy
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterator, List, Sequence, Tuple, cast
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import Batch as InstanceBatch
-from allennlp.data import DatasetReader
+from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask, move_to_device
 
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
-from tagger.spans.finding import certain_tags
+from tagger.modules.sentence_rows import SentenceRows
+from tagger.spans.finding import UNKNOWN, certain_tags
 from tagger.tuning.decoding import Batch, DecodingTuner, Settings
 
 
@@ -27,6 +28,8 @@ def tuner_on_file(
 ) -> DecodingTuner:
     """Returns a tuner on the sentences of a file. It has a head of its own; the model stays as it is.
 
+    That head gives the chain's own probabilities, by which thresholds decide.
+
     Args:
         model: A `sequence_tagger` with a head `crf` or `softmax`.
         reader: Reads the file.
@@ -36,6 +39,20 @@ def tuner_on_file(
 
     Raises:
         ConfigurationError: If the model's decoding has no settings, or the file holds no sentence.
+    """
+    model = tuned_model(model)
+    batches = read_batches(model, reader, path, batch_size, in_order)
+    head = copy.deepcopy(cast(ChainHead, model.head))
+    head.recalibration = None
+    assert model.tag_encoding is not None
+    return DecodingTuner(head, model.tags, model.tag_encoding, batches)
+
+
+def tuned_model(model: Model) -> TaggingModel:
+    """Returns a model whose entities have probabilities.
+
+    Raises:
+        ConfigurationError: If the model is another.
     """
     head = getattr(model, "head", None)
     if not isinstance(model, TaggingModel) or not isinstance(head, ChainHead):
@@ -48,8 +65,7 @@ def tuner_on_file(
             f"`archive_file` must hold a tagger whose tags spell entities in BIO, BIOUL, BMES or IOBES; "
             f"got {model.tag_encoding or 'plain labels'}"
         )
-    batches = read_batches(model, reader, path, batch_size, in_order)
-    return DecodingTuner(copy.deepcopy(head), model.tags, model.tag_encoding, batches)
+    return model
 
 
 def settings_of(model: Model) -> Settings:
@@ -73,18 +89,29 @@ def read_batches(
         instances.sort(key=lambda instance: len(instance["tokens"]))
     if not instances:
         raise ConfigurationError(f"`input_file` {path} holds no sentence")
+    return [batch for batch, _, _ in encoded(model, instances, batch_size)]
+
+
+def encoded(
+    model: TaggingModel, instances: Sequence[Instance], batch_size: int
+) -> Iterator[Tuple[Batch, SentenceRows, Dict[str, Any]]]:
+    """Yields batches of instances, their rows, and their indexed tokens.
+
+    It puts the model into evaluation mode. Instances without tags have unknown ones.
+    """
     model.eval()
     device = next(model.parameters()).device
-    batches = []
-    for group in lazy_groups_of(instances, batch_size):
+    for group in lazy_groups_of(iter(instances), batch_size):
         batch = InstanceBatch(group)
         batch.index_instances(model.vocab)
         tensors: Dict[str, Any] = batch.as_tensor_dict()
-        gold_tags = torch.from_numpy(certain_tags(tensors["tags"].numpy())).to(device)
+        gold_tags = tensors.pop("tags", None)
         tensors = move_to_device(tensors, device)
         mask = declare_right_padded(get_text_field_mask(tensors["tokens"]))
         rows = model.sentence_rows(mask, tensors.get("sentence_lengths"), tensors.get("word_ids"))
+        if gold_tags is None:
+            gold_tags = torch.full(mask.shape, UNKNOWN)
+        gold_tags = torch.from_numpy(certain_tags(gold_tags.numpy())).to(device)
         with torch.no_grad():
             emissions = model.emissions(tensors["tokens"], mask, rows)
-        batches.append(Batch(emissions.float(), rows.split(gold_tags), rows.mask))
-    return batches
+        yield Batch(emissions.float(), rows.split(gold_tags), rows.mask), rows, tensors["tokens"]

@@ -11,6 +11,7 @@ from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 
+import tagger
 from tagger.commands.tune_decoding import write_settings
 from tagger.data import ColumnDatasetReader
 from tagger.tuning.curves import saved_curves
@@ -293,3 +294,45 @@ def test_promises_of_others_are_checked(content, tmp_path):
         archive.addfile(member, io.BytesIO(content))
     with pytest.raises(ConfigurationError, match=r"a.tar.gz: `promises.json` must hold what"):
         saved_promises(tmp_path / "a.tar.gz")
+
+
+@pytest.mark.slow
+def test_recalibration_changes_probabilities_and_nothing_else(
+    allennlp, trained, many, tmp_path, capsys
+):
+    promised, output = tmp_path / "promised.tar.gz", tmp_path / "recalibrated.tar.gz"
+    tuned = ("tune-decoding", trained / "model.tar.gz", many, "-o", promised, "--confidence", "0.9")
+    allennlp(*tuned, "--precision", "PER=0.8")
+    # Half of what the tagger takes for places are none.
+    few = tmp_path / "few.txt"
+    text = many.read_text()
+    few.write_text(f"{text}\n\n{text.replace('-LOC', '-ORG')}")
+    capsys.readouterr()
+    allennlp("tune-decoding", promised, few, "-o", output, "--recalibrate")
+    printed = capsys.readouterr().out
+    (before, after) = re.search(r"error (0.\d+) before, (0.\d+) after", printed).groups()
+    assert float(after) < float(before) / 2
+    assert saved_promises(output) == saved_promises(promised)
+    heads = [load_archive(path).config["model"]["head"].as_dict() for path in (promised, output)]
+    recalibration = heads[1].pop("recalibration")
+    assert heads[0] == heads[1]
+    assert f"recalibration: {json.dumps(recalibration)}" in printed
+    old, new = (tagger.load(path) for path in (promised, output))
+    places = []
+    for sentence in Path(DEV).read_text().split("\n\n"):
+        words = [line.split()[0] for line in sentence.splitlines()]
+        one, other = (each.tag([words])[0].entities for each in (old, new))
+        assert [each[:-1] for each in one] == [each[:-1] for each in other]
+        places += [each.probability for each in other if each.label == "LOC"]
+    assert max(places) < 0.7
+    # Another promise does not see the correction.
+    again = tmp_path / "again.tar.gz"
+    allennlp(*tuned[:1], output, *tuned[2:4], again, *tuned[5:], "--precision", "PER=0.8")
+    assert saved_promises(again) == saved_promises(promised)
+    assert load_archive(again).config["model"]["head"]["recalibration"].as_dict() == recalibration
+
+
+def test_recalibration_comes_alone_and_needs_tags(allennlp, trained, tmp_path):
+    arguments = ("tune-decoding", trained / "model.tar.gz", DEV, "-o", tmp_path / "new.tar.gz")
+    with pytest.raises(SystemExit, match="`--recalibrate` comes alone; repeat the command"):
+        allennlp(*arguments, "--recalibrate", "--macro-f1")

@@ -43,7 +43,11 @@ HEADS = {
         "decoding": "minimum_risk",
     },
 }
-SETTINGS = {"decode_bias": {"PER": 1.5, "A-B": -2.0}, "entity_thresholds": {"PER": 0.4, "LOC": 0.7}}
+SETTINGS = {
+    "decode_bias": {"PER": 1.5, "A-B": -2.0},
+    "entity_thresholds": {"PER": 0.4, "LOC": 0.7},
+    "recalibration": {"A-B": [0.4, 0.7, -1.5]},
+}
 
 
 @pytest.mark.parametrize("encoding", ["BIO", "IOB1", "BIOUL", "BMES", "IOBES"])
@@ -57,7 +61,7 @@ def test_every_head_and_encoding_gives_the_same(head, encoding):
 
 @pytest.mark.parametrize("encoding", ["BIO", "BMES"])
 @pytest.mark.parametrize("head", ["crf", "crf, minimum risk", "softmax"])
-def test_bias_and_thresholds_are_in_the_file(head, encoding):
+def test_bias_thresholds_and_recalibration_are_in_the_file(head, encoding):
     plain, reader = random_tagger({"tokens": IDS}, head=HEADS[head], encoding=encoding)
     model, _ = random_tagger({"tokens": IDS}, head={**HEADS[head], **SETTINGS}, encoding=encoding)
     changed, _ = assert_same(*both(model, reader), SENTENCES)

@@ -17,6 +17,7 @@ from tagger.modules.heads.entity_output import (
     readable_entities,
 )
 from tagger.modules.heads.tagging_head import TaggingHead
+from tagger.modules.recalibration import Recalibration
 from tagger.spans import allowed_transitions
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.missed import MissFinder
@@ -29,7 +30,8 @@ class ChainHead(TaggingHead):
     This class decodes, and computes the probabilities of tags and of entities. It does so for a CRF and
     for a softmax, which is a chain without transition scores. The probabilities are those of the chain
     that is decoded: if decoding allows legal sequences only, illegal ones have probability 0 and the
-    others sum to 1. `decode_bias` never changes a probability.
+    others sum to 1. `decode_bias` never changes a probability. `recalibration` changes those of entities
+    after all decisions, which thresholds and the search for candidates take by the chain's own.
 
     A head implements `sequence_loss` and `chain_scores`.
 
@@ -40,13 +42,17 @@ class ChainHead(TaggingHead):
         decode_bias: A number by label, see `ChainDecoder`.
         entity_thresholds: Probabilities by label, below which entities are not predicted.
         decoding: `"viterbi"` or `"minimum_risk"`.
+        recalibration: Three numbers by label that correct the probabilities of entities, see
+            `tagger.modules.recalibration`; None leaves them as they are.
 
     Attributes:
         decoder: Chooses the tags. It may be replaced by another decoder for the same tags.
+        recalibration: Corrects the probabilities of entities; None leaves them as they are.
         extras: What else `predict` gives; `give` sets it.
 
     Raises:
-        ConfigurationError: If the vocabulary has no tags, or `ChainDecoder` refuses a setting.
+        ConfigurationError: If the vocabulary has no tags, or `ChainDecoder` or `Recalibration` refuses a
+            setting.
     """
 
     def __init__(
@@ -57,6 +63,7 @@ class ChainHead(TaggingHead):
         decode_bias: Optional[Dict[str, float]] = None,
         entity_thresholds: Optional[Dict[str, float]] = None,
         decoding: str = "viterbi",
+        recalibration: Optional[Dict[str, List[float]]] = None,
     ) -> None:
         super().__init__()
         tags = tags_in_order(vocab, label_namespace)
@@ -70,6 +77,14 @@ class ChainHead(TaggingHead):
         # In IOB1 the tags of an entity depend on the tag before it.
         if tag_encoding not in (None, "IOB1"):
             self._calibration = CalibrationError(vocab, label_namespace, tag_encoding)
+        self.recalibration: Optional[Recalibration] = None
+        if recalibration:
+            if self._find_entities is None or self._calibration is None:
+                raise ConfigurationError(
+                    f"`recalibration` needs tags that spell entities in BIO, BIOUL, BMES or IOBES; "
+                    f"these are {tag_encoding or 'plain labels'}; leave it out"
+                )
+            self.recalibration = Recalibration(self._find_entities.labels, recalibration)
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
         """Returns the scores of tag sequences; those that must not be predicted have -inf."""
@@ -117,10 +132,11 @@ class ChainHead(TaggingHead):
         Returns:
             `predicted_tags`, (B, T) int64. If tags spell spans, also `entity_lengths`, (B, T) int64, the
             number of tokens of each entity at its first token and 0 elsewhere; and, but not in IOB1,
-            `entity_probabilities`, (B, T), its exact probability there and -1 elsewhere. By the `extras`
-            also `marginals`, (B, T, K); `expected_missed`, (B, T) float64, how many entities that begin
-            at a token are expected to be missed, and `log_none_missed`, (B, T) float64, whose sum is the
-            log-probability that none is; and the tensors of `lay_out_candidates`.
+            `entity_probabilities`, (B, T), its probability there, exact but for `recalibration`, and -1
+            elsewhere. By the `extras` also `marginals`, (B, T, K); `expected_missed`, (B, T) float64,
+            how many entities that begin at a token are expected to be missed, and `log_none_missed`,
+            (B, T) float64, whose sum is the log-probability that none is; and the tensors of
+            `lay_out_candidates`.
 
         Raises:
             ValueError: If `mask` has a hole: what reads entities and sentences from the output needs
@@ -139,6 +155,7 @@ class ChainHead(TaggingHead):
                 tags = tags.masked_fill(_is_inside(entities.where(~is_kept), mask), self._outside)
                 probabilities = probabilities[torch.from_numpy(is_kept).to(tags.device)]
                 entities = entities.where(is_kept)
+                probabilities = self._corrected(entities, probabilities)
             predictions = _with_entities(tags, entities, probabilities)
             if self._find_missed is not None:
                 missed = self._find_missed(scores, entities, mask)
@@ -147,6 +164,7 @@ class ChainHead(TaggingHead):
             if self.extras.candidates is not None:
                 least = self.extras.candidates
                 found, of_found = self._find_entities.candidates(scores, least, mask)
+                of_found = self._corrected(found, of_found)
                 predictions.update(lay_out_candidates(found, of_found, mask))
         if self.extras.probabilities:
             predictions["marginals"] = self.marginals(emissions, mask)
@@ -208,6 +226,12 @@ class ChainHead(TaggingHead):
                 for sentence, length in zip(sentences, lengths)
             ]
         return readable
+
+    def _corrected(self, entities: Entities, probabilities: torch.Tensor) -> torch.Tensor:
+        if self.recalibration is None:
+            return probabilities
+        labels = torch.from_numpy(entities.labels).to(probabilities.device)
+        return self.recalibration(probabilities, labels)
 
     def _is_kept(self, entities: Entities, probabilities: torch.Tensor) -> np.ndarray:
         """Which entities, (N,) bool, reach the thresholds of their labels."""

@@ -1,6 +1,6 @@
 """The CRF as a tagging head."""
 
-from typing import Dict, Optional
+from typing import Dict, List, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -35,6 +35,7 @@ class CrfHead(ChainHead):
         distillation_weight: In training on soft labels, the share of the teacher in the loss, from 0 to
             1; None for training without a teacher. A sentence whose gold tags are all unknown learns
             from the teacher alone.
+        recalibration: Three numbers by label that correct the probabilities of entities.
 
     Raises:
         ConfigurationError: If `constrain_training` is true for plain labels or without
@@ -54,6 +55,7 @@ class CrfHead(ChainHead):
         entity_thresholds: Optional[Dict[str, float]] = None,
         decoding: str = "viterbi",
         distillation_weight: Optional[float] = None,
+        recalibration: Optional[Dict[str, List[float]]] = None,
     ) -> None:
         constraints = None
         tags = tags_in_order(vocab, label_namespace)
@@ -70,7 +72,13 @@ class CrfHead(ChainHead):
                 f"{distillation_weight!r}"
             )
         super().__init__(
-            vocab, label_namespace, tag_encoding, decode_bias, entity_thresholds, decoding
+            vocab,
+            label_namespace,
+            tag_encoding,
+            decode_bias,
+            entity_thresholds,
+            decoding,
+            recalibration,
         )
         self._distillation_weight = distillation_weight
         self.needs_teacher = distillation_weight is not None

@@ -1,6 +1,6 @@
 """A token classifier as a tagging head."""
 
-from typing import Dict, Optional
+from typing import Dict, List, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -29,6 +29,7 @@ class SoftmaxHead(ChainHead):
         decode_bias: A number by label, see `ChainDecoder`.
         entity_thresholds: Probabilities by label, below which entities are not predicted.
         decoding: `"viterbi"` or `"minimum_risk"`.
+        recalibration: Three numbers by label that correct the probabilities of entities.
 
     Raises:
         ConfigurationError: If `constrain_decoding` is true for plain labels, or as `ChainHead` does.
@@ -47,6 +48,7 @@ class SoftmaxHead(ChainHead):
         decode_bias: Optional[Dict[str, float]] = None,
         entity_thresholds: Optional[Dict[str, float]] = None,
         decoding: str = "viterbi",
+        recalibration: Optional[Dict[str, List[float]]] = None,
     ) -> None:
         tags = tags_in_order(vocab, label_namespace)
         transitions = torch.zeros(len(tags) + 2, len(tags) + 2)
@@ -60,7 +62,13 @@ class SoftmaxHead(ChainHead):
             for i, j in legal_transitions(tag_encoding, tags):
                 transitions[i, j] = 0
         super().__init__(
-            vocab, label_namespace, tag_encoding, decode_bias, entity_thresholds, decoding
+            vocab,
+            label_namespace,
+            tag_encoding,
+            decode_bias,
+            entity_thresholds,
+            decoding,
+            recalibration,
         )
         self.loss = loss or CrossEntropyLoss()
         self.constrain_decoding = constrain_decoding

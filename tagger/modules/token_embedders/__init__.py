@@ -6,7 +6,11 @@ from tagger.modules.token_embedders.frozen_transformer import FrozenTransformerE
 from tagger.modules.token_embedders.hash_table import VectorTable
 from tagger.modules.token_embedders.lexicon import Lexicon
 from tagger.modules.token_embedders.transformer import TransformerEmbedder
-from tagger.modules.token_embedders.word_vectors import WordVectors, share_unknown_words
+from tagger.modules.token_embedders.word_vectors import (
+    WordVectors,
+    are_unknown,
+    share_unknown_words,
+)
 
 __all__ = [
     "DistinctCharactersEncoder",
@@ -15,5 +19,6 @@ __all__ = [
     "TransformerEmbedder",
     "VectorTable",
     "WordVectors",
+    "are_unknown",
     "share_unknown_words",
 ]

@@ -1,10 +1,11 @@
 """A token embedder that knows every word of a file of vectors, and trains those of its vocabulary."""
 
-from typing import Optional
+from typing import NamedTuple, Optional
 
 import torch
-from allennlp.data import Vocabulary
+from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.modules import TokenEmbedder
+from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.nn.util import dist_reduce_sum
 
 from tagger.common.ranges import check_dropouts, check_sizes
@@ -15,12 +16,38 @@ from tagger.modules.token_embedders.hash_table import VectorTable
 _UNKNOWN = 1
 
 
+class Found(NamedTuple):
+    """Where the vectors of words are.
+
+    Attributes:
+        is_trained: (B, T, F) bool, whether a form has a trained vector.
+        rows: (B, T, F) int64, the form's row in the table of the file; below 0 if it has none.
+        first: (B, T, 1) int64, the first form that has a vector.
+        is_known: (B, T) bool, whether a form has one.
+    """
+
+    is_trained: torch.Tensor
+    rows: torch.Tensor
+    first: torch.Tensor
+    is_known: torch.Tensor
+
+
 def share_unknown_words(model: torch.nn.Module, reset: bool) -> Optional[float]:
     """Returns `share_unknown` of a model's `WordVectors`; None if it has none."""
     embedders = [module for module in model.modules() if isinstance(module, WordVectors)]
     # Those of an ensemble see the same words.
     shares = [embedder.share_unknown(reset) for embedder in embedders]
     return shares[0] if shares else None
+
+
+def are_unknown(model: torch.nn.Module, tokens: TextFieldTensors) -> Optional[torch.Tensor]:
+    """Returns which words, (B, T) bool, a model's `WordVectors` do not know; None if it has none."""
+    for module in model.modules():
+        if isinstance(module, BasicTextFieldEmbedder):
+            for name, embedder in module._token_embedders.items():
+                if isinstance(embedder, WordVectors):
+                    return ~embedder.find(**tokens[name]).is_known
+    return None
 
 
 @TokenEmbedder.register("word_vectors")
@@ -86,13 +113,7 @@ class WordVectors(TokenEmbedder):
         Returns:
             (B, T, D).
         """
-        is_trained = indices != _UNKNOWN
-        rows = self.table.find(hashes)
-        # (B, T, F): whether a form has a vector; (B, T, 1): the first that has
-        has_vector = is_trained | (rows >= 0)
-        first = has_vector.int().argmax(2, keepdim=True)
-        # (B, T)
-        is_known = has_vector.any(2)
+        is_trained, rows, first, is_known = self.find(indices, hashes)
         if self.training and self.word_dropout > 0:
             is_known = is_known & (
                 torch.rand(is_known.shape, device=is_known.device) >= self.word_dropout
@@ -108,6 +129,13 @@ class WordVectors(TokenEmbedder):
         row = rows.gather(2, first).squeeze(2).clamp(min=0)
         kept = self.table.rows[row].to(vectors.dtype)
         return torch.where(from_table.unsqueeze(2), kept, vectors)
+
+    def find(self, indices: torch.Tensor, hashes: torch.Tensor) -> "Found":
+        """Looks words up; the arguments are those of `forward`."""
+        is_trained = indices != _UNKNOWN
+        rows = self.table.find(hashes)
+        has_vector = is_trained | (rows >= 0)
+        return Found(is_trained, rows, has_vector.int().argmax(2, keepdim=True), has_vector.any(2))
 
     def share_unknown(self, reset: bool) -> Optional[float]:
         """Returns the share without a vector of the words embedded in evaluation since the last reset.

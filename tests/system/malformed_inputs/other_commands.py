@@ -19,6 +19,7 @@ def of_tune_decoding() -> Iterator[Case]:
 
     # fmt: off
     yield case("no target", nothing, "--precision", "")
+    yield case("recalibration and a target", nothing, "comes alone", "--recalibrate --macro-f1")
     yield case("target without a number", nothing, "PER=0.97", "--precision PER")
     yield case("target of an unknown label", nothing, "did you mean `PER`?", "--precision PRE=0.9")
     yield case("precision above 1", nothing, "1.5", "--precision PER=1.5")
