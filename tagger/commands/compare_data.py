@@ -14,6 +14,7 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import check_output, load_model, make_predictor
+from tagger.commands.soft_labels import reader_without_tags
 from tagger.common.console import say
 from tagger.common.files import write_atomically
 
@@ -82,7 +83,8 @@ class CompareData(Command):
             predictor = make_predictor(archive, {})
             new = see_lines(model, predictor, args.new_file, args.batch_size)
         else:
-            new = see_columns(model, reader, args.new_file, args.batch_size, tags=False)
+            reader = reader_without_tags(archive)
+            new = see_columns(model, reader, args.new_file, args.batch_size)
         found = difference(labelled, new, args.run)
         is_different = found.p_value <= args.level
         _say_difference(args, found, labelled, new, is_different)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Iterable
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.data import Instance
+from allennlp.data import DatasetReader, Instance
 from allennlp.models import Archive
 
 from tagger.commands.command import Command, add_shared
@@ -49,7 +49,6 @@ class WriteSoftLabels(Command):
 
         from tagger.commands.command_line import check_output, load_model
         from tagger.common.files import write_atomically
-        from tagger.data import ColumnDatasetReader
         from tagger.data.texts import TextSplitter
         from tagger.data.tokenizers import tokenizer_of
         from tagger.models.teaching import soft_labels_of
@@ -61,15 +60,21 @@ class WriteSoftLabels(Command):
             splitter = TextSplitter(*tokenizer_of(archive.validation_dataset_reader, args.language))
             instances = _instances_of_text(archive, args.input_file, splitter)
         else:
-            reader = archive.validation_dataset_reader
-            if isinstance(reader, ColumnDatasetReader):
-                reader = reader.without_tags()
-            instances = reader.read(args.input_file)
+            instances = reader_without_tags(archive).read(args.input_file)
         labels = soft_labels_of(archive.model, instances, args.batch_size, args.temperature)
         with write_atomically(args.output, args.force) as path:
             labels.save(path)
         num_tokens = sum(map(len, labels.sentences))
         say(f"Wrote {args.output}: {len(labels.sentences)} sentences, {num_tokens} tokens")
+
+
+def reader_without_tags(archive: Archive) -> DatasetReader:
+    """The teacher's reader, which reads no gold tags, so that it takes any."""
+    config = archive.config.duplicate()
+    params = config.get("validation_dataset_reader") or config["dataset_reader"]
+    if params.get("type") == "column":
+        params["tag_column"] = None
+    return DatasetReader.from_params(params)
 
 
 def _instances_of_text(archive: Archive, path: str, splitter: "TextSplitter") -> Iterable[Instance]:

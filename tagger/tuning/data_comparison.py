@@ -12,7 +12,6 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from tagger.common.inputs import numbered_lines
-from tagger.data import ColumnDatasetReader
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor, holds_document
 from tagger.tuning.estimates import by_unit
 from tagger.tuning.promise_fitting import Units, units_of_file
@@ -47,9 +46,7 @@ class Difference(NamedTuple):
     features: Dict[str, Tuple[float, float, float]]
 
 
-def see_columns(
-    model: Model, reader: DatasetReader, path: str, batch_size: int = 16, tags: bool = True
-) -> SeenTexts:
+def see_columns(model: Model, reader: DatasetReader, path: str, batch_size: int = 16) -> SeenTexts:
     """Has a tagger see a file of its dataset reader.
 
     Args:
@@ -57,13 +54,10 @@ def see_columns(
         reader: Reads the file.
         path: The file.
         batch_size: The number of instances at a time.
-        tags: Whether to read the gold tags, which must then be the tagger's.
 
     Raises:
         ConfigurationError: If the file holds no sentence, or the tagger gives no probabilities.
     """
-    if not tags and isinstance(reader, ColumnDatasetReader):
-        reader = reader.without_tags()
     sights = _seen(model, list(reader.read(path)), path, batch_size)
     return SeenTexts(sights, units_of_file(reader, path, len(sights.num_words)))
 

@@ -1,6 +1,5 @@
 """A reader of column files, such as those of CoNLL-2003."""
 
-import copy
 import logging
 from os import PathLike
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
@@ -171,12 +170,6 @@ class ColumnDatasetReader(DatasetReader):
         documents = self._documents_of(file_path, self._borders or "docstart")
         return [len(document) for document in documents]
 
-    def without_tags(self) -> "ColumnDatasetReader":
-        """Returns a reader of the same columns but for the tags, which it takes for none."""
-        reader = copy.copy(self)
-        reader._tag_column = None
-        return reader
-
     def text_to_instance(
         self, tokens: Sequence[Union[str, Token]], tags: Optional[Sequence[str]] = None
     ) -> Instance:
@@ -322,4 +315,7 @@ def _check_documents(documents: Optional[str], max_document_tokens: int, instanc
 
 
 def _as_document(sentences: Sequence[Sentence]) -> List[List[Token]]:
-    return [[Token(each) if isinstance(each, str) else each for each in row] for row in sentences]
+    return [
+        [Token(token) if isinstance(token, str) else token for token in sentence]
+        for sentence in sentences
+    ]
