@@ -146,8 +146,11 @@ def _say_difference(
         for path, seen in ((args.calibration_file, labelled), (args.new_file, new))
     ]
     say("\n".join(sizes))
-    alone = ", as if sentences were independent of each other" * (found.unit == "sentence")
-    say(f"Compared by {found.unit}{alone}.")
+    caution = (
+        ", which makes false alarms frequent if the sentences come from documents; tell documents in "
+        "both files if you can"
+    )
+    say(f"Compared by {found.unit}{caution * (found.unit != 'document')}.")
     if not is_different:
         say(f"Nothing says that they are of different kinds (p = {found.p_value:.4f}).")
         return
