@@ -147,7 +147,7 @@ def _false_alarms(results: Results, seen: dict[str, SeenTexts], draws: int) -> l
 def _alarms_of_runs(texts: SeenTexts, number: int, draws: int) -> float:
     """The share of false alarms where the drawn documents lie end to end and tell no borders."""
     sights, rng = texts.sights, np.random.default_rng(number)
-    size = round(len(sights.num_words) / texts.units.num_units)
+    size = int(np.bincount(texts.units.of_sentence).max())
     alarms = []
     for _ in range(draws):
         drawn = rng.choice(texts.units.num_units, number, replace=False)
@@ -170,8 +170,7 @@ def _power(results: Results, home: str, seen: dict[str, SeenTexts], draws: int) 
     for path in (each for each in seen if each != home):
         both = [seen[home], seen[path]]
         if both[0].units.unit != both[1].units.unit:
-            size = round(len(both[0].sights.num_words) / both[0].units.num_units)
-            both = [in_runs(each.sights, size) for each in both]
+            both = [in_runs(each.sights, 1) for each in both]
         old, new = (feature_table(*each)[1] for each in both)
         for number in (n for n in NUM_TEXTS if n <= len(new)):
 

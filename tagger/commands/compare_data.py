@@ -57,7 +57,7 @@ class CompareData(Command):
         add("--level", type=float, default=0.05, help=text)
         text = (
             "how many sentences in a row to take for one text; by default documents are compared if "
-            "both files tell them, runs of their mean length if one does, and else sentences"
+            "both files tell them, runs as long as the longest if one does, and else sentences"
         )
         add("--run", type=int, help=text)
         add("-o", "--output", type=Path, help="a file of JSON to write the results to as well")
@@ -148,9 +148,9 @@ def _say_difference(
     say("\n".join(sizes))
     caution = (
         ", which makes false alarms frequent if the sentences come from documents; tell documents in "
-        "both files if you can"
+        "both files, or give a --run longer than they are"
     )
-    say(f"Compared by {found.unit}{caution * (found.unit != 'document')}.")
+    say(f"Compared by {found.unit}{caution * (found.unit == 'sentence')}.")
     if not is_different:
         say(f"Nothing says that they are of different kinds (p = {found.p_value:.4f}).")
         return
