@@ -2,6 +2,7 @@
 
 import logging
 from os import PathLike
+from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
@@ -234,7 +235,9 @@ class ColumnDatasetReader(DatasetReader):
         """Yields the documents of a file; a text is one, and so is a sentence without `borders`."""
         check_is_there(file_path)
         name = self._format
-        if name is None and self._columns.is_default:
+        # Looking into a pipe would take its lines away.
+        is_pipe = Path(file_path).is_fifo()
+        if name is None and self._columns.is_default and not is_pipe:
             name = recognise(file_path, labelled=self._columns.tag_column is not None)
         if name in (None, "columns"):
             return self._columns.documents(file_path, borders)
