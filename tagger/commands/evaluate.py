@@ -3,7 +3,6 @@
 import argparse
 import functools
 import json
-import tarfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
@@ -59,27 +58,26 @@ def _evaluate(
 
 def _check_promises(args: argparse.Namespace) -> None:
     """Shows whether the data contradict what `tune-decoding --confidence` promised of the tagger."""
-    from tagger.tuning.curves import PROMISES_NAME
-
     path = Path(cached_path(args.archive_file))
-    if path.is_dir() or not _holds(path, PROMISES_NAME):
+    from tagger.tuning.promise_record import saved_promises
+
+    promises = saved_promises(path)
+    if not promises:
         return
     from tagger.commands.command_line import load_model
     from tagger.tuning.labelled_file import settings_of, tuner_on_file
-    from tagger.tuning.promise_fitting import check_promises, saved_promises, units_of_file
+    from tagger.tuning.promise_fitting import check_promises
+    from tagger.tuning.units import units_of_file
 
     archive = load_model(path, cuda_device=args.cuda_device, overrides=args.overrides)
     model, reader = archive.model, archive.validation_dataset_reader
+    unit = promises[0].unit
     for file in _parts(args.input_file):
         tuner = tuner_on_file(model, reader, file, in_order=True)
-        units = units_of_file(reader, file, sum(len(batch.mask) for batch in tuner.batches))
-        text = check_promises(saved_promises(path), tuner, settings_of(model), units)
-        show_last(f"Promises on {file}", text)
-
-
-def _holds(archive_file: Path, name: str) -> bool:
-    with tarfile.open(archive_file) as archive:
-        return name in archive.getnames()
+        units = units_of_file(
+            reader, file, tuner.num_sentences, None if unit in ("document", "sentence") else unit
+        )
+        show_last(f"Promises on {file}", check_promises(promises, tuner, settings_of(model), units))
 
 
 def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:

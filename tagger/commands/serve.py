@@ -53,6 +53,7 @@ class Serve(Command):
     def run(self, args: argparse.Namespace) -> None:
         check_installed("serve")
         from allennlp.common.checks import check_for_gpu
+        from allennlp.common.file_utils import cached_path
 
         from tagger.commands.command_line import load_model, parse_object
         from tagger.predictors.saved_tagger import SavedTagger
@@ -61,6 +62,7 @@ class Serve(Command):
         from tagger.service.server import allow_open_files, bind, is_local, names_of, run, url_of
         from tagger.tuning.curves import decoding_curves, saved_curves
         from tagger.tuning.labelled_file import settings_of, tuner_on_file
+        from tagger.tuning.promise_record import saved_promises
 
         logging.getLogger("allennlp.common.params").disabled = True
         # Speeds over hours in which nothing came say nothing; /metrics counts.
@@ -81,7 +83,8 @@ class Serve(Command):
                 curves = decoding_curves(tuner, settings_of(archive.model), Path(args.data).name)
             # The first sentence takes longer.
             tagger.tag("Ready.", probabilities=True)
-            served = Served(tagger, _name_of(args.archive_file), curves)
+            promises = saved_promises(cached_path(args.archive_file))
+            served = Served(tagger, _name_of(args.archive_file), curves, promises)
             app = create_app(served, limits, names_of(args.host, args.allow_host))
             _say(f"The page is at {url_of(bound)}; POST /tag tags; Ctrl-C stops")
             if not is_local(args.host):

@@ -11,7 +11,7 @@ import shlex
 import tarfile
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
@@ -26,14 +26,12 @@ from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.metrics import format_metrics
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
-from tagger.tuning.curves import CURVES_NAME, PROMISES_NAME, DecodingCurves, decoding_curves
+from tagger.tuning.curves import CURVES_NAME, DecodingCurves, decoding_curves
 from tagger.tuning.decoding import MEANS, DecodingTuner, Settings, Target
 from tagger.tuning.evidence import few_entities, format_evidence
 from tagger.tuning.labelled_file import settings_of, tuner_on_file
+from tagger.tuning.promise_record import PROMISES_NAME, Goal, Promise, promises_to_json
 from tagger_compat.archive_files import new_archive
-
-if TYPE_CHECKING:
-    from tagger.tuning.promise_fitting import Promise
 
 
 @Subcommand.register("tune-decoding")
@@ -54,10 +52,16 @@ class TuneDecoding(Command):
         of_labels = {
             "--precision": "maximise recall at a precision of at least this number: PER=0.97",
             "--recall": "maximise precision at a recall of at least this number: PER=0.95",
-            "--f-beta": "maximise F-beta, in which recall weighs this many times as much: PER=2",
+            "--f-beta": "maximise F-beta, in which recall weighs this many times as much: PER=2; with "
+            "--confidence, of at least a second number: PER=2:0.9",
         }
         for option, text in of_labels.items():
             add(option, type=_label_and_number, action="append", metavar="LABEL=NUMBER", help=text)
+        text = (
+            "with --confidence: at most this share of documents misses any entity of these labels: "
+            "PER,LOC=0.005"
+        )
+        add("--leak", type=_label_and_number, action="append", metavar="LABELS=SHARE", help=text)
         text = "maximise macro F1 by tuning all other labels"
         add("--macro-f1", action="store_true", help=text)
         text = (
@@ -67,10 +71,17 @@ class TuneDecoding(Command):
         )
         add("--by", choices=MEANS, help=text)
         text = (
-            "promise the targets for new data of the same kind with this confidence, such as 0.95; "
-            "for --precision by thresholds, for one --recall by a bias"
+            "promise all targets together for new data of the same kind with this confidence, such as "
+            "0.95"
         )
         add("--confidence", type=float, help=text)
+        text = "with --confidence: promise for so many new documents, where chance counts too"
+        add("--for-next", type=int, metavar="NUMBER", help=text)
+        text = (
+            "with --confidence: what is drawn independently: document, sentence, the number of a "
+            "column (from 0), or a field of the metadata; by default document where the file tells it"
+        )
+        add("--unit", metavar="FIELD", help=text)
         text = (
             "add each label's precision and recall by its bias to the archive, for `serve`; needs "
             "no target"
@@ -84,7 +95,7 @@ class TuneDecoding(Command):
         add_shared(parser, "--force", "--batch-size", "--cuda-device")
 
     def run(self, args: argparse.Namespace) -> None:
-        has_target = args.precision or args.recall or args.f_beta or args.macro_f1
+        has_target = any((args.precision, args.recall, args.f_beta, args.leak, args.macro_f1))
         if not (has_target or args.curves or args.recalibrate):
             raise ConfigurationError(
                 "no target is given; add --precision, --recall, --f-beta or --macro-f1, or --curves or "
@@ -94,6 +105,7 @@ class TuneDecoding(Command):
             raise ConfigurationError(
                 "`--recalibrate` comes alone; repeat the command with its output for targets or --curves"
             )
+        _check_confidence(args)
         check_output(args.output, [args.archive_file, args.input_file], args.force)
         logging.getLogger("allennlp.common.params").disabled = True
         check_for_gpu(args.cuda_device)
@@ -105,16 +117,16 @@ class TuneDecoding(Command):
         in_order = args.confidence is not None
         tuner = tuner_on_file(model, reader, args.input_file, args.batch_size, in_order)
         tuned = start = settings_of(model)
-        targets = _targets(args, tuner.labels)
+        targets = [] if in_order else _targets(args, tuner.labels)
         promises: List[Promise] = []
         if in_order:
-            tuned, promises = _promised(args, tuner, reader, targets, start)
+            tuned, promises = _promised(args, tuner, reader, start)
         elif targets:
             tuned = tuner.tune(targets, start, [args.by] if args.by else None)
             missed = _missed(targets, tuner, tuned)
             if missed:
                 raise ConfigurationError(f"{missed}; {_remedy(args, targets, tuner, start, tuned)}")
-        if targets:
+        if targets or promises:
             _print_result(targets, tuner, start, tuned)
             for name, values in tuned._asdict().items():
                 say(f"{name}: {json.dumps(values, sort_keys=True)}")
@@ -150,23 +162,56 @@ def _recalibrate(args: argparse.Namespace, archive: Archive) -> None:
     say(f"Wrote {args.output}")
 
 
-def _promised(
-    args: argparse.Namespace,
-    tuner: DecodingTuner,
-    reader: DatasetReader,
-    targets: Sequence[Target],
-    start: Settings,
-) -> Tuple[Settings, List["Promise"]]:
-    # They import SciPy's statistics, which takes half a second.
-    from tagger.tuning.promise_fitting import fit_promises, units_of_file
-
-    if args.by:
+def _check_confidence(args: argparse.Namespace) -> None:
+    if args.confidence is None:
+        for name in ("leak", "for_next", "unit"):
+            if getattr(args, name) is not None:
+                raise ConfigurationError(
+                    f"`--{name.replace('_', '-')}` is part of a promise; add --confidence, such as 0.95"
+                )
+    elif args.by or args.macro_f1:
         raise ConfigurationError(
-            "`--by` does not go with `--confidence`, which reaches a precision by a threshold and a "
-            "recall by a bias; leave `--by` out"
+            "`--confidence` goes with neither `--by` nor `--macro-f1`: it reaches a precision by a "
+            "threshold, and a recall, an F score or a share of leaks by a bias"
         )
-    units = units_of_file(reader, args.input_file, sum(len(batch.mask) for batch in tuner.batches))
-    return fit_promises(tuner, targets, start, args.confidence, units, args.input_file)
+
+
+def _promised(
+    args: argparse.Namespace, tuner: DecodingTuner, reader: DatasetReader, start: Settings
+) -> Tuple[Settings, List[Promise]]:
+    # They import SciPy's statistics, which takes half a second.
+    from tagger.tuning.promise_fitting import fit_promises
+    from tagger.tuning.units import units_of_file
+
+    units = units_of_file(reader, args.input_file, tuner.num_sentences, args.unit)
+    goals = _goals(args)
+    return fit_promises(tuner, goals, start, args.confidence, units, args.input_file, args.for_next)
+
+
+def _goals(args: argparse.Namespace) -> List[Goal]:
+    goals = []
+    for measure in ("precision", "recall", "f_beta", "leak"):
+        for text, number, level in getattr(args, measure) or []:
+            labels = tuple(text.split(",")) if measure == "leak" else (text,)
+            if measure != "f_beta":
+                _refuse_level(measure, text, level)
+                goals.append(Goal(labels, measure, number))
+            elif level is None:
+                raise ConfigurationError(
+                    f"`--f-beta {text}={number:g}` names no F to promise; add it after a colon: "
+                    f"{text}={number:g}:0.9"
+                )
+            else:
+                goals.append(Goal(labels, measure, level, number))
+    return goals
+
+
+def _refuse_level(measure: str, label: str, level: Optional[float]) -> None:
+    if level is not None:
+        raise ConfigurationError(
+            f"`--{measure.replace('_', '-')}` gives `{label}` two numbers; only --f-beta takes a second "
+            "one, the least F, with --confidence"
+        )
 
 
 def _print_result(
@@ -174,6 +219,8 @@ def _print_result(
 ) -> None:
     for title, settings in {"Before": start, "After": tuned}.items():
         say(f"{title}\n{format_metrics(metrics_by_label(tuner.labels, tuner.counts(settings)))}\n")
+    if not targets:
+        return
     counts = tuner.counts(tuned)
     say(f"{format_evidence(targets, tuner.labels, counts)}\n")
     warning = few_entities(targets, tuner.labels, counts)
@@ -181,10 +228,12 @@ def _print_result(
         say(f"{warning}\n")
 
 
-def _label_and_number(text: str) -> Tuple[str, float]:
-    label, _, number = text.rpartition("=")
+def _label_and_number(text: str) -> Tuple[str, float, Optional[float]]:
+    """Reads `PER=0.97`, and `PER=2:0.9` with a second number."""
+    label, _, numbers = text.rpartition("=")
+    number, _, level = numbers.partition(":")
     try:
-        return label, float(number)
+        return label, float(number), float(level) if level else None
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"expected a label and a number, such as PER=0.97; got {text!r}"
@@ -192,11 +241,11 @@ def _label_and_number(text: str) -> Tuple[str, float]:
 
 
 def _targets(args: argparse.Namespace, labels: Sequence[str]) -> List[Target]:
-    targets = [
-        Target(label, measure, number)
-        for measure in ("precision", "recall", "f_beta")
-        for label, number in getattr(args, measure) or []
-    ]
+    targets = []
+    for measure in ("precision", "recall", "f_beta"):
+        for label, number, level in getattr(args, measure) or []:
+            _refuse_level(measure, label, level)
+            targets.append(Target(label, measure, number))
     if args.macro_f1:
         named = {target.label for target in targets}
         targets += [Target(label, "macro_f1") for label in labels if label not in named]
@@ -274,7 +323,7 @@ def write_settings(
     settings: Settings,
     overwrite: bool = False,
     curves: Optional[DecodingCurves] = None,
-    promises: Sequence["Promise"] = (),
+    promises: Sequence[Promise] = (),
 ) -> None:
     """Copies an archive and replaces the decoding settings in its config.
 
@@ -285,8 +334,6 @@ def write_settings(
     """
     added = {} if curves is None else {CURVES_NAME: curves.to_json()}
     if promises:
-        from tagger.tuning.promise_fitting import promises_to_json
-
         added[PROMISES_NAME] = promises_to_json(promises)
     dropped = CURVES_NAME, PROMISES_NAME
     rewrite_archive(archive_file, output, settings._asdict(), overwrite, dropped, added)

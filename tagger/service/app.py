@@ -33,6 +33,7 @@ from tagger.service.limits import (
 from tagger.service.service_metrics import CONTENT_TYPE, ServiceMetrics
 from tagger.tuning.curves import DecodingCurves
 from tagger.tuning.decoding import LARGEST_BIAS
+from tagger.tuning.promise_record import Promise
 from tagger_onnx.display import LABELS
 from tagger_onnx.inputs import InputError, parse_json
 from tagger_onnx.tagged_text import Extras
@@ -54,11 +55,19 @@ _REFUSED: Dict[Union[int, str], Dict[str, Any]] = {
 
 
 class Served(NamedTuple):
-    """What is served."""
+    """What is served.
+
+    Attributes:
+        model: The tagger. Nobody else may use it meanwhile.
+        name: What it is called, for example its archive.
+        curves: Precision and recall by bias, if known.
+        promises: What was promised of it.
+    """
 
     model: SavedTagger
     name: str
     curves: Optional[DecodingCurves] = None
+    promises: Sequence[Promise] = ()
 
 
 class _StrictRequest(Request):
@@ -176,6 +185,10 @@ def _add_information(
     page, headers = render_page(served.name)
     of_labels = schemas.Labels(
         labels=_labels(served),
+        promises=[
+            schemas.PromiseKept(labels=list(each.goal.labels), text=str(each), date=each.date)
+            for each in served.promises
+        ],
         curves_data=None if served.curves is None else served.curves.data,
         limits=limits._asdict(),
     )

@@ -130,10 +130,21 @@ class Label(BaseModel):
     curve: Optional[LabelCurve] = None
 
 
+class PromiseKept(BaseModel):
+    """What `tune-decoding --confidence` has promised of the model with its own biases."""
+
+    labels: List[str]
+    text: str = Field(description="What is promised, how surely, and on which data it rests.")
+    date: str
+
+
 class Labels(BaseModel):
     """The labels of the model, sorted."""
 
     labels: List[Label]
+    promises: List[PromiseKept] = Field(
+        description="They hold for the model's own biases only, on texts like those behind them."
+    )
     curves_data: Optional[str] = Field(description="The file behind the curves, if there are any.")
     limits: Dict[str, Union[int, float]] = Field(description="The limits of requests.")
 

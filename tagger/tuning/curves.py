@@ -12,8 +12,6 @@ from tagger.tuning.decoding import COARSE_STEP, LARGEST_BIAS, DecodingTuner, Set
 
 #: The file in an archive, or in the folder of a run, that holds the curves.
 CURVES_NAME = "decoding_curves.json"
-#: The file in an archive that holds the promises of `tune-decoding --confidence`.
-PROMISES_NAME = "promises.json"
 
 
 class Curve(NamedTuple):

@@ -138,6 +138,7 @@ class DecodingTuner:
         self.labels: List[str] = self._tables.labels
         sizes = [len(batch.mask) for batch in batches]
         self._first_sentences = np.cumsum([0, *sizes])[:-1].tolist()
+        self.num_sentences = sum(sizes)
         gold = [self._match(batch, batch.gold_tags).spans for batch in batches]
         self._gold_labels = np.concatenate([spans.labels for spans in gold])
         self._gold_sentences = np.concatenate(
@@ -152,23 +153,24 @@ class DecodingTuner:
         """Returns true positives, predicted and gold entities of each label, (3, C) int64."""
         return self._counts(self._decode(settings, with_probabilities=False))
 
-    def counts_by_unit(self, settings: Settings, label: int, units: np.ndarray) -> np.ndarray:
-        """Returns a label's true positives, predicted and gold entities in each unit, (3, units) int64.
+    def counts_by_unit(self, settings: Settings, units: np.ndarray) -> np.ndarray:
+        """Returns true positives, predicted and gold entities by label and unit, (3, C, units) int64.
 
         Args:
             settings: The settings to decode with.
-            label: The index of the label.
             units: (sentences,) int64, the unit of each sentence of the batches, from 0 on.
         """
         entities = self._decode(settings, with_probabilities=False)
-        is_of_label = entities.labels == label
+        shape = len(self.labels), int(units.max()) + 1
         groups = (
-            entities.sentences[is_of_label & entities.is_right],
-            entities.sentences[is_of_label],
-            self._gold_sentences[self._gold_labels == label],
+            (entities.labels[entities.is_right], entities.sentences[entities.is_right]),
+            (entities.labels, entities.sentences),
+            (self._gold_labels, self._gold_sentences),
         )
-        num_units = int(units.max()) + 1
-        return np.stack([np.bincount(units[each], minlength=num_units) for each in groups])
+        counts = np.zeros((3, *shape), np.int64)
+        for of_kind, (labels, sentences) in zip(counts, groups):
+            np.add.at(of_kind, (labels, units[sentences]), 1)
+        return counts
 
     def counts_by_threshold(
         self, settings: Settings, label: int, thresholds: Sequence[float], units: np.ndarray

@@ -1,261 +1,203 @@
-"""Fits decoding settings so that precision or recall holds with a stated confidence, and says so."""
+"""Fits decoding settings so that shares hold with a stated confidence, and says so."""
 
 import datetime
 import hashlib
-import json
-import tarfile
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader
+from allennlp.common.file_utils import cached_path
 
-from tagger.data import ColumnDatasetReader
-from tagger.tuning.curves import PROMISES_NAME
-from tagger.tuning.decoding import DecodingTuner, Settings, Target
-from tagger.tuning.promises import MOST_REPEATS, best_level, choose, p_value, units_needed
-from tagger_compat.archive_guard import printable
-
-#: The thresholds to test for a precision, from strict to loose. They do not depend on the data.
-THRESHOLDS: List[float] = [
-    *(1 - np.geomspace(1e-4, 0.09, 40)).tolist(),
-    *np.linspace(0.9, 0, 19).tolist(),
-]
-#: The biases to test for a recall, in nats, from many entities to few.
-BIASES: List[float] = np.arange(8, -8.25, -0.25).tolist()
-#: Where tests start: at thresholds of about .999, .99, .95 and .8, and at biases of 8, 4, 2 and 1.
-THRESHOLD_STARTS = [
-    int(np.argmin(np.abs(np.array(THRESHOLDS) - t))) for t in (0.999, 0.99, 0.95, 0.8)
-]
-BIAS_STARTS = [BIASES.index(bias) for bias in (8, 4, 2, 1)]
-
-
-class Promise(NamedTuple):
-    """What holds for the distribution of the data, if their units are drawn independently from it.
-
-    Attributes:
-        label: The label.
-        measure: `"precision"` or `"recall"`.
-        level: The precision or recall is at least this.
-        confidence: That all promises of one command hold together.
-        unit: `"document"` or `"sentence"`.
-        num_units: How many the data had.
-        num_right: True positives in the data.
-        num_total: Predicted entities for a precision, gold ones for a recall.
-        data: The name of the file.
-        sha256: Of the file's bytes.
-        date: Of the command, as in `2026-01-31`.
-        method: How the promise was tested.
-    """
-
-    label: str
-    measure: str
-    level: float
-    confidence: float
-    unit: str
-    num_units: int
-    num_right: int
-    num_total: int
-    data: str
-    sha256: str
-    date: str
-    method: str = "Learn then Test, fallback procedure; Hall's t-test and binomial tail"
-
-    def __str__(self) -> str:
-        name = f"{self.measure} of {self.label} at least {self.level:g}"
-        counted = f"{self.num_right} of {self.num_total} in {self.num_units} {self.unit}s"
-        return f"{name}, with {100 * self.confidence:g} % confidence ({counted} of {self.data})"
-
-
-class Units(NamedTuple):
-    """How sentences fall into units.
-
-    Attributes:
-        unit: `"document"` or `"sentence"`.
-        of_sentence: (S,) int64, the unit of each sentence, from 0 on.
-    """
-
-    unit: str
-    of_sentence: np.ndarray
-
-    @property
-    def num_units(self) -> int:
-        """How many units there are."""
-        return int(self.of_sentence.max()) + 1
-
-
-def units_of_file(reader: DatasetReader, path: str, num_sentences: int) -> Units:
-    """Returns the documents of a column file, or its sentences where it does not tell documents.
-
-    Args:
-        reader: The reader of the sentences.
-        path: The file.
-        num_sentences: How many the reader found.
-
-    Raises:
-        ConfigurationError: If the reader left sentences out or cut some, so that documents are unknown.
-    """
-    if isinstance(reader, ColumnDatasetReader):
-        sizes = reader.document_sizes(path)
-        if sum(sizes) != num_sentences:
-            raise ConfigurationError(
-                f"`input_file` {path} has {sum(sizes)} sentences, but the dataset reader gives "
-                f"{num_sentences}; let it read all sentences whole: see `max_instances` and "
-                "`max_document_tokens`"
-            )
-        if len(sizes) > 1:
-            return Units("document", np.repeat(np.arange(len(sizes)), sizes))
-    return Units("sentence", np.arange(num_sentences))
+from tagger.common.vocabulary import check_is_label
+from tagger.tuning.decoding import DecodingTuner, Settings
+from tagger.tuning.promise_ladders import (
+    BIAS_STARTS,
+    BIASES,
+    FEW_BIASES,
+    MIDDLE_STARTS,
+    THRESHOLD_STARTS,
+    THRESHOLDS,
+    Changes,
+    Ladder,
+    Search,
+)
+from tagger.tuning.promise_record import Goal, Promise
+from tagger.tuning.promises import MOST_REPEATS, p_values
+from tagger.tuning.units import Units, spell_units
 
 
 def fit_promises(
     tuner: DecodingTuner,
-    targets: Sequence[Target],
+    goals: Sequence[Goal],
     start: Settings,
     confidence: float,
     units: Units,
     path: str,
+    for_next: Optional[int] = None,
 ) -> Tuple[Settings, List[Promise]]:
-    """Chooses settings that keep all targets together with this confidence.
-
-    A precision is reached by a threshold, which leaves other labels as they are, so each label is tested
-    by itself with an equal part of the error (Bonferroni). A recall is reached by a bias, which changes
-    other labels, so it comes alone.
+    """Chooses settings that keep all goals together with this confidence.
 
     Args:
         tuner: Has the sentences, in the order of the file.
-        targets: Precisions, or one recall.
-        start: The settings to change; those of labels without a target stay.
+        goals: What to promise.
+        start: The settings to change; those of labels without a goal stay.
         confidence: Above 0 and below 1.
         units: The units of the tuner's sentences.
         path: The file of the sentences.
+        for_next: Promises for so many new units; None for the distribution of the data.
 
     Raises:
-        ConfigurationError: If an argument does not fit, or the data do not support a target. The message
-            says what they support, and how many units would do.
+        ConfigurationError: If an argument does not fit, or the data do not support the goals. The
+            message says what they support, and how many units would do.
     """
-    _check(targets, confidence)
-    tuner.check(targets)
-    error = (1 - confidence) / len(targets)
-    for target in targets:
-        start = start.changed(target.label)
-    settings, promises = start, []
-    about = _about(path, confidence, units)
-    for target in targets:
-        k = tuner.labels.index(target.label)
-        if target.measure == "precision":
-            counts = tuner.counts_by_threshold(start, k, THRESHOLDS, units.of_sentence)
-            index = _chosen(*counts, target, THRESHOLD_STARTS, error, units)
-            settings = settings.changed(target.label, threshold=THRESHOLDS[index])
-        else:
-            tried = [start.changed(target.label, bias=bias) for bias in BIASES]
-            by_unit = np.stack(
-                [tuner.counts_by_unit(each, k, units.of_sentence) for each in tried], axis=1
-            )
-            counts = by_unit[0], by_unit[2]
-            index = _chosen(*counts, target, BIAS_STARTS, error, units)
-            settings = tried[index]
-        num_right, num_total = (int(each[index].sum()) for each in counts)
-        promises.append(Promise(*target, num_right=num_right, num_total=num_total, **about))
-    return settings, promises
-
-
-def _check(targets: Sequence[Target], confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise ConfigurationError(f"`--confidence` must be above 0 and below 1, got {confidence:g}")
-    measures = [target.measure for target in targets]
-    if not measures or set(measures) - {"precision", "recall"}:
-        raise ConfigurationError(
-            "`--confidence` promises a precision or a recall; give --precision or --recall, and neither "
-            "--f-beta nor --macro-f1"
-        )
-    if "recall" in measures and len(measures) > 1:
-        raise ConfigurationError(
-            "`--confidence` promises one recall by itself, since it changes what is found of other "
-            "labels; give several --precision, or one --recall"
-        )
-    for target in targets:
-        if target.value >= 1:
-            raise ConfigurationError(
-                f"no data can promise a {target.measure} of 1 for `{target.label}`; give less"
-            )
-
-
-def _about(path: str, confidence: float, units: Units) -> Dict[str, Any]:
-    return {
+    _check(goals, confidence, for_next, tuner.labels)
+    for goal in goals:
+        for label in goal.labels:
+            start = start.changed(label)
+    options = ladders(tuner, goals, start, units)
+    error = 1 - confidence
+    choices = Search(options, error, for_next).choose()
+    if choices is None:
+        raise ConfigurationError(_refusal(options, error, units, for_next))
+    about: Dict[str, Any] = {
         "confidence": confidence,
         "unit": units.unit,
         "num_units": units.num_units,
         "data": Path(path).name,
-        "sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
+        "sha256": hashlib.sha256(Path(cached_path(path)).read_bytes()).hexdigest(),
         "date": datetime.date.today().isoformat(),
+        "for_next": for_next,
     }
+    settings, promises = start, []
+    for ladder, index in choices:
+        for label, (bias, threshold) in ladder.changes[index].items():
+            settings = settings.changed(label, bias, threshold)
+        for goal, right, total in zip(ladder.goals, ladder.right, ladder.total):
+            numbers = float(right[index].sum()), float(total[index].sum())
+            about["num_right"], about["num_total"] = numbers
+            promises.append(Promise(goal, **about))
+    return settings, promises
 
 
-def _chosen(
-    num_right: np.ndarray,
-    num_total: np.ndarray,
-    target: Target,
-    starts: Sequence[int],
-    error: float,
-    units: Units,
-) -> int:
-    """Returns the index of the setting for a target; see `choose`."""
-    arguments = num_right, num_total, target.value, starts, error
-    index = choose(*arguments)
-    if index is not None:
-        return index
-    best, needed = best_level(*arguments), units_needed(*arguments)
-    supported = "they support no level at all" if best is None else f"they support {best:g}"
-    enough = (
-        f"even {MOST_REPEATS} times as many like these would not do"
-        if needed is None
-        else f"about {needed - units.num_units} more {units.unit}s like these would do"
-    )
-    raise ConfigurationError(
-        f"the {units.num_units} {units.unit}s cannot support a {target.measure} of {target.value:g} for "
-        f"`{target.label}` with this confidence; {supported}, and {enough}; nothing is written"
-    )
+def ladders(
+    tuner: DecodingTuner, goals: Sequence[Goal], start: Settings, units: Units
+) -> List[List[Ladder]]:
+    """Returns ways to keep goals, for a `Search`.
 
+    A precision is reached by a threshold, which leaves other labels as they are, so each label has a
+    ladder. Whatever else is reached by one bias of all these labels, on one ladder, since a bias changes
+    what is found of other labels. If there are both, thresholds are tested under a few biases.
 
-def saved_promises(archive_file: Union[str, Path]) -> List[Promise]:
-    """Returns the promises that an archive holds, none if it was never given any.
-
-    Raises:
-        ConfigurationError: If they are not as `tune-decoding --confidence` writes them.
+    Args:
+        tuner: Has the sentences.
+        goals: What to promise.
+        start: The settings of all else.
+        units: The units of the tuner's sentences.
     """
-    if Path(archive_file).is_dir():
-        return []
-    with tarfile.open(archive_file) as archive:
-        if PROMISES_NAME not in archive.getnames():
-            return []
-        try:
-            content: Any = archive.extractfile(PROMISES_NAME)
-            promises = [Promise(**each) for each in json.load(content)]
-        # A member that is a link has no content of its own, or none.
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-            promises = []
-    if not promises or not all(map(_is_valid, promises)):
-        raise ConfigurationError(
-            f"{archive_file}: `{PROMISES_NAME}` must hold what `tune-decoding --confidence` writes; "
-            f"tune the tagger again"
-        )
-    return promises
+    biased = {label for goal in goals if goal.measure != "precision" for label in goal.labels}
+    joint = tuple(goal for goal in goals if biased & set(goal.labels))
+    single = [goal for goal in goals if goal not in joint]
+    if not joint:
+        return [[_threshold_ladder(tuner, goal, start, units) for goal in single]]
+    if not single:
+        return [[_bias_ladder(tuner, joint, start, units, BIASES)]]
+    options = []
+    for bias in FEW_BIASES:
+        under = start
+        for label in sorted(biased):
+            under = under.changed(label, bias)
+        others = [_threshold_ladder(tuner, goal, under, units) for goal in single]
+        options.append([_bias_ladder(tuner, joint, start, units, [bias]), *others])
+    return options
 
 
-def _is_valid(promise: Promise) -> bool:
-    """Whether values have their types and ranges, and a terminal obeys none of them."""
-    return (
-        all(
-            type(value) is kind and printable(str(value)) == str(value)
-            for value, kind in zip(promise, Promise.__annotations__.values())
-        )
-        and promise.measure in ("precision", "recall")
-        and promise.unit in ("document", "sentence")
-        and 0 < promise.level < 1
-        and 0 < promise.confidence < 1
+def _threshold_ladder(tuner: DecodingTuner, goal: Goal, start: Settings, units: Units) -> Ladder:
+    (label,) = goal.labels
+    counts = tuner.counts_by_threshold(
+        start, tuner.labels.index(label), THRESHOLDS, units.of_sentence
     )
+    right, total = (each[np.newaxis] for each in counts)
+    changes: List[Changes] = [{label: (None, threshold)} for threshold in THRESHOLDS]
+    return Ladder((goal,), changes, right, total, THRESHOLD_STARTS)
+
+
+def _bias_ladder(
+    tuner: DecodingTuner,
+    goals: Tuple[Goal, ...],
+    start: Settings,
+    units: Units,
+    biases: Sequence[float],
+) -> Ladder:
+    labels = sorted({label for goal in goals for label in goal.labels})
+    changes: List[Changes] = [dict.fromkeys(labels, (bias, None)) for bias in biases]
+    counts = []
+    for change in changes:
+        settings = start
+        for label, (bias, _) in change.items():
+            settings = settings.changed(label, bias)
+        by_unit = tuner.counts_by_unit(settings, units.of_sentence)
+        counts.append([goal.counts(by_unit, tuner.labels) for goal in goals])
+    # (right or total, G, M, U)
+    right, total = np.array(counts).transpose(2, 1, 0, 3)
+    is_monotone = all(goal.measure in ("recall", "leak") for goal in goals)
+    starts = [0] if len(biases) == 1 else BIAS_STARTS if is_monotone else MIDDLE_STARTS
+    return Ladder(goals, changes, right, total, starts, is_monotone)
+
+
+def _check(
+    goals: Sequence[Goal], confidence: float, for_next: Optional[int], labels: Sequence[str]
+) -> None:
+    if not 0 < confidence < 1:
+        raise ConfigurationError(f"`--confidence` must be above 0 and below 1, got {confidence:g}")
+    if for_next is not None and for_next < 1:
+        raise ConfigurationError(f"`--for-next` must be at least 1, got {for_next}")
+    if not goals:
+        raise ConfigurationError(
+            "`--confidence` promises a precision, a recall, an F score or a share of leaks; give "
+            "--precision, --recall, --f-beta or --leak"
+        )
+    seen = set()
+    for goal in goals:
+        for label in goal.labels:
+            check_is_label(goal.measure, label, labels, of="model")
+        if not (0 < goal.level < 1 and 0 < goal.beta < np.inf):
+            raise ConfigurationError(
+                f"no data can promise {goal}; the number must be above 0 and below 1"
+            )
+        if (goal.measure, goal.labels) in seen:
+            raise ConfigurationError(
+                f"`{goal.measure}` names `{', '.join(goal.labels)}` twice; give one number for each"
+            )
+        seen.add((goal.measure, goal.labels))
+
+
+def _refusal(
+    options: Sequence[Sequence[Ladder]], error: float, units: Units, for_next: Optional[int]
+) -> str:
+    """Says which goals the data do not support, what they support, and how many data would do."""
+    searches = [Search(options, error, for_next)]
+    if len(options) == 1:
+        each = error / len(options[0])
+        searches = [Search([[ladder]], each, for_next) for ladder in options[0]]
+        searches = [search for search in searches if search.choose() is None]
+    parts = []
+    for search in searches:
+        best, repeats = search.best_goals(), search.repeats_needed()
+        supported = "nothing of this kind" if best is None else " and ".join(map(str, best))
+        if repeats is None:
+            enough = f"even {MOST_REPEATS} times as many data like these would not do"
+        else:
+            more = spell_units((repeats - 1) * units.num_units, units.unit, "more ")
+            enough = f"about {more} like these would do"
+            if search.num_items:
+                enough += f", with {(repeats - 1) * search.num_items} entities"
+        wanted = " and ".join(map(str, search.goals))
+        parts.append(
+            f"cannot support {wanted} with this confidence; they support {supported}, and {enough}"
+        )
+    number = spell_units(units.num_units, units.unit)
+    return f"the {number} {'; they '.join(parts)}; nothing is written"
 
 
 def check_promises(
@@ -264,7 +206,7 @@ def check_promises(
     """Tests promises on new data, and returns a line for each that says whether the data contradict it.
 
     They do if the hypothesis that the promise holds has a p-value of at most .05, by the test that
-    `fit_promises` uses, on the entities that are wrong.
+    `fit_promises` uses, on what is wrong.
 
     Args:
         promises: The promises of a tagger.
@@ -272,25 +214,15 @@ def check_promises(
         settings: The settings of the tagger.
         units: The units of the sentences.
     """
+    by_unit = tuner.counts_by_unit(settings, units.of_sentence)
     lines = []
     for promise in promises:
-        if promise.label not in tuner.labels:
-            raise ConfigurationError(
-                f"a promise is about `{promise.label}`, which is no label of this tagger "
-                f"({', '.join(tuner.labels)})"
-            )
-        label = tuner.labels.index(promise.label)
-        right, predicted, gold = tuner.counts_by_unit(settings, label, units.of_sentence)
-        total = predicted if promise.measure == "precision" else gold
-        p = p_value(total - right, total, 1 - promise.level)
+        right, total = promise.goal.counts(by_unit, tuner.labels)
+        wrong = (total - right)[np.newaxis]
+        p = float(p_values(wrong, total[np.newaxis], 1 - promise.goal.least)[0])
+        number = spell_units(units.num_units, units.unit)
         lines.append(
-            f"{promise.measure} of {promise.label} at least {promise.level:g}: {right.sum()} of "
-            f"{total.sum()} in {units.num_units} {units.unit}s; "
+            f"{promise.goal}: {right.sum():g} of {total.sum():g} in {number}; "
             f"{'contradicted' if p <= 0.05 else 'not contradicted'} (p = {p:.4f})"
         )
     return "\n".join(lines)
-
-
-def promises_to_json(promises: Sequence[Promise]) -> str:
-    """Returns what `saved_promises` reads."""
-    return json.dumps([promise._asdict() for promise in promises], indent=2)

@@ -1,154 +1,171 @@
-"""Settings whose precision or recall holds, with a stated confidence, where labelled data come from.
+"""Settings that keep a share, with a stated confidence, where labelled data come from.
 
 The method is Learn then Test (Angelopoulos et al. 2021, "Learn then test: calibrating predictive
 algorithms to achieve risk control"): each setting has a null hypothesis, that it misses the target, and
 hypotheses are tested in an order that is fixed before the data are seen.
 
-Letters: `U` units (documents or sentences), `M` settings in their fixed order.
+A share is `E[num_right] / E[num_total]` over units, such as a precision: right entities of the predicted
+ones. It is at least a level if and only if `E[num_right - level * num_total]` is not negative.
+
+Letters: `U` units (documents or sentences), `M` settings in their fixed order, `D` draws of units.
 """
 
-import math
 from typing import Optional, Sequence
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
-#: The most times that `units_needed` repeats the data.
+#: The most times that `repeats_needed` repeats the data.
 MOST_REPEATS = 50
+#: The uncertainty about a share, cut into this many equally probable parts, where new units are few.
+_NUM_PARTS = 50
 
 
-def p_value(num_right: np.ndarray, num_total: np.ndarray, level: float) -> float:
-    """Tests the hypothesis that a share is below `level`; a small number speaks against it.
+def p_values(
+    num_right: np.ndarray,
+    num_total: np.ndarray,
+    level: float,
+    draws: Optional[np.ndarray] = None,
+    for_next: Optional[int] = None,
+) -> np.ndarray:
+    """Tests for each setting the hypothesis that a share is below `level`; small is against it.
 
-    The share is `E[num_right] / E[num_total]` over units, so the test asks whether the mean of
-    `num_right - level * num_total` is negative. It returns the larger of two p-values, for items of one
-    unit err together: that of a t-test corrected for skewness (Hall 1992, "On the removal of skewness by
-    transformation"), which trusts few errors too much, and the binomial tail of as many independent
-    items as these are worth (Korn & Graubard 1998). Units without items say nothing and do not count.
-
-    Both are approximate. Tests draw data repeatedly to see how often a true hypothesis is rejected.
+    If no unit has more than one item, the test is the exact binomial one. Else it returns the larger of
+    two approximate p-values, since items of one unit err together: that of a t-test corrected for
+    skewness (Hall 1992, "On the removal of skewness by transformation"), which trusts few errors too
+    much, and the binomial tail of as many independent items as these are worth (Korn & Graubard 1998).
+    Tests draw data repeatedly to see how often a true hypothesis is rejected. Units without items do not
+    count.
 
     Args:
-        num_right: (U,), how many items of each unit are right.
-        num_total: (U,), how many items each unit has.
+        num_right: (M, U), how many items of each unit are right under each setting.
+        num_total: (M, U), how many items each unit has.
         level: Above 0 and below 1.
+        draws: (D, U), how often each unit was drawn; None for once each.
+        for_next: Tests instead the hypothesis that the share is below `level` among so many new units,
+            which come from where these do; None for the share of all.
 
     Returns:
-        A number from 0 to 1; 1 if fewer than two units have items.
+        (M,) with `draws` None, else (D, M), from 0 to 1; 1 if fewer than two units have items.
 
     Example:
-        >>> total = np.full(100, 2)
-        >>> round(p_value(total, total, 0.98), 4)
-        0.1326
+        >>> total = np.full((1, 100), 2)
+        >>> p_values(total, total, 0.98).round(4).tolist()
+        [0.1326]
     """
-    has_items = num_total > 0
-    right, total = num_right[has_items].astype(float), num_total[has_items].astype(float)
-    num_units = len(total)
-    if num_units < 2:
-        return 1.0
-    return max(_binomial_p_value(right, total, level), _hall_p_value(right - level * total))
+    right, total = num_right.astype(float), num_total.astype(float)
+    weights = np.ones((1, right.shape[1])) if draws is None else draws.astype(float)
+    sums = _Sums(right, total, weights)
+    # How many times as many units there are as new ones.
+    ratio = 0.0 if for_next is None else sums.num_drawn / for_next
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if total.max(initial=0) <= 1:
+            tail = _binomial_p_values(sums, level, ratio, np.ones(()))
+        else:
+            effect = _design_effect(sums)
+            tail = np.maximum(
+                _binomial_p_values(sums, level, ratio, effect), _hall_p_values(sums, level, ratio)
+            )
+    tail = np.where((sums.num_units < 2) | (sums.right == 0), 1.0, tail)
+    return tail[0] if draws is None else tail
 
 
-def _binomial_p_value(right: np.ndarray, total: np.ndarray, level: float) -> float:
-    """Returns the binomial tail of items divided by the design effect (Korn & Graubard 1998).
+class _Sums:
+    """Sums over drawn units, (D, M) each."""
 
-    The design effect is how many times larger the variance is than that of independent items. Here it
-    gets one relative standard error more, as if each unit with an error were a draw, and without any
-    error a unit counts as one item. Both are ours: without them, few errors are trusted too much.
+    def __init__(self, right: np.ndarray, total: np.ndarray, weights: np.ndarray) -> None:
+        self.right_by_unit, self.total_by_unit, self._weights = right, total, weights
+        self.num_drawn = weights.sum(1, keepdims=True)
+        self.num_units = self.of(total > 0)
+        self.right = self.of(right)
+        self.total = self.of(total)
+        self.num_erring = self.of(right < total)
+
+    def of(self, by_unit: np.ndarray) -> np.ndarray:
+        """Sums (M, U) numbers over drawn units."""
+        return self._weights @ by_unit.astype(float).T
+
+
+def _design_effect(sums: _Sums) -> np.ndarray:
+    """Returns how many items say as much as one independent item (Korn & Graubard 1998), (D, M).
+
+    It is the variance of the share divided by that of independent items. Few errors tell little of how
+    they cluster, so that two things are ours: the share of one unit of mean size, all wrong, is added,
+    divided by one more than the number of units that err; and the effect gets one relative standard
+    error more, as if each unit that errs were a draw.
     """
-    num_units, num_items, num_wrong = len(total), total.sum(), (total - right).sum()
-    if num_wrong == 0:
-        effect = num_items / num_units
-    elif num_wrong == num_items:
-        return 1.0
-    else:
-        share = 1 - num_wrong / num_items
-        squares = ((right - share * total) ** 2).sum() * num_units / (num_units - 1)
-        num_draws = (right < total).sum()
-        effect = max(1.0, squares / (num_items * share * (1 - share)))
-        effect *= 1 + math.sqrt(2 / num_draws)
-    # The binomial tail for numbers that need not be whole.
-    wrong, correct = num_wrong / effect, (num_items - num_wrong) / effect
-    return float(stats.beta.sf(1 - level, wrong + 1, correct))
+    share = sums.right / sums.total
+    r, t = sums.right_by_unit, sums.total_by_unit
+    squares = sums.of(r**2) - 2 * share * sums.of(r * t) + share**2 * sums.of(t**2)
+    squares *= sums.num_units / (sums.num_units - 1)
+    size, weight = sums.total / sums.num_units, 1 / (1 + sums.num_erring)
+    effect = (squares + weight * size**2) / (sums.total * share * (1 - share) + weight * size)
+    margin = np.where(sums.num_erring > 0, np.sqrt(2 / sums.num_erring), 0)
+    return np.maximum(1, effect) * (1 + margin)
 
 
-def _hall_p_value(gains: np.ndarray) -> float:
-    """Tests whether the mean of (U,) numbers is at most 0."""
-    num_units, mean, deviation = len(gains), gains.mean(), gains.std(ddof=1)
-    if deviation < 1e-12:
-        return 0.0 if mean > 0 else 1.0
-    studentised = mean / deviation * math.sqrt(num_units)
-    slant = ((gains - mean) ** 3).mean() / gains.std() ** 3 / math.sqrt(num_units)
-    # Hall 1992, the cubic transformation; it is monotone, so that no large statistic is lost.
-    corrected = (
-        studentised + slant * studentised**2 / 3 + slant**2 * studentised**3 / 27 + slant / 6
-    )
-    return float(stats.t.sf(corrected, num_units - 1))
+def _binomial_p_values(
+    sums: _Sums, level: float, ratio: np.ndarray | float, effect: np.ndarray
+) -> np.ndarray:
+    """Returns the binomial tail for items divided by their design effect, which need not be whole."""
+    wrong, right = (sums.total - sums.right) / effect, sums.right / effect
+    if not np.any(ratio):
+        return special.betaincc(wrong + 1, right, 1 - level)
+    # Exact for whole numbers: Thatcher 1964, "Relationships between Bayesian and confidence limits for
+    # predictions".
+    num_new = (wrong + right) / ratio
+    breaking = np.maximum(1, (1 - level) * num_new)
+    parts = (np.arange(_NUM_PARTS) + 0.5) / _NUM_PARTS
+    shares = (special.betaincinv(wrong + 1, right, part) for part in parts)
+    least = np.maximum(num_new - breaking + 1, 1e-9)
+    return np.mean([special.betainc(breaking, least, share) for share in shares], axis=0)
 
 
-def last_that_holds(
-    p_values: Sequence[float], starts: Sequence[int], error: float
-) -> Optional[int]:
-    """Returns the last setting of a fixed sequence whose hypothesis is rejected.
+def _hall_p_values(sums: _Sums, level: float, ratio: np.ndarray | float) -> np.ndarray:
+    """Tests whether the mean of `num_right - level * num_total` is at most 0."""
+    n = sums.num_units
+    gains = sums.right_by_unit - level * sums.total_by_unit
+    mean, square, cube = (sums.of(gains**power) / n for power in (1, 2, 3))
+    deviation = np.sqrt(np.maximum(square - mean**2, 0))
+    skewness = (cube - 3 * mean * square + 2 * mean**3) / deviation**3 / np.sqrt(n)
+    # The mean of these units less that of new ones varies `1 + ratio` times as much.
+    wider = 1 + ratio
+    studentised = mean / deviation * np.sqrt((n - 1) / wider)
+    # Hall 1992, the cubic transformation, from the first and the third cumulant of the statistic. It is
+    # monotone, so that no large statistic is lost. Skewness of new units has the opposite sign.
+    first = -skewness / 2 / np.sqrt(wider)
+    third = skewness * ((1 - ratio**2) / wider**1.5 - 3 / np.sqrt(wider))
+    slope = -third / 6
+    corrected = studentised + slope * studentised**2 + slope**2 * studentised**3 / 3 - first - slope
+    constant = np.where(mean > 0, 0.0, 1.0)
+    return np.where(deviation < 1e-9, constant, stats.t.sf(corrected, n - 1))
+
+
+def rejected(p_values: np.ndarray, starts: Sequence[int], error: float) -> np.ndarray:
+    """Returns which hypotheses of a fixed sequence are rejected.
 
     This is the fallback procedure (Wiens 2003): each start brings an equal part of `error`; a rejected
     hypothesis hands what it was tested with to the next one, and one that stands uses it up. The
     probability that any hypothesis is rejected wrongly is at most `error`, if p-values are valid.
 
     Args:
-        p_values: (M,), in the order of the sequence.
+        p_values: (..., M), in the order of the sequence.
         starts: Indices of the settings that bring error.
         error: One minus the confidence.
 
     Returns:
-        An index; None if none is rejected.
+        (..., M) bool.
 
     Example:
-        >>> last_that_holds([0.5, 0.01, 0.02, 0.2, 0.001], starts=[0, 1], error=0.05)
-        2
+        >>> rejected(np.array([0.5, 0.01, 0.02, 0.2, 0.001]), starts=[0, 1], error=0.05).tolist()
+        [False, True, True, False, False]
     """
-    available, last = 0.0, None
-    for index, each in enumerate(p_values):
-        available += error / len(starts) * list(starts).count(index)
-        if available and each <= available:
-            last = index
-        else:
-            available = 0.0
-    return last
-
-
-def choose(
-    num_right: np.ndarray, num_total: np.ndarray, level: float, starts: Sequence[int], error: float
-) -> Optional[int]:
-    """Returns the last setting that is shown to keep a level; None if none is.
-
-    Args:
-        num_right: (M, U), by setting and unit.
-        num_total: (M, U).
-        level: The share that is promised.
-        starts: As for `last_that_holds`.
-        error: One minus the confidence.
-    """
-    p_values = [p_value(right, total, level) for right, total in zip(num_right, num_total)]
-    return last_that_holds(p_values, starts, error)
-
-
-def best_level(
-    num_right: np.ndarray, num_total: np.ndarray, level: float, starts: Sequence[int], error: float
-) -> Optional[float]:
-    """Returns the highest whole hundredth below `level` that `choose` grants; None if there is none."""
-    for hundredths in range(math.ceil(100 * level) - 1, 0, -1):
-        if choose(num_right, num_total, hundredths / 100, starts, error) is not None:
-            return hundredths / 100
-    return None
-
-
-def units_needed(
-    num_right: np.ndarray, num_total: np.ndarray, level: float, starts: Sequence[int], error: float
-) -> Optional[int]:
-    """Estimates how many units like these would do for a level; None if `MOST_REPEATS` times do not."""
-    for repeats in range(2, MOST_REPEATS + 1):
-        right, total = (np.tile(each, (1, repeats)) for each in (num_right, num_total))
-        if choose(right, total, level, starts, error) is not None:
-            return repeats * num_right.shape[1]
-    return None
+    brought = np.bincount(starts, minlength=p_values.shape[-1]) * error / len(starts)
+    available = np.zeros(p_values.shape[:-1])
+    results = []
+    for index, each in enumerate(brought):
+        available = available + each
+        is_rejected = (p_values[..., index] <= available) & (available > 0)
+        available = np.where(is_rejected, available, 0.0)
+        results.append(is_rejected)
+    return np.stack(results, axis=-1)

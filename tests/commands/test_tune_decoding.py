@@ -17,7 +17,7 @@ from tagger.data import ColumnDatasetReader
 from tagger.tuning.curves import saved_curves
 from tagger.tuning.decoding import Settings
 from tagger.tuning.labelled_file import read_batches
-from tagger.tuning.promise_fitting import Promise, saved_promises
+from tagger.tuning.promise_record import Goal, Promise, saved_promises
 from tests.conftest import ROOT
 
 DEV = str(ROOT / "data/toy/dev.txt")
@@ -201,34 +201,38 @@ def many(tmp_path):
     return path
 
 
+@pytest.fixture
+def promise(trained, many, tmp_path, allennlp, capsys):
+    """Makes promises, and returns the archive, the promises and what was printed."""
+    output = tmp_path / "promised.tar.gz"
+
+    def promise(*arguments, data=many):
+        arguments = (trained / "model.tar.gz", data, "-o", output, "--force", *arguments)
+        allennlp("tune-decoding", *arguments, "--confidence", "0.9")
+        return output, saved_promises(output), capsys.readouterr().out
+
+    return promise
+
+
 @pytest.mark.slow
-def test_promises_are_kept_in_the_archive(allennlp, trained, many, tmp_path, capsys):
-    archive, output = trained / "model.tar.gz", tmp_path / "tuned.tar.gz"
-    arguments = ("tune-decoding", archive, many, "-o", output, "--confidence", "0.9", "--force")
-    allennlp(*arguments, "--precision", "PER=0.8", "--precision", "LOC=0.8")
-    assert (
-        "Promised: precision of PER at least 0.8, with 90 % confidence" in capsys.readouterr().out
-    )
-    person, place = saved_promises(output)
-    assert (person.label, person.level, place.label) == ("PER", 0.8, "LOC")
+def test_promises_are_kept_in_the_archive(promise, allennlp, many, tmp_path, capsys):
+    output, (person, place), printed = promise("--precision", "PER=0.8", "--precision", "LOC=0.8")
+    assert f"Promised: {person}" in printed
+    assert person.goal.labels == ("PER",)
+    assert str(place).startswith("precision of LOC at least 0.8, with 90 % confidence (")
     assert (person.unit, person.num_units, person.data) == ("document", 40, "many.txt")
     assert person.num_right == person.num_total > 40
     assert person.sha256 == hashlib.sha256(many.read_bytes()).hexdigest()
     allennlp("evaluate", output, many)
     printed = capsys.readouterr().out
-    assert (
-        "precision of LOC at least 0.8: 280 of 280 in 40 documents; not contradicted (p = "
-        in printed
-    )
+    line = "precision of LOC at least 0.8: 280 of 280 in 40 documents; not contradicted (p = "
+    assert line in printed
     wrong = tmp_path / "wrong.txt"
     wrong.write_text(many.read_text().replace("-LOC", "-ORG"))
     allennlp("evaluate", output, wrong)
     printed = capsys.readouterr().out
     assert "precision of LOC at least 0.8: 0 of 280 in 40 documents; contradicted (p = 0" in printed
     assert re.search(r"precision of PER .*; not contradicted", printed)
-    allennlp(*arguments, "--recall", "LOC=0.8")
-    (recall,) = saved_promises(output)
-    assert (recall.measure, recall.num_total) == ("recall", 280)
     # Other settings keep no promise.
     allennlp("tune-decoding", output, DEV, "-o", tmp_path / "new.tar.gz", "--macro-f1")
     assert saved_promises(tmp_path / "new.tar.gz") == []
@@ -236,18 +240,68 @@ def test_promises_are_kept_in_the_archive(allennlp, trained, many, tmp_path, cap
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
+    ("arguments", "promised"),
+    [
+        (["--recall", "LOC=0.8", "--recall", "PER=0.8"], ["recall of LOC", "recall of PER"]),
+        (["--recall", "LOC=0.8", "--precision", "LOC=0.8"], ["precision of LOC", "recall of LOC"]),
+        (["--recall", "LOC=0.8", "--precision", "PER=0.8"], ["recall of LOC", "precision of PER"]),
+        (["--f-beta", "LOC=2:0.8"], ["F2 of LOC at least 0.8, with"]),
+        (["--leak", "LOC,PER=0.1"], ["a share of at most 0.1 that misses any LOC, PER, with"]),
+        (
+            ["--precision", "LOC=0.8", "--for-next", "500"],
+            ["precision of LOC at least 0.8 in the next 500 documents, with"],
+        ),
+    ],
+)
+def test_promises_of_every_kind(arguments, promised, promise, allennlp, many, capsys):
+    output, promises, _ = promise(*arguments)
+    assert len(promises) == len(promised)
+    for each, start in zip(promises, promised):
+        assert str(each).startswith(start)
+        assert each.num_right >= 0.8 * each.num_total > 0
+    allennlp("evaluate", output, many)
+    assert capsys.readouterr().out.count("; not contradicted (p = ") == len(promises)
+
+
+@pytest.mark.slow
+def test_a_column_names_the_unit(promise, tmp_path, allennlp, capsys):
+    data = tmp_path / "columns.txt"
+    sentences = Path(DEV).read_text().strip().split("\n\n")
+    numbered = [
+        "\n".join(line.replace(" ", f" writer{n % 30} ") for line in sentence.splitlines())
+        for n, sentence in enumerate(sentences * 30)
+    ]
+    data.write_text("\n\n".join(numbered))
+    output, (place,), _ = promise("--precision", "LOC=0.7", "--unit", "1", data=data)
+    assert (place.unit, place.num_units) == ("1", 30)
+    assert "in 30 groups by `1` of columns.txt" in str(place)
+    allennlp("evaluate", output, data)
+    assert "in 30 groups by `1`; not contradicted" in capsys.readouterr().out
+    for unit, message in {"document": "does not tell documents", "4": "has 3 columns"}.items():
+        with pytest.raises(SystemExit, match=message):
+            promise("--precision", "LOC=0.7", "--unit", unit, data=data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--confidence", "95", "--recall", "LOC=0.8"], "above 0 and below 1, got 95"),
-        (["--confidence", "0.9", "--macro-f1"], "promises a precision or a recall"),
-        (["--confidence", "0.9", "--recall", "LOC=0.8", "--precision", "PER=0.8"], "by itself"),
+        (["--confidence", "0.9", "--macro-f1"], "goes with neither `--by` nor `--macro-f1`"),
+        (["--confidence", "0.9", "--curves"], "promises a precision, a recall, an F score or"),
         (["--confidence", "0.9", "--recall", "PRE=0.8"], "names `PRE`.*did you mean `PER`"),
-        (["--confidence", "0.9", "--precision", "PER=1"], "no data can promise a precision of 1"),
-        (["--confidence", "0.9", "--recall", "LOC=0.8", "--by", "bias"], "leave `--by` out"),
+        (["--confidence", "0.9", "--precision", "PER=1"], "no data can promise precision of PER"),
+        (["--confidence", "0.9", "--f-beta", "PER=1"], "add it after a colon: PER=1:0.9"),
+        (["--confidence", "0.9", "--recall", "PER=0.8:0.7"], "gives `PER` two numbers"),
+        (["--confidence", "0.9", *["--recall", "PER=0.8"] * 2], "names `PER` twice"),
+        (["--confidence", "0.9", "--recall", "PER=0.8", "--for-next", "0"], "at least 1, got 0"),
+        (["--confidence", "0.9", "--recall", "PER=0.8", "--unit", "text"], "got 'text'"),
+        (["--leak", "PER=0.1"], "`--leak` is part of a promise; add --confidence"),
         (
             ["--confidence", "0.9", "--precision", "LOC=0.98"],
-            r"the 40 documents cannot support a precision of 0.98 for `LOC`.*; they support 0\.9\d, "
-            r"and about \d+ more documents like these would do; nothing is written",
+            r"the 40 documents cannot support precision of LOC at least 0.98 with this confidence; they "
+            r"support precision of LOC at least 0\.9\d+, and about \d+ more documents like these would "
+            r"do, with \d+ entities; nothing is written",
         ),
     ],
 )
@@ -260,7 +314,8 @@ def test_promises_that_cannot_be_made_are_refused(
     assert not output.exists()
 
 
-PROMISE = Promise("PER", "precision", 0.5, 0.8, "sentence", 15, 8, 8, "dev.txt", "", "2026-01-31")
+GOAL = Goal(("PER",), "precision", 0.5)
+PROMISE = Promise(GOAL, 0.8, "sentence", 15, 8, 8, "dev.txt", "", "2026-01-31")
 
 
 @pytest.mark.parametrize(
@@ -273,16 +328,24 @@ PROMISE = Promise("PER", "precision", 0.5, 0.8, "sentence", 15, 8, 8, "dev.txt",
         b"[" * 100_000,
         b"\xff",
         *(
-            json.dumps([{**PROMISE._asdict(), **change}]).encode()
+            json.dumps([{**PROMISE._asdict(), "goal": GOAL._asdict(), **change}]).encode()
             for change in (
                 {"unknown": 1},
-                {"level": None},
-                {"level": 10**400},
-                {"level": float("nan")},
                 {"confidence": 2.0},
-                {"measure": "f1"},
-                {"label": "PER\x1b[2J"},
                 {"num_total": "8"},
+                {"for_next": 0},
+                *(
+                    {"goal": {**GOAL._asdict(), **of_goal}}
+                    for of_goal in (
+                        {"level": None},
+                        {"level": 10**400},
+                        {"level": float("nan")},
+                        {"measure": "f1"},
+                        {"labels": ["PER\x1b[2J"]},
+                        {"labels": []},
+                        {"beta": -1},
+                    )
+                ),
             )
         ),
     ],

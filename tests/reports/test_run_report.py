@@ -255,6 +255,6 @@ def test_other_models_are_refused(archive, trained, tmp_path, monkeypatch):
 
 def test_data_without_tags_are_refused(trained, of_archive, tmp_path, monkeypatch):
     reader = of_archive.validation_dataset_reader
-    monkeypatch.setattr(reader, "_columns", reader._columns._replace(tag_column=None))
+    monkeypatch.setattr(reader, "columns", reader.columns._replace(tag_column=None))
     with pytest.raises(ValueError, match="must have gold tags; .* has none"):
         write_run_report(trained, tmp_path / "run.html", write_data(tmp_path, "O"))

@@ -15,6 +15,7 @@ from tagger.service.batcher import Batcher, Job
 from tagger.service.limits import Limits, RequestError, check_biases, check_extras
 from tagger.service.service_metrics import ServiceMetrics
 from tagger.tuning.curves import Curve, DecodingCurves
+from tagger.tuning.promise_record import Goal, Promise
 from tagger_onnx.display import label_colours
 from tagger_onnx.tagged_text import Extras
 from tests.conftest import ROOT
@@ -22,6 +23,7 @@ from tests.service.malformed_requests import attacks
 
 TEXT = "Ada  Lovelace met Mr. \U0001f600 Babbage in London."
 TEXTS = [TEXT, "Grace Mwangi works for <Acme & Sons> in Oslo.", "Maria left.", " \n"]
+ABOUT = ("document", 40, 39.0, 40.0, "dev.txt", "0" * 64, "2026-01-31")
 CURVES = DecodingCurves("dev.txt", {"PER": Curve(3, [-1.0, 1.0], [None, 0.5], [0.0, 1.0])})
 
 
@@ -199,9 +201,13 @@ def test_a_tagger_without_biases_takes_none():
         check_extras(Extras(candidates=0.5), without)
 
 
-def test_labels_come_with_their_biases_and_curves(model):
-    app = create_app(Served(model.with_bias(LOC=1.3125), "toy", CURVES))
+def test_labels_come_with_their_biases_curves_and_promises(model):
+    promises = [Promise(Goal(("PER", "LOC"), "leak", 0.1), 0.95, *ABOUT)]
+    app = create_app(Served(model.with_bias(LOC=1.3125), "toy", CURVES, promises))
     answer = ask(app, "GET", "/labels").json()
+    (promise,) = answer["promises"]
+    assert (promise["labels"], promise["date"]) == (["PER", "LOC"], "2026-01-31")
+    assert promise["text"].startswith("a share of at most 0.1 that misses any PER, LOC, with 95 %")
     assert [(each["name"], each["bias"]) for each in answer["labels"]] == [
         ("EVENT", 0),
         ("LOC", 1.3125),

@@ -1,70 +1,155 @@
 import numpy as np
 import pytest
+from scipy import stats
 
-from tagger.tuning.promises import (
-    best_level,
-    choose,
-    last_that_holds,
-    p_value,
-    units_needed,
-)
+from tagger.tuning.promise_ladders import Ladder, Search
+from tagger.tuning.promise_record import Goal
+from tagger.tuning.promises import p_values, rejected
 
-DRAWS = 1_000
+DRAWS = 2_000
+#: Three standard errors more than a twentieth.
+MOST = 0.05 + 3 * np.sqrt(0.05 * 0.95 / DRAWS)
 
 
-def documents(rng, num_units, share, spread):
+def beta_documents(rng, shape, share, spread, sizes):
     """Items of documents. Each has a share of right ones of its own, so its items err together."""
-    num_total = rng.geometric(0.25, num_units)
-    shares = rng.beta(share * spread, (1 - share) * spread, num_units)
-    return rng.binomial(num_total, shares), num_total
+    shares = rng.beta(share * spread, (1 - share) * spread, shape)
+    return rng.binomial(sizes, shares), sizes
 
 
-@pytest.mark.parametrize("share", [0.9, 0.97])
-@pytest.mark.parametrize("num_units", [30, 200])
-@pytest.mark.parametrize("spread", [5, 200])
-def test_a_true_hypothesis_is_rejected_as_rarely_as_stated(share, num_units, spread):
+def independent(rng, shape, share):
+    return beta_documents(rng, shape, share, 1e6, rng.geometric(0.25, shape))
+
+
+def clustered(rng, shape, share):
+    return beta_documents(rng, shape, share, 1, rng.geometric(0.25, shape))
+
+
+def heavy(rng, shape, share):
+    sizes = np.ceil(3 * rng.pareto(2, shape)).clip(1, 200).astype(int)
+    return beta_documents(rng, shape, share, 5, sizes)
+
+
+def whole(rng, shape, share):
+    """Documents of which all is right or all is wrong."""
+    sizes = rng.geometric(0.25, shape)
+    return sizes * (rng.random(shape) < share), sizes
+
+
+@pytest.mark.parametrize("documents", [independent, clustered, heavy, whole])
+@pytest.mark.parametrize(("num_units", "share"), [(30, 0.8), (60, 0.9), (200, 0.97)])
+def test_a_true_hypothesis_is_rejected_as_rarely_as_stated(documents, num_units, share):
     rng = np.random.default_rng(7)
-    p_values = [p_value(*documents(rng, num_units, share, spread), share) for _ in range(DRAWS)]
-    # Three standard errors of 1,000 draws.
-    assert np.mean(np.array(p_values) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / DRAWS)
+    right, total = documents(rng, (DRAWS, num_units), share)
+    assert np.mean(p_values(right, total, share) <= 0.05) <= MOST
 
 
-def test_few_errors_say_no_more_than_the_binomial_tail():
-    total = np.ones(40, int)
-    assert p_value(total, total, 0.9) == pytest.approx(0.9**40)
-    # Items of one document may stand and fall together.
-    assert p_value(3 * total, 3 * total, 0.9) == pytest.approx(0.9**40)
-    assert p_value(total[:1], total[:1], 0.9) == 1
-    assert p_value(0 * total, 0 * total, 0.9) == 1
+def test_draws_are_repeated_units():
+    rng = np.random.default_rng(3)
+    right, total = clustered(rng, (2, 40), 0.9)
+    draw = rng.multinomial(40, np.full(40, 1 / 40), 3)
+    repeated = [
+        p_values(np.repeat(right, each, 1), np.repeat(total, each, 1), 0.85) for each in draw
+    ]
+    np.testing.assert_allclose(p_values(right, total, 0.85, draw), repeated)
+
+
+@pytest.mark.parametrize("num_wrong", [0, 3])
+def test_single_items_are_tested_exactly(num_wrong):
+    total = np.ones((1, 60), int)
+    right = total * (np.arange(60) >= num_wrong)
+    assert p_values(right, total, 0.9)[0] == pytest.approx(stats.binom.cdf(num_wrong, 60, 0.1))
+    assert p_values(0 * right, total, 0.9)[0] == p_values(right[:, :1], total[:, :1], 0.9)[0] == 1
 
 
 def test_items_that_err_together_say_less():
-    apart, together = np.full(100, 10), np.full(100, 10)
-    apart[:30] = 9
-    together[:3] = 0
-    total = np.full(100, 10)
-    assert p_value(apart, total, 0.95) < 0.01 < p_value(together, total, 0.95)
+    total = np.full((2, 100), 10)
+    right = total.copy()
+    right[0, :30] = 9
+    right[1, :3] = 0
+    apart, together = p_values(right, total, 0.95)
+    assert apart < 0.02 < together
+    # Without errors, a unit counts as one item.
+    assert p_values(total, total, 0.95)[0] == pytest.approx(0.95**100)
+
+
+def test_promises_for_few_new_units_allow_for_chance_among_them():
+    rng = np.random.default_rng(5)
+    shape, level = (DRAWS, 100), 0.9
+    for share in (0.9, 0.93):
+        right, total = clustered(rng, shape, share)
+        p = p_values(right, total, level, for_next=50)
+        new_right, new_total = clustered(rng, (DRAWS, 50), share)
+        is_missed = new_right.sum(1) < level * new_total.sum(1)
+        assert np.mean((p <= 0.05) & is_missed) <= MOST
+        assert (p >= p_values(right, total, level) - 1e-12)[p < 0.5].all()
+    # Exact for single items: the hypergeometric tail of what is wrong in both.
+    total = np.ones((1, 60), int)
+    right = total * (np.arange(60) >= 2)
+    exact = stats.hypergeom.cdf(2, 60 + 40, 2 + 4, 60)
+    assert p_values(right, total, 0.9, for_next=40)[0] == pytest.approx(exact, rel=0.1)
 
 
 def test_the_sequence_stops_at_a_failure_and_each_start_has_its_part():
-    assert last_that_holds([0.01, 0.04, 0.06, 0.0], [0], 0.05) == 1
+    def last(p, starts):
+        return np.flatnonzero(rejected(np.array(p), starts, 0.05))[-1:].tolist()
+
+    assert last([0.01, 0.04, 0.06, 0.0], [0]) == [1]
     # The first start fails, so the second has half of the error only.
-    assert last_that_holds([0.5, 0.02, 0.03], [0, 1], 0.05) == 1
-    assert last_that_holds([0.02, 0.04], [0, 1], 0.05) == 1
-    assert last_that_holds([0.5, 0.03], [0, 1], 0.05) is None
+    assert last([0.5, 0.02, 0.03], [0, 1]) == [1]
+    assert last([0.02, 0.04], [0, 1]) == [1]
+    assert last([0.5, 0.03], [0, 1]) == []
+
+
+def ladder(right, level=0.95, measure="precision"):
+    goal = Goal(("PER",), measure, level)
+    right = np.array(right)[np.newaxis]
+    return Ladder((goal,), [{}] * right.shape[1], right, np.ones_like(right), [0])
 
 
 def test_what_the_data_support_and_how_many_would_do():
-    total = np.ones((1, 100), int)
-    right = total.copy()
+    right = np.ones((1, 100), int)
     right[0, :3] = 0
-    arguments = right, total, 0.95, [0], 0.05
-    assert choose(*arguments) is None
-    level = best_level(*arguments)
-    assert choose(right, total, level, [0], 0.05) == 0
-    assert choose(right, total, level + 0.01, [0], 0.05) is None
-    needed = units_needed(*arguments)
-    assert needed > 100
-    assert choose(*(np.tile(each, needed // 100) for each in (right, total)), 0.95, [0], 0.05) == 0
-    assert units_needed(right, total, 0.98, [0], 0.05) is None
-    assert best_level(0 * right, total, 0.95, [0], 0.05) is None
+    search = Search([[ladder(right)]], 0.05)
+    assert search.choose() is None
+    (best,) = search.best_goals()
+    assert Search([[ladder(right, best.level)]], 0.05).choose() is not None
+    assert Search([[ladder(right, best.level + 0.001)]], 0.05).choose() is None
+    needed = search.repeats_needed()
+    assert Search([[ladder(np.tile(right, needed))]], 0.05).choose() is not None
+    assert Search([[ladder(np.tile(right, needed - 1))]], 0.05).choose() is None
+    assert Search([[ladder(right, 0.98)]], 0.05).repeats_needed() is None
+    assert Search([[ladder(0 * right)]], 0.05).best_goals() is None
+    (leaks,) = Search([[ladder(right, 0.05, "leak")]], 0.05).best_goals()
+    assert 0.05 < leaks.level < 0.1
+
+
+def test_goals_of_a_ladder_must_all_pass_and_ladders_share_the_error():
+    some, most = np.ones((1, 80), int), np.ones((1, 80), int)
+    some[0, :1] = 0
+    both = ladder(some)._replace(goals=(Goal(("PER",), "precision", 0.9),) * 2)
+    right = np.stack([some, most])
+    both = both._replace(right=right, total=np.ones_like(right))
+    single = p_values(some, most, 0.9)[0]
+    assert both.p_values()[0] == single
+    assert Search([[both]], single).choose() is not None
+    assert Search([[both, both]], 1.9 * single).choose() is None
+    assert Search([[both], [both]], 1.9 * single).choose() is None
+    assert Search([[both, both]], 2.1 * single).choose() is not None
+
+
+@pytest.mark.parametrize(
+    ("goal", "right", "total"),
+    [
+        (Goal(("A",), "precision", 0.9), [2, 0], [3, 1]),
+        (Goal(("A",), "recall", 0.9), [2, 0], [2, 4]),
+        (Goal(("A",), "f_beta", 0.9, 2.0), [10, 0], [11, 17]),
+        (Goal(("A", "B"), "leak", 0.1), [1, 0], [1, 1]),
+    ],
+)
+def test_shares_of_units(goal, right, total):
+    # True positives, predicted and gold entities of two labels in two units.
+    by_unit = np.array([[[2, 0], [1, 1]], [[3, 1], [1, 2]], [[2, 4], [1, 1]]])
+    counted = goal.counts(by_unit, ["A", "B"])
+    assert [each.tolist() for each in counted] == [right, total]
+    assert goal.at_least(goal.least).level == pytest.approx(goal.level)

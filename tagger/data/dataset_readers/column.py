@@ -134,7 +134,7 @@ class ColumnDatasetReader(DatasetReader):
         _check_documents(documents, max_document_tokens, instances)
         self.tokenizer = tokenizer
         self.language = language
-        self._columns = ColumnFiles(token_column, tag_column, delimiter)
+        self.columns = ColumnFiles(token_column, tag_column, delimiter)
         self._spelling = spelling_of(
             source_encoding,
             tag_encoding,
@@ -237,10 +237,10 @@ class ColumnDatasetReader(DatasetReader):
         name = self._format
         # Looking into a pipe would take its lines away.
         is_pipe = Path(file_path).is_fifo()
-        if name is None and self._columns.is_default and not is_pipe:
-            name = recognise(file_path, labelled=self._columns.tag_column is not None)
+        if name is None and self.columns.is_default and not is_pipe:
+            name = recognise(file_path, labelled=self.columns.tag_column is not None)
         if name in (None, "columns"):
-            return self._columns.documents(file_path, borders)
+            return self.columns.documents(file_path, borders)
         return self._texts.documents(file_path, name)
 
     def _read_parts(
@@ -271,7 +271,7 @@ class ColumnDatasetReader(DatasetReader):
     def _labelled_instance(
         self, sentences: Sequence[LabelledSentence], tokens: DocumentTokens
     ) -> Instance:
-        if self._columns.tag_column is None:
+        if self.columns.tag_column is None:
             return self._instance(tokens, None)
         converted = []
         for sentence in sentences:

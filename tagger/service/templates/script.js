@@ -26,11 +26,12 @@ const plural = (number, word, words) => `${number} ${number === 1 ? word : words
 /* The labels, and a dial for each that may have a bias. */
 async function start() {
   const answer = await fetch("labels");
-  const { labels, curves_data: data, limits } = await answer.json();
+  const { labels, promises, curves_data: data, limits } = await answer.json();
   mostTexts = limits.texts;
   find("num-labels").textContent = plural(labels.length, "label", "labels");
   colours = new Map(labels.map(({ name }, index) => [name, index % {{ num_colours }}]));
   labels.filter(({ bias }) => bias !== null).forEach(addDial);
+  for (const promise of promises) addPromise(promise);
   find("dials").hidden = dials.size === 0;
   find("find").hidden = find("show-all").hidden = dials.size <= mostOpen;
   fold();
@@ -79,6 +80,16 @@ function addDial({ name, bias, curve }, index) {
   show(entry);
 }
 
+/* What was promised of a label, beside its dial. */
+function addPromise({ labels, text, date }) {
+  for (const label of labels) {
+    const entry = dials.get(label);
+    if (!entry) continue;
+    open.add(label);
+    entry.dial.querySelector(".promises").append(element("li", `Promised: ${text}, ${date}`));
+  }
+}
+
 function turn(entry, value) {
   entry.value = value;
   open.add(entry.name);
@@ -86,6 +97,8 @@ function turn(entry, value) {
   show(entry);
   const biases = Object.fromEntries(moved());
   find("reset-all").disabled = moved().length === 0;
+  find("dial-list").classList.toggle("void", moved().length > 0);
+  find("void").hidden = moved().length === 0 || !document.querySelector(".promises li");
   find("settings").hidden = moved().length === 0;
   find("setting").textContent = `"decode_bias": ${JSON.stringify(biases)}`;
   tagSoon(30);

@@ -25,6 +25,14 @@ def of_tune_decoding() -> Iterator[Case]:
     yield case("precision above 1", nothing, "1.5", "--precision PER=1.5")
     yield case("negative F-beta", nothing, "-1", "--f-beta PER=-1")
     yield case("two targets for a label", nothing, "PER", "--precision PER=0.9 --recall PER=0.9")
+    yield case("a leak without a confidence", nothing, "--confidence", "--leak PER=0.1")
+    yield case("a promise by something else", nothing, "`--by`",
+               "--precision PER=0.9 --confidence 0.9 --by bias")
+    yield case("F without a number to promise", nothing, "PER=1:0.9",
+               "--f-beta PER=1 --confidence 0.9")
+    yield case("a promise of too much", nothing, "PER", "--recall PER=1 --confidence 0.9")
+    yield case("a unit that the file does not tell", nothing, "document",
+               "--recall PER=0.9 --confidence 0.9 --unit document")
     yield case("development data in another encoding", file("test.txt", "Maria U-PER\n"),
                "test.txt:1:", "--macro-f1", "model.tar.gz test.txt -o out.tar.gz")
     yield case("development data that do not exist", nothing, "test.txt", "--macro-f1",
