@@ -6,8 +6,9 @@
 - `evidence`: how many entities its results rest on;
 - `sights`: what a tagger sees in texts; `two_samples`, `data_comparison`: whether texts differ in it;
 - `estimates`: precision and recall without gold tags; `recalibration`: the correction of probabilities;
-- `promise_fitting`: shares that hold with a stated confidence; `promises` has its tests, `promise_ladders` the
-  order of settings, `promise_record` what an archive keeps, and `units` what is drawn independently;
+- `promise_fitting`: shares that hold with a stated confidence; `promises` has its tests,
+  `promise_ladders` the order of settings, `promise_record` what an archive keeps, and `units` what is
+  drawn independently;
 - `thresholds`: the thresholds of labels, and `thresholds_callback`, which fits them in training.
 """
 
