@@ -8,30 +8,25 @@ import json
 import logging
 import math
 import shlex
-import tarfile
-from io import BytesIO
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
-from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader
 from allennlp.models import Archive
-from allennlp.models.archival import CONFIG_NAME
 
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import check_output, load_model
 from tagger.common.console import say
-from tagger.common.files import write_atomically
 from tagger.metrics import format_metrics
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
-from tagger.tuning.curves import CURVES_NAME, DecodingCurves, decoding_curves
+from tagger.tuning.curves import decoding_curves
 from tagger.tuning.decoding import MEANS, DecodingTuner, Settings, Target
 from tagger.tuning.evidence import few_entities, format_evidence
 from tagger.tuning.labelled_file import settings_of, tuner_on_file
-from tagger.tuning.promise_record import PROMISES_NAME, Goal, Promise, promises_to_json
-from tagger_compat.archive_files import new_archive
+from tagger.tuning.promise_record import Goal, Promise
+from tagger.tuning.tuned_archive import rewrite_archive, write_settings
 
 
 @Subcommand.register("tune-decoding")
@@ -315,74 +310,3 @@ def _command(args: argparse.Namespace, targets: Sequence[Target], by: Optional[s
     options += ["--force"] if args.force else []
     files = [args.archive_file, args.input_file, "-o", args.output]
     return shlex.join(["allennlp", "tune-decoding", *map(str, files), *options])
-
-
-def write_settings(
-    archive_file: Path,
-    output: Path,
-    settings: Settings,
-    overwrite: bool = False,
-    curves: Optional[DecodingCurves] = None,
-    promises: Sequence[Promise] = (),
-) -> None:
-    """Copies an archive and replaces the decoding settings in its config.
-
-    All members of an ensemble get them. Curves and promises belong to settings: old ones are left out.
-
-    Raises:
-        FileExistsError: If the output exists, unless `overwrite` is true.
-    """
-    added = {} if curves is None else {CURVES_NAME: curves.to_json()}
-    if promises:
-        added[PROMISES_NAME] = promises_to_json(promises)
-    dropped = CURVES_NAME, PROMISES_NAME
-    rewrite_archive(archive_file, output, settings._asdict(), overwrite, dropped, added)
-
-
-def rewrite_archive(
-    archive_file: Path,
-    output: Path,
-    head: Mapping[str, Any],
-    overwrite: bool = False,
-    dropped: Sequence[str] = (),
-    added: Optional[Mapping[str, str]] = None,
-) -> None:
-    """Copies an archive, and changes arguments of its heads.
-
-    Args:
-        archive_file: The archive.
-        output: The archive to write.
-        head: The arguments of the head, or of the heads of all members of an ensemble, to replace.
-        overwrite: Whether the output may exist.
-        dropped: Files to leave out.
-        added: The texts of files to add.
-
-    Raises:
-        FileExistsError: If the output exists, unless `overwrite` is true.
-    """
-    with (
-        write_atomically(output, overwrite) as path,
-        tarfile.open(cached_path(archive_file)) as old,
-        new_archive(path) as new,
-    ):
-        for member in old:
-            if member.name in dropped:
-                continue
-            content = old.extractfile(member) if member.isfile() else None
-            if member.name == CONFIG_NAME and content is not None:
-                config = json.load(content)
-                model = config["model"]
-                for tagger in model.get("members", [model]):
-                    tagger.setdefault("head", {}).update(head)
-                text = json.dumps(config, indent=2).encode()
-                member.size, content = len(text), BytesIO(text)
-            new.addfile(member, content)
-        for name, content_added in (added or {}).items():
-            _add(new, name, content_added)
-
-
-def _add(archive: tarfile.TarFile, name: str, text: str) -> None:
-    content = text.encode()
-    member = tarfile.TarInfo(name)
-    member.size = len(content)
-    archive.addfile(member, BytesIO(content))

@@ -14,9 +14,9 @@ from allennlp.predictors import Predictor
 from tagger.common.inputs import numbered_lines
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor, holds_document
 from tagger.tuning.estimates import by_unit
-from tagger.tuning.promise_fitting import Units, units_of_file
 from tagger.tuning.sights import Sights, sights_of
 from tagger.tuning.two_samples import Comparison, compare_samples
+from tagger.tuning.units import Units, units_of_file
 
 
 class SeenTexts(NamedTuple):

@@ -13,11 +13,11 @@ import pytest
 
 import tagger
 from tagger.commands.serve import _name_of, _say
-from tagger.commands.tune_decoding import write_settings
 from tagger.service.limits import Limits, make_limits
 from tagger.service.server import bind
 from tagger.tuning.curves import Curve, DecodingCurves
 from tagger.tuning.decoding import Settings
+from tagger.tuning.tuned_archive import write_settings
 from tests.service.half_used_connections import HEALTH, half_uses, hold
 from tests.service.load import load
 from tests.service.malformed_requests import answer_of, attack_port, connected, request

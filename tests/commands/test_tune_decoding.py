@@ -12,12 +12,12 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 
 import tagger
-from tagger.commands.tune_decoding import write_settings
 from tagger.data import ColumnDatasetReader
 from tagger.tuning.curves import saved_curves
 from tagger.tuning.decoding import Settings
 from tagger.tuning.labelled_file import read_batches
 from tagger.tuning.promise_record import Goal, Promise, saved_promises
+from tagger.tuning.tuned_archive import write_settings
 from tests.conftest import ROOT
 
 DEV = str(ROOT / "data/toy/dev.txt")

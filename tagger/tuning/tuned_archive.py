@@ -1,0 +1,87 @@
+"""Archives whose decoding has been tuned."""
+
+import json
+import tarfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Mapping, Optional, Sequence
+
+from allennlp.common.file_utils import cached_path
+from allennlp.models.archival import CONFIG_NAME
+
+from tagger.common.files import write_atomically
+from tagger.tuning.curves import CURVES_NAME, DecodingCurves
+from tagger.tuning.decoding import Settings
+from tagger.tuning.promise_record import PROMISES_NAME, Promise, promises_to_json
+from tagger_compat.archive_files import new_archive
+
+
+def write_settings(
+    archive_file: Path,
+    output: Path,
+    settings: Settings,
+    overwrite: bool = False,
+    curves: Optional[DecodingCurves] = None,
+    promises: Sequence[Promise] = (),
+) -> None:
+    """Copies an archive and replaces the decoding settings in its config.
+
+    All members of an ensemble get them. Curves and promises belong to settings: old ones are left out.
+
+    Raises:
+        FileExistsError: If the output exists, unless `overwrite` is true.
+    """
+    added = {} if curves is None else {CURVES_NAME: curves.to_json()}
+    if promises:
+        added[PROMISES_NAME] = promises_to_json(promises)
+    dropped = CURVES_NAME, PROMISES_NAME
+    rewrite_archive(archive_file, output, settings._asdict(), overwrite, dropped, added)
+
+
+def rewrite_archive(
+    archive_file: Path,
+    output: Path,
+    head: Mapping[str, Any],
+    overwrite: bool = False,
+    dropped: Sequence[str] = (),
+    added: Optional[Mapping[str, str]] = None,
+) -> None:
+    """Copies an archive, and changes arguments of its heads.
+
+    Args:
+        archive_file: The archive.
+        output: The archive to write.
+        head: The arguments of the head, or of the heads of all members of an ensemble, to replace.
+        overwrite: Whether the output may exist.
+        dropped: Files to leave out.
+        added: The texts of files to add.
+
+    Raises:
+        FileExistsError: If the output exists, unless `overwrite` is true.
+    """
+    with (
+        write_atomically(output, overwrite) as path,
+        tarfile.open(cached_path(archive_file)) as old,
+        new_archive(path) as new,
+    ):
+        for member in old:
+            if member.name in dropped:
+                continue
+            content = old.extractfile(member) if member.isfile() else None
+            if member.name == CONFIG_NAME and content is not None:
+                config = json.load(content)
+                model = config["model"]
+                for tagger in model.get("members", [model]):
+                    tagger.setdefault("head", {}).update(head)
+                text = json.dumps(config, indent=2).encode()
+                member.size, content = len(text), BytesIO(text)
+            new.addfile(member, content)
+        for name, content_added in (added or {}).items():
+            _add(new, name, content_added)
+
+
+def _add(archive: tarfile.TarFile, name: str, text: str) -> None:
+    content = text.encode()
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    archive.addfile(member, BytesIO(content))
