@@ -1,6 +1,5 @@
 """How `predict-file` turns the lines of JSON that it has made into the output that was asked for."""
 
-import io
 import shutil
 from contextlib import ExitStack
 from itertools import islice
@@ -11,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.inputs import COMPRESSIONS, is_address
 from tagger.common.parquet import MAX_ROWS, batches, import_pyarrow, is_parquet, open_parquet
-from tagger.predictors.prediction_type import prediction_type
+from tagger.predictors.prediction_type import prediction_type, predictions_of_lines
 
 #: Writes the lines of a file to another, in the format of the output.
 Encoder = Callable[[Path, BinaryIO], None]
@@ -75,9 +74,4 @@ def _column(lines: List[bytes], type: Any) -> Any:
     pa = import_pyarrow()
     if type == pa.string():
         return pa.array([line.rstrip(b"\n") for line in lines], type)
-    from pyarrow import json
-
-    options = json.ParseOptions(pa.schema(list(type)), unexpected_field_behavior="ignore")
-    read = json.ReadOptions(use_threads=False, block_size=1 + sum(map(len, lines)))
-    table = json.read_json(io.BytesIO(b"".join(lines)), read, options)
-    return table.to_struct_array().combine_chunks()
+    return predictions_of_lines(lines)

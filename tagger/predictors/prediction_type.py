@@ -1,6 +1,7 @@
 """What a tagger predicts, as types of Arrow, for nested columns of Parquet and for Ray and Spark."""
 
-from typing import Any
+import io
+from typing import Any, Sequence
 
 from tagger.common.parquet import import_pyarrow
 
@@ -23,3 +24,22 @@ def prediction_type() -> Any:
     fields |= {"sentences": pa.list_(places), "entities": entities, "candidates": entities}
     fields |= {"leak_probability": number, "expected_missed": number, "error": text}
     return pa.struct(fields)
+
+
+def predictions_of_lines(lines: Sequence[bytes]) -> Any:
+    """Returns predictions as an array of `prediction_type`.
+
+    Args:
+        lines: At least one line of JSON, with its line end, as `predict` and `predict-file` write it.
+    """
+    pa = import_pyarrow()
+    from pyarrow import json
+
+    schema = pa.schema(list(prediction_type()))
+    # Arrow makes them from JSON eight times as fast as from objects of Python.
+    table = json.read_json(
+        io.BytesIO(b"".join(lines)),
+        json.ReadOptions(use_threads=False, block_size=1 + sum(map(len, lines))),
+        json.ParseOptions(schema, unexpected_field_behavior="ignore"),
+    )
+    return table.to_struct_array().combine_chunks()

@@ -1,0 +1,76 @@
+"""A tagger that predicts a column of a table."""
+
+import os
+from typing import Any, Dict, List
+
+import tagger
+from tagger.common.parquet import import_pyarrow
+from tagger.predictors.prediction_type import prediction_type, predictions_of_lines
+
+
+class TaggerActor:
+    """Loads a tagger once, then adds a column of predictions to each table that it is called with.
+
+    It is for `ray.data.Dataset.map_batches`, which makes an actor of it, with `batch_format="pyarrow"`;
+    it needs no Ray itself. A row that cannot be predicted has an `error` in place of a prediction, so
+    it neither ends nor repeats its batch.
+
+    Args:
+        archive: The archive, at a path or an address that every worker can read.
+        text_column: The column of texts or lists of tokens.
+        column: The new column, whose fields are those of `prediction_type`.
+        **options: The options of `tagger.load`, such as `cuda_device`.
+
+    Raises:
+        ValueError: If a table has no `text_column`, or has `column` already.
+    """
+
+    def __init__(
+        self,
+        archive: str,
+        text_column: str = "text",
+        column: str = "prediction",
+        **options: Any,
+    ) -> None:
+        # As `predict-file`: less memory for many shapes of batches.
+        os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+        self._predictor = tagger.load(archive, **options)._predictor
+        self._text_column = text_column
+        self._column = column
+
+    def __call__(self, table: Any) -> Any:
+        """Returns a `pyarrow.Table` with the rows and columns of another, and the predictions."""
+        names = table.column_names
+        if self._text_column not in names or self._column in names:
+            raise ValueError(
+                f"expected a table with a column `{self._text_column}` and without a column "
+                f"`{self._column}`, got {', '.join(names)}; name others by `text_column` and `column`"
+            )
+        pa = import_pyarrow()
+        field = pa.field(self._column, prediction_type())
+        if table.num_rows == 0:
+            return table.append_column(field, pa.array([], field.type))
+        predictions = self._predict(table.column(self._text_column).to_pylist())
+        dump = self._predictor.dump_line
+        lines = [dump(each).encode(errors="backslashreplace") for each in predictions]
+        return table.append_column(field, predictions_of_lines(lines))
+
+    def _predict(self, texts: List[Any]) -> List[Dict[str, Any]]:
+        inputs = [
+            {"tokens": text} if isinstance(text, list) else {"sentence": text} for text in texts
+        ]
+        errors: Dict[int, Dict[str, Any]] = {}
+        try:
+            predictions = self._predictor.predict_batch_json(inputs)
+        except ValueError:
+            for number, each in enumerate(inputs):
+                try:
+                    self._predictor.check(each)
+                except ValueError as error:
+                    errors[number] = {"error": str(error)}
+            if not errors:
+                raise
+            right = [each for number, each in enumerate(inputs) if number not in errors]
+            predictions = self._predictor.predict_batch_json(right)
+        found = iter(predictions)
+        return [errors[number] if number in errors else next(found) for number in range(len(texts))]
