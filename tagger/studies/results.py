@@ -56,11 +56,12 @@ def write_results(results: Sequence[Result], path: Path) -> None:
         writer = csv.DictWriter(file, [*factors, *metrics], extrasaction="ignore")
         writer.writeheader()
         for result in results:
-            texts = {name: _text_cell(value) for name, value in result.factors.items()}
+            texts = {name: text_cell(value) for name, value in result.factors.items()}
             writer.writerow({**texts, **result.metrics})
 
 
-def _text_cell(value: Any) -> Any:
+def text_cell(value: Any) -> Any:
+    """Returns a cell that no spreadsheet takes for a formula; `read_text_cell` gives the text back."""
     needs_apostrophe = isinstance(value, str) and value.startswith((*FORMULA_STARTS, "'"))
     return f"'{value}" if needs_apostrophe else value
 

@@ -1,0 +1,141 @@
+"""The subcommand `find-label-errors`: which labels of a corpus are wrong.
+
+allennlp find-label-errors train.txt -o doubts
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any, Dict, Tuple
+
+from allennlp.commands.subcommand import Subcommand
+
+from tagger.commands.command import Command, add_shared
+from tagger.common.console import say
+from tagger.common.extras import check_installed
+
+
+@Subcommand.register("find-label-errors")
+class FindLabelErrors(Command):
+    """Ranks the labels of a corpus by how probably they are wrong."""
+
+    help = "Find the wrong labels of a corpus."
+    description = (
+        "Train taggers on folds of a column file, and list the labels with which those taggers "
+        "disagree that have not seen them: wrong labels, wrong boundaries, missed and spurious "
+        "entities, each with a suggestion. The folder gets errors.html, a page on which to accept "
+        "or reject suggestions and to save a corrected corpus; errors.jsonl, errors.csv and "
+        "sentences.csv. Give a stopped command again to go on; a finished one trains nothing."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("corpus", type=Path, help="a token and its tag on each line")
+        add("-o", "--output", type=Path, required=True, help="the folder for all results")
+        text = "the config of the taggers; by default such as `start` writes"
+        add("--config", type=Path, help=text)
+        add("--overrides", default="", help="JSON to override the config")
+        add("--folds", type=int, default=5, help="how many parts the documents are divided into")
+        add(
+            "--seeds",
+            nargs="+",
+            type=int,
+            default=[1],
+            help="a tagger is trained on each fold with each",
+        )
+        text = (
+            "archives of taggers that were not trained on the corpus, to be used without training"
+        )
+        add("--taggers", nargs="+", type=Path, help=text)
+        text = "list labels that are wrong with at least this probability"
+        add("--least", type=float, default=0.05, help=text)
+        text = "write corrected.txt, with what was accepted on the page and saved as decisions.json"
+        add("--accept", type=Path, help=text)
+        add("--accept-first", type=int, help="write corrected.txt, with the first suggestions")
+        text = "write open.txt, in which the tags of labels at least so probably wrong are `?`"
+        add("--leave-open", type=float, help=text)
+        add_shared(parser, "--workers")
+
+    def run(self, args: argparse.Namespace) -> None:
+        check_installed("report")
+        from tagger.labels.errors import doubt
+        from tagger.labels.findings import (
+            accept,
+            format_findings,
+            leave_open,
+            list_findings,
+            read_decisions,
+            write_findings,
+        )
+
+        args.output.mkdir(parents=True, exist_ok=True)
+        corpus, judge = _corpus_and_judge(args)
+        doubts = doubt(judge, corpus.sentences)
+        findings = list_findings(corpus, doubts, args.least)
+        paths = write_findings(corpus, doubts, findings, args.output)
+        accepted = findings[: args.accept_first or 0]
+        if args.accept is not None:
+            accepted = read_decisions(args.accept, corpus, findings)
+        texts = {}
+        if args.accept is not None or args.accept_first is not None:
+            texts[args.output / "corrected.txt"] = accept(corpus.lines(), accepted)
+        if args.leave_open is not None:
+            doubtful = [each for each in findings if each.probability >= args.leave_open]
+            texts[args.output / "open.txt"] = leave_open(corpus, doubtful)
+        for path, lines in texts.items():
+            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        say(format_findings(findings))
+        say(f"{len(findings)} labels in doubt. Wrote {', '.join(map(str, [*paths, *texts]))}")
+
+
+def _corpus_and_judge(args: argparse.Namespace) -> Tuple[Any, Any]:
+    from tagger.labels.corpus import Corpus, make_folds
+    from tagger.labels.judge import Judge
+    from tagger.labels.out_of_fold import (
+        fold_jobs,
+        mean_scores,
+        out_of_fold_scores,
+        score_file,
+    )
+    from tagger.studies import default_num_workers
+
+    if args.taggers:
+        from tagger.commands.command_line import load_model
+
+        archives = [load_model(path) for path in args.taggers]
+        readers = [archive.validation_dataset_reader for archive in archives]
+        corpus = Corpus(args.corpus, dict(archives[0].config["dataset_reader"]))
+        scores = [
+            score_file(archive.model, reader, str(args.corpus))
+            for archive, reader in zip(archives, readers)
+        ]
+        return corpus, Judge([(range(len(corpus.sentences)), mean_scores(scores))])
+    config = _config(args)
+    corpus = Corpus(args.corpus, config["dataset_reader"])
+    jobs = fold_jobs(corpus, args.output, config, args.folds, args.seeds)
+    workers = args.workers or default_num_workers(config)
+    folds = make_folds(corpus, args.folds)
+    scores = out_of_fold_scores(jobs, args.output, workers)
+    return corpus, Judge([(fold.held_out, each) for fold, each in zip(folds, scores)])
+
+
+def _config(args: argparse.Namespace) -> Dict[str, Any]:
+    """Returns the config of the taggers; without `--config`, one that it writes into the folder."""
+    from allennlp.common import Params
+    from allennlp.common.checks import ConfigurationError
+
+    from tagger.starter.config import make_config
+    from tagger.starter.survey import survey
+
+    path = args.config
+    if path is None:
+        found = survey([args.corpus])
+        if not found.files[0].is_readable:
+            raise ConfigurationError(
+                f"{args.corpus} is not UTF-8, or has comments; `allennlp start {args.corpus} -o "
+                "mine.jsonnet` makes copies that can be read"
+            )
+        path = args.output / "config.jsonnet"
+        # Each fold names its own files.
+        text = make_config(found, "train.txt", "dev.txt", len(found.files[0].sentences))
+        path.write_text(text, encoding="utf-8")
+    return Params.from_file(path, args.overrides).as_dict(quiet=True)

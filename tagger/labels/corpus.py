@@ -1,0 +1,194 @@
+"""A column file as its documents, sentences and entities, whose entities can be corrected."""
+
+import re
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from allennlp.common.checks import ConfigurationError
+
+from tagger.common.files import check_is_file
+from tagger.data.column_file import Row, read_documents
+from tagger.data.decoded_lines import decoded_lines
+from tagger.spans import IllegalTagError, Span, check_tags, spans_to_tags, tags_to_spans
+
+#: What stands between two documents of a file, by the name of the border.
+_BORDERS = {"docstart": "-DOCSTART-\n\n", "blank_lines": "\n"}
+#: Of the documents that are not held out, every tenth chooses the best epoch.
+_DEV_STEP = 10
+
+
+class Sentence(NamedTuple):
+    """A sentence of a corpus.
+
+    Attributes:
+        rows: Its lines.
+        tokens: Its tokens.
+        spans: Its labelled entities, in order.
+        document: The number of its document, from 0.
+    """
+
+    rows: List[Row]
+    tokens: List[str]
+    spans: List[Span]
+    document: int
+
+
+class Corpus:
+    """A column file with tags that spell entities.
+
+    Args:
+        path: The file.
+        reader: The config of the dataset reader `column` that reads it.
+
+    Attributes:
+        path: See above.
+        encoding: How its tags spell entities.
+        sentences: Its sentences, in order.
+        documents: What separates its documents: see the dataset reader; None if nothing does.
+
+    Raises:
+        ConfigurationError: If its tags spell no entities, or some may be unknown.
+        ValueError: If the file cannot be read; the message starts with `path:line`.
+    """
+
+    def __init__(self, path: Path, reader: Mapping[str, Any]) -> None:
+        self.path = path
+        self.encoding: str = reader.get("source_encoding", "BIO")
+        several = [name for name in ("label_separator", "unknown_tag") if reader.get(name)]
+        if several or self.encoding is None:
+            name = several[0] if several else "source_encoding"
+            raise ConfigurationError(
+                f"`dataset_reader.{name}` is {reader[name]!r}, but label errors are found only where "
+                "tags spell entities and each token has one known tag; use a corpus of that kind"
+            )
+        self._tag_column: int = reader.get("tag_column", -1)
+        self._delimiter: Optional[str] = reader.get("delimiter")
+        check_is_file(path)
+        documents: List[List[List[Row]]] = []
+        self.documents: Optional[str] = None
+        for borders in _BORDERS:
+            with path.open("rb") as lines:
+                documents = list(read_documents(lines, path, self._delimiter, borders))
+            if len(documents) > 1:
+                self.documents = borders
+                break
+        token_column = reader.get("token_column", 0)
+        self.sentences = [
+            Sentence(rows, [row.columns[token_column] for row in rows], self._spans(rows), number)
+            for number, document in enumerate(documents)
+            for rows in document
+        ]
+
+    @property
+    def labels(self) -> List[str]:
+        """The labels of its entities, sorted."""
+        return sorted({label for sentence in self.sentences for label, _ in sentence.spans})
+
+    def write(self, path: Path, sentences: Sequence[int]) -> None:
+        """Writes some of the sentences, in order, as a column file with all its columns."""
+        parts: List[str] = []
+        before: Optional[int] = None
+        for number in sentences:
+            sentence = self.sentences[number]
+            if self.documents is not None and sentence.document != before:
+                is_first = before is None and self.documents == "blank_lines"
+                parts.append("" if is_first else _BORDERS[self.documents])
+                before = sentence.document
+            parts += [f"{row.text}\n" for row in sentence.rows] + ["\n"]
+        path.write_text("".join(parts), encoding="utf-8")
+
+    def lines(self) -> List[str]:
+        """Returns all lines of the file; line n stands at n - 1."""
+        with self.path.open("rb") as lines:
+            return [line for _, line in decoded_lines(lines, self.path)]
+
+    def edits(self, number: int, removed: Sequence[Span], added: Sequence[Span]) -> Dict[int, str]:
+        """Returns the lines that change when entities of a sentence are replaced.
+
+        The entities of two calls that share no token can be replaced one by one or together, with the
+        same result.
+
+        Args:
+            number: The number of the sentence.
+            removed: Entities that it has.
+            added: Entities that overlap no others.
+
+        Returns:
+            The new text of each changed line, by the line's number.
+        """
+        sentence = self.sentences[number]
+        kept = [span for span in sentence.spans if span not in removed]
+        # In IOB1 a tag depends on the one before, unless it opens its entity with `B-`.
+        spelling = "BIO" if self.encoding == "IOB1" else self.encoding
+        tags = spans_to_tags([*kept, *added], len(sentence.rows), spelling)
+        touched = {t for _, (first, last) in (*removed, *added) for t in range(first, last + 1)}
+        touched |= {last + 1 for _, (_, last) in added} & set(range(len(tags)))
+        rows = [(sentence.rows[t], tags[t]) for t in sorted(touched)]
+        return {row.number: self.with_tag(row, tag) for row, tag in rows if tag != self._tag(row)}
+
+    def with_tag(self, row: Row, tag: str) -> str:
+        """Returns a line in which this tag is in its column, and all else as it was."""
+        gap = r"[ \t\r\n\f\v]+" if self._delimiter is None else re.escape(self._delimiter)
+        # Cells and what separates them, in turn; white space at the ends of the line is no cell.
+        cells = re.split(f"({gap})", row.text)
+        columns = [i for i in range(0, len(cells), 2) if self._delimiter is not None or cells[i]]
+        cells[columns[self._tag_column]] = tag
+        return "".join(cells)
+
+    def _tag(self, row: Row) -> str:
+        return row.columns[self._tag_column]
+
+    def _spans(self, rows: Sequence[Row]) -> List[Span]:
+        tags = [self._tag(row) for row in rows]
+        try:
+            check_tags(tags, self.encoding)
+        except IllegalTagError as error:
+            row = rows[error.position]
+            raise ValueError(f"{self.path}:{row.number}: in {row.text!r}, {error}") from None
+        return tags_to_spans(tags, self.encoding)
+
+
+class Fold(NamedTuple):
+    """The numbers of the sentences of a fold.
+
+    Attributes:
+        train: To train on.
+        dev: To choose the best epoch on, a tenth of all others.
+        held_out: To judge.
+    """
+
+    train: List[int]
+    dev: List[int]
+    held_out: List[int]
+
+
+def make_folds(corpus: Corpus, num_folds: int) -> List[Fold]:
+    """Divides the documents of a corpus, or its sentences if it has no documents.
+
+    They are dealt out in turn, so a file that is sorted by time or by source is spread evenly.
+
+    Raises:
+        ConfigurationError: If there are too few documents, or sentences.
+    """
+    units = (
+        [sentence.document for sentence in corpus.sentences]
+        if corpus.documents
+        else list(range(len(corpus.sentences)))
+    )
+    num_units = units[-1] + 1
+    if not 2 <= num_folds <= num_units // 2:
+        kind = "documents" if corpus.documents else "sentences"
+        raise ConfigurationError(
+            f"`--folds` must be at least 2 and at most half the number of {kind} of {corpus.path}, "
+            f"{num_units}; got {num_folds}"
+        )
+    folds = []
+    for index in range(num_folds):
+        others = [unit for unit in range(num_units) if unit % num_folds != index]
+        dev_units = set(others[index % len(others) :: _DEV_STEP])
+        fold = Fold([], [], [])
+        for number, own in enumerate(units):
+            is_held_out, is_dev = own % num_folds == index, own in dev_units
+            (fold.held_out if is_held_out else fold.dev if is_dev else fold.train).append(number)
+        folds.append(fold)
+    return folds

@@ -1,0 +1,107 @@
+"""The errors in a corpus's labels, most suspicious first.
+
+Letters: `N` items, `S` sentences.
+"""
+
+from typing import List, NamedTuple, Sequence
+
+import numpy as np
+
+from tagger.labels.corpus import Sentence
+from tagger.labels.judge import Item, Judge, overlap
+from tagger.labels.planting import RATE, plant_errors
+from tagger.labels.signs import signs_of
+from tagger.spans import Span
+
+#: Errors are planted until there are about this many, in copies of the labels.
+_NUM_PLANTED = 3000
+_MOST_COPIES = 30
+#: The parts of a corpus that are judged by what is learnt from the others.
+_NUM_PARTS = 5
+
+
+class Doubts(NamedTuple):
+    """How much the labels of a corpus are in doubt.
+
+    Attributes:
+        items: The N labelled and perhaps missed entities, in order.
+        probabilities: (N,), how probable it is that an item is an error.
+        of_sentences: (S,), how probable it is that a sentence has one.
+    """
+
+    items: List[Item]
+    probabilities: np.ndarray
+    of_sentences: np.ndarray
+
+
+def doubt(judge: Judge, sentences: Sequence[Sentence], seed: int = 0) -> Doubts:
+    """Says how probable it is that each label of a corpus is wrong.
+
+    A gradient-boosted classifier learns from planted errors how the signs of `signs_of` count. The
+    taggers know nothing of these errors, and the classifier of no correction. A sentence is judged by a
+    classifier that has not learnt from it, since its errors count as right there.
+
+    Args:
+        judge: What taggers make of the sentences, which they have not been trained on.
+        sentences: The sentences of the corpus, with their labels.
+        seed: The seed of the planted errors.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    signs, is_error, of_sentence = [], [], []
+    num_entities = sum(len(sentence.spans) for sentence in sentences)
+    num_copies = min(_MOST_COPIES, -(-_NUM_PLANTED // max(1, round(RATE * num_entities))))
+    random = np.random.default_rng(seed)
+    for _ in range(num_copies):
+        planted = plant_errors(sentences, random)
+        items = judge.items(planted)
+        signs.append(signs_of(items, judge, sentences, planted))
+        is_error.append(are_errors(items, planted, [each.spans for each in sentences]))
+        of_sentence.append([item.sentence for item in items])
+    spans = [sentence.spans for sentence in sentences]
+    items = judge.items(spans)
+    own_signs = signs_of(items, judge, sentences, spans)
+    own_part, part = (
+        np.concatenate(each) % _NUM_PARTS for each in ([[i.sentence for i in items]], of_sentence)
+    )
+    probabilities = np.zeros(len(items))
+    for held_out in np.unique(own_part):
+        classifier = HistGradientBoostingClassifier(
+            learning_rate=0.05,
+            max_iter=150,
+            max_leaf_nodes=8,
+            early_stopping=False,
+            random_state=seed,
+        )
+        is_learnt = part != held_out
+        classifier.fit(np.concatenate(signs)[is_learnt], np.concatenate(is_error)[is_learnt])
+        is_own = own_part == held_out
+        probabilities[is_own] = classifier.predict_proba(own_signs[is_own])[:, 1]
+    log_right = np.zeros(len(sentences))
+    np.add.at(log_right, [item.sentence for item in items], np.log1p(-probabilities))
+    return Doubts(items, probabilities, -np.expm1(log_right))
+
+
+def are_errors(
+    items: Sequence[Item], spans: Sequence[List[Span]], right: Sequence[List[Span]]
+) -> np.ndarray:
+    """Returns which items, (N,) bool, are errors.
+
+    Args:
+        items: The items of `spans`.
+        spans: The labelled entities of each sentence.
+        right: The true entities of each sentence. A missed one overlaps no labelled one.
+    """
+    missed = [
+        [span for span in true if not any(overlap(span, each) for each in own)]
+        for own, true in zip(spans, right)
+    ]
+    return np.array(
+        [
+            item.labelled not in right[item.sentence]
+            if item.labelled
+            else any(overlap((each[0], item.place), each) for each in missed[item.sentence])
+            for item in items
+        ],
+        dtype=bool,
+    )

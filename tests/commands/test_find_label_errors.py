@@ -1,0 +1,52 @@
+import json
+
+import pytest
+
+from tests.conftest import CONFIGS, ROOT
+
+TOY = ROOT / "data/toy/train.txt"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
+def test_it_trains_on_folds_once_and_corrects(allennlp, at_root, tmp_path, capsys):
+    out = tmp_path / "out"
+    config = CONFIGS / "toy_bilstm_crf.jsonnet"
+    small = json.dumps({"trainer.num_epochs": 1})
+    command = ("find-label-errors", TOY, "--config", config, "-o", out, "--folds", 2)
+    command = (*command, "--overrides", small, "--least", 0)
+    allennlp(*command)
+    said = capsys.readouterr().out
+    assert "2 runs, of which 0 are finished" in said
+    assert {path.name for path in out.iterdir()} == {
+        *("folds", "runs", "errors.html", "errors.jsonl", "errors.csv", "sentences.csv")
+    }
+    allennlp(*command, "--accept-first", 1, "--leave-open", 1)
+    assert "2 runs, of which 2 are finished" in capsys.readouterr().out
+    first = json.loads((out / "errors.jsonl").read_text().splitlines()[0])
+    lines, corrected = (
+        TOY.read_text().splitlines(),
+        (out / "corrected.txt").read_text().splitlines(),
+    )
+    changed = {str(i + 1): new for i, (old, new) in enumerate(zip(lines, corrected)) if old != new}
+    assert changed == first["edits"]
+    assert (out / "open.txt").read_text().splitlines() == lines
+
+
+def test_taggers_that_know_the_truth_find_a_planted_error(allennlp, trained, at_root, tmp_path):
+    lines = (ROOT / "data/toy/dev.txt").read_text().splitlines()
+    at = next(i for i, line in enumerate(lines) if line.endswith(" B-PER"))
+    lines[at] = lines[at].replace("B-PER", "B-ORG")
+    if lines[at + 1].endswith("I-PER"):
+        lines[at + 1] = lines[at + 1].replace("I-PER", "I-ORG")
+    (tmp_path / "wrong.txt").write_text("\n".join(lines) + "\n")
+    allennlp(
+        "find-label-errors",
+        tmp_path / "wrong.txt",
+        "--taggers",
+        trained / "model.tar.gz",
+        "-o",
+        tmp_path,
+    )
+    first = json.loads((tmp_path / "errors.jsonl").read_text().splitlines()[0])
+    assert (first["line"], first["kind"]) == (at + 1, "wrong label")
