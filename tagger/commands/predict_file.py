@@ -10,6 +10,7 @@ import logging
 import os
 import time
 from itertools import chain
+from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Tuple, Union
 
 import torch
@@ -24,13 +25,19 @@ from allennlp.predictors import Predictor
 import tagger
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import check_output, load_model, make_predictor, parse_object
-from tagger.commands.prediction_inputs import InstanceInputs, LineInputs, RowInputs
-from tagger.commands.prediction_outputs import encoder_of
+from tagger.commands.prediction_inputs import (
+    InstanceInputs,
+    LineInputs,
+    RowInputs,
+    TextInputs,
+)
+from tagger.commands.prediction_outputs import Layout, encoder_of
 from tagger.commands.resumable_output import ResumableOutput
 from tagger.common.console import say
 from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress, is_address, open_stored
 from tagger.common.parquet import is_parquet
+from tagger.data.formats import FORMATS, recognise
 from tagger.modules.token_embedders import share_unknown_words
 
 #: By default torch's oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
@@ -56,6 +63,13 @@ class PredictFile(Command):
             "compressed as its suffix says"
         )
         add("-o", "--output", type=str, required=True, help=text)
+        text = (
+            "the format of an input that an annotation tool or a library has written, such as "
+            "label_studio; by default what it looks like, if it has annotations"
+        )
+        add("--input-format", choices=FORMATS, metavar="FORMAT", help=text)
+        text = "write texts with the predicted entities in this format, such as doccano"
+        add("--format", choices=FORMATS, metavar="FORMAT", help=text)
         text = "of a Parquet input, the column of texts or lists of tokens (default: text)"
         add("--text-column", metavar="NAME", default="text", help=text)
         text = "of a Parquet output, the column of predictions (default: prediction)"
@@ -92,6 +106,11 @@ class PredictFile(Command):
             raise ConfigurationError(
                 "`--on-error skip` needs input lines; it does not work with --use-dataset-reader"
             )
+        if args.format and args.on_error == "skip":
+            raise ConfigurationError(
+                f"`--on-error skip` writes errors, for which `--format` {args.format} has no room; "
+                "leave one of them out"
+            )
         predictor_args = parse_object("--predictor-args", args.predictor_args)
         if args.plain:
             predictor_args["plain"] = True
@@ -100,7 +119,9 @@ class PredictFile(Command):
         if args.candidates is not None:
             predictor_args["candidates"] = args.candidates
         check_output(args.output, [args.input_file, args.archive_file], args.force)
-        _check_input(args.input_file)
+        input_format = args.input_format or _format_of(args)
+        if input_format != "brat":
+            _check_input(args.input_file)
         logging.getLogger("allennlp.common.params").disabled = True
         os.environ.setdefault(*FEW_SHAPES)
         check_for_gpu(args.cuda_device)
@@ -116,9 +137,7 @@ class PredictFile(Command):
             args.on_error,
             overwrite=args.force,
             settings={"config": _digest_of_config(archive), "predictor-args": predictor_args},
-            text_column=args.text_column,
-            column=args.column,
-            nested=args.nested,
+            layout=Layout(args.text_column, args.column, args.nested, args.format, input_format),
         )
 
 
@@ -131,9 +150,7 @@ def predict_file(
     on_error: str = "stop",
     overwrite: bool = False,
     settings: Optional[Mapping[str, Any]] = None,
-    text_column: str = "text",
-    column: str = "prediction",
-    nested: bool = False,
+    layout: Optional[Layout] = None,
 ) -> None:
     """Predicts a file, a window of inputs at a time, so memory does not grow with the file.
 
@@ -151,24 +168,24 @@ def predict_file(
         on_error: `"stop"` at a line that cannot be predicted, or `"skip"` it and write an `error`.
         overwrite: Whether to replace an output, or what another unfinished run has written.
         settings: What else decides the predictions, such as the predictor's arguments, by name.
-        text_column: The column of a Parquet input that has texts or lists of tokens.
-        column: The column of predictions of a Parquet output.
-        nested: Whether this column has fields instead of JSON.
+        layout: What the input and the output look like; None for lines, or Parquet as their names say.
 
     Raises:
         ConfigurationError: If a line cannot be predicted, another process writes the output, or a run
             with other settings or inputs has begun it.
     """
+    layout = layout or Layout()
     run = {
         "model": _digest_of_model(predictor._model),
         "window": window,
         "use-dataset-reader": use_dataset_reader,
         "version": tagger.__version__,
-        **({"text-column": text_column} if is_parquet(input_file) else {}),
+        **({"text-column": layout.text_column} if is_parquet(input_file) else {}),
+        **({"input-format": layout.input_format} if layout.input_format else {}),
         **(settings or {}),
     }
-    encode = encoder_of(os.fspath(output), input_file, column, nested)
-    inputs = _inputs_of(predictor, input_file, use_dataset_reader, on_error, text_column)
+    encode = encoder_of(os.fspath(output), input_file, layout)
+    inputs = _inputs_of(predictor, input_file, use_dataset_reader, on_error, layout)
     with ResumableOutput(output, run, overwrite) as unfinished:
         if on_error == "stop":
             _drop_skipped(unfinished, output, overwrite)
@@ -193,13 +210,16 @@ def _say_what_lacks(model: Model, num_errors: int) -> None:
 
 
 def _inputs_of(
-    predictor: Predictor, path: str, use_dataset_reader: bool, on_error: str, text_column: str
+    predictor: Predictor, path: str, use_dataset_reader: bool, on_error: str, layout: Layout
 ) -> Inputs:
+    skips_errors = on_error == "skip"
     if use_dataset_reader:
         return InstanceInputs(predictor, path)
+    if layout.input_format:
+        return TextInputs(predictor, path, skips_errors, layout.input_format)
     if is_parquet(path):
-        return RowInputs(predictor, path, on_error == "skip", text_column)
-    return LineInputs(predictor, path, on_error == "skip")
+        return RowInputs(predictor, path, skips_errors, layout.text_column)
+    return LineInputs(predictor, path, skips_errors)
 
 
 def _predict(
@@ -213,6 +233,15 @@ def _predict(
             progress.update(inputs.num_bytes_read - progress.n)
             # This shows the bytes, too: a window takes seconds.
             progress.set_postfix_str(f"{output.num_lines} inputs")
+
+
+def _format_of(args: argparse.Namespace) -> Optional[str]:
+    """Returns the format of an input that has annotations; None for lines and for Parquet."""
+    if args.plain or args.use_dataset_reader or is_parquet(args.input_file):
+        return None
+    # Looking into a pipe would take its lines away.
+    is_stored = is_address(args.input_file) or Path(args.input_file).is_file()
+    return recognise(args.input_file) if is_stored or Path(args.input_file).is_dir() else None
 
 
 def _check_input(path: str) -> None:

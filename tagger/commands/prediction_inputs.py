@@ -14,6 +14,7 @@ from tagger.common.did_you_mean import did_you_mean
 from tagger.common.files import sha256_of_file
 from tagger.common.inputs import is_address, lines_of, open_stored, stored_size, unpacked
 from tagger.common.parquet import batches, open_parquet
+from tagger.data.formats import read_texts
 from tagger.predictors.batched_predictor import BatchedPredictor
 
 
@@ -179,6 +180,37 @@ class RowInputs(LineInputs):
 
     def _place(self, line: Line) -> str:
         return f"{self._path}, row {line.number}"
+
+
+class TextInputs(LineInputs):
+    """The texts of a file of an annotation tool or a library, whatever is annotated in them.
+
+    Args:
+        predictor: Predicts the texts; as documents, if its dataset reader reads these.
+        path: The file, or its address.
+        skips_errors: Whether a text that cannot be predicted is skipped.
+        format: The name of the file's format.
+    """
+
+    unit = "text"
+
+    def __init__(
+        self, predictor: Predictor, path: str, skips_errors: bool = False, format: str = "doccano"
+    ) -> None:
+        super().__init__(predictor, path, skips_errors)
+        self._format = format
+        reads_documents = getattr(predictor._dataset_reader, "reads_documents", False)
+        self._key = "document" if reads_documents else "sentence"
+
+    def __iter__(self) -> Iterator[Line]:
+        for number, text in enumerate(read_texts(self._path, self._format, labelled=False), 1):
+            yield Line(number, text.text)
+
+    def _load(self, line: Line) -> JsonDict:
+        return {self._key: line.text}
+
+    def _place(self, line: Line) -> str:
+        return f"{self._path}, text {line.number}"
 
 
 class InstanceInputs:

@@ -1,35 +1,69 @@
 """How `predict-file` turns the lines of JSON that it has made into the output that was asked for."""
 
+import json
 import shutil
 from contextlib import ExitStack
-from itertools import islice
+from functools import partial
+from itertools import islice, repeat
 from pathlib import Path
-from typing import Any, BinaryIO, Callable, Iterator, List, Optional
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, Callable, Iterator, List, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from tagger.common.inputs import COMPRESSIONS, is_address
+from tagger.common.console import say
+from tagger.common.inputs import COMPRESSIONS, bare_suffix, is_address
 from tagger.common.parquet import MAX_ROWS, batches, import_pyarrow, is_parquet, open_parquet
+from tagger.data.formats import AnnotatedText, Annotation, convert_texts, read_texts
+from tagger.data.formats.annotated_text import locate_tokens
 from tagger.predictors.prediction_type import prediction_type, predictions_of_lines
 
 #: Writes the lines of a file to another, in the format of the output.
 Encoder = Callable[[Path, BinaryIO], None]
 
 
-def encoder_of(
-    output: str, input_file: str, column: str = "prediction", nested: bool = False
-) -> Optional[Encoder]:
+class Layout(NamedTuple):
+    """What the input and the output look like.
+
+    Attributes:
+        text_column: The column of a Parquet input that has texts or lists of tokens.
+        column: The column of predictions of a Parquet output.
+        nested: Whether this column has fields instead of a text in JSON.
+        format: The name of a format of `tagger.data.formats` to write, for texts with the predicted
+            entities; None for predictions.
+        input_format: The name of the input's format; None for lines, or rows of Parquet. The other
+            properties of its texts are kept where `format` has room for them.
+    """
+
+    text_column: str = "text"
+    column: str = "prediction"
+    nested: bool = False
+    format: Optional[str] = None
+    input_format: Optional[str] = None
+
+
+def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) -> Optional[Encoder]:
     """Returns what makes an output of a file of lines; None if that file only needs another name.
 
     Args:
         output: A path or an address.
         input_file: If it is Parquet and the output too, the output has its columns.
-        column: The name of the column of predictions in Parquet.
-        nested: Whether this column has fields instead of a text in JSON.
+        layout: What both look like; None for lines of JSON, or Parquet as their names say.
 
     Raises:
-        ConfigurationError: If the input has a column of this name.
+        ConfigurationError: If the input has the column, or the format is a folder.
     """
+    layout = layout or Layout()
+    format, column, nested = layout.format, layout.column, layout.nested
+    if format is not None:
+        suffix = bare_suffix(output)
+        if format == "brat":
+            raise ConfigurationError(
+                "`--format` brat is a folder of files; write another format, such as spacy_json, and "
+                "`allennlp convert` it"
+            )
+        texts = partial(_texts, input_file=input_file, input_format=layout.input_format)
+        return lambda part, file: _write_texts(texts(part), file, format, suffix)
     if not is_parquet(output):
         packs = Path(output).suffix in COMPRESSIONS or is_address(output)
         return _copy if packs else None
@@ -42,6 +76,36 @@ def encoder_of(
                     f"`--column` {column} is a column of {source}; give another name"
                 )
     return lambda part, file: _write_parquet(part, file, source, column, nested)
+
+
+def _texts(part: Path, input_file: str, input_format: Optional[str]) -> Iterator[AnnotatedText]:
+    """Yields the texts of a file of predictions, with their entities as predicted."""
+    sources: Iterator[Optional[AnnotatedText]] = repeat(None)
+    if input_format is not None:
+        sources = read_texts(input_file, input_format, labelled=False)
+    with part.open(encoding="utf-8") as lines:
+        for number, (line, source) in enumerate(zip(lines, sources), start=1):
+            found = json.loads(line)
+            place = source.place if source else f"{input_file}, input {number}"
+            yield AnnotatedText(
+                found["text"],
+                [
+                    Annotation(each["label"], each["start"], each["end"])
+                    for each in found["entities"]
+                ],
+                locate_tokens(found["text"], found["tokens"], place),
+                None,
+                place,
+                source.properties if source else {},
+            )
+
+
+def _write_texts(texts: Iterator[AnnotatedText], file: BinaryIO, format: str, suffix: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"texts{suffix}")
+        counts = convert_texts(texts, path, format)
+        _copy(path, file)
+    say(str(counts))
 
 
 def _copy(part: Path, file: BinaryIO) -> None:

@@ -16,6 +16,7 @@ from backports import zstd
 
 from tagger.commands import predict_file as module
 from tagger.commands.predict_file import predict_file
+from tagger.commands.prediction_outputs import Layout
 from tagger.predictors.prediction_type import prediction_type
 
 TEXTS = [" ".join(["Ada"] * (1 + n % 7)) + f" met {n} in Lisbon ." for n in range(30)]
@@ -156,7 +157,7 @@ def test_parquet_keeps_its_columns_and_row_groups(predictor, plain, tmp_path):
     source = put(str(tmp_path / "in.parquet"), column="body")
     for nested in (False, True):
         target = str(tmp_path / f"out{nested}.parquet")
-        predict_file(predictor, source, target, text_column="body", column="found", nested=nested)
+        predict_file(predictor, source, target, layout=Layout("body", "found", nested))
         written = pq.ParquetFile(target)
         assert [written.metadata.row_group(g).num_rows for g in range(3)] == [12, 12, 6]
         read = written.read()
@@ -177,8 +178,8 @@ def test_rows_may_be_tokens_and_bad_rows_are_named_or_skipped(predictor, tmp_pat
     source, target = str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet")
     pq.write_table(pa.table({"words": rows}), source)
     with pytest.raises(ConfigurationError, match="in.parquet, row 2: .*; correct the row"):
-        predict_file(predictor, source, target, text_column="words")
-    predict_file(predictor, source, target, text_column="words", on_error="skip", nested=True)
+        predict_file(predictor, source, target, layout=Layout(text_column="words"))
+    predict_file(predictor, source, target, on_error="skip", layout=Layout("words", nested=True))
     found = pq.read_table(target)["prediction"].to_pylist()
     assert [each["tokens"] for each in found] == [rows[0], None, rows[2], None, []]
     assert [each["error"] is None for each in found] == [True, False, True, False, True]
@@ -189,9 +190,9 @@ def test_columns_are_checked_first(predictor, tmp_path):
     with pytest.raises(
         ConfigurationError, match="`--text-column` txt is no column of .*mean `text`"
     ):
-        predict_file(predictor, source, tmp_path / "out.jsonl", text_column="txt")
+        predict_file(predictor, source, tmp_path / "out.jsonl", layout=Layout(text_column="txt"))
     with pytest.raises(ConfigurationError, match="`--column` id is a column of"):
-        predict_file(predictor, source, tmp_path / "out.parquet", column="id")
+        predict_file(predictor, source, tmp_path / "out.parquet", layout=Layout(column="id"))
     (tmp_path / "no.parquet").write_text("no")
     with pytest.raises(ValueError, match="no.parquet: expected a Parquet file"):
         predict_file(predictor, str(tmp_path / "no.parquet"), tmp_path / "out.jsonl")

@@ -6,6 +6,7 @@ import pytest
 from allennlp.predictors import Predictor
 
 from tagger.commands.predict_file import predict_file
+from tagger.commands.prediction_outputs import Layout
 from tagger.ray import TaggerActor
 
 TEXTS = ["Maria met Paulo in Lisbon .", "", ")" * 501, "Ada " * 300, None, "Ada left ."]
@@ -22,7 +23,9 @@ def expected(table, archive, tmp_path):
     pq.write_table(table, tmp_path / "in.parquet")
     predictor = Predictor.from_archive(archive)
     out = str(tmp_path / "out.parquet")
-    predict_file(predictor, str(tmp_path / "in.parquet"), out, on_error="skip", nested=True)
+    predict_file(
+        predictor, str(tmp_path / "in.parquet"), out, on_error="skip", layout=Layout(nested=True)
+    )
     return pq.read_table(out)
 
 

@@ -1,4 +1,8 @@
-"""A tagger that predicts a column of a table."""
+"""Taggers in pipelines of Ray Data, and of whatever else hands tables of Arrow to a function.
+
+This is a module, because AllenNLP's `import_module_and_submodules` would take a package of this name for
+Ray itself.
+"""
 
 import os
 from typing import Any, Dict, List

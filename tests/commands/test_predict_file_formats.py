@@ -1,0 +1,77 @@
+"""`predict-file` from and to what annotation tools and libraries read and write."""
+
+import pytest
+
+import tagger
+from tagger.data.formats import FORMATS, AnnotatedText, read_texts, write_texts
+
+TEXTS = ["Maria Lindqvist met Paulo Ferraz in Lisbon.", "Élodie left 🙂 Oslo."]
+
+
+@pytest.fixture
+def predict(allennlp, trained, tmp_path, monkeypatch):
+    """Runs the subcommand in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        allennlp("predict-file", trained / "model.tar.gz", *arguments)
+
+    return run
+
+
+def entities_of(path, format=None):
+    return [[tuple(each) for each in text.entities] for text in read_texts(path, format)]
+
+
+@pytest.mark.slow
+def test_every_format_is_read_and_written_with_the_entities_that_are_found(
+    predict, trained, tmp_path
+):
+    model = tagger.load(trained / "model.tar.gz")
+    wanted = [
+        [(each.label, each.start, each.end) for each in tagged.entities]
+        for tagged in model.tag(TEXTS)
+    ]
+    assert any(wanted)
+    source = tmp_path / "in.jsonl"
+    texts = [AnnotatedText(text, [], None, None, "", {"id": n}) for n, text in enumerate(TEXTS)]
+    write_texts(texts, source, "doccano")
+    for name, each in FORMATS.items():
+        if name == "brat":
+            continue
+        output = tmp_path / f"{name}{each.suffixes[0]}"
+        predict(source, "--input-format", "doccano", "-o", output, "--format", name)
+        assert entities_of(output, name) == wanted, name
+        again = tmp_path / f"again-{name}.jsonl"
+        # Its annotations tell its format; a column file is told by an option.
+        told = ["--input-format", "columns"] if name == "columns" else []
+        predict(output, *told, "-o", again, "--format", "spacy_json")
+        assert entities_of(again) == wanted, name
+        if "properties" in each.keeps and name != "label_studio":
+            assert [text.properties.get("id") for text in read_texts(output, name)] == [0, 1]
+
+
+@pytest.mark.slow
+def test_texts_of_a_folder_and_of_lines_become_annotations(predict, tmp_path):
+    write_texts(
+        [AnnotatedText(text, [], None, None, "", {}) for text in TEXTS], tmp_path / "in", "brat"
+    )
+    predict("in", "-o", "of-brat.jsonl", "--format", "doccano")
+    (tmp_path / "in.txt").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    predict("in.txt", "-o", "of-lines.jsonl.gz", "--format", "doccano")
+    assert entities_of("of-brat.jsonl") == entities_of("of-lines.jsonl.gz")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "brat"], "`--format` brat is a folder of files; write another format"),
+        (["--format", "csv", "--on-error", "skip"], "`--format` csv has no room; leave one"),
+    ],
+)
+def test_what_has_no_room_is_refused(arguments, message, predict, tmp_path):
+    (tmp_path / "in.txt").write_text("Ada\n")
+    with pytest.raises(SystemExit, match=message):
+        predict("in.txt", "-o", "out", *arguments)
+    assert not (tmp_path / "out").exists()
