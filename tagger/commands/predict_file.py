@@ -119,9 +119,7 @@ class PredictFile(Command):
         if args.candidates is not None:
             predictor_args["candidates"] = args.candidates
         check_output(args.output, [args.input_file, args.archive_file], args.force)
-        input_format = args.input_format or _format_of(args)
-        if input_format != "brat":
-            _check_input(args.input_file)
+        input_format = _format_of_input(args)
         logging.getLogger("allennlp.common.params").disabled = True
         os.environ.setdefault(*FEW_SHAPES)
         check_for_gpu(args.cuda_device)
@@ -235,22 +233,22 @@ def _predict(
             progress.set_postfix_str(f"{output.num_lines} inputs")
 
 
-def _format_of(args: argparse.Namespace) -> Optional[str]:
-    """Returns the format of an input that has annotations; None for lines and for Parquet."""
-    if args.plain or args.use_dataset_reader or is_parquet(args.input_file):
-        return None
-    # Looking into a pipe would take its lines away.
-    is_stored = is_address(args.input_file) or Path(args.input_file).is_file()
-    return recognise(args.input_file) if is_stored or Path(args.input_file).is_dir() else None
+def _format_of_input(args: argparse.Namespace) -> Optional[str]:
+    """Returns the format of an input that has annotations; None for lines and for Parquet.
 
-
-def _check_input(path: str) -> None:
-    """Refuses an input that is not there or no file, before the model is loaded."""
+    An input that is not there, or is no file, is refused before the model is loaded.
+    """
+    path = args.input_file
+    if Path(path).is_dir() and (args.input_format or recognise(path)) == "brat":
+        return "brat"
     if is_address(path):
         with open_stored(path):
             pass
     else:
         check_is_file(cached_path(path), path)
+    if args.input_format or args.plain or args.use_dataset_reader or is_parquet(path):
+        return args.input_format
+    return recognise(path)
 
 
 def _windows(inputs: Inputs, window: int) -> Iterator[Tuple[List[Any], str]]:

@@ -21,8 +21,9 @@ class Split(Command):
     description = (
         "Split a file into train, dev and test so that each has its share of each label. A column "
         "file is split by the labels of its tags; with --label-key, a file of JSON objects, one on "
-        "each line, by the list of labels under that key. Nothing is overwritten. Lines -DOCSTART- "
-        "are left out. Copies of a sentence may go to different parts."
+        "each line, by the list of labels under that key. Texts of an annotation tool or a library are "
+        "written as Prodigy's JSON lines, which keep all of them. Nothing is overwritten. Lines "
+        "-DOCSTART- are left out. Copies of a sentence may go to different parts."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -45,15 +46,20 @@ class Split(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         from tagger.data import split_file
+        from tagger.data.formats import recognise
 
-        paths = split_file.paths_of_parts(args.folder, args.file.suffix, args.shares)
-        if args.label_key:
+        format = None if args.label_key else recognise(args.file)
+        suffix = ".jsonl" if format else args.file.suffix
+        paths = split_file.paths_of_parts(args.folder, suffix, args.shares)
+        if format:
+            items = split_file.read_annotated(args.file, format)
+        elif args.label_key:
             items = split_file.read_documents(args.file, args.label_key)
         else:
             items = split_file.read_column_file(
                 args.file, args.tag_column, args.label_separator, args.unknown_tag
             )
         split = split_file.split_items(items, args.shares, args.seed)
-        split_file.write_parts(split, paths, separator="\n" if args.label_key else "\n\n")
+        split_file.write_parts(split, paths, separator="\n" if format or args.label_key else "\n\n")
         say(f"Wrote {', '.join(path.name for path in paths.values())} to {args.folder}\n")
         say(split_file.summarize(split))

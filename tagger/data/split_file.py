@@ -7,6 +7,8 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from tagger.common.files import check_is_file, write_atomically
 from tagger.data.column_file import read_sentences
+from tagger.data.formats import read_texts
+from tagger.data.formats.span_records import prodigy_record
 from tagger.data.stratified_split import stratified_split
 from tagger.spans import labels_of_tags
 
@@ -83,6 +85,24 @@ def read_documents(path: Path, label_key: str) -> List[Item]:
         items.append(Item(line.rstrip("\r"), set(labels)))
     if not items:
         raise ValueError(f"{path}: expected a JSON object on each line, got none at all")
+    return items
+
+
+def read_annotated(path: Path, format: str) -> List[Item]:
+    """Returns the texts of a file in a format of `tagger.data.formats`, as Prodigy's JSON lines.
+
+    Raises:
+        ValueError: If a text is not as expected, or if there is none; the message says where.
+    """
+    items = [
+        Item(
+            json.dumps(prodigy_record(text), ensure_ascii=False),
+            {entity.label for entity in text.entities},
+        )
+        for text in read_texts(path, format)
+    ]
+    if not items:
+        raise ValueError(f"{path}: expected annotated texts in the format {format}, got none")
     return items
 
 

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from tagger.data import ColumnDatasetReader
+from tagger.data.formats import AnnotatedText, Annotation, read_texts, write_texts
 from tagger.data.split_file import read_column_file
 from tests.conftest import ROOT
 
@@ -46,6 +47,22 @@ def test_documents_are_split_by_the_labels_under_a_key(split, tmp_path):
     assert not (tmp_path / "out/test.jsonl").exists()
     for part in parts:
         assert part == [line for line in lines if line in part]
+
+
+def test_texts_of_an_annotation_tool_are_split_by_the_labels_of_their_entities(split, tmp_path):
+    texts = [
+        AnnotatedText(f"Ada {n}", [Annotation("AB"[n % 4 == 0], 0, 3)], None, None, "", {"id": n})
+        for n in range(20)
+    ]
+    write_texts(texts, tmp_path / "all.jsonl", "doccano")
+    split(tmp_path / "all.jsonl", tmp_path / "out", "--shares", 0.6, 0.2, 0.2)
+    parts = [
+        list(read_texts(tmp_path / "out" / f"{name}.jsonl")) for name in ("train", "dev", "test")
+    ]
+    assert [len(part) for part in parts] == [12, 4, 4]
+    assert [sum(text.entities[0].label == "B" for text in part) for part in parts] == [3, 1, 1]
+    found = {text.properties["id"]: (text.text, text.entities) for part in parts for text in part}
+    assert found == {n: (text.text, text.entities) for n, text in enumerate(texts)}
 
 
 def test_a_token_may_have_several_labels_and_unknown_ones_do_not_count(tmp_path):

@@ -2,7 +2,6 @@
 
 import logging
 from os import PathLike
-from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
@@ -235,9 +234,7 @@ class ColumnDatasetReader(DatasetReader):
         """Yields the documents of a file; a text is one, and so is a sentence without `borders`."""
         check_is_there(file_path)
         name = self._format
-        # Looking into a pipe would take its lines away.
-        is_pipe = Path(file_path).is_fifo()
-        if name is None and self.columns.is_default and not is_pipe:
+        if name is None and self.columns.is_default:
             name = recognise(file_path, labelled=self.columns.tag_column is not None)
         if name in (None, "columns"):
             return self.columns.documents(file_path, borders)

@@ -181,6 +181,8 @@ def format_named(name: str) -> Format:
 def recognise(path: PathOrAddress, labelled: bool = True) -> Optional[str]:
     """Returns the name of a file's format by what is in it; None for a column file, or if unknown.
 
+    It looks into no pipe, whose lines that would take away.
+
     Args:
         path: A file, or a folder for brat.
         labelled: Whether the file must have entities. If not, texts alone have a format too.
@@ -192,9 +194,9 @@ def recognise(path: PathOrAddress, labelled: bool = True) -> Optional[str]:
         path = Path(path)
         if not path.exists():
             raise FileNotFoundError(f"{path}: there is no such file")
-        if path.is_dir():
+        if not path.is_file():
             suffix = "ann" if labelled else "txt"
-            return "brat" if any(path.rglob(f"*.{suffix}")) else None
+            return "brat" if path.is_dir() and any(path.rglob(f"*.{suffix}")) else None
         if path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").is_file()):
             return "brat"
     with open_input(path) as file:
