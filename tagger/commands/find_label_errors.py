@@ -67,6 +67,7 @@ class FindLabelErrors(Command):
             write_findings,
         )
 
+        _check_corpus(args.corpus)
         args.output.mkdir(parents=True, exist_ok=True)
         corpus, judge = _corpus_and_judge(args)
         doubts = doubt(judge, corpus.sentences)
@@ -85,6 +86,19 @@ class FindLabelErrors(Command):
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         say(format_findings(findings))
         say(f"{len(findings)} labels in doubt. Wrote {', '.join(map(str, [*paths, *texts]))}")
+
+
+def _check_corpus(path: Path) -> None:
+    from allennlp.common.checks import ConfigurationError
+
+    from tagger.data.formats import recognise
+
+    found = recognise(path)
+    if found is not None:
+        raise ConfigurationError(
+            f"{path} has the format {found}, but label errors are found in column files; make one: "
+            f"allennlp convert {path} {path.with_suffix('.conll')}"
+        )
 
 
 def _corpus_and_judge(args: argparse.Namespace) -> Tuple[Any, Any]:

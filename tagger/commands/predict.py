@@ -17,6 +17,7 @@ from allennlp.predictors import Predictor
 from tagger.commands.command_line import load_model, make_predictor, parse_object
 from tagger.commands.evaluate import check_outputs, whole_output
 from tagger.common.inputs import numbered_lines
+from tagger.data.formats import recognise
 from tagger.predictors.batched_predictor import BatchedPredictor
 
 
@@ -41,6 +42,8 @@ def _predict(args: argparse.Namespace) -> None:
     check_outputs("--output-file", [args.output_file] if args.output_file else [], inputs)
     common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
     predictor = _load_predictor(args)
+    if isinstance(predictor, BatchedPredictor) and not (predictor.plain or args.use_dataset_reader):
+        _refuse_annotated(args.input_file)
     if args.silent and not args.output_file:
         print("--silent specified without --output-file.")
         print("Exiting early because no output will be created.")
@@ -66,6 +69,16 @@ def _predict(args: argparse.Namespace) -> None:
     # Nothing else says that it is done.
     if isinstance(predictor, BatchedPredictor):
         predictor.throughput.log()
+
+
+def _refuse_annotated(path: str) -> None:
+    """Names what reads an export of an annotation tool, which has no input in a line."""
+    found = None if path == "-" else recognise(path)
+    if found is not None:
+        raise ConfigurationError(
+            f"`input_file` {path} has the format {found}, not an input on each line; `allennlp "
+            "predict-file` reads it, and takes every line as text with --plain"
+        )
 
 
 def _load_predictor(args: argparse.Namespace) -> Predictor:

@@ -14,12 +14,21 @@ _BLANKS = " \t\r\n\f\v"
 DOCUMENT_BORDERS = ("docstart", "blank_lines")
 
 
+#: How many characters of a line a message quotes.
+_MOST_QUOTED = 200
+
+
 class Row(NamedTuple):
     """A line of a column file."""
 
     number: int
     text: str
     columns: List[str]
+
+    @property
+    def quoted(self) -> str:
+        """The beginning of the line, for messages."""
+        return repr(self.text[:_MOST_QUOTED])
 
 
 def read_sentences(

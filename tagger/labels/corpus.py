@@ -144,7 +144,7 @@ class Corpus:
             check_tags(tags, self.encoding)
         except IllegalTagError as error:
             row = rows[error.position]
-            raise ValueError(f"{self.path}:{row.number}: in {row.text!r}, {error}") from None
+            raise ValueError(f"{self.path}:{row.number}: in {row.quoted}, {error}") from None
         return tags_to_spans(tags, self.encoding)
 
 

@@ -62,7 +62,7 @@ class BatchedPredictor(Predictor):
         super().__init__(model, dataset_reader, frozen)
         check_whole("batch_tokens", batch_tokens)
         self._batch_tokens = batch_tokens
-        self._plain = plain
+        self.plain = plain
         self.throughput = Throughput()
         # The model and its libraries stay loaded, so Python need not search them for garbage.
         gc.freeze()
@@ -75,7 +75,7 @@ class BatchedPredictor(Predictor):
                 field twice.
         """
         text = {self.text_key: line.rstrip("\r\n")}
-        if self._plain:
+        if self.plain:
             return text
         # JSON does not begin with a byte order mark, though a file may.
         line = line[begin_of(line) :].strip()

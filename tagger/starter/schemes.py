@@ -110,7 +110,7 @@ def check_scheme(
             check_tags(tags, scheme.source_encoding, scheme.unknown_tag)
         except IllegalTagError as error:
             row = rows[error.position]
-            raise ValueError(f"{name}:{row.number}: in {row.text!r}, {error}") from None
+            raise ValueError(f"{name}:{row.number}: in {row.quoted}, {error}") from None
 
 
 def labels_in(tags: Sequence[str], scheme: Scheme) -> List[str]:

@@ -1,5 +1,7 @@
 """`predict-file` from and to what annotation tools and libraries read and write."""
 
+import re
+
 import pytest
 
 import tagger
@@ -75,3 +77,19 @@ def test_what_has_no_room_is_refused(arguments, message, predict, tmp_path):
     with pytest.raises(SystemExit, match=message):
         predict("in.txt", "-o", "out", *arguments)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_commands_that_read_lines_name_the_one_that_reads_formats(
+    allennlp, trained, tmp_path, capsys
+):
+    path = tmp_path / "export.json"
+    write_texts([AnnotatedText(TEXTS[0], [], None, None, "", {})], path, "label_studio")
+    with pytest.raises(SystemExit, match="1"):
+        allennlp("predict", trained / "model.tar.gz", path)
+    assert re.search(
+        "has the format label_studio, .*`allennlp predict-file`", capsys.readouterr().err
+    )
+    with pytest.raises(SystemExit, match="has the format label_studio, .*: allennlp convert"):
+        allennlp("find-label-errors", path, "-o", tmp_path / "doubts")
+    assert not (tmp_path / "doubts").exists()

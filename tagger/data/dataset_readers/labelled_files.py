@@ -99,7 +99,7 @@ class ColumnFiles(NamedTuple):
 
 def _place_in_rows(rows: Sequence[Row], path: PathOrAddress, position: int) -> str:
     row = rows[position]
-    return f"{path}:{row.number}: in {row.text!r}"
+    return f"{path}:{row.number}: in {row.quoted}"
 
 
 class TextFiles:
