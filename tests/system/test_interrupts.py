@@ -54,8 +54,8 @@ def test_training_goes_on_as_if_unbroken(index, folder):
     moment, number = OF_TRAINING[index], SIGNALS[index % len(SIGNALS)]
     status, problems = break_training(TRAIN, folder, moment, number)
     assert problems == []
-    # Behind the last checkpoint, the run may have ended before the signal comes.
-    assert status == STATUS[number] or (status == 0 and moment in OF_TRAINING[3:7])
+    # Behind the last checkpoint, or some time after an epoch, the run may have ended before the signal.
+    assert status == STATUS[number] or (status == 0 and moment not in OF_TRAINING[:3])
 
 
 @pytest.mark.parametrize("kind", CONFIGS_OF_KINDS)
