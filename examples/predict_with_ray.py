@@ -65,13 +65,14 @@ class Worker:
             ValueError: If the archive or an argument of the predictor is wrong.
         """
         from allennlp.common.checks import ConfigurationError
+        from allennlp.models import load_archive
 
-        from tagger.commands.command_line import load_model, make_predictor
+        from tagger.commands.command_line import make_predictor
         from tagger.commands.predict_file import FEW_SHAPES
 
         os.environ.setdefault(*FEW_SHAPES)
         try:
-            archive = load_model(self._archive, cuda_device=0 if self._uses_gpu else -1)
+            archive = load_archive(self._archive, cuda_device=0 if self._uses_gpu else -1)
             self._predictor = make_predictor(archive, self._predictor_args)
         except ConfigurationError as error:
             raise ValueError(str(error)) from None

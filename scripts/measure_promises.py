@@ -30,9 +30,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Optional
 
 import numpy as np
+from allennlp.models import load_archive
 from scipy import stats
 
-from tagger.commands.command_line import load_model
 from tagger.tuning.decoding import DecodingTuner, Settings
 from tagger.tuning.labelled_file import settings_of, tuner_on_file
 from tagger.tuning.promise_fitting import ladders
@@ -143,7 +143,7 @@ def _last(passing: np.ndarray) -> np.ndarray:
 
 
 def _populations(options: argparse.Namespace) -> dict[Goal, Population]:
-    archive = load_model(options.archive, cuda_device=-1)
+    archive = load_archive(options.archive, cuda_device=-1)
     model, reader = archive.model, archive.validation_dataset_reader
     goals = [
         Goal(tuple(labels.split(",")), measure, level)

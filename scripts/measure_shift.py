@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
+from allennlp.models import load_archive
 
 import tagger.components  # noqa: F401  (registers them)
-from tagger.commands.command_line import load_model
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
 from tagger.tuning.data_comparison import SeenTexts, feature_table, in_runs, see_columns
 from tagger.tuning.estimates import (
@@ -76,7 +76,7 @@ class Results:
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
     options = _options(arguments)
-    archive = load_model(options.archive)
+    archive = load_archive(options.archive)
     renamed = {**RENAMED, **dict(each.split("=") for each in options.rename)}
     seen = {
         path: _see(archive, path, renamed) for path in dict.fromkeys([options.file, *options.new])

@@ -202,12 +202,10 @@ def loading(own: Iterable[str]) -> Iterator[Loading]:
     token = _current.set(state)
     try:
         yield state
-    except Exception as error:
+    except Exception:
         # Libraries catch the refusal, and say something else.
         if state.refusals:
             raise state.refusals[0] from None
-        if state.folder is not None and printable(str(error)) != str(error):
-            refuse(f"the archive cannot be loaded: {' '.join(str(error).split())}")
         raise
     finally:
         _current.reset(token)

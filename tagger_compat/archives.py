@@ -31,7 +31,7 @@ from typing import Any, ContextManager, Dict, Iterable, Iterator, Set, Union
 from tagger_compat import archive_guard
 from tagger_compat.archive_contents import check_numbers
 from tagger_compat.archive_files import check_files, new_archive, unpack
-from tagger_compat.archive_guard import REMEDY, is_set, refuse
+from tagger_compat.archive_guard import REMEDY, is_set, printable, refuse
 
 #: What a config may not say of data: the user says which data are read.
 _DATA_KEYS = {"data_path", "reader"}
@@ -73,11 +73,6 @@ def _strings(value: Any, is_own: bool = False) -> Iterator[str]:
     if isinstance(value, dict):
         if value.get("trust_remote_code") and not is_own:
             refuse("the archive's config sets `trust_remote_code`, which runs a model's own code")
-        name = value.get("type")
-        if isinstance(name, str) and not (is_own or name.isprintable()):
-            refuse(
-                f"the archive's config names the type {name[:40]!a}, which is no registered name"
-            )
         yield from value
         value = value.values()
     if isinstance(value, str):
@@ -97,30 +92,53 @@ def _without_cache_settings(config: Any) -> Any:
     )
 
 
-def check_type(base: type, name: str) -> None:
+def check_type(base: type, name: Any) -> None:
     """Refuses a name out of an archive that is not registered, unless it is a class that is imported.
 
     Args:
         base: The registrable class that is to be constructed.
-        name: What the config names, which is not registered.
+        name: What the config names, which is not registered. It may be no text at all; AllenNLP makes
+            None of the text `None`.
 
     Raises:
         ConfigurationError: If an archive is being loaded, or has named it, and it does not name a
             subclass of `base` in a module that has been imported.
     """
     state = archive_guard.current()
-    is_own = state is not None and name in state.own
-    if are_trusted() or is_own or (state is None and name not in _names_in_archives):
+    text = str(name)
+    is_own = state is not None and text in state.own
+    if are_trusted() or is_own or (state is None and text not in _names_in_archives):
         return
-    module_name, _, class_name = name.rpartition(".")
+    module_name, _, class_name = text.rpartition(".")
     named = getattr(sys.modules.get(module_name), class_name, None)
     if isinstance(named, type) and issubclass(named, base):
         return
     refuse(
-        f"the archive's config names `{' '.join(name.split())[:80]}` as a {base.__name__}, which is no "
+        f"the archive's config names `{' '.join(text.split())[:80]}` as a {base.__name__}, which is no "
         f"registered name",
         f"name its package with --include-package, or {REMEDY}",
     )
+
+
+@contextmanager
+def _errors_in_one_sentence(archive_file: Any, has_overrides: bool) -> Iterator[None]:
+    """Says in one sentence whatever is wrong with an archive that is loaded inside."""
+    from allennlp.common.checks import ConfigurationError
+    from allennlp.common.util import SigTermReceived
+
+    try:
+        yield
+    except SigTermReceived:
+        raise
+    except Exception as error:  # A damaged archive can fail in any library that reads a part of it.
+        text = printable(" ".join(str(error).split()))
+        if not isinstance(error, ConfigurationError):
+            remedy = "correct the overrides, or " if has_overrides else ""
+            text = (
+                f"{archive_file} cannot be loaded as an archive ({type(error).__name__}: {text}); "
+                f"{remedy}train it again, or copy it again if a copy was cut short"
+            )
+        raise ConfigurationError(text) from error
 
 
 @contextmanager
@@ -152,21 +170,25 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
     def load_guarded(
         archive_file: Any, cuda_device: int = -1, overrides: Any = "", weights_file: Any = None
     ) -> Any:
-        if are_trusted():
-            return load_archive(archive_file, cuda_device, overrides, weights_file)
         outer = archive_guard.current()
         if outer is not None and str(archive_file) not in outer.own:
             refuse(f"the archive's config names another archive, {str(archive_file)[:80]!r}")
         # The user's own address may be on the network.
         path = archival.cached_path(archive_file)
-        if os.path.isdir(path):
-            check_files(path, archive_file, is_archive=False)
-        from tagger_compat.archive_tensors import TensorLimit
+        with _errors_in_one_sentence(archive_file, bool(overrides)):
+            if are_trusted():
+                return load_archive(path, cuda_device, overrides, weights_file)
+            if os.path.isdir(path):
+                check_files(path, archive_file, is_archive=False)
+            from tagger_compat.archive_tensors import TensorLimit
 
-        own = [] if weights_file is None else [os.fspath(weights_file)]
-        with archive_guard.loading(own) as state, TensorLimit(state.num_file_bytes, archive_file):
-            state.file = os.fspath(path)
-            return load_archive(path, cuda_device, overrides, weights_file)
+            own = [] if weights_file is None else [os.fspath(weights_file)]
+            with (
+                archive_guard.loading(own) as state,
+                TensorLimit(state.num_file_bytes, archive_file),
+            ):
+                state.file = os.fspath(path)
+                return load_archive(path, cuda_device, overrides, weights_file)
 
     def remove(folder: str, **options: Any) -> None:
         # Names within the folder look like those of other files.
@@ -204,7 +226,11 @@ def _archived_params(params_class: Any) -> type:
             if isinstance(params_overrides, dict):
                 params_overrides = json.dumps(params_overrides)
             # The overrides are the user's own, and may be Jsonnet.
-            overrides = params_module.parse_overrides(params_overrides)
+            try:
+                overrides = params_module.parse_overrides(params_overrides)
+            except RuntimeError as error:
+                reason = str(error).splitlines()[0].partition(" ERROR: ")[2]
+                refuse(f"`--overrides` cannot be read: {reason}", "they must be JSON or Jsonnet")
             names, own = set(_strings(config)), set(_strings(overrides, is_own=True))
             state = archive_guard.current()
             if state is not None:
@@ -223,7 +249,7 @@ def _with_guarded_types(registrable: Any) -> Iterator[None]:
     resolve = registrable.Registrable.resolve_class_name.__func__
 
     def resolve_class_name(cls: type, name: str) -> Any:
-        if name not in registry[cls]:
+        if not (isinstance(name, str) and name in registry[cls]):
             check_type(cls, name)
         return resolve(cls, name)
 

@@ -273,3 +273,23 @@ def with_files_for_jsonnet(params: Any) -> Iterator[None]:
         return from_file(cls, params_file, *args, **kwargs)
 
     params.Params.from_file = classmethod(from_real_file)
+
+
+@contextmanager
+def with_types_that_are_names(params: Any) -> Iterator[None]:
+    """Says of a `type` that is no text what is said of any other that is not registered."""
+    yield
+    pop_choice = params.Params.pop_choice
+
+    @wraps(pop_choice)
+    def pop(
+        self: Any,
+        key: str,
+        choices: List[Any],
+        default_to_first_choice: bool = False,
+        allow_class_names: bool = True,
+    ) -> Any:
+        allow_class_names &= isinstance(self.params.get(key, ""), str)
+        return pop_choice(self, key, choices, default_to_first_choice, allow_class_names)
+
+    params.Params.pop_choice = pop

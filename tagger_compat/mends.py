@@ -167,6 +167,13 @@ LIBRARY_MENDS = (
         lambda: True,
         libraries.with_files_for_jsonnet,
     ),
+    Mend(
+        "types that are names",
+        "a `type` of a config that is no text fails with an error of Python's own",
+        ("allennlp.common.params",),
+        lambda: True,
+        libraries.with_types_that_are_names,
+    ),
 )
 
 #: What this package needs, and no extension point of AllenNLP reaches.

@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from allennlp.models import load_archive
 
 import tagger
-from tagger.commands.command_line import load_model, make_predictor
+from tagger.commands.command_line import make_predictor
 from tagger.commands.predict_file import predict_file
 
 #: The runtime of ONNX sums in another order than PyTorch.
@@ -16,7 +17,7 @@ def answers_of_predict_file(archive, lines, folder, window):
     """The lines that `predict-file` writes, in a fresh model, which remembers nothing."""
     texts, output = folder / "texts.txt", folder / f"window-{window}.jsonl"
     texts.write_text("".join(f"{line}\n" for line in lines))
-    predictor = make_predictor(load_model(archive), {"plain": True})
+    predictor = make_predictor(load_archive(archive), {"plain": True})
     predict_file(predictor, str(texts), output, window)
     return [json.loads(line) for line in output.read_text().splitlines()]
 

@@ -280,6 +280,19 @@ except Exception as error:
 """,
         "Is a directory",
     ),
+    "types that are names": (
+        """
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+for name in (None, "None", 5, 0.5, True, ["a.b"], {"a": 1}):
+    try:
+        Params({"type": name}).pop_choice("type", ["crf"])
+    except ConfigurationError as error:
+        assert "not in acceptable choices for type: ['crf']" in str(error), error
+""",
+        "argument of type 'NoneType'",
+    ),
     "commands": (
         """
 import sys

@@ -1,4 +1,4 @@
-"""What our commands share: errors in one line, checks of the output, and loading an archive."""
+"""What our commands share: checks of the output, and making a predictor."""
 
 import errno
 import inspect
@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Type, Union, cast
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
-from allennlp.common.util import SigTermReceived
-from allennlp.models import Archive, Model, load_archive
+from allennlp.models import Archive, Model
 from allennlp.predictors import Predictor
 
 from tagger.common.did_you_mean import did_you_mean
@@ -82,25 +80,6 @@ def _is_endless(path: Path) -> bool:
     except OSError as error:
         return error.errno == errno.ELOOP
     return False
-
-
-def load_model(archive_file: Union[str, Path], **options: Any) -> Archive:
-    """Does what `load_archive` of AllenNLP does; whatever is wrong with the archive is one sentence.
-
-    Raises:
-        ConfigurationError: If the archive cannot be loaded.
-        FileNotFoundError: If it does not exist.
-    """
-    cached_path(archive_file)
-    try:
-        return load_archive(archive_file, **options)
-    except (ConfigurationError, SigTermReceived):
-        raise
-    except Exception as error:  # A damaged archive can fail in any library that reads a part of it.
-        raise ConfigurationError(
-            f"{archive_file} cannot be loaded as an archive ({type(error).__name__}: {error}); train it "
-            f"again, or copy it again if a copy was cut short"
-        ) from error
 
 
 def parse_object(option: str, text: str) -> Dict[str, Any]:

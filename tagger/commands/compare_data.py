@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 import numpy as np
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.models import load_archive
 
 from tagger.commands.command import Command, add_shared
-from tagger.commands.command_line import check_output, load_model, make_predictor
+from tagger.commands.command_line import check_output, make_predictor
 from tagger.commands.soft_labels import reader_without_tags
 from tagger.common.console import say
 from tagger.common.files import write_atomically
@@ -76,7 +77,7 @@ class CompareData(Command):
             inputs = [args.archive_file, args.calibration_file, args.new_file]
             check_output(args.output, inputs, args.force)
         check_for_gpu(args.cuda_device)
-        archive = load_model(args.archive_file, cuda_device=args.cuda_device)
+        archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
         model, reader = archive.model, archive.validation_dataset_reader
         labelled = see_columns(model, reader, args.calibration_file, args.batch_size)
         if args.format == "text":

@@ -33,7 +33,9 @@ class Ensemble(Command):
         add("--average", choices=choices, default="emissions", help=text)
 
     def run(self, args: argparse.Namespace) -> None:
-        from tagger.commands.command_line import check_output, load_model
+        from allennlp.models import load_archive
+
+        from tagger.commands.command_line import check_output
         from tagger.models.ensemble_archive import write_ensemble
 
         check_output(args.output, args.archives)
@@ -41,6 +43,6 @@ class Ensemble(Command):
             raise ConfigurationError(
                 f"an ensemble needs at least two different archives; got {args.archives[0]} alone"
             )
-        archives = [load_model(path) for path in args.archives]
+        archives = [load_archive(path) for path in args.archives]
         write_ensemble(args.archives, archives, args.output, args.average)
         say(f"Wrote {args.output}: {len(archives)} taggers, average of {args.average}")

@@ -64,12 +64,13 @@ def _check_promises(args: argparse.Namespace) -> None:
     promises = saved_promises(path)
     if not promises:
         return
-    from tagger.commands.command_line import load_model
+    from allennlp.models import load_archive
+
     from tagger.tuning.labelled_file import settings_of, tuner_on_file
     from tagger.tuning.promise_fitting import check_promises
     from tagger.tuning.units import units_of_file
 
-    archive = load_model(path, cuda_device=args.cuda_device, overrides=args.overrides)
+    archive = load_archive(path, cuda_device=args.cuda_device, overrides=args.overrides)
     model, reader = archive.model, archive.validation_dataset_reader
     unit = promises[0].unit
     for file in _parts(args.input_file):
@@ -81,7 +82,8 @@ def _check_promises(args: argparse.Namespace) -> None:
 
 
 def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
-    from tagger.commands.command_line import load_model
+    from allennlp.models import load_archive
+
     from tagger.metrics import format_metrics
     from tagger.predictors.saved_tagger import SavedTagger
     from tagger.predictors.text_evaluation import evaluate_joined_tokens, gold_tokens
@@ -92,7 +94,9 @@ def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
             "what the tagger makes of texts"
         )
     check_for_gpu(args.cuda_device)
-    archive = load_model(args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides)
+    archive = load_archive(
+        args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides
+    )
     tagger = SavedTagger.of(archive, args.archive_file)
     instances = archive.validation_dataset_reader.read(args.input_file)
     metrics = evaluate_joined_tokens(tagger, map(gold_tokens, instances))

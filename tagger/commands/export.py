@@ -38,11 +38,13 @@ class Export(Command):
         add("--language", help=text)
 
     def run(self, args: argparse.Namespace) -> None:
-        from tagger.commands.command_line import check_output, load_model
+        from allennlp.models import load_archive
+
+        from tagger.commands.command_line import check_output
         from tagger.data.tokenizers import tokenizer_of
 
         check_output(args.output, [args.archive_file], args.force)
-        archive = load_model(args.archive_file)
+        archive = load_archive(args.archive_file)
         export(archive, args.output, args.language, args.force)
         size = args.output.stat().st_size
         tokenizer, _ = tokenizer_of(archive.validation_dataset_reader, args.language)

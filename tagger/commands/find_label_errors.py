@@ -113,9 +113,9 @@ def _corpus_and_judge(args: argparse.Namespace) -> Tuple[Any, Any]:
     from tagger.studies import default_num_workers
 
     if args.taggers:
-        from tagger.commands.command_line import load_model
+        from allennlp.models import load_archive
 
-        archives = [load_model(path) for path in args.taggers]
+        archives = [load_archive(path) for path in args.taggers]
         readers = [archive.validation_dataset_reader for archive in archives]
         corpus = Corpus(args.corpus, dict(archives[0].config["dataset_reader"]))
         scores = [

@@ -19,12 +19,12 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
 from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import lazy_groups_of
-from allennlp.models import Archive, Model
+from allennlp.models import Archive, Model, load_archive
 from allennlp.predictors import Predictor
 
 import tagger
 from tagger.commands.command import Command, add_shared
-from tagger.commands.command_line import check_output, load_model, make_predictor, parse_object
+from tagger.commands.command_line import check_output, make_predictor, parse_object
 from tagger.commands.prediction_inputs import (
     InstanceInputs,
     LineInputs,
@@ -123,7 +123,7 @@ class PredictFile(Command):
         logging.getLogger("allennlp.common.params").disabled = True
         os.environ.setdefault(*FEW_SHAPES)
         check_for_gpu(args.cuda_device)
-        archive = load_model(
+        archive = load_archive(
             args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides
         )
         predict_file(

@@ -54,8 +54,9 @@ class Serve(Command):
         check_installed("serve")
         from allennlp.common.checks import check_for_gpu
         from allennlp.common.file_utils import cached_path
+        from allennlp.models import load_archive
 
-        from tagger.commands.command_line import load_model, parse_object
+        from tagger.commands.command_line import parse_object
         from tagger.predictors.saved_tagger import SavedTagger
         from tagger.service.app import Served, create_app
         from tagger.service.limits import make_limits
@@ -71,7 +72,7 @@ class Serve(Command):
         allow_open_files(limits)
         check_for_gpu(args.cuda_device)
         with bind(args.host, args.port) as bound:
-            archive = load_model(args.archive_file, cuda_device=args.cuda_device)
+            archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
             tagger = SavedTagger.of(
                 archive, args.archive_file, args.language, limits.run_characters
             )

@@ -46,8 +46,9 @@ class WriteSoftLabels(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         from allennlp.common.checks import check_for_gpu
+        from allennlp.models import load_archive
 
-        from tagger.commands.command_line import check_output, load_model
+        from tagger.commands.command_line import check_output
         from tagger.common.files import write_atomically
         from tagger.data.texts import TextSplitter
         from tagger.data.tokenizers import tokenizer_of
@@ -55,7 +56,7 @@ class WriteSoftLabels(Command):
 
         check_output(args.output, [args.archive_file, args.input_file], args.force)
         check_for_gpu(args.cuda_device)
-        archive = load_model(args.archive_file, cuda_device=args.cuda_device)
+        archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
         if args.format == "text":
             splitter = TextSplitter(*tokenizer_of(archive.validation_dataset_reader, args.language))
             instances = _instances_of_text(archive, args.input_file, splitter)

@@ -54,13 +54,13 @@ def _metrics_of_text(
     archive_file: Path, data: str, overrides: Dict[str, Any]
 ) -> Optional[Dict[str, float]]:
     from allennlp.common.checks import ConfigurationError
+    from allennlp.models import load_archive
 
-    from tagger.commands.command_line import load_model
     from tagger.predictors.saved_tagger import SavedTagger
     from tagger.predictors.text_evaluation import evaluate_joined_tokens, gold_tokens
 
     try:
-        archive = load_model(archive_file, overrides=overrides)
+        archive = load_archive(archive_file, overrides=overrides)
         tagger = SavedTagger.of(archive, str(archive_file))
         instances = archive.validation_dataset_reader.read(data)
         return evaluate_joined_tokens(tagger, map(gold_tokens, instances))

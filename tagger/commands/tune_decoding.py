@@ -14,10 +14,10 @@ from typing import List, Optional, Sequence, Tuple
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.data import DatasetReader
-from allennlp.models import Archive
+from allennlp.models import Archive, load_archive
 
 from tagger.commands.command import Command, add_shared
-from tagger.commands.command_line import check_output, load_model
+from tagger.commands.command_line import check_output
 from tagger.common.console import say
 from tagger.metrics import format_metrics
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
@@ -104,7 +104,7 @@ class TuneDecoding(Command):
         check_output(args.output, [args.archive_file, args.input_file], args.force)
         logging.getLogger("allennlp.common.params").disabled = True
         check_for_gpu(args.cuda_device)
-        archive = load_model(args.archive_file, cuda_device=args.cuda_device)
+        archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
         if args.recalibrate:
             _recalibrate(args, archive)
             return

@@ -238,9 +238,12 @@ BAIT = {
     "secret.txt": "Lima 1 2\n",
 }
 
-#: Names of modules that lie in the current folder, and of libraries, spelt in all ways.
+#: What AllenNLP says of a type that it does not know, and we of one in an archive.
+NOT_REGISTERED = "registered name|acceptable choices"
+#: Names of modules in the current folder, and of libraries, spelt in all ways; and what is no name.
 TYPES = st.one_of(
-    st.text(min_size=1, max_size=30),
+    st.sampled_from([None, 5, 0.5, True, [], ["os.system"], {}, {"type": "os.system"}]),
+    st.text(max_size=30),
     st.builds(
         "{}{}.{}".format,
         st.sampled_from([name[:-3] for name in BAIT if name.endswith(".py")] + ["os", "builtins"]),

@@ -91,13 +91,15 @@ def test_a_killed_run_ends_with_the_same_bytes(archive, lines, warm_python, tmp_
 def test_rays_parts_are_those_of_predict_file(archive, lines, tmp_path):
     ray = pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
 
+    from allennlp.models import load_archive
+
     from examples.predict_with_ray import predict
-    from tagger.commands.command_line import load_model, make_predictor
+    from tagger.commands.command_line import make_predictor
     from tagger.commands.predict_file import predict_file
 
     texts, expected, output = (tmp_path / name for name in ("in.txt", "out.jsonl", "parts"))
     texts.write_text("".join(f"{line}\n" for line in lines[:500]))
-    predict_file(make_predictor(load_model(archive), {"plain": True}), str(texts), expected, 32)
+    predict_file(make_predictor(load_archive(archive), {"plain": True}), str(texts), expected, 32)
     ray.init(num_cpus=2, include_dashboard=False)
     try:
         options = {"window": 50, "windows_per_part": 2, "predictor_args": {"plain": True}}
