@@ -119,6 +119,11 @@ TOKENIZERS = {
     ),
     "French": _with("language:: 'fr'"),
 }
+#: Settings that `tune-decoding` writes.
+TUNED = _with(
+    "model+: { head+: { decode_bias: { PER: 0.5 }, entity_thresholds: { ORG: 0.3 }, "
+    "recalibration: { PER: [0.6, 0.4, -0.8], LOC: [1.5, 0.7, 0.2] } } }"
+)
 #: What the config of each kind is, written into a folder.
 CONFIGS_OF_KINDS = {
     "word vectors": _with_vectors,
@@ -127,6 +132,7 @@ CONFIGS_OF_KINDS = {
     "frozen in bfloat16": _frozen("bfloat16"),
     "documents": _documents,
     "fine-tuned": _fine_tuned,
+    "tuned": TUNED,
     **TOKENIZERS,
 }
 KINDS = [*CONFIGS_OF_KINDS, "ensemble"]

@@ -70,7 +70,9 @@ def test_the_service_answers_the_same(archive, lines):
 
 
 @pytest.mark.parametrize(
-    "archive", ["word vectors", "fine-tuned", "blanks", "punctuation", "French"], indirect=True
+    "archive",
+    ["word vectors", "fine-tuned", "tuned", "blanks", "punctuation", "French"],
+    indirect=True,
 )
 def test_onnx_gives_the_same_tags(archive, lines, tmp_path):
     check_onnx(archive, lines, tmp_path)

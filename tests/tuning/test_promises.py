@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from mapie.risk_control import BinaryClassificationController
 from scipy import stats
 
 from tagger.tuning.promise_ladders import Ladder, Search
@@ -60,6 +61,28 @@ def test_single_items_are_tested_exactly(num_wrong):
     right = total * (np.arange(60) >= num_wrong)
     assert p_values(right, total, 0.9)[0] == pytest.approx(stats.binom.cdf(num_wrong, 60, 0.1))
     assert p_values(0 * right, total, 0.9)[0] == p_values(right[:, :1], total[:, :1], 0.9)[0] == 1
+
+
+@pytest.mark.parametrize("num_items", [400, 2_000])
+def test_single_items_are_promised_what_mapie_controls(num_items):
+    rng = np.random.default_rng(0)
+    scores = rng.random(num_items)
+    truth, thresholds = rng.random(num_items) < scores, np.linspace(0.99, 0, 100)
+    controller = BinaryClassificationController(
+        lambda items: np.hstack([1 - items, items]),
+        "precision",
+        0.65,
+        confidence_level=0.9,
+        list_predict_params=thresholds,
+    )
+    controller.calibrate(scores[:, np.newaxis], truth)
+    total = scores >= thresholds[:, np.newaxis]
+    own, others = p_values(total & truth, total, 0.65), controller.p_values[:, 0]
+    # It rounds the number of wrong items up, after a division that may leave it a bit too large.
+    one_more = stats.binom.cdf((total & ~truth).sum(1) + 1, total.sum(1), 0.35)
+    assert (own <= others + 1e-9).all()
+    assert (others <= one_more + 1e-9).all()
+    assert np.isclose(own, others, rtol=1e-6).mean() > 0.5
 
 
 def test_items_that_err_together_say_less():
