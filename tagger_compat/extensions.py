@@ -205,6 +205,7 @@ def with_quiet_training(common_logging: Any) -> Iterator[None]:
 def with_named_bars(tqdm_module: Any) -> Iterator[None]:
     """Has progress bars name the epoch, vanish, and be drawn on terminals only; `out.log` has them."""
     yield
+    from tqdm import tqdm
 
     def current_activity() -> str:
         console = sys.modules.get("tagger.common.console")
@@ -213,7 +214,8 @@ def with_named_bars(tqdm_module: Any) -> Iterator[None]:
     def are_shown() -> bool:
         return sys.stderr.isatty() or tqdm_module.common_logging.FILE_FRIENDLY_LOGGING
 
-    class EpochBar(tqdm_module._tqdm):
+    # Not its `_tqdm`, which is a function in a notebook and needs widgets.
+    class EpochBar(tqdm):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs.setdefault("leave", not sys.stderr.isatty())
             super().__init__(*args, **kwargs)

@@ -1,51 +1,52 @@
-"""The commands of the tutorial, in order, print what it shows. It needs data/us_addresses."""
+"""The tutorials, run as notebooks, do what they show."""
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
-from tests.test_readme import BLOCK, DOCS
+from tests.notebooks import run
 
 pytestmark = pytest.mark.system
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
-CORPUS = next(
-    (
-        folder
-        for folder in (Path(os.environ.get("TAGGER_CORPORA", "")), ROOT / "data")
-        if (folder / "us_addresses/train.txt").exists()
-    ),
-    None,
-)
+DATA = (Path(os.environ.get("TAGGER_CORPORA", "")), ROOT / "data")
+NEEDS = {
+    "us_addresses": ["us_addresses"],
+    "from_hugging_face": ["us_addresses", "all-MiniLM-L6-v2"],
+}
 
 
-@pytest.mark.skipif(
-    CORPUS is None, reason="python scripts/prepare_us_addresses.py fetches the data"
-)
-def test_the_tutorial_does_what_it_shows(tmp_path):
+@pytest.fixture
+def folder(request, tmp_path):
+    """A folder that has the data of a tutorial."""
     (tmp_path / "data").mkdir()
-    (tmp_path / "data/addresses").symlink_to(CORPUS / "us_addresses")
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    for name in NEEDS[request.param]:
+        found = [data / name for data in DATA if (data / name).exists()]
+        if not found:
+            pytest.skip(f"needs data/{name}; see data/README.md")
+        (tmp_path / "data" / name.replace("us_", "")).symlink_to(found[0])
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return tmp_path
+
+
+@pytest.mark.parametrize("folder", ["us_addresses"], indirect=True)
+def test_the_tutorial_does_what_it_shows(folder):
     printed = ""
-    for language, block in BLOCK.findall(DOCS["us_addresses"]):
-        if language == "bash" and "prepare_us_addresses" not in block:
-            done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", block],
-                cwd=tmp_path,
-                env=environment,
-                capture_output=True,
-                text=True,
-            )
-            assert done.returncode == 0, done.stderr[-2_000:]
-            printed = NUMBER.sub("#", done.stdout)
-        elif language == "" and "B-StreetName" not in block:
-            # Digits differ between processors.
-            for line in block.splitlines():
-                assert NUMBER.sub("#", line) in printed
-    assert (tmp_path / "addresses.onnx").exists()
-    assert (tmp_path / "new.jsonl").read_text().count("\n") == 2
+    for cell, shown in run("us_addresses", folder, leave_out=("prepare_us_addresses",)):
+        if cell.cell_type == "code":
+            printed = "".join(output.get("text", "") for output in cell.outputs)
+        # Digits differ between processors.
+        for line in shown.splitlines():
+            assert NUMBER.sub("#", line) in NUMBER.sub("#", printed)
+    assert (folder / "addresses.onnx").exists()
+    assert (folder / "new.jsonl").read_text().count("\n") == 2
+
+
+@pytest.mark.parametrize("folder", ["from_hugging_face"], indirect=True)
+def test_the_tutorial_for_users_of_hugging_face_finds_an_address(folder):
+    cells = run("from_hugging_face", folder, leave_out=("pip install", "prepare_"))
+    assert "AddressNumber 1600" in "".join(
+        output.get("text", "") for output in cells[-2][0].outputs
+    )
