@@ -184,6 +184,27 @@ def test_an_archive_carries_the_transformer_unless_the_config_says_otherwise(tra
     assert "transformers/tiny/model.safetensors" in str(checksums)
 
 
+def test_pack_puts_the_transformer_into_an_archive(train, transformer, allennlp, tmp_path, capsys):
+    path, packed = train(), tmp_path / "packed.tar.gz"
+    wanted = tagger.load(path).tag(SENTENCES, probabilities=True)
+    # Files of the cache of the Hugging Face hub are links.
+    given = tmp_path / "renamed"
+    given.mkdir()
+    shutil.move(transformer, tmp_path / "blobs")
+    for file in (tmp_path / "blobs").iterdir():
+        (given / file.name).symlink_to(file)
+    allennlp("pack", path, "-o", packed, "--transformer", given)
+    assert f"\nWrote {packed}: " in capsys.readouterr().out
+    shutil.rmtree(given)
+    assert tagger.load(packed).tag(SENTENCES, probabilities=True) == wanted
+
+
+def test_pack_says_that_an_archive_is_whole_already(train, trained, allennlp, tmp_path):
+    for path in (trained / "model.tar.gz", train(carries=True)):
+        with pytest.raises(SystemExit, match="needs no transformer beside it"):
+            allennlp("pack", path, "-o", tmp_path / "packed.tar.gz")
+
+
 def test_the_transformer_may_have_pieces_of_bytes(tmp_path):
     folder = tmp_path / "run"
     train_model(config_of(tmp_path, save_bpe(tmp_path / "bpe")), folder)

@@ -76,6 +76,10 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             `include_in_archive: ['transformers']` in the config it carries one of any size.
         serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
 
+    Attributes:
+        transformer_name: The name under which an archive carries the transformer.
+        transformer_folder: Where the transformer is.
+
     Raises:
         ConfigurationError: If the transformer cannot be found, or an argument does not fit it. When
             weights are loaded: if the transformer is not the one that they were trained with.
@@ -109,7 +113,8 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             carry_transformer(transformer, model_name, serialization_dir, max_carried_mb)
         # No submodule: its weights are neither trained nor saved.
         self._features = WordFeatures(transformer, layers, pooling, max_pieces, overlap, precision)
-        self._folder = transformer.folder
+        self.transformer_name = Path(model_name).name
+        self.transformer_folder = transformer.folder
         num_layers = len(self._features.layers)
         self.layer_scores = torch.nn.Parameter(torch.zeros(num_layers))
         self.scale = torch.nn.Parameter(torch.ones(()))
@@ -273,11 +278,12 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         stored = state_dict.get(prefix + "digest")
         if stored is not None and not torch.equal(stored.cpu(), self.digest.cpu()):
             wanted, got = (bytes(each.tolist()).hex()[:12] for each in (stored, self.digest))
+            folder = self.transformer_folder.absolute()
             raise ConfigurationError(
-                f"`model_name` is a transformer with the digest {got}..., in "
-                f"{self._folder.absolute()}, but the model was trained over {wanted}...; put that one "
-                f"there, or set {FOLDER_VARIABLE} to the folder that holds it, or name its folder with "
-                f"--overrides, as `model_name` of the token indexer and of the token embedder"
+                f"`model_name` is a transformer with the digest {got}..., in {folder}, but the model "
+                f"was trained over {wanted}...; put that one there, or set {FOLDER_VARIABLE} to the "
+                f"folder that holds it, or name its folder with --overrides, as `model_name` of the "
+                f"token indexer and of the token embedder"
             )
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
