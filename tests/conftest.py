@@ -47,7 +47,7 @@ if not _has_gpu():
 
 
 def pytest_addoption(parser):
-    parser.addoption("--problems", type=int, default=250, help="how many the fuzzer tries")
+    parser.addoption("--problems", type=int, default=150, help="how many the fuzzer tries")
     parser.addoption("--seed", type=int, default=0, help="of the fuzzer's problems")
 
 
