@@ -11,19 +11,16 @@ from tagger.metrics import format_metrics, progress_metrics
 class MeasuredModel(Model):
     """A model that shows tables of its metrics at the end of `allennlp evaluate`.
 
-    A trainer asks for metrics after every epoch; its callback `show_metrics` shows those of the best
-    epoch when training ends, and says by `is_in_training` when the model itself is to show none.
+    A trainer asks for metrics after every epoch, and its callback `show_metrics` shows those of the
+    best epoch when training ends.
 
     Attributes:
         training_metrics: Whether training steps compute metrics.
-        is_in_training: Whether a trainer is at work, so that metrics are those of one of many epochs.
-        confusions: The confusions of the last evaluation or validation, by the names of
-            `TagMetrics.get_confusions`.
+        is_in_training: Whether metrics are those of one of many epochs, as the trainer says.
     """
 
     training_metrics: bool = False
     is_in_training: bool = False
-    confusions: Dict[str, int] = {}  # noqa: RUF012  (replaced, never written to)
 
     def get_all_metrics(self, reset: bool) -> Dict[str, float]:
         """Returns all metrics since the last reset, but no confusions; resets them if asked to."""
@@ -48,21 +45,14 @@ class MeasuredModel(Model):
         progress bar. An evaluation's metrics include partial matches and confusions. A trainer does not
         get them, because it would print hundreds of numbers.
         """
-        if self.training:
-            self.is_in_training = True
-            if not self.training_metrics:
-                return {}
-        if not reset:
-            return progress_metrics(self.get_all_metrics(reset))
-        confusions, tables = self.get_confusions(), self.get_tables()
-        partial = {} if self.is_in_training else self.get_partial_metrics()
-        metrics = self.get_all_metrics(reset)
-        if self.training:
-            return metrics
-        self.confusions = confusions
-        if self.is_in_training:
-            return metrics
-        metrics.update({**partial, **confusions})
+        if self.training and not self.training_metrics:
+            return {}
+        if not reset or self.is_in_training:
+            metrics = self.get_all_metrics(reset)
+            return metrics if reset else progress_metrics(metrics)
+        more = {**self.get_partial_metrics(), **self.get_confusions()}
+        tables = self.get_tables()
+        metrics = {**self.get_all_metrics(reset), **more}
         show_last("Metrics", "\n\n".join([format_metrics(metrics), *tables]))
         return metrics
 

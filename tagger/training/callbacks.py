@@ -14,7 +14,6 @@ from tagger.common.console import show_last
 from tagger.common.training_counts import LabelCounts, count_labels
 from tagger.metrics import best_metrics, format_metrics
 from tagger.metrics.metrics_table import BEST_PREFIX
-from tagger.models.measured_model import MeasuredModel
 
 logger = logging.getLogger(__name__)
 
@@ -119,16 +118,11 @@ class ShowMetricsCallback(TrainerCallback):
         super().__init__(serialization_dir)
         self._confusions: Dict[str, int] = {}
 
-    def on_start(self, trainer: Trainer, is_primary: bool = True, **kwargs: Any) -> None:
-        super().on_start(trainer, is_primary, **kwargs)
-        if isinstance(trainer.model, MeasuredModel):
-            trainer.model.is_in_training = True
-
     def on_epoch(
         self, trainer: Trainer, metrics: Metrics, epoch: int, is_primary: bool = True, **kwargs: Any
     ) -> None:
-        if isinstance(trainer.model, MeasuredModel) and metrics["best_epoch"] == epoch:
-            self._confusions = trainer.model.confusions
+        if metrics["best_epoch"] == epoch:
+            self._confusions = getattr(trainer, "validation_confusions", {})
 
     def on_end(
         self,
@@ -138,8 +132,6 @@ class ShowMetricsCallback(TrainerCallback):
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        if isinstance(trainer.model, MeasuredModel):
-            trainer.model.is_in_training = False
         # There are no metrics after an error.
         if metrics is None or metrics["best_epoch"] is None:
             return

@@ -16,6 +16,7 @@ from allennlp.training.trainer import Trainer
 
 from tagger.common.console import activity
 from tagger.common.did_you_mean import did_you_mean
+from tagger.models.measured_model import MeasuredModel
 from tagger.training.callbacks import EpochLineCallback
 from tagger.training.config_checks import check_trainer
 from tagger.training.random_states import RandomStatesCallback, random_states, set_random_states
@@ -64,6 +65,8 @@ class RecoverableTrainer(GradientDescentTrainer):
         self._random_states = RandomStatesCallback(self._serialization_dir, self._states_to_save)
         self._callbacks.append(self._random_states)
         self._states_at_start: Dict[str, Any] = {}
+        #: Of the last validation, by the names of `TagMetrics.get_confusions`.
+        self.validation_confusions: Dict[str, int] = {}
 
     # FromParams reads the arguments of what this wraps.
     @classmethod
@@ -122,6 +125,15 @@ class RecoverableTrainer(GradientDescentTrainer):
         path = super().get_best_weights_path()
         return path if path is not None and Path(path).exists() else None
 
+    def train(self) -> Dict[str, Any]:
+        if not isinstance(self.model, MeasuredModel):
+            return super().train()
+        self.model.is_in_training = True
+        try:
+            return super().train()
+        finally:
+            self.model.is_in_training = False
+
     def _try_train(self) -> Tuple[Dict[str, Any], int]:
         num_epochs = self._num_epochs
         if self._metric_tracker.should_stop_early():
@@ -154,7 +166,10 @@ class RecoverableTrainer(GradientDescentTrainer):
 
     def _validation_loss(self, epoch: int) -> Tuple[float, Optional[float], int]:
         with activity(f"epoch {epoch + 1} of {self._num_epochs}, validation"):
-            return super()._validation_loss(epoch)
+            losses = super()._validation_loss(epoch)
+        if isinstance(self.model, MeasuredModel):
+            self.validation_confusions = self.model.get_confusions()
+        return losses
 
     def batch_outputs(self, batch: TensorDict, for_training: bool) -> Dict[str, torch.Tensor]:
         if for_training:

@@ -61,7 +61,8 @@ class ConfusionsOfEpochs(TrainerCallback):
 
     def on_epoch(self, trainer, metrics, epoch, **kwargs):
         self.seen[epoch] = {
-            f"best_validation_{name}": number for name, number in trainer.model.confusions.items()
+            f"best_validation_{name}": number
+            for name, number in trainer.validation_confusions.items()
         }
         # No epoch of this corpus is worse than the one before.
         metrics["best_epoch"] = min(epoch, 4)
