@@ -235,7 +235,7 @@ OUR_MENDS = (
     Mend(
         "library of Jsonnet",
         "a config can import files beside it only, and this package's template lies where the package "
-        "is installed; AllenNLP gives Jsonnet no other path",
+        "is installed; AllenNLP gives Jsonnet no other path, and takes the slowest Jsonnet there is",
         ("allennlp.common.params",),
         lambda: True,
         extensions.with_our_library,

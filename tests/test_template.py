@@ -124,3 +124,10 @@ def test_shapes_and_lists_are_embedded_if_asked_for(config):
 def test_the_average_of_the_weights_can_be_turned_off(config):
     assert "moving_average" in config("")["trainer"]
     assert "moving_average" not in config("average_decay:: 0")["trainer"]
+
+
+def test_a_process_forked_from_one_that_has_read_a_config_reads_configs(config, in_forked_process):
+    config("")
+    assert (
+        in_forked_process(lambda: config("hidden_size:: 7")["model"]["encoder"]["hidden_size"]) == 7
+    )

@@ -97,12 +97,11 @@ def _one_line(error: Exception) -> Optional[str]:
     if _is_of_construction(error):
         return f"a part of the config cannot be built of its arguments: {first_line}"
     # Of Jsonnet; where it was follows.
-    for kind in ("RUNTIME ERROR: ", "STATIC ERROR: "):
-        if isinstance(error, RuntimeError) and first_line.startswith(kind):
-            reason = first_line[len(kind) :]
-            # Only what is no file has no name.
-            what = "`--overrides`" if re.match(r"\d+:", reason) else "the config"
-            return f"{what} cannot be read: {reason}"
+    if isinstance(error, RuntimeError) and origin == "tagger_compat.extensions":
+        reason = first_line.removeprefix("RUNTIME ERROR: ").removeprefix("STATIC ERROR: ")
+        # Only what is no file has no name.
+        what = "`--overrides`" if re.match(r"\d+:", reason) else "the config"
+        return f"{what} cannot be read: {reason}"
     return None
 
 
