@@ -1,4 +1,7 @@
-import math
+"""What holds of weightings besides that they equal enumeration, which the fuzzer tests.
+
+It is `tests/linear_chain/test_fuzz.py`.
+"""
 
 import allennlp.modules as allennlp_modules
 import pytest
@@ -14,7 +17,6 @@ from tagger.common.training_counts import LabelCounts
 from tagger.linear_chain import ChainScores, log_likelihood
 from tagger.modules import ConditionalRandomField, TagWeighting
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
-from tests.oracles.all_paths import AllPaths
 from tests.spans.tagged import vocabulary_of
 
 STRATEGIES = sorted(TagWeighting.list_available())
@@ -46,16 +48,6 @@ def test_unit_weights_give_the_plain_log_likelihood(name, chains):
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_gradients_agree_with_finite_differences(name, chains):
-    scores, gold_tags, mask = chains
-
-    def function(*tensors):
-        return weighting(name).objective(ChainScores(*tensors), gold_tags, mask)
-
-    assert torch.autograd.gradcheck(function, tuple(scores))
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
 @pytest.mark.parametrize("garbage", [1e6, torch.nan])
 def test_padding_changes_nothing(name, garbage, chains):
     scores, gold_tags, mask = chains
@@ -66,43 +58,6 @@ def test_padding_changes_nothing(name, garbage, chains):
     torch.testing.assert_close(actual, strategy.objective(scores, gold_tags, mask))
     actual.sum().backward()
     assert all(tensor.grad.isfinite().all() for tensor in scores)
-
-
-def enumerated(scores, gold_tags, *_):
-    """The chain of each row, written out, and its path."""
-    for row, length in enumerate(LENGTHS):
-        yield AllPaths(scores, row, range(length)), tuple(gold_tags[row, :length].tolist())
-
-
-def sets_of(path, known, num_tags=3):
-    """(T, K) bool: one tag where `known`, else all."""
-    every_tag = torch.arange(num_tags)
-    rows = [(every_tag == k) | (not is_known) for k, is_known in zip(path, known)]
-    return torch.stack(rows)
-
-
-@pytest.mark.parametrize("known", [[True] * 4, [True, False, True, True]])
-def test_chain_weights_each_conditional_of_a_tag_or_a_set_by_its_gold_tag(known, chains):
-    scores, gold_tags, mask = chains
-    partial = gold_tags.masked_fill(~torch.tensor(known), -1)
-    actual = objective("chain", (scores, partial, mask))
-    for row, (chain, path) in enumerate(enumerated(*chains)):
-        expected, before = 0.0, 0.0
-        for t, k in enumerate(path):
-            up_to_here = [s <= t and known[s] for s in range(len(path))]
-            after = chain.log_probability(sets_of(path, up_to_here))
-            expected += (WEIGHTS[k] if known[t] else 0.0) * (after - before)
-            before = after
-        torch.testing.assert_close(actual[row], expected)
-
-
-@pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
-def test_marginal_weights_each_focal_log_marginal_by_its_gold_tag(gamma, chains):
-    actual = objective("marginal", chains, gamma=gamma)
-    for row, (chain, path) in enumerate(enumerated(*chains)):
-        gold = zip(path, chain.tag_marginals()[range(len(path)), path])
-        expected = sum(WEIGHTS[k] * (1 - p) ** gamma * p.log() for k, p in gold)
-        torch.testing.assert_close(actual[row], expected)
 
 
 def test_marginal_takes_a_gamma_without_weights(chains):
@@ -125,26 +80,6 @@ def test_a_certain_token_has_no_marginal_loss_and_no_nan(gamma):
 
 
 COST = [[0.0, 0.3, 1.0], [2.0, 0.0, 0.5], [0.7, 0.1, 0.0]]
-
-
-def margins(weights=WEIGHTS, cost=COST):
-    """The cost of each tag, second, against the gold tag, first, by the definition."""
-    return [
-        [0.0 if i == j else cost[i][j] + math.log(weights[i]) for j in range(3)] for i in range(3)
-    ]
-
-
-@pytest.mark.parametrize("arguments", [{}, {"cost": COST}])
-def test_softmax_margin_adds_its_cost_to_all_paths(arguments, chains):
-    actual = objective("softmax_margin", chains, **arguments)
-    cost = margins(cost=arguments.get("cost", [[0.0] * 3] * 3))
-    for row, (chain, path) in enumerate(enumerated(*chains)):
-        augmented = [
-            score + sum(cost[i][j] for i, j in zip(path, other))
-            for other, score in zip(chain.paths, chain.path_scores.tolist())
-        ]
-        expected = sum(chain.step_scores(path)) - torch.tensor(augmented).double().logsumexp(0)
-        torch.testing.assert_close(actual[row], expected, rtol=1e-6, atol=1e-6)
 
 
 def test_softmax_margin_takes_a_cost_without_weights():
@@ -219,24 +154,6 @@ def test_a_set_weighs_the_mean_of_its_tags(chains):
     torch.testing.assert_close(weighting("chain").token_weights(path, mask), expected)
 
 
-def test_softmax_margin_charges_a_set_by_its_cheapest_tag(chains):
-    scores, gold_tags, mask = chains
-    sets = torch.nn.functional.one_hot(gold_tags, 3).bool()
-    sets[0, 1] = torch.tensor([True, False, True])
-    actual = objective("softmax_margin", (scores, sets, mask), cost=COST)[0]
-    table = margins()
-    chain = AllPaths(scores, 0, range(4))
-    charges = [table[k] for k in gold_tags[0].tolist()]
-    charges[1] = [0.0, min(table[0][1], table[2][1]), 0.0]
-    allowed, augmented = [], []
-    for path, score in zip(chain.paths, chain.path_scores.tolist()):
-        augmented.append(score + sum(charge[k] for charge, k in zip(charges, path)))
-        if all(sets[0, t, k] for t, k in enumerate(path)):
-            allowed.append(score)
-    expected = torch.tensor(allowed).logsumexp(0) - torch.tensor(augmented).logsumexp(0)
-    torch.testing.assert_close(actual, expected.double(), rtol=1e-5, atol=1e-5)
-
-
 def learnt_share(strategy):
     """How probable tag 1 becomes if tokens look alike, and a third of them has it."""
     gold_tags = torch.tensor([[0, 0, 1, 0, 1, 0, 0, 0, 1]])
@@ -263,39 +180,6 @@ def test_a_heavier_tag_becomes_more_probable(name):
     if name != "softmax_margin":
         # as if the tag occurred four times as often
         assert heavy == pytest.approx(12 / 18, rel=1e-4)
-
-
-def enumerated_log_likelihoods(scores, gold_tags):
-    """log p(tags | x) of each row by enumeration."""
-    chains = enumerated(scores, gold_tags)
-    return torch.stack([chain.step_scores(path).sum() - chain.log_mass() for chain, path in chains])
-
-
-def test_emission_scales_emissions_by_tag(chains):
-    scores, gold_tags, _ = chains
-    scaled = scores._replace(emissions=scores.emissions * torch.tensor(WEIGHTS))
-    expected = enumerated_log_likelihoods(scaled, gold_tags)
-    torch.testing.assert_close(objective("emission", chains), expected)
-
-
-@pytest.mark.parametrize("end", ["to", "from"])
-def test_emission_transition_scales_transitions_by_the_tag_at_one_end(end, chains):
-    scores, gold_tags, _ = chains
-    weights, transitions = torch.tensor(WEIGHTS), scores.transitions.detach().clone()
-    for i in range(3):
-        for j in range(3):
-            transitions[i, j] *= WEIGHTS[j if end == "to" else i]
-    scaled = scores._replace(emissions=scores.emissions * weights, transitions=transitions)
-    actual = objective("emission_transition", chains, transition_weight=end)
-    torch.testing.assert_close(actual, enumerated_log_likelihoods(scaled, gold_tags))
-
-
-def test_lannoy_weights_each_step_by_its_gold_tag(chains):
-    actual = objective("lannoy", chains)
-    for row, (chain, path) in enumerate(enumerated(*chains)):
-        steps = zip(path, chain.step_scores(path), chain.step_log_normalizers())
-        expected = sum(WEIGHTS[k] * (score - log_z) for k, score, log_z in steps)
-        torch.testing.assert_close(actual[row], expected)
 
 
 def test_lannoy_is_blind_to_a_constant_in_the_start_or_end_scores(chains):

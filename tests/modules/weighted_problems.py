@@ -11,7 +11,6 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 import pytest
 import torch
 
-from tagger.linear_chain import use_implementation
 from tagger.modules import ConditionalRandomField, TagWeighting
 
 #: Of `torch.func.jvp`.
@@ -158,14 +157,6 @@ def check_threads(problem: WeightedProblem) -> None:
                 assert torch.equal(ours, theirs)
 
 
-def check_reference(problem: WeightedProblem) -> None:
-    """The reference agrees with the kernels."""
-    expected = problem.outcome()
-    with use_implementation("reference"):
-        for ours, theirs in zip(problem.outcome(), expected):
-            _close(ours, theirs)
-
-
 def outcomes(weighting: str, seeds: range) -> List[List[List[float]]]:
     """The outcomes of some problems as lists of numbers, which processes can exchange."""
     return [
@@ -188,7 +179,6 @@ CHECKS: Dict[str, Callable[[WeightedProblem], None]] = {
     "half types": check_half_types,
     "autocast": check_autocast,
     "threads": check_threads,
-    "reference": check_reference,
 }
 
 
