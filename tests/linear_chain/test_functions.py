@@ -1,6 +1,7 @@
 """What holds of the functions besides that they equal enumeration, which the fuzzer tests.
 
-It compares values and gradients, with -inf, with no token, with holes, and in half precision.
+It compares values and gradients of batches, with -inf, with no token, with holes, with unknown labels,
+with sets of them, and in half precision.
 """
 
 import itertools
@@ -92,23 +93,6 @@ def chains(request):
     (lengths, num_tags), kind = request.param
     scores = random_chains(len(lengths), max(lengths), num_tags, seed=3)
     return forbid(scores) if kind == "some impossible" else scores, lengths
-
-
-@pytest.mark.parametrize("function", OF_LABELS)
-def test_a_path_and_its_sets_of_one_tag_are_the_same(function):
-    scores, mask = random_chains(3, 5, 4), mask_of([5, 1, 3])
-    tags = labels_of("path", mask, 4)
-    sets = torch.nn.functional.one_hot(tags, 4).bool()
-    close(function(scores, sets, mask), function(scores, tags, mask))
-
-
-@pytest.mark.parametrize("function", OF_LABELS)
-def test_all_unknown_labels_have_log_probability_zero(function):
-    scores, mask = random_chains(2, 4, 3, requires_grad=True), mask_of([4, 2])
-    values = function(scores, torch.full((2, 4), -1), mask)
-    close(values, torch.zeros(values.shape))
-    values.sum().backward()
-    close(scores.emissions.grad, torch.zeros(2, 4, 3))
 
 
 @pytest.mark.parametrize("kind", LABEL_KINDS)
@@ -259,14 +243,6 @@ def test_step_log_normalizers_sum_to_log_partition_with_a_gradient_to_each():
         assert gradient[0, t + 1 :].eq(0).all()
 
 
-def test_log_likelihood_is_the_path_score_less_log_partition():
-    scores, tags, mask = random_chains(3, 5, 4), random_tags(3, 5, 4), mask_of([5, 1, 3])
-    difference = sequence_score(scores, tags, mask) - log_partition(scores, mask)
-    close(log_likelihood(scores, tags, mask), difference)
-    steps = step_log_likelihoods(scores, tags, mask)
-    close(steps, step_scores(scores, tags, mask) - step_log_normalizers(scores, mask))
-
-
 @pytest.mark.parametrize("role", ChainScores._fields)
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
 def test_nan_and_infinity_are_not_hidden(value, role):
@@ -298,13 +274,6 @@ def test_infinity_in_the_padding_is_no_score():
     scores.emissions[1, 2] = torch.inf
     assert viterbi_decode(scores, mask_of([4, 2]))[1].isfinite().all()
     assert transition_marginals(scores, mask_of([4, 2])).isfinite().all()
-
-
-def test_there_is_one_path_through_no_token():
-    scores = random_chains(2, 0, 3)
-    paths, path_scores = k_best_decode(scores, k=3)
-    assert paths.shape == (2, 3, 0)
-    assert path_scores.tolist() == [[0, -torch.inf, -torch.inf]] * 2
 
 
 def test_a_tags_own_emission_is_no_part_of_its_backward_score():
@@ -361,35 +330,6 @@ def test_padding_changes_nothing(function, garbage):
         real.sum().backward()
         assert dirty.transitions.grad.isfinite().all()
         assert dirty.emissions.grad[1, 2:].eq(0).all()
-
-
-def test_a_batch_gives_what_its_rows_give():
-    lengths = [7, 3, 5]
-    scores = random_chains(3, 7, 4)
-    tags = random_tags(3, 7, 4)
-    for function in (log_partition, lambda s, m: viterbi_decode(s, m)[1]):
-        together = function(scores, mask_of(lengths))
-        for row, length in enumerate(lengths):
-            alone = scores._replace(emissions=scores.emissions[row : row + 1, :length])
-            close(together[row : row + 1], function(alone, None))
-    close(
-        sequence_score(scores, tags, torch.tensor(lengths)),
-        sequence_score(scores, tags, mask_of(lengths)),
-    )
-
-
-def test_row_without_a_token_scores_zero_and_has_an_empty_path():
-    scores, mask = random_chains(2, 3, 4, requires_grad=True), mask_of([0, 2], 3)
-    tags = random_tags(2, 3, 4)
-    assert sequence_score(scores, tags, mask)[0] == 0
-    assert log_partition(scores, mask)[0] == 0
-    assert viterbi_decode(scores, mask)[1][0] == 0
-    assert k_best_decode(scores, mask, 3)[1][0].tolist() == [0, -torch.inf, -torch.inf]
-    assert log_likelihood(scores, torch.full((2, 3), -1), mask)[0] == 0
-    assert sample_paths(scores, mask)[0].eq(0).all()
-    log_partition(scores, mask).sum().backward()
-    assert scores.emissions.grad[0].eq(0).all()
-    assert log_partition(scores._replace(emissions=scores.emissions[:, :0])).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
