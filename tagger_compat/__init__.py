@@ -59,7 +59,7 @@ def _wrap_execution(loader: "Any", name: str) -> None:
             from tagger_compat.mends import mends_in_force
 
             set_variables_of_pytorch()
-            with mends_in_force(module), deferring(module):
+            with mends_in_force(module), deferring():
                 exec_module(module)
         else:
             exec_module(module)

@@ -1,8 +1,8 @@
 """Libraries that AllenNLP imports though most commands never use them: `LIBRARIES`.
 
 An `import` statement of an AllenNLP module gives a stand-in for such a library, or for a name in it. The
-first use of a stand-in imports the library, and puts the real thing in its place in AllenNLP's modules.
-All other code, in AllenNLP's functions too, imports as ever: a stand-in is never in `sys.modules`.
+first use of a stand-in imports the library, and every use is passed on. All other code, in AllenNLP's
+functions too, imports as ever: a stand-in is never in `sys.modules`.
 
 The largest of the libraries are imported by modules of AllenNLP that every command needs, so that
 deferring modules of AllenNLP instead would not help. AllenNLP is frozen: a test reads its sources, and
@@ -21,7 +21,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Set, cast
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Set, cast
 
 #: What is deferred, and the seconds that its import takes on top of torch's.
 LIBRARIES = {
@@ -37,9 +37,6 @@ LIBRARIES = {
     "transformers": 2.8,  # with BERT
 }
 
-#: Functions that AllenNLP keeps and compares, and the module in which it does.
-_KEPT = {("scipy.stats", "wasserstein_distance"): "allennlp.fairness.fairness_metrics"}
-
 _lock = threading.Lock()
 _num_executing = 0
 _import = builtins.__import__
@@ -48,8 +45,8 @@ _submodules: Set[str] = set()
 
 
 @contextmanager
-def deferring(module: ModuleType) -> Iterator[None]:
-    """Defers the libraries that a module of AllenNLP, which is executed inside, imports."""
+def deferring() -> Iterator[None]:
+    """Defers the libraries that modules of AllenNLP, which are executed inside, import."""
     global _num_executing, _import
     with _lock:
         _num_executing += 1
@@ -63,9 +60,6 @@ def deferring(module: ModuleType) -> Iterator[None]:
             # Somebody may have put a function of his own around ours.
             if _num_executing == 0 and builtins.__import__ is _import_deferring:
                 builtins.__import__ = _import
-        for name, value in vars(module).items():
-            if isinstance(value, _Deferred):
-                vars(value)["_places"].append((vars(module), name))
 
 
 def stand_in(name: str) -> ModuleType:
@@ -124,9 +118,9 @@ def _is_asked_by_import_time_code() -> bool:
 class _Deferred(ModuleType):
     """Stands in for a module, or for a class, a function or anything else in it.
 
-    A name can be called, asked for an attribute or an item, named in an annotation and in `isinstance`.
-    AllenNLP does nothing else with such names, apart from those of `_KEPT`. The `vars()` of a module may
-    be given names that it lacks.
+    A name can be called, compared, asked for an attribute or an item, named in an annotation and in
+    `isinstance`. AllenNLP does nothing else with such names. The `vars()` of a module may be given names
+    that it lacks.
 
     Args:
         module: The full name of the module.
@@ -134,12 +128,12 @@ class _Deferred(ModuleType):
     """
 
     def __init__(self, module: str, path: str) -> None:
-        vars(self).update(_origin=(module, path), _places=[])
+        vars(self)["_origin"] = module, path
 
     @staticmethod
     @functools.cache
     def of(module: str, path: str = "") -> Any:
-        return (_forwarding if (module, path) in _KEPT else _Deferred)(module, path)
+        return _Deferred(module, path)
 
     def __getattr__(self, name: str) -> Any:
         # `typing` asks for these when an annotation is made; no class that AllenNLP imports is generic.
@@ -165,6 +159,14 @@ class _Deferred(ModuleType):
     def __instancecheck__(self, instance: Any) -> bool:
         return isinstance(instance, _real(self))
 
+    def __eq__(self, other: Any) -> bool:
+        # `typing` compares, too, and must not import anything.
+        is_imported = vars(self)["_origin"][0] in sys.modules
+        return other is self or (is_imported and other is _real(self))
+
+    def __hash__(self) -> int:
+        return hash(vars(self)["_origin"])
+
     def __reduce__(self) -> Any:
         return _imported, vars(self)["_origin"]
 
@@ -172,27 +174,11 @@ class _Deferred(ModuleType):
         return f"<{'.'.join(filter(None, vars(self)['_origin']))}, imported when it is used>"
 
 
-def _forwarding(module: str, name: str) -> Callable[..., Any]:
-    """A function that stays in place of another, so that it equals itself before and after its use."""
-
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        return _imported(module, name)(*args, **kwargs)
-
-    forward.__module__, forward.__name__, forward.__qualname__ = _KEPT[module, name], name, name
-    return forward
-
-
 def _real(deferred: _Deferred) -> Any:
-    """Imports the real thing, and puts it where modules of AllenNLP hold its stand-in."""
-    origin, places = vars(deferred)["_origin"], vars(deferred)["_places"]
-    real = _imported(*origin)
-    while places:
-        names, name = places.pop()
-        if names.get(name) is deferred:
-            names[name] = real
-    return real
+    return _imported(*vars(deferred)["_origin"])
 
 
+@functools.cache
 def _imported(module: str, path: str) -> Any:
     """Does what `from module import path` does, or `import module`."""
     found: Any = importlib.import_module(module)

@@ -55,12 +55,12 @@ def execute(monkeypatch, tmp_path):
 
     def execute(code, name="allennlp.some_module"):
         module = ModuleType(name)
-        with deferral.deferring(module):
+        with deferral.deferring():
             exec(code, vars(module))
         return module
 
     yield execute
-    for cached in (deferral._Deferred.of, deferral._is_installed):
+    for cached in (deferral._Deferred.of, deferral._imported, deferral._is_installed):
         cached.cache_clear()
     deferral._submodules.difference_update({"late.part", "late.nothing"})
     for name in ("late", "late.part"):
@@ -75,20 +75,19 @@ def test_a_library_is_imported_when_it_is_used(execute):
     assert isinstance(module.late, ModuleType)
     assert "imported when it is used" in repr(module.late) + repr(module.greet)
     assert module.call() == "hello you"
-    late = sys.modules["late"]
-    assert module.late is late
     assert module.greet("her") == "hello her"
-    assert module.greet is late.greet
     assert module.names["dog"] == "Rex"
-    assert module.names is late.names
 
 
-def test_two_modules_share_a_stand_in_and_both_get_the_real_thing(execute):
-    first = execute("from late import greet")
+def test_a_stand_in_equals_the_real_thing_and_that_of_another_module(execute):
+    first = execute("import late\nfrom late import greet")
     second = execute("from late import greet as say", "allennlp.other")
-    assert first.greet is second.say
-    first.greet("you")
-    assert first.greet is second.say is sys.modules["late"].greet
+    assert first.greet == second.say != first.late
+    assert "late" not in sys.modules
+    import late
+
+    assert (first.late, first.greet) == (late, late.greet)
+    assert late.greet == second.say != first.late
 
 
 def test_classes_are_checked_called_and_annotated_with(execute):
@@ -113,7 +112,7 @@ class Barn:
 
     assert isinstance(late.Animal("Rex"), stand_in)
     assert stand_in("Rex").name == "Rex"
-    assert (stand_in.legs, module.Animal) == (4, late.Animal)
+    assert (stand_in.legs, stand_in) == (4, late.Animal)
 
 
 def test_submodules_are_imported_too(execute):
@@ -161,7 +160,7 @@ def test_other_code_imports_at_once(execute):
     assert module.late is sys.modules["late"]
     del sys.modules["late"]
     module = execute("def load():\n    import late\n    return late")
-    with deferral.deferring(ModuleType("allennlp.another")):
+    with deferral.deferring():
         assert module.load() is sys.modules["late"]
 
 
@@ -203,7 +202,7 @@ assert len(held) > 30
 for module, name, value in held:
     origin = vars(value)["_origin"]
     assert not hasattr(value, "never_written")
-    assert getattr(module, name) is deferral._imported(*origin), name
+    assert value == deferral._imported(*origin), name
 print(sorted(registered().items()))
 """
     )
@@ -334,9 +333,10 @@ def test_allennlp_does_nothing_with_deferred_names_that_a_stand_in_could_answer_
         "checked by isinstance",
     }
     others = {name: kinds - answered for name, kinds in uses.items() if kinds - answered}
-    # The mend of optimizers gives `Adafactor` and `AdamW` bases of their own.
+    # The mend of optimizers gives `Adafactor` and `AdamW` bases of their own. A metric keeps a function
+    # and compares it.
     assert others.pop(("transformers", None)) == {"subclassed"}
-    assert others.keys() == deferral._KEPT.keys()
+    assert others.keys() == {("scipy.stats", "wasserstein_distance")}
 
 
 def test_a_use_that_a_stand_in_could_answer_wrongly_is_found(tmp_path):
