@@ -257,25 +257,6 @@ def with_local_paths(file_utils: Any) -> Iterator[None]:
 
 
 @contextmanager
-def with_files_for_jsonnet(params: Any) -> Iterator[None]:
-    """Refuses a folder where a config is expected."""
-    yield
-    from_file = params.Params.from_file.__func__
-
-    @wraps(from_file)
-    def from_real_file(cls: type, params_file: Any, *args: Any, **kwargs: Any) -> Any:
-        if os.path.isdir(params_file):
-            from allennlp.common.checks import ConfigurationError
-
-            raise ConfigurationError(
-                f"{params_file} is a folder; name a config, such as {params_file}/config.json"
-            )
-        return from_file(cls, params_file, *args, **kwargs)
-
-    params.Params.from_file = classmethod(from_real_file)
-
-
-@contextmanager
 def with_types_that_are_names(params: Any) -> Iterator[None]:
     """Says of a `type` that is no text what is said of any other that is not registered."""
     yield

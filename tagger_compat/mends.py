@@ -161,13 +161,6 @@ LIBRARY_MENDS = (
         pytorch.with_loadable_pickles,
     ),
     Mend(
-        "folders for Jsonnet",
-        "it ends the process when it is given a folder for a file",
-        ("allennlp.common.params",),
-        lambda: True,
-        libraries.with_files_for_jsonnet,
-    ),
-    Mend(
         "types that are names",
         "a `type` of a config that is no text fails with an error of Python's own",
         ("allennlp.common.params",),

@@ -78,10 +78,12 @@ assert "transformers.optimization" not in sys.modules
     ),
     "local files": (
         """
-import os, sys
+import os
 from pathlib import Path
+import cached_path as library
 from allennlp.common.file_utils import FileLock, cached_path
 
+theirs, library.cached_path = library.cached_path, None
 Path("file").touch()
 assert cached_path("file") == cached_path(Path("file")) == "file"
 with FileLock("lock", read_only_ok=True) as lock:
@@ -91,13 +93,13 @@ Vocabulary().save_to_files("vocabulary")
 Vocabulary.from_files("vocabulary")
 os.environ["HOME"] = os.getcwd()
 assert cached_path("~/file") == os.path.join(os.getcwd(), "file")
-assert "_places" in vars(sys.modules["allennlp.common.file_utils"]._cached_path), "imported"
+library.cached_path = theirs
 try:
     cached_path("file_that_is_not_there")
 except FileNotFoundError as error:
     assert "file_that_is_not_there" in str(error), error
 """,
-        "AssertionError: imported",
+        "'NoneType' object is not callable",
     ),
     "components": (
         """
@@ -269,16 +271,6 @@ except KeyboardInterrupt:
     assert not os.path.exists("model.tar.gz"), "half an archive"
 """,
         "half an archive",
-    ),
-    "folders for Jsonnet": (
-        """
-from allennlp.common import Params
-try:
-    Params.from_file(".")
-except Exception as error:
-    assert "is a folder; name a config" in str(error), error
-""",
-        "Is a directory",
     ),
     "types that are names": (
         """

@@ -9,6 +9,7 @@ from allennlp.commands import Subcommand
 from allennlp.commands.find_learning_rate import FindLearningRate as AllenNlpFindLearningRate
 from allennlp.commands.train import Train as AllenNlpTrain
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 
 _Command = Callable[[argparse.Namespace], None]
 
@@ -41,6 +42,10 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
     )
 
     folder = args.serialization_dir
+    if Path(args.param_path).is_dir():
+        raise ConfigurationError(
+            f"{args.param_path} is a folder; name a config, such as {args.param_path}/config.json"
+        )
     params = Params.from_file(args.param_path, args.overrides)
     check_config(params.as_dict(quiet=True))
     check_can_be_made(folder)
