@@ -1,6 +1,6 @@
 """Metrics of taggers, as an AllenNLP metric."""
 
-from typing import Dict, List, Optional
+from typing import Dict, Optional
 
 import numpy as np
 import torch
@@ -42,12 +42,10 @@ class TagMetrics(Metric):
             as parts of speech: then there are metrics of tokens only, and each tag is its own label.
         strict: Whether spans with an illegal tag, such as an `I-PER` that nothing opened, are left out
             (seqeval's `mode="strict"`) or count (conlleval, and seqeval's default).
-        ignore_labels: Labels whose spans never count and whose tokens count as `O`.
 
     Raises:
-        ConfigurationError: If the vocabulary has no tags, they do not fit `encoding`, `ignore_labels`
-            names no label of theirs, or `strict` is used with IOB1, in which no span is illegal, or with
-            plain labels.
+        ConfigurationError: If the vocabulary has no tags, they do not fit `encoding`, or `strict` is
+            used with IOB1, in which no span is illegal, or with plain labels.
     """
 
     supports_distributed = True
@@ -58,11 +56,10 @@ class TagMetrics(Metric):
         label_namespace: str = "labels",
         encoding: Optional[str] = "BIO",
         strict: bool = False,
-        ignore_labels: Optional[List[str]] = None,
     ) -> None:
         tags = tags_in_order(vocabulary, label_namespace)
         try:
-            self._tables = tag_tables(tags, encoding, strict, ignore_labels)
+            self._tables = tag_tables(tags, encoding, strict)
         except ValueError as error:
             raise ConfigurationError(
                 f"metrics of the tags in the vocabulary's namespace `{label_namespace}`: {error}"

@@ -4,11 +4,10 @@ Letters: `B` sentences, `T` tokens, `K` tags, `C` labels, `S` spans, `N` tokens 
 """
 
 from itertools import product
-from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tagger.common.did_you_mean import did_you_mean
 from tagger.spans.conversion import tags_to_spans
 from tagger.spans.transitions import allowed_transitions
 
@@ -23,9 +22,8 @@ class TagTables(NamedTuple):
     this entry too.
 
     Attributes:
-        labels: The C labels that count, sorted.
-        label_of: (K + 1,) int64, the tag's label as an index into `labels`, -1 outside the spans that
-            count.
+        labels: The C labels, sorted.
+        label_of: (K + 1,) int64, the tag's label as an index into `labels`, -1 outside of spans.
         continues: (K + 1, K + 1) bool, `continues[tag before, tag]`: whether a token with this tag
             continues the span of the token before.
         opens: (K + 1,) bool, whether a span that starts with this tag counts.
@@ -57,12 +55,7 @@ class Spans(NamedTuple):
         return Spans(*(column[is_kept] for column in self))
 
 
-def tag_tables(
-    tags: Sequence[str],
-    encoding: Optional[str],
-    strict: bool = False,
-    ignore_labels: Optional[Sequence[str]] = None,
-) -> TagTables:
+def tag_tables(tags: Sequence[str], encoding: Optional[str], strict: bool = False) -> TagTables:
     """Tabulates the rules of an encoding for each tag and for each pair of tags.
 
     Args:
@@ -70,11 +63,10 @@ def tag_tables(
         encoding: One of `tagger.spans.ENCODINGS`; `None` for plain labels, which mark no spans: each tag
             except `O` is then its own label, and no token continues a span.
         strict: Whether a span counts only if its tags are legal from its first token to its last.
-        ignore_labels: Labels whose spans never count.
 
     Raises:
-        ValueError: If a tag is not one of this encoding, `ignore_labels` names no label of these tags,
-            or `strict` is used with IOB1 or with no encoding.
+        ValueError: If a tag is not one of this encoding, or `strict` is used with IOB1 or with no
+            encoding.
     """
     if strict and encoding is None:
         raise ValueError("`strict` is true, but the tags spell no spans; set `strict` to false")
@@ -85,11 +77,8 @@ def tag_tables(
         )
     num_tags = len(tags)
     names = [_label_name(tag, encoding) for tag in tags]
-    known = {name for name in names if name is not None}
-    ignored = set(ignore_labels or ())
-    _check_names(ignored, known)
-    labels = sorted(known - ignored)
-    label_of = [labels.index(name) if name in labels else -1 for name in names]
+    labels = sorted({name for name in names if name is not None})
+    label_of = [-1 if name is None else labels.index(name) for name in names]
 
     continues = np.zeros((num_tags + 1, num_tags + 1), dtype=bool)
     for i, j in product(range(num_tags), repeat=2):
@@ -194,12 +183,3 @@ def _label_name(tag: str, encoding: Optional[str]) -> Optional[str]:
         return None if tag == "O" else tag
     spans = tags_to_spans([tag], encoding)
     return (spans[0][0] or "_") if spans else None
-
-
-def _check_names(names: Set[str], known: Set[str]) -> None:
-    for name in sorted(names - known):
-        raise ValueError(
-            f"`ignore_labels` names `{name}`, which is no label of this vocabulary "
-            f"({', '.join(sorted(known))})"
-            + (did_you_mean(name, sorted(known)) or "; leave it out")
-        )

@@ -195,18 +195,6 @@ def test_all_tokens_count_without_a_mask():
     assert metric.get_metric()["precision-PER"] == 0.5
 
 
-def test_ignored_labels_do_not_count():
-    gold, predicted = random_sentences(tag_set("BIO"), 40, seed=3)
-    metrics = metrics_of(gold, predicted, ignore_labels=["LOC"])
-
-    def without_loc(sentences):
-        return [["O" if "LOC" in tag else tag for tag in sentence] for sentence in sentences]
-
-    expected = metrics_of(without_loc(gold), without_loc(predicted))
-    assert not any("LOC" in key for key in metrics)
-    assert metrics == {key: value for key, value in expected.items() if "LOC" not in key}
-
-
 def test_tags_need_no_labels_and_no_outside():
     metrics = metrics_of([["B", "I", "B", "B"]], [["B", "I", "B", "I"]], tags=["B", "I"])
     assert metrics["precision-_"] == metrics["precision-overall"] == 1 / 2
@@ -221,7 +209,7 @@ def test_arguments_are_left_as_they_were():
 
 def test_it_is_registered():
     metric = Metric.from_params(
-        Params({"type": "tag_metrics", "encoding": "BIOUL", "ignore_labels": ["LOC"]}),
+        Params({"type": "tag_metrics", "encoding": "BIOUL", "strict": True}),
         vocabulary=vocabulary_of(tag_set("BIOUL")),
     )
     assert isinstance(metric, TagMetrics)
@@ -233,12 +221,6 @@ def test_it_is_registered():
         ({}, "namespace `labels`: `tags` holds 'U-PER', which is no BIO tag; name the encoding"),
         ({"encoding": "IOB2"}, "`encoding` is 'IOB2', expected one of BIO, IOB1"),
         ({"encoding": "IOB1", "strict": True}, "`strict` is true and `encoding` is 'IOB1'.* BIO"),
-        (
-            {"encoding": "BIOUL", "ignore_labels": ["PRE"]},
-            "`ignore_labels` names `PRE`, which is no label of this vocabulary "
-            r"\(GPE-X, LOC, PER\); did you mean `PER`\?",
-        ),
-        ({"encoding": "BIOUL", "ignore_labels": ["X123"]}, "`X123`, .*; leave it out"),
         ({"encoding": None, "strict": True}, "`strict` is true, but the tags spell no spans"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import logging
 from collections import defaultdict
-from typing import Dict, Iterable, List, Optional, Sequence, Set
+from typing import Any, Dict, Iterable, List, Sequence, Set
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
@@ -39,10 +39,8 @@ class OversamplingBatchSampler(BucketBatchSampler):
         empty_rate: How often an epoch shows a sentence without a known label, above 0 and at most 1.
         label_namespace: The namespace of the labels, or of the tags that spell them: `B-PER` and
             `I-PER` are the label `PER`, and `O` is none.
-        sorting_keys: As in AllenNLP's `bucket`, and so are the next three.
-        padding_noise: The noise in the lengths that sentences are sorted by.
-        drop_last: Whether to drop a last batch that is smaller.
-        shuffle: Whether to shuffle; without it the order is fixed, but not which sentences are repeated.
+        **kwargs: The arguments of AllenNLP's `bucket`. Without `shuffle` the order is fixed, but not
+            which sentences are repeated.
 
     Raises:
         ConfigurationError: If `threshold` or `empty_rate` is out of range, or, once there are instances,
@@ -55,12 +53,9 @@ class OversamplingBatchSampler(BucketBatchSampler):
         threshold: float,
         empty_rate: float = 1.0,
         label_namespace: str = "labels",
-        sorting_keys: Optional[List[str]] = None,
-        padding_noise: float = 0.1,
-        drop_last: bool = False,
-        shuffle: bool = True,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(batch_size, sorting_keys, padding_noise, drop_last, shuffle)  # type: ignore[arg-type]
+        super().__init__(batch_size, **kwargs)
         for name, value in {"threshold": threshold, "empty_rate": empty_rate}.items():
             if not 0 < value <= 1:
                 raise ConfigurationError(f"`{name}` must be above 0 and at most 1; got {value!r}")
