@@ -70,7 +70,7 @@ def test_a_model_can_be_built_at_the_borders_of_all_ranges(template, which, tmp_
     [
         ("grad_norm", -5, "a number above 0, or null; got -5"),
         ("average_decay", 2, "a number of at least 0 and below 1; got 2"),
-        ("learning_rate", 1e30, "a number above 0 and at most 1; got 1e+30"),
+        ("learning_rate", 1e30, "a number above 0 and at most 1; got 1" + "0" * 30),
         ("character_dim", 0, "a whole number from 1 to 65536; got 0"),
         (
             "character_widths",
