@@ -1,0 +1,241 @@
+#!/usr/bin/env python
+"""Measures what each way of choosing tokens to label gives: F1 by the share of tokens labelled.
+
+    python scripts/measure_active_learning.py -s runs/active_learning --corpora conll2003 --seeds 1
+
+A run begins with random sentences, the same for all ways of a seed. In each round the tagger of the
+round before ranks all that is not labelled yet, the gold labels answer its questions, and a new tagger
+is trained from scratch. F1 is that of the last epoch on development data; no epoch is chosen on it. The
+ways are those of WAYS. Runs that are finished are kept; results.csv has the metrics of each.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+import numpy as np
+from allennlp.common import Params
+from allennlp.data.data_loaders import SimpleDataLoader
+from allennlp.models import Archive, load_archive
+
+from tagger.common.console import say
+from tagger.labels.choice import choose
+from tagger.labels.corpus import Corpus
+from tagger.labels.questions import DoubtfulSentence, doubtful_sentences
+from tagger.spans import spans_to_tags
+from tagger.studies import Job, read_results, run_jobs, seeded_jobs, write_results
+from tagger.studies.work import train
+from tagger.training.frozen_features import keep_features
+
+CONFIG = "training_config/conll2003_frozen_minilm_crf.jsonnet"
+#: A tagger over frozen features of single sentences, which trains in a minute.
+OVERRIDES = {
+    "dataset_reader.source_encoding": "BIO",
+    # In BIO a tag says nothing about the token behind it.
+    "dataset_reader.tag_encoding": "BIO",
+    "dataset_reader.unknown_tag": "?",
+    "model.encoder.hidden_size": 100,
+    "model.text_field_embedder.token_embedders.transformer.max_carried_mb": 0,
+    "trainer.optimizer.lr": 0.004,
+    "data_loader.batch_size": 16,
+}
+CORPORA = {
+    "conll2003": ("data/conll2003/eng.train", "data/conll2003/eng.testa", "IOB1"),
+    "bc5cdr": ("data/bc5cdr/train.tsv", "data/bc5cdr/devel.tsv", "BIO"),
+}
+#: How questions are ranked, and what becomes of the tokens in doubt that nobody is asked about and of
+#: the others, by name: (unit, score, most similar, whether the tagger fills in what it does not doubt).
+WAYS: dict[str, Any] = {
+    "random sentences": ("sentence", None, 2.0, False),
+    "sentences": ("sentence", "entropy", 0.8, False),
+    "spans, rest filled": ("span", "entropy", 0.8, True),
+    "spans, rest open": ("span", "entropy", 0.8, False),
+}
+#: The shares of all tokens that are labelled after each round.
+SHARES = [0.02, 0.05, 0.1, 0.15, 0.2]
+#: Training takes this many sentences, but every sentence this often at least and at most.
+NUM_SENTENCES, LEAST_EPOCHS, MOST_EPOCHS = 48_000, 5, 25
+UNKNOWN = "?"
+LABELLED = "labelled.npy"
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> None:
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-s", dest="folder", type=Path, required=True, help="for all results")
+    parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--workers", type=int, default=1)
+    args = parser.parse_args(arguments)
+    args.folder.mkdir(parents=True, exist_ok=True)
+    rounds = list(_rounds(args.folder, args.corpora, args.ways, args.seeds))
+    jobs: list[Job] = []
+    for of_round in rounds:
+        jobs += of_round
+        failed = run_jobs(of_round, args.folder, args.workers, run_round)
+        results = read_results(jobs, args.folder)
+        write_results(results, args.folder / "results.csv")
+        if failed:
+            raise SystemExit(f"{len(failed)} runs failed; see {failed[0].log(args.folder)}")
+    for result in results:
+        f1 = result.metrics["test_f1-measure-overall"]
+        say(f"{result.factors}: {result.metrics['num_labelled']:.0f} tokens, F1 {f1:.4f}")
+
+
+def _rounds(
+    folder: Path, corpora: Sequence[str], ways: Sequence[str], seeds: Sequence[int]
+) -> Iterator[list[Job]]:
+    """Yields the jobs of each round, which need those of the round before."""
+    before: dict[tuple[str, str, int], str] = {}
+    for number, share in enumerate([*SHARES, 1.0]):
+        own = {0: ["start"], len(SHARES): ["all"]}.get(number, ways)
+        of_round = []
+        for corpus in corpora:
+            for way in own:
+                for seed in seeds:
+                    key = corpus, way if number > 1 else "start", seed
+                    settings = {"corpus": corpus, "way": way, "share": share}
+                    if way not in ("start", "all"):
+                        settings["before"] = before[key]
+                    factors = {"corpus": corpus, "way": way, "share": share}
+                    (job,) = seeded_jobs(factors, settings, [seed])
+                    before[corpus, way, seed] = str(job.folder(folder))
+                    of_round.append(job)
+        yield of_round
+
+
+def run_round(config: Mapping[str, Any], folder: Path) -> None:
+    """Chooses, has the gold labels answer, trains and evaluates: a study's work."""
+    folder.mkdir(parents=True)
+    path, dev_path, encoding = CORPORA[config["corpus"]]
+    pool = Pool(path, encoding)
+    seed, way = config["random_seed"], config["way"]
+    budget = round(config["share"] * pool.num_tokens)
+    if way not in ("start", "all"):
+        pool.load(Path(config["before"], LABELLED))
+        budget -= pool.num_labelled
+    unit, score, most_similar, fills = WAYS.get(way, WAYS["random sentences"])
+    if way == "all":
+        pool.label_all()
+    elif score is None:
+        pool.label_at_random(budget, seed)
+    else:
+        archive = load_archive(Path(config["before"], "model", "model.tar.gz"))
+        asked = _ask(archive, pool, folder, (unit, score))
+        sentences, places = zip(*[(n, q) for n, each in enumerate(asked) for q in each.questions])
+        words = [pool.words[n][a : b + 1] for n, (a, b) in zip(sentences, places)]
+        scores = np.concatenate([each.scores for each in asked])
+        for index in choose(scores, words, budget, most_similar):
+            pool.label(sentences[index], *places[index])
+        if fills:
+            pool.fill(_ask(archive, pool, folder, (unit, score)))
+    pool.save(folder / LABELLED)
+    paths = [folder / "train.txt", folder / "dev.txt"]
+    num_sentences = pool.write(paths[0])
+    dev = Pool(dev_path, encoding)
+    dev.label_all()
+    dev.write(paths[1])
+    train(_config(pool.labels, paths, num_sentences, seed), folder / "model")
+    metrics = json.loads((folder / "model" / "metrics.json").read_text())
+    metrics.update(num_labelled=pool.num_labelled, num_sentences=num_sentences)
+    (folder / "metrics.json").write_text(json.dumps(metrics, indent=2))
+
+
+class Pool:
+    """The sentences of a corpus, whose tags are known where they were asked for."""
+
+    def __init__(self, path: str, encoding: str) -> None:
+        corpus = Corpus(Path(path), {"source_encoding": encoding})
+        self.labels = corpus.labels
+        self.words = [sentence.tokens for sentence in corpus.sentences]
+        self._gold = [
+            spans_to_tags(each.spans, len(each.tokens), "BIO") for each in corpus.sentences
+        ]
+        self._filled = [[UNKNOWN] * len(words) for words in self.words]
+        self._is_labelled = [np.zeros(len(words), dtype=bool) for words in self.words]
+        self.num_tokens = sum(map(len, self.words))
+
+    @property
+    def num_labelled(self) -> int:
+        """The number of labelled tokens."""
+        return int(sum(each.sum() for each in self._is_labelled))
+
+    def label(self, sentence: int, first: int, last: int) -> None:
+        """Labels the tokens of a question."""
+        self._is_labelled[sentence][first : last + 1] = True
+
+    def label_all(self) -> None:
+        """Labels all tokens."""
+        for number, words in enumerate(self.words):
+            self.label(number, 0, len(words) - 1)
+
+    def label_at_random(self, budget: int, seed: int) -> None:
+        """Labels sentences, drawn in the same order for the same seed."""
+        for number in np.random.default_rng(seed).permutation(len(self.words)).tolist():
+            if not self._is_labelled[number].any() and len(self.words[number]) <= budget:
+                self.label(number, 0, len(self.words[number]) - 1)
+                budget -= len(self.words[number])
+
+    def fill(self, sentences: Sequence[DoubtfulSentence]) -> None:
+        """Gives tokens that are not labelled the tags that a tagger does not doubt."""
+        for filled, sentence in zip(self._filled, sentences):
+            spans = [span for span, _ in sentence.entities]
+            filled[:] = spans_to_tags(spans, sentence.num_tokens, "BIO")
+            for first, last in sentence.open:
+                filled[first : last + 1] = [UNKNOWN] * (last + 1 - first)
+
+    def write(self, path: Path, every: bool = False) -> int:
+        """Writes the sentences with a labelled token, or every one; returns their number."""
+        lines, number = [], 0
+        for words, gold, filled, known in zip(
+            self.words, self._gold, self._filled, self._is_labelled
+        ):
+            if every or known.any():
+                number += 1
+                tags = np.where(known, gold, filled)
+                lines += [f"{word}\t{tag}\n" for word, tag in zip(words, tags)] + ["\n"]
+        path.write_text("".join(lines), encoding="utf-8")
+        return number
+
+    def save(self, path: Path) -> None:
+        """Keeps which tokens are labelled."""
+        np.save(path, np.concatenate(self._is_labelled))
+
+    def load(self, path: Path) -> None:
+        """Takes up what `save` kept."""
+        ends = np.cumsum([len(words) for words in self.words])
+        self._is_labelled = np.split(np.load(path), ends[:-1])
+
+
+def _ask(
+    archive: Archive, pool: Pool, folder: Path, how: tuple[str, str]
+) -> list[DoubtfulSentence]:
+    """Returns what a tagger makes of all sentences, given what is labelled."""
+    path = folder / "pool.txt"
+    pool.write(path, every=True)
+    instances = list(archive.validation_dataset_reader.read(str(path)))
+    keep_features(archive.model, [SimpleDataLoader(instances, 64, vocab=archive.model.vocab)])
+    return list(doubtful_sentences(archive.model, instances, *how))
+
+
+def _config(labels: list[str], paths: list[Path], num_sentences: int, seed: int) -> dict[str, Any]:
+    config = Params.from_file(CONFIG, json.dumps(OVERRIDES)).as_dict(quiet=True)
+    # What takes long and brings little beside a transformer's features.
+    indexers = config["dataset_reader"]["token_indexers"]
+    embedders = config["model"]["text_field_embedder"]["token_embedders"]
+    for part in (indexers, embedders):
+        del part["token_characters"]
+    del embedders["tokens"]["pretrained_file"], config["validation_data_path"]
+    del config["dataset_reader"]["documents"], config["dataset_reader"]["instances"]
+    config["vocabulary"]["tokens_to_add"] = {"labels": [f"B-{label}" for label in labels]}
+    num_epochs = min(max(NUM_SENTENCES // num_sentences, LEAST_EPOCHS), MOST_EPOCHS)
+    config["trainer"]["num_epochs"] = num_epochs
+    config.update(dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), seed))
+    return {**config, "train_data_path": str(paths[0]), "test_data_path": str(paths[1])}
+
+
+if __name__ == "__main__":
+    main()
