@@ -97,6 +97,8 @@ def _texts(part: Path, input_file: str, input_format: Optional[str]) -> Iterator
                 None,
                 place,
                 source.properties if source else {},
+                [each["probability"] for each in found["entities"] if "probability" in each]
+                or None,
             )
 
 

@@ -6,15 +6,15 @@ tagger's chain, whatever stands around it.
 Letters: `B` rows, `T` tokens, `K` tags, `N` questions, `C` labels.
 """
 
+import itertools
 from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, cast
 
 import numpy as np
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.models import Model
 
-from tagger.common.ranges import check_is_one_of
+from tagger.common.ranges import check_is_one_of, check_number
 from tagger.linear_chain import (
     ChainScores,
     span_log_probabilities,
@@ -27,6 +27,7 @@ from tagger.spans import Span
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import tag_tables
 from tagger.spans.missed import MissFinder, expected_entities
+from tagger.tuning.decoding import Batch
 from tagger.tuning.labelled_file import encoded, tuned_model
 
 #: The rows, first and last tokens of N questions, (N, 3) int64.
@@ -52,8 +53,8 @@ class DoubtfulSentence(NamedTuple):
 
     num_tokens: int
     entities: List[Tuple[Span, float]]
-    open: List[Tuple[int, int]]
-    questions: List[Tuple[int, int]]
+    open: List[List[int]]
+    questions: List[List[int]]
     scores: np.ndarray
     label_doubts: np.ndarray
     num_expected: np.ndarray
@@ -121,7 +122,6 @@ SCORES: Dict[str, Callable[[Sequence[str], str], Callable[..., np.ndarray]]] = {
 }
 
 
-@torch.no_grad()
 def doubtful_sentences(
     model: Model,
     instances: Sequence[Instance],
@@ -149,65 +149,83 @@ def doubtful_sentences(
             range.
     """
     check_is_one_of("by", by, UNITS)
-    check_is_one_of("score", score, SCORES)
-    if not 0 < least_doubt < 0.5:
-        raise ConfigurationError(
-            f"`least_doubt` must be above 0 and below 0.5; got {least_doubt:g}"
-        )
+    check_is_one_of("score", score, list(SCORES))
+    is_valid = 0 < least_doubt < 0.5
+    check_number("least_doubt", least_doubt, is_valid, "above 0 and below 0.5")
     model = tuned_model(model)
     assert model.tag_encoding is not None
-    head = cast(ChainHead, model.head)
     finder = EntityFinder(model.tags, model.tag_encoding)
     tables = tag_tables(model.tags, model.tag_encoding)
     score_of = SCORES[score](model.tags, model.tag_encoding)
     for batch, _, _ in encoded(model, instances, batch_size):
-        mask, is_known = batch.mask, (batch.gold_tags >= 0) & batch.mask
-        chain = ChainScores(*(each.double() for each in head.chain_scores(batch.emissions)))
-        chain = chain._replace(emissions=_given(chain.emissions, batch.gold_tags, is_known))
-        entities = finder(viterbi_decode(chain, mask)[0], mask)
-        probabilities = finder.probabilities(chain, entities, mask).tolist()
-        candidates, found = finder.candidates(chain, _LEAST_PROBABILITY, mask)
-        # (M,)
-        doubts = (found * (1 - found)).cpu().numpy()
-        in_doubt = candidates.where(doubts >= least_doubt * (1 - least_doubt))
-        runs = _runs(in_doubt, is_known.cpu().numpy())
-        whole = torch.stack(
-            [torch.arange(len(mask)), 0 * mask.sum(1).cpu(), mask.sum(1).cpu() - 1], 1
-        )
-        places = runs if by == "span" else whole[(is_known.sum(1) < mask.sum(1)).cpu()].numpy()
-        scores = score_of(chain, places, mask) / (places[:, 2] - places[:, 1] + 1)
-        num_expected = expected_entities(tables, chain, mask).cpu().numpy()
-        # (M, C)
-        of_labels = doubts[:, np.newaxis] * (
-            candidates.labels[:, np.newaxis] == np.arange(len(finder.labels))
-        )
-        columns = zip(*(column.tolist() for column in entities), probabilities)
-        predicted = [
-            (row, ((finder.labels[label], (first, last)), p))
-            for label, row, first, last, p in columns
-        ]
-        for row, length in enumerate(mask.sum(1).tolist()):
-            own, here = places[places[:, 0] == row, 1:], candidates.rows == row
-            firsts, lasts = own.T[..., np.newaxis]
-            is_inside = (candidates.firsts[here] >= firsts) & (candidates.lasts[here] <= lasts)
+        with torch.no_grad():
+            mask, is_known = batch.mask, (batch.gold_tags >= 0) & batch.mask
+            chain = _chain_given(cast(ChainHead, model.head), batch, is_known)
+            candidates, probabilities = finder.candidates(chain, _LEAST_PROBABILITY, mask)
+            doubts = (probabilities * (1 - probabilities)).cpu().numpy()
+            in_doubt = candidates.where(doubts >= least_doubt * (1 - least_doubt))
+            runs = _runs(in_doubt, is_known.cpu().numpy())
+            places = runs if by == "span" else _whole_rows(mask & ~is_known, mask)
+            scores = score_of(chain, places, mask) / (places[:, 2] - places[:, 1] + 1)
+            best = finder(viterbi_decode(chain, mask)[0], mask)
+            entities = _named(finder, best, finder.probabilities(chain, best, mask))
+            expected = expected_entities(tables, chain, mask).cpu().numpy()
+        all_rows = (best.rows, runs[:, 0], places[:, 0], candidates.rows)
+        for row, (of_best, of_runs, own, here) in enumerate(
+            zip(*(_slices(rows, len(mask)) for rows in all_rows))
+        ):
             yield DoubtfulSentence(
-                length,
-                [entity for at, entity in predicted if at == row],
-                [(first, last) for at, first, last in runs.tolist() if at == row],
-                [(first, last) for first, last in own.tolist()],
-                scores[places[:, 0] == row],
-                is_inside @ of_labels[here],
-                num_expected[row],
+                int(mask[row].sum()),
+                entities[of_best],
+                runs[of_runs, 1:].tolist(),
+                places[own, 1:].tolist(),
+                scores[own],
+                _label_doubts(places[own, 1:], candidates, doubts, here, len(finder.labels)),
+                expected[row],
             )
 
 
-def _given(
-    emissions: torch.Tensor, gold_tags: torch.Tensor, is_known: torch.Tensor
-) -> torch.Tensor:
-    """Returns emissions, (B, T, K), with which known tags, (B, T), are certain."""
-    tags = torch.arange(emissions.size(2), device=emissions.device)
-    is_other = is_known.unsqueeze(2) & (tags != gold_tags.unsqueeze(2))
-    return emissions.masked_fill(is_other, -torch.inf)
+def _named(
+    finder: EntityFinder, entities: Entities, probabilities: torch.Tensor
+) -> List[Tuple[Span, float]]:
+    places = zip(*(column.tolist() for column in entities), probabilities.tolist())
+    return [
+        ((finder.labels[label], (first, last)), probability)
+        for label, _, first, last, probability in places
+    ]
+
+
+def _slices(rows: np.ndarray, num_rows: int) -> List[slice]:
+    """Returns where each row is in sorted numbers of rows."""
+    bounds = np.searchsorted(rows, np.arange(num_rows + 1)).tolist()
+    return [slice(*pair) for pair in itertools.pairwise(bounds)]
+
+
+def _label_doubts(
+    questions: np.ndarray, candidates: Entities, doubts: np.ndarray, here: slice, num_labels: int
+) -> np.ndarray:
+    """Returns the doubt about entities of each label inside each question of a row, (N, C)."""
+    firsts, lasts = questions.T[..., np.newaxis]
+    # (N, M), (M, C)
+    is_inside = (candidates.firsts[here] >= firsts) & (candidates.lasts[here] <= lasts)
+    has_label = candidates.labels[here, np.newaxis] == np.arange(num_labels)
+    found: np.ndarray = is_inside @ (doubts[here, np.newaxis] * has_label)
+    return found
+
+
+def _whole_rows(is_asked: torch.Tensor, mask: torch.Tensor) -> Places:
+    """Returns the rows with a token that is asked for."""
+    rows = is_asked.any(1).nonzero()[:, 0]
+    lasts = mask[rows].sum(1) - 1
+    return torch.stack([rows, torch.zeros_like(rows), lasts], dim=1).cpu().numpy()
+
+
+def _chain_given(head: ChainHead, batch: Batch, is_known: torch.Tensor) -> ChainScores:
+    """Returns the chain of a batch, in which known tags, (B, T) bool, are certain."""
+    chain = ChainScores(*(each.double() for each in head.chain_scores(batch.emissions)))
+    tags = torch.arange(batch.emissions.size(2), device=batch.mask.device)
+    is_other = is_known.unsqueeze(2) & (tags != batch.gold_tags.unsqueeze(2))
+    return chain._replace(emissions=chain.emissions.masked_fill(is_other, -torch.inf))
 
 
 def _runs(entities: Entities, is_known: np.ndarray) -> Places:

@@ -165,7 +165,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """Tags any number of inputs and keeps their order."""
-        texts = [self._text(json_dict) for json_dict in inputs]
+        texts = [self.read(json_dict) for json_dict in inputs]
         are_documents = [holds_document(json_dict) for json_dict in inputs]
         model = self._model
         if not all(are_documents) and isinstance(model, TaggingModel) and model.uses_documents:
@@ -198,7 +198,11 @@ class SequenceTaggerPredictor(BatchedPredictor):
         Raises:
             InputError: If it is none that `predict_json` takes.
         """
-        instances = self._instances(self._text(json_dict), holds_document(json_dict))
+        return self.instances_of(self.read(json_dict), holds_document(json_dict))
+
+    def instances_of(self, text: Text, is_document: bool) -> List[Instance]:
+        """As `instances`, of what `read` has made of an input."""
+        instances = self._instances(text, is_document)
         for instance in instances:
             self._dataset_reader.apply_token_indexers(instance)
         return instances
@@ -213,7 +217,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return predictions
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        return self._instance(self._text(json_dict))
+        return self._instance(self.read(json_dict))
 
     def _instance(self, text: Text) -> Instance:
         tokens = list(itertools.chain(*text.sentences()))
@@ -233,7 +237,12 @@ class SequenceTaggerPredictor(BatchedPredictor):
             return make(text.sentences())
         return [self._dataset_reader.text_to_instance(tokens) for tokens in text.sentences()]
 
-    def _text(self, json_dict: JsonDict) -> Text:
+    def read(self, json_dict: JsonDict) -> Text:
+        """Returns the words of an input, and where they are in it.
+
+        Raises:
+            InputError: If it is none that `predict_json` takes.
+        """
         name = only_field(json_dict, FIELDS)
         value = json_dict[name]
         if name == "document":

@@ -64,10 +64,9 @@ class TagSpelling(NamedTuple):
                 if is_plain
                 else f"{fitted.place}: got entities; set `source_encoding`, such as to 'BIO'"
             )
-        tags = tags_of(fitted)
         # IOB1 allows all of BIO.
-        is_other = self.source_encoding not in (None, "BIO", "IOB1")
-        return list(convert_tags(tags, "BIO", self.source_encoding)) if is_other else tags  # type: ignore[arg-type]
+        encoding = "BIO" if self.source_encoding in (None, "IOB1") else self.source_encoding
+        return tags_of(fitted, encoding, self.unknown_tag)
 
     def _joined(self, labels: List[str], fitted: AnnotatedText) -> str:
         """Returns the labels of a token in one string."""

@@ -1,9 +1,12 @@
 """Formats of annotation tools and libraries, read and written as texts with entities."""
 
 from tagger.data.formats.annotated_text import (
+    ASKED,
+    KNOWN,
     PLAIN_TAGS,
     AnnotatedText,
     Annotation,
+    asked_parts,
     fit_to_tokens,
     label_sets_of,
     tags_of,
@@ -14,13 +17,16 @@ from tagger.data.formats.overlaps import OVERLAPPING, check_overlaps
 from tagger.data.formats.registry import FORMATS, Format, read_texts, recognise, write_texts
 
 __all__ = [
+    "ASKED",
     "FORMATS",
+    "KNOWN",
     "OVERLAPPING",
     "PLAIN_TAGS",
     "AnnotatedText",
     "Annotation",
     "Format",
     "TextCounts",
+    "asked_parts",
     "check_overlaps",
     "convert_texts",
     "fit_to_tokens",

@@ -10,6 +10,11 @@ from tagger.spans import Span, infer_encoding, spans_to_tags, tags_to_spans
 
 #: The key of `properties` that is true if each token has a plain label, such as a part of speech.
 PLAIN_TAGS = "plain_tags"
+#: The keys of `properties` with the parts of a text that annotators are asked about, and that they were
+#: asked about before, as lists of starts and ends. With one of them, nobody has labelled the rest.
+ASKED, KNOWN = "tagger_asked", "tagger_known"
+#: The tag of tokens that nobody has labelled.
+UNKNOWN_TAG = "?"
 #: Words and marks, for texts that come without tokens.
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -38,6 +43,7 @@ class AnnotatedText(NamedTuple):
         sentence_lengths: The number of tokens of each sentence; None where the file tells no sentences.
         place: Where the text comes from, such as `file.jsonl:3`, for messages.
         properties: What else the record holds.
+        probabilities: How sure a tagger is of each entity; None where no tagger has found them.
     """
 
     text: str
@@ -46,6 +52,7 @@ class AnnotatedText(NamedTuple):
     sentence_lengths: Optional[List[int]]
     place: str
     properties: Dict[str, Any]
+    probabilities: Optional[List[float]] = None
 
 
 class FittedText(NamedTuple):
@@ -121,6 +128,13 @@ def locate_tokens(text: str, tokens: Sequence[str], place: str) -> List[Tuple[in
         end = start + len(token)
         spans.append((start, end))
     return spans
+
+
+def scores_of(text: AnnotatedText) -> List[Dict[str, float]]:
+    """Returns `{"score": ...}` for each entity that a tagger has found, `{}` for the others."""
+    if text.probabilities is None:
+        return [{} for _ in text.entities]
+    return [{"score": probability} for probability in text.probabilities]
 
 
 def fit_to_tokens(text: AnnotatedText) -> FittedText:
@@ -204,17 +218,60 @@ def label_sets_of(fitted: AnnotatedText) -> List[List[str]]:
     return [sorted(each) for each in labels]
 
 
-def tags_of(fitted: AnnotatedText) -> List[str]:
-    """Returns the tag of each token, as `tokens_and_tags`, of a text that `fit_to_tokens` made."""
+def tags_of(
+    fitted: AnnotatedText, encoding: str = "BIO", unknown_tag: Optional[str] = UNKNOWN_TAG
+) -> List[str]:
+    """Returns the tag of each token, of a text that `fit_to_tokens` made.
+
+    Args:
+        fitted: The text.
+        encoding: How tags spell entities, unless they are plain labels.
+        unknown_tag: The tag of tokens that nobody was asked about; None if there is no such tag.
+
+    Raises:
+        ValueError: If entities overlap, or somebody was asked about a part and there is no such tag.
+    """
     if fitted.properties.get(PLAIN_TAGS):
         return [labels[0] if labels else "O" for labels in label_sets_of(fitted)]
     try:
-        return list(spans_to_tags(_places(fitted), len(fitted.tokens or []), "BIO"))
+        tags = list(spans_to_tags(_places(fitted), len(fitted.tokens or []), encoding))
     except ValueError:
         raise ValueError(
             f"{fitted.place}: entities overlap, and a token has one tag here; keep some of them with "
             f"`allennlp convert --overlapping longest` or `outermost`"
         ) from None
+    asked = asked_parts(fitted)
+    if asked is None:
+        return tags
+    if unknown_tag is None:
+        raise ValueError(
+            f"{fitted.place}: nobody was asked about all of it, since it has `{ASKED}` or `{KNOWN}`; "
+            "set `unknown_tag` of the dataset reader, such as to '?'"
+        )
+    return [
+        tag if any(begin < end and start < stop for begin, stop in asked) else unknown_tag
+        for tag, (start, end) in zip(tags, fitted.tokens or [])
+    ]
+
+
+def asked_parts(text: AnnotatedText) -> Optional[List[Tuple[int, int]]]:
+    """Returns the starts and ends of the parts that people were asked about; None for all of it.
+
+    Raises:
+        ValueError: If the properties that say so are no pairs of numbers.
+    """
+    if ASKED not in text.properties and KNOWN not in text.properties:
+        return None
+    parts = []
+    for name in (KNOWN, ASKED):
+        for part in text.properties.get(name, []):
+            if not isinstance(part, (list, tuple)) or [type(each) for each in part] != [int, int]:
+                raise ValueError(
+                    f"{text.place}: expected `{name}` to be a list of starts and ends, such as "
+                    f"[[0, 5]], got {part!r}"
+                )
+            parts.append((part[0], part[1]))
+    return parts
 
 
 def _places(fitted: AnnotatedText) -> List[Span]:

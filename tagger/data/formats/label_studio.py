@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
-from tagger.data.formats.annotated_text import AnnotatedText
+from tagger.data.formats.annotated_text import AnnotatedText, scores_of
 from tagger.data.formats.json_files import read_records
 from tagger.data.formats.offsets import RawEntity, checked_entities
 
@@ -142,8 +142,11 @@ def _task(text: AnnotatedText) -> Dict[str, Any]:
                 "text": text.text[start:end],
                 "labels": [label],
             },
+            **score,
         }
-        for number, (label, start, end) in enumerate(text.entities, start=1)
+        for number, ((label, start, end), score) in enumerate(
+            zip(text.entities, scores_of(text)), start=1
+        )
     ]
     data = {key: value for key, value in text.properties.items() if key not in ("id", "meta")}
     task: Dict[str, Any] = {"data": {**data, "text": text.text}}

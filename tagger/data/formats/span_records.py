@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from tagger.common.inputs import PathOrAddress
-from tagger.data.formats.annotated_text import AnnotatedText
+from tagger.data.formats.annotated_text import AnnotatedText, scores_of
 from tagger.data.formats.json_files import read_records, write_lines
 from tagger.data.formats.offsets import RawEntity, checked_entities
 
@@ -125,7 +125,8 @@ def prodigy_record(text: AnnotatedText) -> Dict[str, Any]:
         **_rest(text),
         "text": text.text,
         "spans": [
-            {"start": start, "end": end, "label": label} for label, start, end in text.entities
+            {"start": start, "end": end, "label": label, **score}
+            for (label, start, end), score in zip(text.entities, scores_of(text))
         ],
     }
     if text.tokens is not None:

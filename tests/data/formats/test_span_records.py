@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tagger.data.formats import Annotation, read_texts, recognise
+from tagger.data.formats import Annotation, read_texts, recognise, tokens_and_tags
 
 
 def write(tmp_path, *records):
@@ -114,3 +114,19 @@ def test_half_of_a_character_is_refused_by_place(record, tmp_path):
     (tmp_path / "a.jsonl").write_text(record)
     with pytest.raises(ValueError, match=r"a.jsonl:1: '\\ud.00' is half of a surrogate pair"):
         list(read_texts(tmp_path / "a.jsonl", "doccano"))
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [([[4, 8]], "? B-PER ?"), ([], "? ? ?"), ([[0, 5], [9, 10]], "O B-PER O")],
+)
+def test_what_nobody_was_asked_about_has_no_tag(part, expected, tmp_path):
+    record = {"text": "Der Adaa sah", "label": [[4, 8, "PER"]], "tagger_asked": part}
+    assert tokens_and_tags(read_one(tmp_path, record))[1] == expected.split()
+
+
+@pytest.mark.parametrize("part", [[4, 8], [["a", 8]], [[4]]])
+def test_what_was_asked_must_be_pairs_of_numbers(part, tmp_path):
+    text = read_one(tmp_path, {"text": "Ada", "label": [], "tagger_known": part})
+    with pytest.raises(ValueError, match=r"a.jsonl:1: expected `tagger_known` to be a list"):
+        tokens_and_tags(text)

@@ -1,0 +1,79 @@
+"""`rank-unlabelled` writes questions for annotators, whose answers a tagger can learn from."""
+
+import json
+
+import pytest
+
+from tagger.data.dataset_readers import ColumnDatasetReader
+from tagger.data.formats import ASKED, read_texts
+
+TEXTS = ["Zyx Qwv Bnm sold Asd Fgh to Uio Plm Tre .", "It rained .", "Maria Lindqvist left ."]
+
+
+@pytest.fixture
+def rank(allennlp, trained, tmp_path, monkeypatch):
+    """Runs the subcommand on texts, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+
+    def run(output, *arguments, texts="texts.txt", budget=50):
+        archive = trained / "model.tar.gz"
+        allennlp("rank-unlabelled", archive, texts, "-o", output, "--budget", budget, *arguments)
+
+    return run
+
+
+def test_questions_by_span_are_answered_in_part(rank, allennlp, tmp_path, capsys):
+    by_span = ("--by", "span", "--least-doubt", 0.01, "--most-similar", 2)
+    rank("next.jsonl", *by_span)
+    said = capsys.readouterr().out
+    assert "Wrote next.jsonl" in said
+    (first, *_) = read_texts(tmp_path / "next.jsonl")
+    asked = first.properties[ASKED]
+    assert first.properties["meta"]["ask"] in said
+    # The annotator's export is training data: what nobody was asked about is unknown.
+    reader = ColumnDatasetReader(source_encoding="BIO", tag_encoding="BIO", unknown_tag="?")
+    (instance, *_) = reader.read(str(tmp_path / "next.jsonl"))
+    known = [tag != "?" for tag in instance["tags"].labels]
+    words = [str(token) for token in instance["tokens"].tokens]
+    parts = [first.text[start:end].split() for start, end in asked]
+    assert [word for word, is_known in zip(words, known) if is_known] == sum(parts, [])
+    allennlp("convert", "next.jsonl", "next.conll")
+    lines = (tmp_path / "next.conll").read_text().split("\n\n")[0].splitlines()
+    assert [line.endswith("\t?") for line in lines] == [not each for each in known]
+    with pytest.raises(ValueError, match=r"next.jsonl:1: .*; set `unknown_tag`"):
+        list(ColumnDatasetReader(source_encoding="BIO").read(str(tmp_path / "next.jsonl")))
+
+
+def test_the_suggestions_of_each_format_have_probabilities(rank, tmp_path):
+    for format, name in (("label_studio", "next.json"), ("prodigy", "next.jsonl")):
+        rank(name, "--format", format, "--rare-labels", "--score", "expected_missed")
+    tasks = json.loads((tmp_path / "next.json").read_text(encoding="utf-8"))
+    results = [each for task in tasks for each in task["predictions"][0]["result"]]
+    lines = (tmp_path / "next.jsonl").read_text(encoding="utf-8").splitlines()
+    spans = [span for line in lines for span in json.loads(line)["spans"]]
+    assert [each["score"] for each in results] == [each["score"] for each in spans]
+    assert results
+    assert all(0 < each["score"] <= 1 for each in results)
+    # An export is ranked again, with what it holds of each text.
+    tasks[0]["data"]["page"] = 17
+    (tmp_path / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
+    rank("again.json", "--format", "label_studio", "--force", texts="export.json")
+    again = read_texts(tmp_path / "again.json")
+    assert {text.text: text.properties.get("page") for text in again}[
+        tasks[0]["data"]["text"]
+    ] == 17
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("--by", "span", "--format", "columns"), {}, "`--format` columns has no room for what"),
+        ((), {"budget": 1}, "nothing to ask: 3 questions, of which none fits `--budget` 1"),
+        ((), {"texts": "none.txt"}, "none.txt"),
+        (("--least-doubt", 0), {}, "`least_doubt` must be above 0"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(rank, arguments, options, message):
+    with pytest.raises(SystemExit, match=message):
+        rank("next.jsonl", *arguments, **options)
