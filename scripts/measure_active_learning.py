@@ -54,7 +54,7 @@ WAYS: dict[str, Any] = {
     "spans, rest open": ("span", "entropy", 0.8, False),
 }
 #: The shares of all tokens that are labelled after each round.
-SHARES = [0.02, 0.05, 0.1, 0.15, 0.2]
+SHARES = [0.02, 0.05, 0.1, 0.2]
 #: Training takes this many sentences, but every sentence this often at least and at most.
 NUM_SENTENCES, LEAST_EPOCHS, MOST_EPOCHS = 48_000, 5, 25
 UNKNOWN = "?"

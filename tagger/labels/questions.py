@@ -150,8 +150,7 @@ def doubtful_sentences(
     """
     check_is_one_of("by", by, UNITS)
     check_is_one_of("score", score, list(SCORES))
-    is_valid = 0 < least_doubt < 0.5
-    check_number("least_doubt", least_doubt, is_valid, "above 0 and below 0.5")
+    check_number("least_doubt", least_doubt, 0 < least_doubt < 0.5, "above 0 and below 0.5")
     model = tuned_model(model)
     assert model.tag_encoding is not None
     finder = EntityFinder(model.tags, model.tag_encoding)
@@ -171,9 +170,8 @@ def doubtful_sentences(
             entities = _named(finder, best, finder.probabilities(chain, best, mask))
             expected = expected_entities(tables, chain, mask).cpu().numpy()
         all_rows = (best.rows, runs[:, 0], places[:, 0], candidates.rows)
-        for row, (of_best, of_runs, own, here) in enumerate(
-            zip(*(_slices(rows, len(mask)) for rows in all_rows))
-        ):
+        slices = zip(*(_slices(rows, len(mask)) for rows in all_rows))
+        for row, (of_best, of_runs, own, here) in enumerate(slices):
             yield DoubtfulSentence(
                 int(mask[row].sum()),
                 entities[of_best],

@@ -13,7 +13,7 @@ from allennlp.common.util import lazy_groups_of
 
 from tagger.common.inputs import numbered_lines
 from tagger.common.ranges import check_whole
-from tagger.data.formats import ASKED, KNOWN, AnnotatedText, Annotation, asked_parts, read_texts
+from tagger.data.formats import ASKED, OPEN, AnnotatedText, Annotation, parts_of, read_texts
 from tagger.data.texts import Text
 from tagger.labels.choice import choose
 from tagger.labels.questions import DoubtfulSentence, doubtful_sentences
@@ -235,8 +235,11 @@ def _rarity(doubts: np.ndarray, num_expected: np.ndarray) -> np.ndarray:
 
 def _was_asked(text: PoolText, first: int, last: int) -> bool:
     """Whether somebody was asked about some of these words."""
-    start, end = _characters(text.text, first, last)
-    return any(begin < end and start < stop for begin, stop in asked_parts(text.source) or [])
+    return _touches(_characters(text.text, first, last), parts_of(text.source, ASKED))
+
+
+def _touches(part: Tuple[int, int], parts: Iterable[Tuple[int, int]]) -> bool:
+    return any(begin < part[1] and part[0] < end for begin, end in parts)
 
 
 def _characters(text: Text, first: int, last: int) -> Tuple[int, int]:
@@ -248,32 +251,30 @@ def _with_questions(
 ) -> AnnotatedText:
     """Returns a text with the tagger's entities, and what is asked about it as properties."""
     source, words = text.source, text.text
-    known = asked_parts(source) or []
-    entities = [
-        (each, 1.0)
-        for each in source.entities
-        if any(begin <= each.start and each.end <= end for begin, end in known)
-    ]
-    for (label, (first, last)), probability in seen.entities:
-        start, end = _characters(words, first, last)
-        if not any(begin < end and start < stop for begin, stop in known):
-            entities.append((Annotation(label, start, end), round(probability, 4)))
+    known = parts_of(source, ASKED)
+    entities = [(each, 1.0) for each in source.entities if _touches(each[1:], known)]
+    for (label, place), probability in seen.entities:
+        part = _characters(words, *place)
+        if not _touches(part, known):
+            entities.append((Annotation(label, *part), round(probability, 4)))
     entities.sort(key=lambda each: each[0][1:])
-    asked = sorted(_characters(words, each.first, each.last) for each in questions)
+    new = sorted(_characters(words, each.first, each.last) for each in questions)
+    asked = sorted([*known, *new])
+    in_doubt = [_characters(words, first, last) for first, last in seen.open]
+    left_open = [part for part in in_doubt if not _touches(part, asked)]
     before = source.properties.get("meta")
     meta = {**(before if isinstance(before, dict) else {}), "score": round(float(score), 4)}
-    properties = {**source.properties, "meta": meta}
-    if known:
-        properties[KNOWN] = known
-    properties.pop(ASKED, None)
-    if asked != [_characters(words, 0, len(words.words) - 1)]:
-        properties[ASKED] = asked
-        meta["ask"] = " | ".join(words.text[start:end] for start, end in asked)
+    parts = {ASKED: asked, OPEN: left_open}
+    if asked == [_characters(words, 0, len(words.words) - 1)]:
+        parts = {}
+    else:
+        meta["ask"] = " | ".join(words.text[start:end] for start, end in new)
+    others = {key: value for key, value in source.properties.items() if key not in (ASKED, OPEN)}
     return source._replace(
         text=words.text,
         entities=[entity for entity, _ in entities],
         probabilities=[probability for _, probability in entities],
         tokens=[_characters(words, index, index) for index in range(len(words.words))],
         sentence_lengths=words.sentence_lengths,
-        properties=properties,
+        properties={**others, "meta": meta, **parts},
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from tagger.data.formats import ASKED, KNOWN, AnnotatedText, Annotation
+from tagger.data.formats import ASKED, OPEN, AnnotatedText, Annotation
 from tagger.labels.questions import DoubtfulSentence
 from tagger.labels.ranking import _joined, _rarity, pool_of, rank_texts, read_pool
 from tagger.predictors import SequenceTaggerPredictor
@@ -42,22 +42,25 @@ def test_whole_sentences_are_ranked_and_the_same_is_asked_once(predictor):
 
 
 def test_words_in_doubt_are_asked_and_those_asked_before_are_not(predictor):
-    ranking = rank(predictor, by="span", least_doubt=0.01)
-    first = ranking.texts[0]
-    asked = first.properties[ASKED]
-    assert ranking.num_asked < ranking.num_words
+    everything = {"by": "span", "least_doubt": 0.001, "most_similar": 2.0}
+    first = rank(predictor, TEXTS[1:2], **everything).texts[0]
+    asked, left_open = (first.properties[name] for name in (ASKED, OPEN))
+    assert len(asked) > 1
+    assert left_open == []
     assert first.properties["meta"]["ask"] == " | ".join(first.text[a:b] for a, b in asked)
-    answers = [Annotation("LOC", *asked[0])]
-    again = [first._replace(entities=answers)]
-    questions = rank(predictor, again, by="span", least_doubt=0.01)
-    # All that is in doubt was asked, but for what is like something else.
-    assert len(questions.texts) <= 1
-    again[0].properties[ASKED] = [asked[0]]
-    (second,) = rank(predictor, again, by="span", least_doubt=0.001, most_similar=2.0).texts
-    assert second.properties[KNOWN] == [asked[0]]
-    assert asked[0] not in second.properties[ASKED]
-    assert [each for each in second.entities if each[1:] == asked[0]] == answers
-    assert second.probabilities[second.entities.index(answers[0])] == 1
+    # A part was asked before, and answered.
+    answer = Annotation("LOC", *asked[0])
+    source = first._replace(entities=[answer], properties={ASKED: asked[:1]})
+    (second,) = rank(predictor, [source], **everything).texts
+    assert second.properties[ASKED] == asked
+    assert len(second.properties["meta"]["ask"].split(" | ")) == len(asked) - 1
+    assert [each for each in second.entities if each[1:] == asked[0]] == [answer]
+    assert second.probabilities[second.entities.index(answer)] == 1
+    # What is in doubt and does not fit the budget stays open.
+    sizes = [len(first.text[a:b].split()) for a, b in asked]
+    (third,) = rank(predictor, [source], budget=sum(sizes[1:]) - 1, **everything).texts
+    assert third.properties[OPEN]
+    assert sorted([*third.properties[ASKED], *third.properties[OPEN]]) == asked
 
 
 def test_properties_stay(predictor):

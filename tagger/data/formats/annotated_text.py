@@ -10,10 +10,10 @@ from tagger.spans import Span, infer_encoding, spans_to_tags, tags_to_spans
 
 #: The key of `properties` that is true if each token has a plain label, such as a part of speech.
 PLAIN_TAGS = "plain_tags"
-#: The keys of `properties` with the parts of a text that annotators are asked about, and that they were
-#: asked about before, as lists of starts and ends. With one of them, nobody has labelled the rest.
-ASKED, KNOWN = "tagger_asked", "tagger_known"
-#: The tag of tokens that nobody has labelled.
+#: The keys of `properties` with the parts of a text that annotators are or were asked about, and with
+#: those that are in doubt but that nobody is asked about, as lists of starts and ends.
+ASKED, OPEN = "tagger_asked", "tagger_open"
+#: The tag of tokens in such a part.
 UNKNOWN_TAG = "?"
 #: Words and marks, for texts that come without tokens.
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -226,10 +226,10 @@ def tags_of(
     Args:
         fitted: The text.
         encoding: How tags spell entities, unless they are plain labels.
-        unknown_tag: The tag of tokens that nobody was asked about; None if there is no such tag.
+        unknown_tag: The tag of tokens in parts that are open; None if there is no such tag.
 
     Raises:
-        ValueError: If entities overlap, or somebody was asked about a part and there is no such tag.
+        ValueError: If entities overlap, or a part is open and there is no such tag.
     """
     if fitted.properties.get(PLAIN_TAGS):
         return [labels[0] if labels else "O" for labels in label_sets_of(fitted)]
@@ -240,38 +240,32 @@ def tags_of(
             f"{fitted.place}: entities overlap, and a token has one tag here; keep some of them with "
             f"`allennlp convert --overlapping longest` or `outermost`"
         ) from None
-    asked = asked_parts(fitted)
-    if asked is None:
-        return tags
-    if unknown_tag is None:
+    parts = parts_of(fitted, OPEN)
+    if parts and unknown_tag is None:
         raise ValueError(
-            f"{fitted.place}: nobody was asked about all of it, since it has `{ASKED}` or `{KNOWN}`; "
-            "set `unknown_tag` of the dataset reader, such as to '?'"
+            f"{fitted.place}: nobody was asked about some of it (`{OPEN}`); set `unknown_tag` of the "
+            "dataset reader, such as to '?'"
         )
-    return [
-        tag if any(begin < end and start < stop for begin, stop in asked) else unknown_tag
-        for tag, (start, end) in zip(tags, fitted.tokens or [])
-    ]
+    for index, (start, end) in enumerate(fitted.tokens or []):
+        if any(begin < end and start < stop for begin, stop in parts):
+            tags[index] = unknown_tag or ""
+    return tags
 
 
-def asked_parts(text: AnnotatedText) -> Optional[List[Tuple[int, int]]]:
-    """Returns the starts and ends of the parts that people were asked about; None for all of it.
+def parts_of(text: AnnotatedText, name: str) -> List[Tuple[int, int]]:
+    """Returns the starts and ends that a property has, `ASKED` or `OPEN`; none without it.
 
     Raises:
-        ValueError: If the properties that say so are no pairs of numbers.
+        ValueError: If they are no pairs of numbers.
     """
-    if ASKED not in text.properties and KNOWN not in text.properties:
-        return None
-    parts = []
-    for name in (KNOWN, ASKED):
-        for part in text.properties.get(name, []):
-            if not isinstance(part, (list, tuple)) or [type(each) for each in part] != [int, int]:
-                raise ValueError(
-                    f"{text.place}: expected `{name}` to be a list of starts and ends, such as "
-                    f"[[0, 5]], got {part!r}"
-                )
-            parts.append((part[0], part[1]))
-    return parts
+    parts = text.properties.get(name, [])
+    for part in parts:
+        if not isinstance(part, (list, tuple)) or [type(each) for each in part] != [int, int]:
+            raise ValueError(
+                f"{text.place}: expected `{name}` to be a list of pairs such as [[0, 5]], got "
+                f"{part!r}"
+            )
+    return [tuple(part) for part in parts]
 
 
 def _places(fitted: AnnotatedText) -> List[Span]:

@@ -118,15 +118,15 @@ def test_half_of_a_character_is_refused_by_place(record, tmp_path):
 
 @pytest.mark.parametrize(
     ("part", "expected"),
-    [([[4, 8]], "? B-PER ?"), ([], "? ? ?"), ([[0, 5], [9, 10]], "O B-PER O")],
+    [([[4, 8]], "O ? O"), ([], "O B-PER O"), ([[0, 5], [9, 10]], "? ? ?"), ([[8, 9]], "O B-PER O")],
 )
 def test_what_nobody_was_asked_about_has_no_tag(part, expected, tmp_path):
-    record = {"text": "Der Adaa sah", "label": [[4, 8, "PER"]], "tagger_asked": part}
+    record = {"text": "Der Adaa sah", "label": [[4, 8, "PER"]], "tagger_open": part}
     assert tokens_and_tags(read_one(tmp_path, record))[1] == expected.split()
 
 
 @pytest.mark.parametrize("part", [[4, 8], [["a", 8]], [[4]]])
-def test_what_was_asked_must_be_pairs_of_numbers(part, tmp_path):
-    text = read_one(tmp_path, {"text": "Ada", "label": [], "tagger_known": part})
-    with pytest.raises(ValueError, match=r"a.jsonl:1: expected `tagger_known` to be a list"):
+def test_what_is_open_must_be_pairs_of_numbers(part, tmp_path):
+    text = read_one(tmp_path, {"text": "Ada", "label": [], "tagger_open": part})
+    with pytest.raises(ValueError, match=r"a.jsonl:1: expected `tagger_open` to be a list of pairs"):
         tokens_and_tags(text)
