@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.models import load_archive
 
 from tagger.commands.command import Command, add_shared
-from tagger.commands.command_line import check_output, load_model, make_predictor
+from tagger.commands.command_line import check_output, make_predictor
 from tagger.common.console import say
 from tagger.data.formats import FORMATS, convert_texts, recognise
 
@@ -82,7 +83,7 @@ class RankUnlabelled(Command):
                 "or leave `--by span` out"
             )
         check_for_gpu(args.cuda_device)
-        archive = load_model(args.archive_file, cuda_device=args.cuda_device)
+        archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
         predictor = make_predictor(archive, {})
         if not isinstance(predictor, SequenceTaggerPredictor):
             raise ConfigurationError("`archive_file` must hold a sequence tagger")
