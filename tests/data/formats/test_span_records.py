@@ -128,5 +128,7 @@ def test_what_nobody_was_asked_about_has_no_tag(part, expected, tmp_path):
 @pytest.mark.parametrize("part", [[4, 8], [["a", 8]], [[4]]])
 def test_what_is_open_must_be_pairs_of_numbers(part, tmp_path):
     text = read_one(tmp_path, {"text": "Ada", "label": [], "tagger_open": part})
-    with pytest.raises(ValueError, match=r"a.jsonl:1: expected `tagger_open` to be a list of pairs"):
+    with pytest.raises(
+        ValueError, match=r"a.jsonl:1: expected `tagger_open` to be a list of pairs"
+    ):
         tokens_and_tags(text)
