@@ -59,7 +59,7 @@ def test_long_documents_are_tagged_in_pieces(predictor):
     predictor._dataset_reader._max_document_tokens = 6
     sentences = [["Lima", ":"], ["in", "Lima", "rained"]] * 3
     prediction = predictor.predict_json({"sentences": sentences})
-    assert len(predictor._instances(predictor._text({"sentences": sentences}), True)) == 3
+    assert len(predictor.instances_of(predictor.read({"sentences": sentences}), True)) == 3
     assert [place[3] for place in places(prediction)] == [
         [first, first] for first in (0, 3, 5, 8, 10, 13)
     ]
