@@ -2,6 +2,7 @@
 
 import argparse
 import functools
+import json
 from pathlib import Path
 from typing import Callable
 
@@ -57,9 +58,24 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
         keep_finished(params, folder, args.force)
     else:
         train(args)
+    if is_finished(folder):
+        _show_test_metrics(folder)
     # A run that was killed while its tagger was measured has no figures yet.
     if not args.dry_run and not Path(folder, TEXT_METRICS_FILE).exists():
         measure_on_text(folder, params)
+
+
+def _show_test_metrics(folder: str) -> None:
+    """Shows a table of the test data's metrics, if training has ended with them."""
+    from tagger.common.console import show_last
+    from tagger.metrics import format_metrics
+
+    metrics = json.loads(Path(folder, "metrics.json").read_text(encoding="utf-8"))
+    of_test = {
+        name.removeprefix("test_"): metrics[name] for name in metrics if name.startswith("test_")
+    }
+    if of_test:
+        show_last("Metrics on the test data", format_metrics(of_test))
 
 
 @Subcommand.register("find-lr", exist_ok=True)

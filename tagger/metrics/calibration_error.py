@@ -50,7 +50,7 @@ class CalibrationError(Metric):
         tags = tags_in_order(vocabulary, label_namespace)
         self._tables = tag_tables(tags, encoding)
         self._outside = len(tags)
-        self._num_bins = num_bins
+        self._counts = np.zeros((3, num_bins))
         self.reset()
 
     def __call__(  # type: ignore[override]
@@ -84,27 +84,28 @@ class CalibrationError(Metric):
         )
         spans, is_right = match_spans(self._tables, predicted, gold)
         of_spans = of_tokens[rows_and_tokens(spans.starts, is_real.shape[1])]
-        self._counts += count_calibration(of_spans, is_right, self._num_bins)
+        self._counts += count_calibration(of_spans, is_right, self._counts.shape[1])
 
     def get_metric(self, reset: bool = False) -> float:
         """Returns the error since the last reset, over all workers; 0 without entities.
 
         Under `distributed` every worker must call this equally often, as AllenNLP's trainer does.
         """
-        error = expected_calibration_error(self._all_counts())
+        error = expected_calibration_error(_of_all_workers(self._counts))
         if reset:
             self.reset()
         return error
 
     def format_table(self) -> str:
-        """Returns the bins as a table to read.
+        """Returns the bins of the pass that the last reset ended, as a table to read.
 
-        Call it before a reset. As for `get_metric`, all workers must call it, or none.
+        As for `get_metric`, all workers must call it, or none.
         """
-        return format_calibration_table(self._all_counts())
+        return format_calibration_table(_of_all_workers(self._finished))
 
     def reset(self) -> None:
-        self._counts = np.zeros((3, self._num_bins))
+        self._finished, self._counts = self._counts, np.zeros_like(self._counts)
 
-    def _all_counts(self) -> np.ndarray:
-        return dist_reduce_sum(torch.from_numpy(self._counts)).cpu().numpy()
+
+def _of_all_workers(counts: np.ndarray) -> np.ndarray:
+    return dist_reduce_sum(torch.from_numpy(counts)).cpu().numpy()

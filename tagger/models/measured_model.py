@@ -1,18 +1,16 @@
-"""The base of models that show tables of their metrics."""
+"""The base of models whose metrics are shown as tables."""
 
 from typing import Dict, List
 
 from allennlp.models import Model
 
-from tagger.common.console import show_last
-from tagger.metrics import format_metrics, progress_metrics
+from tagger.metrics import progress_metrics
 
 
 class MeasuredModel(Model):
-    """A model that shows tables of its metrics at the end of `allennlp evaluate`.
+    """A model whose evaluation has partial matches, confusions and tables beside its metrics.
 
-    A trainer asks for metrics after every epoch, and its callback `show_metrics` shows those of the
-    best epoch when training ends.
+    The evaluator shows them. Of training, the callback `show_metrics` shows the best epoch's.
 
     Attributes:
         training_metrics: Whether training steps compute metrics.
@@ -35,7 +33,7 @@ class MeasuredModel(Model):
         return {}
 
     def get_tables(self) -> List[str]:
-        """Returns further tables since the last reset, to show below that of the metrics."""
+        """Returns further tables of the pass that the last reset ended, to show below the metrics."""
         return []
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
@@ -51,10 +49,7 @@ class MeasuredModel(Model):
             metrics = self.get_all_metrics(reset)
             return metrics if reset else progress_metrics(metrics)
         more = {**self.get_partial_metrics(), **self.get_confusions()}
-        tables = self.get_tables()
-        metrics = {**self.get_all_metrics(reset), **more}
-        show_last("Metrics", "\n\n".join([format_metrics(metrics), *tables]))
-        return metrics
+        return {**self.get_all_metrics(reset), **more}
 
     def _maybe_warn_for_unseparable_batches(self, output_key: str) -> None:
         # A loss is of the batch; nobody expects a part of it for each instance.

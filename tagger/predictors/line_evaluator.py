@@ -8,7 +8,10 @@ from allennlp.common.util import sanitize
 from allennlp.data import DataLoader
 from allennlp.evaluation import Evaluator, Serializer, SimpleEvaluator
 from allennlp.evaluation.serializers import SimpleSerializer
+from allennlp.models import Model
 
+from tagger.common.console import show_last
+from tagger.metrics import format_metrics
 from tagger.models.measured_model import MeasuredModel
 
 
@@ -39,7 +42,7 @@ class LineSerializer(SimpleSerializer):
 @Evaluator.register("lines")
 @Evaluator.register("simple", exist_ok=True)
 class LineEvaluator(SimpleEvaluator):
-    """AllenNLP's evaluator, which writes predictions with `lines`.
+    """AllenNLP's evaluator, which shows tables of the metrics, and writes predictions with `lines`.
 
     Args:
         batch_serializer: Writes the predictions.
@@ -54,3 +57,9 @@ class LineEvaluator(SimpleEvaluator):
         postprocessor_fn_name: str = "make_output_human_readable",
     ) -> None:
         super().__init__(batch_serializer or LineSerializer(), cuda_device, postprocessor_fn_name)
+
+    def __call__(self, model: Model, *args: Any, **kwargs: Any) -> Dict[str, Any]:
+        metrics: Dict[str, Any] = super().__call__(model, *args, **kwargs)
+        if isinstance(model, MeasuredModel):
+            show_last("Metrics", "\n\n".join([format_metrics(metrics), *model.get_tables()]))
+        return metrics

@@ -111,7 +111,7 @@ class ShowMetricsCallback(TrainerCallback):
     """Shows a table of the best epoch's metrics on the validation data when training ends.
 
     It also adds the confusions of labels to `metrics.json`, as `best_validation_confusion-LOC>PER` and
-    so on. Evaluations after training, such as that of test data, have a table too.
+    so on.
     """
 
     def __init__(self, serialization_dir: str) -> None:

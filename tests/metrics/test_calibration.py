@@ -38,9 +38,9 @@ def test_entities_count_by_the_probability_at_their_first_token():
     mask = torch.tensor([[True, True, True], [True, True, False]])
     metric(probabilities, predictions, gold, mask)
     assert metric.get_metric() == pytest.approx((0.1 + 0.4 + 0.3) / 3)
+    metric.reset()
     assert "0.90 - 1.00           1            0.9000       1.0000" in metric.format_table()
     # Beside a token of unknown tag nothing counts.
-    metric.reset()
     gold[0, 2] = -1
     metric(probabilities, predictions, gold, mask)
     assert metric.get_metric(reset=True) == pytest.approx((0.4 + 0.3) / 2)

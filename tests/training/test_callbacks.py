@@ -97,13 +97,15 @@ def test_evaluation_shows_a_table_and_writes_its_numbers(trained, at_root, tmp_p
     assert all(isinstance(value, (int, float)) for value in metrics.values())
 
 
-def test_test_data_at_the_end_of_training_have_a_table_too(toy, tmp_path):
-    toy["test_data_path"], toy["evaluate_on_test"] = "data/toy/test.txt", True
-    log, metrics = train(toy, tmp_path / "run")
-    assert re.findall("Metrics.*(?=\nspans)", log) == [
+def test_test_data_at_the_end_of_training_have_a_table_too(allennlp, at_root, tmp_path, capsys):
+    config, run = CONFIGS / "toy_bilstm_crf.jsonnet", tmp_path / "run"
+    test = {"test_data_path": "data/toy/test.txt", "evaluate_on_test": True}
+    allennlp("train", config, "-s", run, "-o", json.dumps({**test, "trainer.num_epochs": 1}))
+    assert re.findall("Metrics.*(?=\nspans)", capsys.readouterr().out) == [
         "Metrics on the validation data in epoch 1",
-        "Metrics",
+        "Metrics on the test data",
     ]
+    metrics = json.loads((run / "metrics.json").read_text())
     assert any(name.startswith("test_token-confusion-") for name in metrics)
 
 

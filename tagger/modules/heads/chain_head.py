@@ -187,7 +187,7 @@ class ChainHead(TaggingHead):
         return metrics
 
     def get_tables(self) -> List[str]:
-        """Returns a table of how often entities are right, by their probability."""
+        """Returns a table of how often entities were right, by their probability."""
         return [] if self._calibration is None else [self._calibration.format_table()]
 
     def make_readable(

@@ -99,7 +99,7 @@ class TaggingHead(torch.nn.Module, Registrable):
         return self._metrics.get_partial_metrics()
 
     def get_tables(self) -> List[str]:
-        """Returns tables to read, besides that of the metrics, of what was seen since the last reset."""
+        """Returns tables to read, besides that of the metrics, of the pass that the last reset ended."""
         return []
 
     def give(self, extras: Extras) -> None:
