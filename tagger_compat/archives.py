@@ -190,19 +190,21 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
                 state.file = os.fspath(path)
                 return load_archive(path, cuda_device, overrides, weights_file)
 
-    def remove(folder: str, **options: Any) -> None:
-        # Names within the folder look like those of other files.
-        with archive_guard.suspended():
-            shutil.rmtree(folder, **options)
-
-    def open_tar(path: Any, mode: str = "r") -> tarfile.TarFile:
-        return new_archive(path) if mode == "w:gz" else tarfile.open(path, mode)  # type: ignore[call-overload]
-
     archival.Params = _archived_params(archival.Params)
     archival.extracted_archive = extracted_guarded
     archival.load_archive = load_guarded
-    archival.shutil = SimpleNamespace(rmtree=remove)
-    archival.tarfile = SimpleNamespace(open=open_tar)
+    archival.shutil = SimpleNamespace(rmtree=_remove)
+    archival.tarfile = SimpleNamespace(open=_open_tar)
+
+
+def _remove(folder: str, **options: Any) -> None:
+    # Names within the folder look like those of other files.
+    with archive_guard.suspended():
+        shutil.rmtree(folder, **options)
+
+
+def _open_tar(path: Any, mode: str = "r") -> tarfile.TarFile:
+    return new_archive(path) if mode == "w:gz" else tarfile.open(path, mode)  # type: ignore[call-overload]
 
 
 def _archived_params(params_class: Any) -> type:

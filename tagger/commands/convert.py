@@ -52,6 +52,8 @@ class Convert(Command):
         if source is None and is_perhaps_columns(args.input):
             source = "columns"
         target = args.target or format_of_path(args.output)
+        if args.output.exists():
+            raise FileExistsError(f"{args.output} already exists; give another name")
         texts = read_texts(args.input, source, args.label_names, args.offsets)
         counts = convert_texts(texts, args.output, target, args.overlapping)
         say(f"{args.input} ({source}) -> {args.output} ({target})\n{counts}")

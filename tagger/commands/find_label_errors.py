@@ -67,8 +67,8 @@ class FindLabelErrors(Command):
             write_findings,
         )
 
+        _check_options(args)
         _check_corpus(args.corpus)
-        args.output.mkdir(parents=True, exist_ok=True)
         corpus, judge = _corpus_and_judge(args)
         doubts = doubt(judge, corpus.sentences)
         findings = list_findings(corpus, doubts, args.least)
@@ -86,6 +86,22 @@ class FindLabelErrors(Command):
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         say(format_findings(findings))
         say(f"{len(findings)} labels in doubt. Wrote {', '.join(map(str, [*paths, *texts]))}")
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    """Refuses what would be found to be wrong after hours of training."""
+    from tagger.common.files import check_is_file
+    from tagger.common.ranges import check_number, check_whole
+    from tagger.training.run_folder import check_can_be_made
+
+    check_number("--least", args.least, 0 <= args.least <= 1, "from 0 to 1")
+    if args.leave_open is not None:
+        check_number("--leave-open", args.leave_open, 0 <= args.leave_open <= 1, "from 0 to 1")
+    if args.accept_first is not None:
+        check_whole("--accept-first", args.accept_first, 0)
+    if args.accept is not None:
+        check_is_file(args.accept)
+    check_can_be_made(args.output, "--output")
 
 
 def _check_corpus(path: Path) -> None:
@@ -124,7 +140,7 @@ def _corpus_and_judge(args: argparse.Namespace) -> Tuple[Any, Any]:
         ]
         return corpus, Judge([(range(len(corpus.sentences)), mean_scores(scores))])
     config = _config(args)
-    corpus = Corpus(args.corpus, config["dataset_reader"])
+    corpus = Corpus(args.corpus, config.get("dataset_reader", {"type": None}))
     jobs = fold_jobs(corpus, args.output, config, args.folds, args.seeds)
     workers = args.workers or default_num_workers(config)
     folds = make_folds(corpus, args.folds)

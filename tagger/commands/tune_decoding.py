@@ -96,9 +96,12 @@ class TuneDecoding(Command):
                 "no target is given; add --precision, --recall, --f-beta or --macro-f1, or --curves or "
                 "--recalibrate"
             )
-        if args.recalibrate and (has_target or args.curves):
+        if args.recalibrate and (
+            has_target or args.curves or args.by or args.confidence is not None
+        ):
             raise ConfigurationError(
-                "`--recalibrate` comes alone; repeat the command with its output for targets or --curves"
+                "`--recalibrate` comes alone; repeat the command with its output for targets, --curves, "
+                "--by or --confidence"
             )
         _check_confidence(args)
         check_output(args.output, [args.archive_file, args.input_file], args.force)

@@ -105,10 +105,10 @@ def publish(new: Path, path: Path, overwrite: bool) -> None:
         # Unlike a rename, a link never replaces a file that appeared in the meantime.
         os.link(new, path)
     except FileExistsError:
-        raise
+        raise FileExistsError(f"{path} already exists; give another name") from None
     except OSError:  # This file system has no links.
         if path.exists():
-            raise FileExistsError(f"{path} already exists") from None
+            raise FileExistsError(f"{path} already exists; give another name") from None
         new.rename(path)
     new.unlink(missing_ok=True)
 

@@ -53,6 +53,11 @@ class Corpus:
 
     def __init__(self, path: Path, reader: Mapping[str, Any]) -> None:
         self.path = path
+        if reader.get("type", "column") != "column":
+            raise ConfigurationError(
+                "label errors are found in what the dataset reader `column` reads; got "
+                f"`dataset_reader.type` {reader['type']!r}"
+            )
         self.encoding: str = reader.get("source_encoding", "BIO")
         several = [name for name in ("label_separator", "unknown_tag") if reader.get(name)]
         if several or self.encoding is None:

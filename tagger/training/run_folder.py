@@ -66,18 +66,15 @@ def check_is_same_run(params: Params, folder: Folder) -> None:
         )
 
 
-def check_can_be_made(folder: Folder) -> None:
-    """Refuses a folder for a run that cannot be made; it may exist."""
+def check_can_be_made(folder: Folder, option: str = "--serialization-dir") -> None:
+    """Makes a folder, which may exist, or says why it cannot be made."""
     if Path(folder).exists() and not Path(folder).is_dir():
-        raise ConfigurationError(
-            f"`--serialization-dir` {os.fspath(folder)} is a file; name a folder for the run"
-        )
+        raise ConfigurationError(f"`{option}` {os.fspath(folder)} is a file; name a folder")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigurationError(
-            f"`--serialization-dir` {os.fspath(folder)} cannot be made ({error.strerror}); name "
-            f"another folder"
+            f"`{option}` {os.fspath(folder)} cannot be made ({error.strerror}); name another folder"
         ) from None
 
 

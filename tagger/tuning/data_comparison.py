@@ -11,7 +11,8 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from tagger.common.inputs import numbered_lines
+from tagger.common.inputs import open_input
+from tagger.data.decoded_lines import decoded_lines
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor, holds_document
 from tagger.tuning.estimates import by_unit
 from tagger.tuning.sights import Sights, sights_of
@@ -73,16 +74,17 @@ def see_lines(model: Model, predictor: Predictor, path: str, batch_size: int = 1
     instances: List[Instance] = []
     num_sentences: List[int] = []
     are_documents = True
-    for number, line in numbered_lines(path):
-        try:
-            inputs = predictor.load_line(line)
-            of_line = predictor.instances(inputs)
-        except ValueError as error:
-            raise ConfigurationError(f"{path}:{number}: {error}") from error
-        if of_line:
-            are_documents = are_documents and holds_document(inputs)
-            instances += of_line
-            num_sentences.append(sum(_num_sentences(instance) for instance in of_line))
+    with open_input(path) as file:
+        for number, line in decoded_lines(file, path):
+            try:
+                inputs = predictor.load_line(line)
+                of_line = predictor.instances(inputs)
+            except ValueError as error:
+                raise ConfigurationError(f"{path}:{number}: {error}") from error
+            if of_line:
+                are_documents = are_documents and holds_document(inputs)
+                instances += of_line
+                num_sentences.append(sum(_num_sentences(instance) for instance in of_line))
     sights = _seen(model, instances, path, batch_size)
     units = np.repeat(np.arange(len(num_sentences)), num_sentences)
     return SeenTexts(sights, Units("document" if are_documents else "sentence", units))

@@ -7,6 +7,7 @@
 from typing import List
 
 from tests.system.malformed_inputs.case import Case
+from tests.system.malformed_inputs.corpora import of_compare_data, of_convert, of_find_label_errors
 from tests.system.malformed_inputs.other_commands import (
     of_allennlp,
     of_start,
@@ -22,6 +23,9 @@ CASES: List[Case] = [
     *of_predict(),
     *of_predict_file(),
     *of_tune_decoding(),
+    *of_compare_data(),
+    *of_find_label_errors(),
+    *of_convert(),
     *of_start(),
     *of_the_others(),
     *of_allennlp(),

@@ -20,6 +20,14 @@ def of_tune_decoding() -> Iterator[Case]:
     # fmt: off
     yield case("no target", nothing, "--precision", "")
     yield case("recalibration and a target", nothing, "comes alone", "--recalibrate --macro-f1")
+    yield case("recalibration with a confidence", nothing, "--confidence",
+               "--recalibrate --confidence 0.9")
+    yield case("recalibration by an empty file", file("test.txt", ""), "test.txt", "--recalibrate",
+               "model.tar.gz test.txt -o out.tar.gz")
+    yield case("recalibration in another encoding", file("test.txt", "Maria U-PER\n"), "test.txt:1:",
+               "--recalibrate", "model.tar.gz test.txt -o out.tar.gz")
+    yield case("promise of an unknown label", nothing, "did you mean `PER`?",
+               "--recall PRE=0.9 --confidence 0.9")
     yield case("target without a number", nothing, "PER=0.97", "--precision PER")
     yield case("target of an unknown label", nothing, "did you mean `PER`?", "--precision PRE=0.9")
     yield case("precision above 1", nothing, "1.5", "--precision PER=1.5")
