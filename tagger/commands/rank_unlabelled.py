@@ -68,6 +68,8 @@ class RankUnlabelled(Command):
             "the format of texts that are no lines, such as label_studio; by default as recognised"
         )
         add("--input-format", choices=FORMATS, metavar="FORMAT", help=text)
+        text = "take every line as text, even if it looks like JSON"
+        add("--plain", action="store_true", help=text)
         add_shared(parser, "--cuda-device", "--force")
 
     def run(self, args: argparse.Namespace) -> None:
@@ -84,7 +86,7 @@ class RankUnlabelled(Command):
             )
         check_for_gpu(args.cuda_device)
         archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
-        predictor = make_predictor(archive, {})
+        predictor = make_predictor(archive, {"plain": args.plain})
         if not isinstance(predictor, SequenceTaggerPredictor):
             raise ConfigurationError("`archive_file` must hold a sequence tagger")
         ranking = rank_texts(

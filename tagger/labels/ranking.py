@@ -153,7 +153,8 @@ def rank_texts(
     scores = np.array([seen[each.text].scores[each.place] for each in asked])
     if rare_labels and asked:
         doubts = np.stack([seen[each.text].label_doubts[each.place] for each in asked])
-        scores = scores * _rarity(doubts, np.sum([each.num_expected for each in seen], axis=0))
+        expected = sum((each.num_expected for each in seen), start=np.zeros(doubts.shape[1]))
+        scores = scores * _rarity(doubts, expected)
     words = [pool[each.text].text.words[each.first : each.last + 1] for each in asked]
     chosen = choose(scores, words, budget, most_similar)
     of_texts: Dict[int, List[int]] = {}

@@ -63,6 +63,14 @@ def test_the_suggestions_of_each_format_have_probabilities(rank, tmp_path):
     ] == 17
 
 
+def test_plain_lines_may_look_like_json(rank, tmp_path):
+    (tmp_path / "quotes.txt").write_text('"It rained ."\n', encoding="utf-8")
+    with pytest.raises(SystemExit, match="quotes.txt:1: .*set `plain`"):
+        rank("next.jsonl", texts="quotes.txt")
+    rank("next.jsonl", "--plain", texts="quotes.txt")
+    assert [text.text for text in read_texts(tmp_path / "next.jsonl")] == ['"It rained ."']
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [

@@ -9,9 +9,10 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.data.fields import TagField
 from tagger.labels.choice import choose
-from tagger.labels.questions import SCORES, doubtful_sentences
+from tagger.labels.questions import SCORES, _runs, doubtful_sentences
 from tagger.linear_chain import ChainScores
 from tagger.spans import tags_to_spans
+from tagger.spans.entities import Entities
 from tagger.tuning.labelled_file import encoded
 from tests.oracles.all_paths import AllPaths
 
@@ -102,6 +103,14 @@ def test_questions_are_sentences_or_runs_in_doubt(archive):
             assert asked == (probability < 0.99)
     few = list(doubtful_sentences(archive.model, instances, "span", least_doubt=0.3))
     assert sum(len(each.questions) for each in few) < sum(len(each.questions) for each in spans)
+
+
+def test_entities_that_overlap_are_one_question_without_what_is_known_at_its_ends():
+    entities = Entities(*np.array([[0, 0, 0, 2], [0, 0, 2, 3], [1, 0, 4, 5], [0, 1, 3, 3]]).T)
+    is_known = np.zeros((2, 6), dtype=bool)
+    assert _runs(entities, is_known).tolist() == [[0, 0, 3], [0, 4, 5], [1, 3, 3]]
+    is_known[0, [0, 2]] = is_known[1] = True
+    assert _runs(entities, is_known).tolist() == [[0, 1, 3], [0, 4, 5]]
 
 
 @pytest.mark.parametrize("by", ["sentence", "span"])

@@ -98,6 +98,8 @@ def test_a_question_counts_more_the_rarer_the_labels_in_doubt_are():
 
 
 def test_rare_labels_come_first_on_request(predictor, monkeypatch):
+    # A text without a word expects nothing.
+    assert len(rank(predictor, [" ", *TEXTS], rare_labels=True).texts) == 3
     monkeypatch.setattr(
         "tagger.labels.ranking._rarity", lambda doubts, _: np.array([100.0, 1, 1, 1])
     )
