@@ -4,6 +4,7 @@ Compressed weights and tables of words may grow a thousandfold, and a number of 
 of any length. `tagger_compat.archive_tensors` is for the tensors that a config asks for.
 """
 
+import json
 import os
 import re
 import zipfile
@@ -20,6 +21,9 @@ MAX_NUMBER, MAX_PADDING = 10_000_000, 1000
 
 #: What transformers show of a transformer's config when they warn, and what no terminal should get.
 _SHOWN = re.compile(r"(fine_tuned|transformers)/.*config\.json")
+#: What a transformer's files may name of its own, and of which there may be so many labels.
+_NAMING = re.compile(r"(fine_tuned|transformers)/.*/(config|[^/]*\.index)\.json")
+MAX_LABELS = 100_000
 _CONTROLS = re.compile(rb"\\u00([01][^9ad]|7f|[89])|\xc2[\x80-\x9f]")
 _TEXTS = (".json", ".txt")
 
@@ -47,6 +51,8 @@ def check_contents(folder: str, files: Iterable[str], name: Any) -> None:
             refuse(f"{name}: the member `{file}` has {size} bytes, more than {limit}")
         if _SHOWN.fullmatch(file) and _has_controls(path):
             refuse(f"{name}: the member `{file}` has characters that a terminal obeys")
+        if _NAMING.fullmatch(file):
+            _check_names(path, f"{name}: the member `{file}`")
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as members:
                 declared = sum(member.file_size for member in members.infolist())
@@ -62,6 +68,23 @@ def check_contents(folder: str, files: Iterable[str], name: Any) -> None:
 def _has_controls(path: str) -> bool:
     with open(path, "rb") as file:
         return _CONTROLS.search(file.read().lower()) is not None
+
+
+def _check_names(path: str, name: str) -> None:
+    """Refuses weights outside of a transformer's folder, code on the hub, and labels without end."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            leaves = list(_leaves(json.load(file), ""))
+    except (ValueError, RecursionError):
+        return  # Transformers says so.
+    for key, value in leaves:
+        text = str(value)
+        if key.startswith(".weight_map.") and (re.search(r"[/\\]", text) or not text.strip(".")):
+            refuse(f"{name} names weights in `{text}`, which lies outside of the archive")
+        if "_implementation" in key and "/" in text:
+            refuse(f"{name} names code on the hub, `{text}`, which is not run")
+        if key.endswith("num_labels") and isinstance(value, (int, float)) and value > MAX_LABELS:
+            refuse(f"{name} sets `num_labels` to {text}, more than {MAX_LABELS}")
 
 
 def _num_lines(path: str) -> int:
@@ -88,8 +111,13 @@ def check_numbers(config: Any) -> None:
 
 
 def _numbers(value: Any, key: str) -> Iterator[Tuple[str, int]]:
-    if isinstance(value, int):
-        yield key, value
-    elif isinstance(value, (dict, list)):
+    yield from ((name, each) for name, each in _leaves(value, key) if isinstance(each, int))
+
+
+def _leaves(value: Any, key: str) -> Iterator[Tuple[str, Any]]:
+    """Yields what a JSON value is made of, with its place, such as `model.layers.0`."""
+    if isinstance(value, (dict, list)):
         for name, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _numbers(each, f"{key}.{name}")
+            yield from _leaves(each, f"{key}.{name}")
+    else:
+        yield key, value

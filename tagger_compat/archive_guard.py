@@ -128,6 +128,13 @@ class Loading:
             return
         self._refuse(f"the archive's config names {full}, which lies outside of the archive")
 
+    def check_address(self, address: str) -> None:
+        """Refuses an address that the config names, such as `zip://a.txt::b.zip`."""
+        if self.folder is not None and address not in self.own:
+            self._refuse(
+                f"the archive's config names `{address}`, which lies outside of the archive"
+            )
+
     def check_connection(self, address: Any) -> None:
         """Refuses the network."""
         if not isinstance(address, (str, bytes)):
@@ -243,6 +250,13 @@ def may_read(folder: Any) -> None:
     state = current()
     if state is not None:
         state.may_read(os.fspath(folder))
+
+
+def check_address(address: str) -> None:
+    """Refuses to open an address while an archive is loaded, unless its user names it."""
+    state = current()
+    if state is not None:
+        state.check_address(address)
 
 
 def archive_file() -> Optional[str]:

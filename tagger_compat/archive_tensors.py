@@ -41,17 +41,19 @@ class TensorLimit(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func in _FACTORIES and str(kwargs.get("device")) != "meta":
-            self._add(func, args, kwargs)
+        if func in _FACTORIES:
+            self._num_tensors += 1
+            if self._num_tensors > MAX_TENSORS:
+                refuse(f"{self._name}: the config asks for more than {MAX_TENSORS} tensors")
+            # Transformers makes tensors without memory, and later fills them.
+            if str(kwargs.get("device")) != "meta":
+                self._add(func, args, kwargs)
         return func(*args, **kwargs)
 
     def _add(self, func: Any, args: Any, kwargs: Any) -> None:
         options = {k: v for k, v in kwargs.items() if k not in ("out", "generator", "pin_memory")}
         shape = func(*args, **{**options, "device": "meta"})
-        self._num_tensors += 1
         self._num_bytes += shape.numel() * shape.element_size()
-        if self._num_tensors > MAX_TENSORS:
-            refuse(f"{self._name}: the config asks for more than {MAX_TENSORS} tensors")
         if self._num_bytes <= self._max_bytes:
             return
         # Files that may be read become more while an archive is loaded.

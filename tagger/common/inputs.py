@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Iterator, Optional, Tuple, Union, cast
 
 from tagger.common.files import check_is_file
 from tagger.common.from_allennlp import ConfigurationError
+from tagger_compat import archive_guard
 
 PathOrAddress = Union[str, "PathLike[str]"]
 
@@ -56,6 +57,8 @@ def open_input(path: PathOrAddress) -> Iterator[BinaryIO]:
 def open_stored(path: PathOrAddress) -> Iterator[BinaryIO]:
     """As `open_input`, but gives the bytes as they are stored."""
     name = os.fspath(path)
+    if is_address(name):
+        archive_guard.check_address(name)
     if is_address(name) and not name.startswith(("http://", "https://", "hf://")):
         import fsspec
 

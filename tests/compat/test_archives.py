@@ -31,7 +31,9 @@ from tests.system.archives import (
     NOT_REGISTERED,
     TRACE,
     TYPES,
+    add_file,
     carried,
+    embedded_by,
     embeds_carried,
     listening,
     place_bait,
@@ -510,15 +512,31 @@ def test_what_would_grow_or_harm_the_terminal_is_refused(change, what, good, fol
     refused_in_one_line(folder / "hostile.tar.gz", match=what)
 
 
-def test_a_transformer_tells_the_terminal_nothing(good, folder):
-    def add(archive, _):
-        text = b'{"model_type": "\\u001B[2J"}'
-        member = tarfile.TarInfo("transformers/name/config.json")
-        member.size = len(text)
-        archive.addfile(member, io.BytesIO(text))
+@pytest.mark.parametrize(
+    ("file", "text", "what"),
+    [
+        ("config", '{"model_type": "\\u001B[2J"}', "characters that a terminal obeys"),
+        ("config", '{"num_labels": 1000000000}', "sets `num_labels`"),
+        ("config", '{"attn_implementation": "nobody/kernels"}', "names code on the hub"),
+        ("model.safetensors.index", '{"weight_map": {"a": "../w.safetensors"}}', "lies outside"),
+        ("pytorch_model.bin.index", '{"weight_map": {"a.b": "/w.bin"}}', "lies outside"),
+    ],
+)
+def test_a_transformer_names_nothing_outside_and_tells_the_terminal_nothing(
+    file, text, what, good, folder
+):
+    member = add_file(f"transformers/name/{file}.json", text)
+    write_archive(good, folder / "hostile.tar.gz", member)
+    refused_in_one_line(folder / "hostile.tar.gz", match=what)
 
-    write_archive(good, folder / "hostile.tar.gz", add)
-    refused_in_one_line(folder / "hostile.tar.gz", match="characters that a terminal obeys")
+
+@pytest.mark.parametrize(
+    "address", ["zip://secret.txt::secret.zip", "memory://a", "simplecache::http://nowhere.invalid"]
+)
+def test_an_archive_names_no_address(address, good, folder):
+    vectors = {"type": "word_vectors", "embedding_dim": 2, "pretrained_file": address}
+    write_archive(good, folder / "hostile.tar.gz", config=embedded_by(**vectors))
+    refused_in_one_line(folder / "hostile.tar.gz", match="names .*, which lies outside")
 
 
 def test_an_error_within_an_archive_shows_no_control_characters(good, folder):
@@ -547,11 +565,11 @@ def test_tensors_are_limited_by_number_and_by_what_the_files_hold(tmp_path, monk
                 torch.zeros(10**12, device="meta")
 
     make(1000)
-    make(*[1] * 5)
+    make(*[1] * 4)
     with pytest.raises(ConfigurationError, match="asks for 8008 bytes .* the files have 1000;"):
         make(1001)
     with pytest.raises(ConfigurationError, match="more than 10 tensors"):
-        make(*[1] * 6)
+        make(*[1] * 5)  # One more is without memory.
 
 
 def test_an_initializer_reads_an_archive_of_weights_alone(tmp_path):

@@ -23,7 +23,9 @@ Change = Callable[[tarfile.TarFile, Path], None]
 ConfigChange = Callable[[Dict[str, Any]], str]
 
 
-def _file(name: str, text: str = "attack") -> Change:
+def add_file(name: str, text: str = "attack") -> Change:
+    """Adds a file."""
+
     def add(archive: tarfile.TarFile, folder: Path) -> None:
         member = tarfile.TarInfo(name.format(folder=folder))
         member.size = len(text)
@@ -97,26 +99,28 @@ def _chain_of_links() -> Iterator[Change]:
     last = "a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/" + "l" * 254
     yield _special(last, tarfile.SYMTYPE, "../" * 16)
     yield _special("door", tarfile.SYMTYPE, f"{last}{'/..' * 6}/{{folder}}")
-    yield _file(f"door/{TRACE}")
+    yield add_file(f"door/{TRACE}")
 
 
 #: Attacks by what an archive holds besides the model.
 MEMBERS: Dict[str, Change] = {
-    "a name with ..": _file(f"../{TRACE}"),
-    "a name with .. behind a folder": _file(f"vocabulary/../../{TRACE}"),
-    "an absolute name": _file(f"{{folder}}/{TRACE}"),
+    "a name with ..": add_file(f"../{TRACE}"),
+    "a name with .. behind a folder": add_file(f"vocabulary/../../{TRACE}"),
+    "an absolute name": add_file(f"{{folder}}/{TRACE}"),
     "a symbolic link to a folder": _all(
-        _special("door", tarfile.SYMTYPE, "{folder}"), _file(f"door/{TRACE}")
+        _special("door", tarfile.SYMTYPE, "{folder}"), add_file(f"door/{TRACE}")
     ),
     "a symbolic link to a file": _special("vocabulary/link.txt", tarfile.SYMTYPE, "/etc/passwd"),
     "a hard link to a file": _special("vocabulary/link.txt", tarfile.LNKTYPE, "/etc/passwd"),
     "a chain of links too long to follow": _all(*_chain_of_links()),
-    "a hard link to a later member": _all(_special("one", tarfile.LNKTYPE, "two"), _file("two")),
+    "a hard link to a later member": _all(_special("one", tarfile.LNKTYPE, "two"), add_file("two")),
     "a named pipe": _special("pipe", tarfile.FIFOTYPE),
     "a device": _special("device", tarfile.CHRTYPE),
-    "a member twice": _all(_file("vocabulary/more.txt"), _file("vocabulary/more.txt", "other")),
-    "the config twice": _file("./config.json", "{}"),
-    "many empty members": _all(*(_file(f"empty/{number}", "") for number in range(1100))),
+    "a member twice": _all(
+        add_file("vocabulary/more.txt"), add_file("vocabulary/more.txt", "other")
+    ),
+    "the config twice": add_file("./config.json", "{}"),
+    "many empty members": _all(*(add_file(f"empty/{number}", "") for number in range(1100))),
     "a sparse member": _sparse(10 * 2**30),
 }
 #: Attacks by size, which take seconds to write.
@@ -146,7 +150,7 @@ def _indexed_by(**indexer: Any) -> ConfigChange:
     return lambda config: _reader(config, token_indexers={"tokens": indexer})
 
 
-def _embedded_by(**embedder: Any) -> ConfigChange:
+def embedded_by(**embedder: Any) -> ConfigChange:
     """Names an embedder in a list, where AllenNLP leaves the names of pretrained files as they are."""
 
     def change(config: Dict[str, Any]) -> str:
@@ -186,19 +190,19 @@ CONFIGS: Dict[str, ConfigChange] = {
             "encoder": {"_pretrained": {"archive_file": "good.tar.gz", "module_path": "encoder"}},
         },
     ),
-    "vectors on the network": _embedded_by(
+    "vectors on the network": embedded_by(
         type="embedding",
         embedding_dim=2,
         vocab_namespace="tokens",
         pretrained_file="https://127.0.0.1:9/vectors.txt",
     ),
-    "vectors in a file": _embedded_by(
+    "vectors in a file": embedded_by(
         type="embedding", embedding_dim=2, vocab_namespace="tokens", pretrained_file="secret.txt"
     ),
-    "our vectors in a file": _embedded_by(
+    "our vectors in a file": embedded_by(
         type="word_vectors", embedding_dim=2, pretrained_file="../current/secret.txt"
     ),
-    "lists in a folder": _embedded_by(type="lexicon", names=["secret"], pretrained_file="."),
+    "lists in a folder": embedded_by(type="lexicon", names=["secret"], pretrained_file="."),
     "a transformer that is to be downloaded": _indexed_by(
         type="pretrained_transformer", model_name="nobody/nothing"
     ),
@@ -220,7 +224,7 @@ CONFIGS: Dict[str, ConfigChange] = {
     "a layer without end": lambda config: _model(
         config, **{**config["model"], "encoder": {"type": "bilstm", "hidden_size": 60_000}}
     ),
-    "a list without end": _embedded_by(
+    "a list without end": embedded_by(
         type="embedding", vocab_namespace="tokens", embedding_dim=10**9
     ),
     "words without end": _indexed_by(type="characters", min_padding_length=10**8),
@@ -341,7 +345,7 @@ def transformer_with_code(is_known: bool) -> Dict[str, str]:
 def carried(folder: str, is_known: bool) -> Change:
     """Adds such a transformer to an archive, in a folder such as `fine_tuned/name`."""
     files = transformer_with_code(is_known)
-    return _all(*(_file(f"{folder}/{name}", text) for name, text in files.items()))
+    return _all(*(add_file(f"{folder}/{name}", text) for name, text in files.items()))
 
 
 def uses_carried(indexer: str) -> ConfigChange:
