@@ -31,7 +31,7 @@ def train(config: Mapping[str, Any], folder: Path) -> None:
         metrics = json.loads(file.read_text())
         own = own_cache_settings(dict(config))
         archive = load_archive(folder / "model.tar.gz", overrides=own)
-        metrics.update(_metrics(archive, test_data_path, "test"))
+        metrics.update(measure(archive, test_data_path, "test"))
         file.write_text(json.dumps(metrics, indent=2))
 
 
@@ -46,14 +46,14 @@ def evaluate(config: Mapping[str, Any], folder: Path) -> None:
     from allennlp.models import load_archive
 
     archive = load_archive(config["archive"], overrides=dict(config["overrides"]))
-    metrics = _metrics(archive, archive.config["validation_data_path"], "best_validation")
+    metrics = measure(archive, archive.config["validation_data_path"], "best_validation")
     if "test_data_path" in config:
-        metrics.update(_metrics(archive, config["test_data_path"], "test"))
+        metrics.update(measure(archive, config["test_data_path"], "test"))
     folder.mkdir(parents=True)
     (folder / "metrics.json").write_text(json.dumps(metrics, indent=2))
 
 
-def _metrics(archive: Any, data_path: str, prefix: str) -> Dict[str, Any]:
+def measure(archive: Any, data_path: str, prefix: str) -> Dict[str, Any]:
     """Returns an archive's metrics on a file, by their names with a prefix."""
     from allennlp.data import DataLoader
     from allennlp.training.util import evaluate as evaluate_model

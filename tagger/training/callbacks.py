@@ -47,7 +47,8 @@ def epoch_line(metrics: Metrics, epoch: int, num_epochs: int) -> str:
         value = metrics.get(f"validation_{name}")
         if isinstance(value, (int, float)):
             parts.append(f"{name} {value:.4f}")
-    if metrics.get("best_epoch") == epoch:
+    # Without validation data every epoch counts as the best.
+    if metrics.get("best_epoch") == epoch and "validation_loss" in metrics:
         parts.append("the best so far")
     return f"epoch {epoch + 1} of {num_epochs}: {', '.join(parts)}"
 
@@ -132,8 +133,8 @@ class ShowMetricsCallback(TrainerCallback):
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        # There are no metrics after an error.
-        if metrics is None or metrics["best_epoch"] is None:
+        # There are no metrics after an error, and none of validation data without such.
+        if metrics is None or metrics["best_epoch"] is None or not best_metrics(metrics):
             return
         metrics.update((BEST_PREFIX + name, number) for name, number in self._confusions.items())
         if is_primary:

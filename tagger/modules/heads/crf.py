@@ -34,6 +34,10 @@ class CrfHead(ChainHead):
             from the teacher alone.
         **kwargs: The arguments of `ChainHead` about decoding.
 
+    Attributes:
+        untaught: (K,) bool, the tags that the teacher does not know, while a tagger learns new labels
+            beside a teacher of the old ones; None if it knows all.
+
     Raises:
         ConfigurationError: If `constrain_training` is true for plain labels or without
             `constrain_decoding`, `distillation_weight` is out of range, or as `ChainHead` does.
@@ -68,6 +72,7 @@ class CrfHead(ChainHead):
         super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
         self._distillation_weight = distillation_weight
         self.needs_teacher = distillation_weight is not None
+        self.untaught: Optional[torch.Tensor] = None
         self.crf = ConditionalRandomField(
             len(tags), constraints, include_start_end_transitions, weighting, constrain_training
         )
@@ -85,6 +90,8 @@ class CrfHead(ChainHead):
         teacher: Optional[ChainMarginals],
     ) -> torch.Tensor:
         """Mixes the loss on gold tags with the cross-entropy to the teacher's distribution."""
+        if self.untaught is not None and teacher is not None:
+            return self._loss_of_new_labels(emissions, gold_tags, mask, teacher, self.untaught)
         if self._distillation_weight is None:
             return super().distillation_loss(emissions, gold_tags, mask, teacher)
         if teacher is None:
@@ -102,6 +109,35 @@ class CrfHead(ChainHead):
         mixed = (1 - weight) * self.sequence_loss(emissions, gold_tags, mask) + weight * taught
         has_gold = (are_known(gold_tags) & mask).any(1)
         return torch.where(has_gold, mixed, taught)
+
+    def _loss_of_new_labels(
+        self,
+        emissions: torch.Tensor,
+        allowed: torch.Tensor,
+        mask: torch.Tensor,
+        teacher: ChainMarginals,
+        untaught: torch.Tensor,
+    ) -> torch.Tensor:
+        """Minus log p(allowed), and the cross-entropy to the teacher given no further new entity.
+
+        The teacher tells how probable sequences of the old tags are where there are no new entities but
+        the marked ones. So its sequences are compared with the student's distribution over these alone,
+        and the new tags of a token whose tag is unknown stay open. If no tag is unknown, the sum is the
+        cross-entropy to the teacher's sequences with the marked entities in them.
+
+        Args:
+            emissions: (B, T, K).
+            allowed: (B, T, K) bool, the tags that each token may have.
+            mask: (B, T) bool.
+            teacher: All 0 in the rows that have no teacher.
+            untaught: (K,) bool.
+        """
+        known = allowed & ~untaught
+        without_new = torch.where(known.any(2, keepdim=True), known, allowed)
+        restricted = emissions.masked_fill(~without_new, -torch.inf)
+        taught = self.crf.cross_entropy(restricted, teacher, mask)
+        has_teacher = teacher.tags.sum((1, 2)) > 0
+        return self.sequence_loss(emissions, allowed, mask) + torch.where(has_teacher, taught, 0)
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
         return self.crf.decoding_scores(emissions)
