@@ -8,8 +8,9 @@ Each label in turn is the new one. A base tagger is trained on old sentences wit
 labelled, and nothing else, in new sentences, and added to the tagger in these ways:
 
 - add-label: as `allennlp add-label` does;
-- pseudo-labels: the same, but the base tagger's best tags stand for the old labels;
-- fine-tuning: the same, but what is not labelled counts as outside of all entities;
+- pseudo-labels: from the same start, trained on what is labelled and on the base tagger's entities where
+  they overlap nothing labelled;
+- fine-tuning: from the same start, trained on what is labelled as if nothing else were an entity;
 - joint: no addition, but a tagger trained on the old sentences, in which the new label stays open, and
   on the new ones with all labels.
 
@@ -20,11 +21,11 @@ the new label, `old` of the others together. Runs that are finished are kept.
 import argparse
 import json
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, cast
 
+import torch
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import load_archive
@@ -33,9 +34,11 @@ from tagger.common.console import say
 from tagger.data.fields import TagSetsField
 from tagger.labels.addition import add_labels
 from tagger.labels.corpus import Corpus
+from tagger.labels.judge import overlap
 from tagger.labels.new_labels import open_outside
-from tagger.labels.student import teach
-from tagger.spans import TagSet, spans_to_tags
+from tagger.labels.student import Teach, teach
+from tagger.models import SequenceTagger
+from tagger.spans import TagSet, spans_to_tags, tags_to_spans
 from tagger.studies import Column, Job, read_results, run_jobs, write_results
 from tagger.studies.results import format_summary, tabulate
 from tagger.studies.work import measure, train
@@ -156,15 +159,41 @@ class OldAndNewReader(DatasetReader):
 
 def teach_nothing(_teacher: Any, _vocab: Any, instances: Sequence[Instance]) -> None:
     """Has what is not labelled count as outside: plain fine-tuning."""
-    outside = TagSet(frozenset("O"))
     for instance in instances:
-        field = cast(TagSetsField, instance["tags"])
-        field.tag_sets = [outside if "O" in tags.tags else tags for tags in field.tag_sets]
+        tags = [each.only_tag or "O" for each in cast(TagSetsField, instance["tags"]).tag_sets]
+        set_tags(instance, tags)
 
 
-TEACHERS: dict[str, Callable[..., None]] = {
+@torch.no_grad()
+def teach_best(teacher: SequenceTagger, _vocab: Any, instances: Sequence[Instance]) -> None:
+    """Labels the entities that the teacher finds where they overlap none that is labelled."""
+    encoding = teacher.tag_encoding or ""
+    tagged = teacher.eval().forward_on_instances([without_tags(each) for each in instances])
+    for instance, found in zip(instances, tagged):
+        labelled = [each.only_tag or "O" for each in cast(TagSetsField, instance["tags"]).tag_sets]
+        spans = tags_to_spans(labelled, encoding)
+        spans += [
+            span
+            for span in tags_to_spans(list(found["tags"]), encoding)
+            if not any(overlap(span, other) for other in spans)
+        ]
+        set_tags(instance, spans_to_tags(spans, len(labelled), encoding))
+
+
+def set_tags(instance: Instance, tags: Sequence[str]) -> None:
+    """Makes the tags of an instance known."""
+    field = cast(TagSetsField, instance["tags"])
+    field.tag_sets = [TagSet(frozenset([tag])) for tag in tags]
+
+
+def without_tags(instance: Instance) -> Instance:
+    """Returns an instance without tags, of which the old tagger does not know all."""
+    return Instance({name: field for name, field in instance.fields.items() if name != "tags"})
+
+
+TEACHERS: dict[str, Teach] = {
     "add-label": teach,
-    "pseudo-labels": partial(teach, temperature=1e-3),
+    "pseudo-labels": teach_best,
     "fine-tuning": teach_nothing,
 }
 

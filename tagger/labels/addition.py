@@ -184,8 +184,11 @@ def _new_config(
     head = config["model"].get("head", {})
     dropped = [name for name in _DROPPED_OF_HEAD if head.pop(name, None)]
     config.update(dataset_reader=reader, train_data_path=input_file)
-    # A few hundred sentences need more epochs, and small batches make enough steps.
+    # A few hundred sentences need more epochs; small batches make enough steps, which must be small
+    # for what the tagger knows.
     config["trainer"].update(num_epochs=20, patience=None)
+    if "lr" in config["trainer"].get("optimizer", {}):
+        config["trainer"]["optimizer"]["lr"] /= 3
     if "batch_size" in config["data_loader"]:
         config["data_loader"]["batch_size"] = 8
     return with_overrides(config, parse_overrides(overrides)), dropped

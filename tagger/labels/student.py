@@ -16,9 +16,10 @@ from allennlp.data.fields import TensorField
 from allennlp.models import Model
 from allennlp.models.model import remove_keys_from_params
 from allennlp.nn.util import get_text_field_mask
+from torch.nn.functional import pad
 
-from tagger.labels.new_labels import taught_marginals, with_new_rows, with_new_tags
-from tagger.linear_chain import ChainScores
+from tagger.labels.new_labels import with_new_rows, with_new_tags
+from tagger.linear_chain import chain_marginals
 from tagger.models import SequenceTagger
 from tagger.modules.heads import CrfHead
 
@@ -61,7 +62,6 @@ def teach(
     teacher: SequenceTagger,
     vocab: Vocabulary,
     instances: Sequence[Instance],
-    temperature: float = 1.0,
 ) -> None:
     """Puts beside the tags of instances what the teacher makes of their sentences.
 
@@ -69,10 +69,10 @@ def teach(
         teacher: The old tagger.
         vocab: The vocabulary with the new tags.
         instances: The sentences, with the sets of tags that their tokens may have.
-        temperature: What the teacher's scores are divided by; near 0 its best sequence alone counts.
     """
     teacher.eval()
-    head, outside = cast(CrfHead, teacher.head), teacher.tags.index("O")
+    head = cast(CrfHead, teacher.head)
+    num_new = vocab.get_vocab_size(teacher.label_namespace) - len(teacher.tags)
     for group in lazy_groups_of(instances, _BATCH_SIZE):
         batch = Batch(group)
         batch.index_instances(vocab)
@@ -80,13 +80,13 @@ def teach(
         mask, lengths = get_text_field_mask(tensors["tokens"]), tensors.get("sentence_lengths")
         rows = teacher.sentence_rows(mask, lengths, tensors.get("word_ids"))
         scores = head.chain_scores(teacher.emissions(tensors["tokens"], mask, rows).float())
-        scores = ChainScores(*(each / temperature for each in scores))
-        allowed = rows.split(tensors["tags"])
-        tags, transitions = taught_marginals(scores, allowed, outside, rows.mask)
-        joined = rows.join(tags)
+        marginals = chain_marginals(scores, rows.mask)
+        # The new tags come last.
+        tags = rows.join(pad(marginals.tags, (0, num_new)))
+        transitions = pad(marginals.transitions, (0, num_new, 0, num_new))
         for number, instance in enumerate(group):
             own = transitions[rows.documents == number]
-            instance.add_field("soft_tags", TensorField(joined[number, : mask[number].sum()]))
+            instance.add_field("soft_tags", TensorField(tags[number, : mask[number].sum()]))
             instance.add_field("soft_transitions", TensorField(own[0] if lengths is None else own))
 
 

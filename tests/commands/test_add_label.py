@@ -39,7 +39,7 @@ def add_label(allennlp, trained):
 @pytest.mark.slow
 def test_two_new_labels_are_found_beside_the_old_ones(add_label, trained, tmp_path, capsys):
     tuned = tmp_path / "tuned.tar.gz"
-    settings = {"decode_bias": {"PER": 0.5}, "weighting": {"type": "chain"}}
+    settings = {"decode_bias": {"PER": 0.5}, "entity_thresholds": {"ORG": 0.1}}
     archive = trained / "model.tar.gz"
     rewrite_archive(archive, tuned, settings, added={PROMISES_NAME: "[]"})
     # What the tagger takes for LOC and ORG.
@@ -47,7 +47,7 @@ def test_two_new_labels_are_found_beside_the_old_ones(add_label, trained, tmp_pa
     add_label(new, "-s", tmp_path / "run", archive=tuned)
     said = capsys.readouterr().out
     assert "New: CITY (34 entities), FIRM (24 entities)\n" in said
-    assert "for the old tagger alone: decode_bias, weighting, promises.json\n" in said
+    assert "for the old tagger alone: decode_bias, entity_thresholds, promises.json\n" in said
     path = tmp_path / "run/model.tar.gz"
     found = tagger.load(path).tag(TEXT).entities
     assert [(each.label, each.text) for each in found] == [

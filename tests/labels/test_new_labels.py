@@ -1,109 +1,73 @@
-"""What a tagger of old labels teaches one of new labels, against the enumeration of all sequences."""
+"""A tagger of new labels beside a teacher of old ones, against the enumeration of all sequences."""
 
-import itertools
-
-import pytest
 import torch
-from allennlp.data import Vocabulary
+from allennlp.data import Token, Vocabulary
+from allennlp.data.fields import TextField
 
-from tagger.labels.new_labels import taught_marginals, with_new_rows, with_new_tags
-from tagger.linear_chain import ChainMarginals, ChainScores
+from tagger.data.fields import TagSetsField
+from tagger.labels.new_labels import open_outside, with_new_rows, with_new_tags
+from tagger.linear_chain import ChainMarginals, ChainScores, chain_marginals
 from tagger.modules.heads import CrfHead
-from tagger.spans import allowed_transitions
+from tagger.spans import possible_tags
 from tests.linear_chain.chains import mask_of, random_chains
 from tests.oracles.all_paths import AllPaths
 
 OLD, NEW = ["O", "B-PER", "I-PER"], ["O", "B-PER", "I-PER", "B-ORG", "I-ORG"]
-#: What annotators of ORG wrote: `.` for nothing, `?` where they did not look.
-SENTENCES = [["B-ORG", ".", ".", "."], [".", "B-ORG", "I-ORG", "."], [".", "?", "B-PER", "."]]
-#: An organisation that may end at either token, after which nothing is known of old labels.
-OPEN = ["B-ORG", "B-ORG|I-ORG", "."]
+VOCAB = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(NEW)}})
+#: What annotators of ORG wrote, `?` where they did not look; and what each token may then be.
+SENTENCES = {
+    ("B-ORG", "O", "O"): [["B-ORG"], OLD, OLD],
+    ("O", "B-ORG", "I-ORG", "O"): [OLD, ["B-ORG"], ["I-ORG"], OLD],
+    ("O", "?", "B-PER", "?"): [OLD, NEW, ["B-PER"], NEW],
+    ("I-ORG", "?"): [["B-ORG"], NEW],
+}
 
 
-def allowed_tags(sentence):
-    """(T, K) bool"""
-    sets = {".": OLD, "?": NEW}
-    tags = [sets.get(cell, cell.split("|")) for cell in sentence]
-    return torch.tensor([[tag in each for tag in NEW] for each in tags])
-
-
-@pytest.fixture
-def case():
-    """The old tagger, in which illegal sequences are impossible; what is allowed; the mask."""
-    chains = random_chains(len(SENTENCES) + 1, 4, len(OLD), seed=3)
-    legal = set(allowed_transitions("BIO", dict(enumerate(OLD))))
-    forbidden = [[(i, j) not in legal for j in range(5)] for i in range(5)]
-    is_forbidden = torch.tensor(forbidden)
-    teacher = chains._replace(
-        transitions=chains.transitions.masked_fill(is_forbidden[:3, :3], -torch.inf),
-        start=chains.start.masked_fill(is_forbidden[3, :3], -torch.inf),
+def opened(tags):
+    field = TagSetsField(
+        possible_tags(tags, "IOB1", "BIO", "?"), TextField([Token("a") for _ in tags])
     )
-    rows = [allowed_tags(sentence) for sentence in [*SENTENCES, OPEN]]
-    allowed = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
-    return teacher, allowed, mask_of([4, 4, 4, 3])
+    field = open_outside(field, ["ORG"], "BIO")
+    field.index(VOCAB)
+    return field.as_tensor({"num_tokens": 4})
 
 
-def taught_sequences(teacher, row, sentence):
-    """Each sequence of new tags with its probability: the old ones that fit, with the new entities."""
-    paths = AllPaths(teacher, row, range(len(sentence)))
-    found = {}
-    for path, score in zip(paths.paths, paths.path_scores):
-        tags = [OLD[k] for k in path]
-        marked = [cell if cell in NEW else None for cell in sentence]
-        as_old = [mark if mark in OLD else "O" if mark else tag for mark, tag in zip(marked, tags)]
-        if as_old == tags:
-            found[tuple(NEW.index(mark or tag) for mark, tag in zip(marked, tags))] = score.exp()
-    total = sum(found.values())
-    return {path: weight / total for path, weight in found.items()}
+def test_what_is_not_labelled_may_have_any_old_tag():
+    for tags, expected in SENTENCES.items():
+        allowed = [
+            [name for name, is_in in zip(NEW, row) if is_in] for row in opened(tags).tolist()
+        ]
+        assert allowed[: len(tags)] == expected
 
 
-def test_the_teacher_is_the_old_chain_given_the_marked_entities(case):
-    tags, transitions = taught_marginals(case[0], case[1], OLD.index("O"), case[2])
-    for row, sentence in enumerate(SENTENCES):
-        expected_tags, expected = torch.zeros(4, 5).double(), torch.zeros(5, 5).double()
-        for path, weight in taught_sequences(case[0], row, sentence).items():
-            expected_tags[range(4), list(path)] += weight
-            for pair in itertools.pairwise(path):
-                expected[pair] += weight
-        torch.testing.assert_close(tags[row], expected_tags)
-        torch.testing.assert_close(transitions[row], expected)
-    assert not tags[-1].any()
-    assert not transitions[-1].any()
-
-
-def test_the_loss_is_that_of_all_sequences(case):
-    teacher, allowed, mask = case
-    head = CrfHead(
-        Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(NEW)}}), tag_encoding="BIO"
-    )
+def test_the_loss_is_that_of_all_sequences():
+    head = CrfHead(VOCAB, tag_encoding="BIO")
     assert head._tag_names == NEW
     head.untaught = torch.tensor([tag not in OLD for tag in NEW])
-    emissions = torch.randn(4, 4, 5, dtype=torch.float64)
-    taught = ChainMarginals.of_rows(
-        *taught_marginals(teacher, allowed, OLD.index("O"), mask), mask.sum(1)
-    )
-    losses = head.distillation_loss(emissions, allowed, mask, taught)
+    teacher = random_chains(len(SENTENCES), 4, len(OLD), seed=3)
+    teacher.transitions[0, 2] = -torch.inf
+    allowed, mask = torch.stack(list(map(opened, SENTENCES))), mask_of([*map(len, SENTENCES)])
+    kept = chain_marginals(teacher, mask)
+    # The new tags have probability 0.
+    shapes = (*mask.shape, 5), (len(mask), 5, 5), (len(mask), 5), (len(mask), 5)
+    taught = [torch.zeros(shape, dtype=torch.float64) for shape in shapes]
+    for wide, narrow in zip(taught, kept):
+        wide[tuple(map(slice, narrow.shape))] = narrow
+    emissions = torch.randn(*mask.shape, 5, dtype=torch.float64)
+    losses = head.distillation_loss(emissions, allowed, mask, ChainMarginals(*taught))
+    weights = head.crf.state_dict()
     student = ChainScores(
-        emissions,
-        *(head.crf.state_dict()[f"{name}transitions"].double() for name in ("", "start_", "end_")),
+        emissions, *(weights[f"{name}transitions"].double() for name in ("", "start_", "end_"))
     )
-    for row, sentence in enumerate([*SENTENCES, OPEN]):
-        paths = AllPaths(student, row, range(len(sentence)))
-        own = allowed[row, : len(sentence)]
-        expected = -paths.log_probability(own)
-        if sentence != OPEN:
-            # The teacher tells of no new entity but the marked ones.
-            known = own & torch.tensor([tag in OLD for tag in NEW])
-            without_new = torch.where(known.any(1, keepdim=True), known, own)
-            total = paths.log_mass(without_new)
-            scores = dict(zip(paths.paths, paths.path_scores))
-            sequences = taught_sequences(teacher, row, sentence)
-            expected = expected - sum(w * (scores[path] - total) for path, w in sequences.items())
+    for row, sentence in enumerate(SENTENCES):
+        tokens = range(len(sentence))
+        paths, old = AllPaths(student, row, tokens), AllPaths(teacher, row, tokens)
+        scores = dict(zip(paths.paths, paths.path_scores))
+        # Of those without ORG the student gives each this log-probability.
+        total = torch.stack([scores[path] for path in old.paths]).logsumexp(0)
+        taught_loss = sum(p * (total - scores[y]) for y, p in zip(old.paths, old.probabilities()))
+        expected = taught_loss - paths.log_probability(allowed[row, : len(sentence)])
         torch.testing.assert_close(losses[row], expected, rtol=1e-6, atol=1e-6)
-        if "?" not in sentence and sentence != OPEN:
-            # All is known, so the loss is the cross-entropy to the sequences themselves.
-            whole = sum(w * (paths.log_mass() - scores[path]) for path, w in sequences.items())
-            torch.testing.assert_close(expected, whole)
 
 
 def test_new_tags_come_after_the_old_ones_and_start_as_their_mean():

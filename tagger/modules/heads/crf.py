@@ -118,26 +118,23 @@ class CrfHead(ChainHead):
         teacher: ChainMarginals,
         untaught: torch.Tensor,
     ) -> torch.Tensor:
-        """Minus log p(allowed), and the cross-entropy to the teacher given no further new entity.
+        """Minus log p(allowed), and the cross-entropy to the teacher if there were no new labels.
 
-        The teacher tells how probable sequences of the old tags are where there are no new entities but
-        the marked ones. So its sequences are compared with the student's distribution over these alone,
-        and the new tags of a token whose tag is unknown stay open. If no tag is unknown, the sum is the
-        cross-entropy to the teacher's sequences with the marked entities in them.
+        The teacher's distribution is compared with the student's over the sequences without any new tag,
+        so that wherever the student finds no new entity, it does what the teacher does. How probable a
+        new tag is beside the old ones is learnt from what is allowed alone, and stays open where all
+        tags are.
 
         Args:
             emissions: (B, T, K).
             allowed: (B, T, K) bool, the tags that each token may have.
             mask: (B, T) bool.
-            teacher: All 0 in the rows that have no teacher.
-            untaught: (K,) bool.
+            teacher: With probability 0 of all new tags.
+            untaught: (K,) bool, the new tags.
         """
-        known = allowed & ~untaught
-        without_new = torch.where(known.any(2, keepdim=True), known, allowed)
-        restricted = emissions.masked_fill(~without_new, -torch.inf)
-        taught = self.crf.cross_entropy(restricted, teacher, mask)
-        has_teacher = teacher.tags.sum((1, 2)) > 0
-        return self.sequence_loss(emissions, allowed, mask) + torch.where(has_teacher, taught, 0)
+        without_new = emissions.masked_fill(untaught.to(emissions.device), -torch.inf)
+        taught = self.crf.cross_entropy(without_new, teacher, mask)
+        return self.sequence_loss(emissions, allowed, mask) + taught
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
         return self.crf.decoding_scores(emissions)
