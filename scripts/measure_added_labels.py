@@ -233,7 +233,7 @@ def work(settings: Mapping[str, Any], folder: Path) -> None:
         train(settings["config"], folder)
     else:
         path, teacher = settings["archive"], TEACHERS[settings["method"]]
-        add_labels(load_archive(path), path, settings["new"], folder, teach=teacher)
+        add_labels(path, settings["new"], folder, teach=teacher)
         for checkpoint in folder.glob("*.th"):
             checkpoint.unlink()
     found = measure(load_archive(folder / "model.tar.gz"), settings["dev"], "dev")

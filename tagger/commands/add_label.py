@@ -37,12 +37,10 @@ class AddLabel(Command):
     def run(self, args: argparse.Namespace) -> None:
         from allennlp.common.checks import ConfigurationError
 
-        from tagger.commands.command_line import load_model
         from tagger.labels.addition import add_labels
         from tagger.training.run_folder import check_is_run
 
         folder = args.serialization_dir
-        archive = load_model(args.archive_file)
         if args.force and folder.exists():
             check_is_run(folder)
             for path in map(Path, (args.archive_file, args.input_file)):
@@ -51,5 +49,5 @@ class AddLabel(Command):
                         f"`--force` would remove {path}, which is an input; name another folder"
                     )
             shutil.rmtree(folder)
-        path = add_labels(archive, args.archive_file, args.input_file, folder, args.overrides)
+        path = add_labels(args.archive_file, args.input_file, folder, args.overrides)
         say(f"Wrote {path}")

@@ -16,7 +16,7 @@ from allennlp.common.meta import META_NAME, Meta
 from allennlp.common.params import parse_overrides, with_overrides
 from allennlp.common.util import dump_metrics, prepare_environment
 from allennlp.data import DataLoader, DatasetReader, Instance
-from allennlp.models import Archive, Model
+from allennlp.models import Archive, Model, load_archive
 from allennlp.models.archival import CONFIG_NAME, archive_model, extracted_archive
 from allennlp.training.trainer import Trainer
 
@@ -77,7 +77,6 @@ class _Given(DatasetReader):
 
 
 def add_labels(
-    archive: Archive,
     archive_file: Union[str, PathLike],
     input_file: str,
     folder: Path,
@@ -94,8 +93,7 @@ def add_labels(
     A call that was interrupted goes on when it is repeated.
 
     Args:
-        archive: The old tagger, loaded, a `sequence_tagger` with the head `crf`.
-        archive_file: Its file.
+        archive_file: The old tagger, a `sequence_tagger` with the head `crf`.
         input_file: The labelled sentences, in a format that the archive's dataset reader reads.
         folder: The folder of the training run; it is made.
         overrides: JSON to override the archive's config, such as `{"trainer.num_epochs": 40}`.
@@ -109,6 +107,7 @@ def add_labels(
             holds another run.
         ValueError: If the file cannot be read; the message says where.
     """
+    archive = load_archive(archive_file)
     model = _checked_tagger(archive.model, archive_file)
     config, dropped = _new_config(archive, input_file, overrides)
     is_new = _start_run(archive_file, config, folder)
