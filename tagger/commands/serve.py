@@ -63,7 +63,7 @@ class Serve(Command):
         from tagger.service.server import allow_open_files, bind, is_local, names_of, run, url_of
         from tagger.tuning.curves import decoding_curves, saved_curves
         from tagger.tuning.labelled_file import settings_of, tuner_on_file
-        from tagger.tuning.promise_record import saved_promises
+        from tagger.tuning.promise_record import check_labels, saved_promises
 
         logging.getLogger("allennlp.common.params").disabled = True
         # Speeds over hours in which nothing came say nothing; /metrics counts.
@@ -73,18 +73,20 @@ class Serve(Command):
         check_for_gpu(args.cuda_device)
         with bind(args.host, args.port) as bound:
             archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
+            path = cached_path(args.archive_file)
             tagger = SavedTagger.of(
                 archive, args.archive_file, args.language, limits.run_characters
             )
             if args.data is None:
-                curves = saved_curves(args.archive_file)
+                curves = saved_curves(path)
             else:
                 reader = archive.validation_dataset_reader
                 tuner = tuner_on_file(archive.model, reader, args.data)
                 curves = decoding_curves(tuner, settings_of(archive.model), Path(args.data).name)
             # The first sentence takes longer.
             tagger.tag("Ready.", probabilities=True)
-            promises = saved_promises(cached_path(args.archive_file))
+            promises = saved_promises(path)
+            check_labels(promises, [label or "_" for label in tagger.labels])
             served = Served(tagger, _name_of(args.archive_file), curves, promises)
             app = create_app(served, limits, names_of(args.host, args.allow_host))
             _say(f"The page is at {url_of(bound)}; POST /tag tags; Ctrl-C stops")

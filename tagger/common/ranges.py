@@ -1,6 +1,7 @@
 """Checks of numbers and of names in configs."""
 
 import math
+import sys
 from typing import Any, Sequence
 
 from tagger.common.did_you_mean import did_you_mean
@@ -18,13 +19,15 @@ def check_number(name: str, value: float, is_valid: bool, expected: str) -> None
         Traceback (most recent call last):
         allennlp.common.checks.ConfigurationError: `tau` must be at least 0; got -1.0
     """
-    if not (math.isfinite(value) and is_valid):
+    if not (is_number(value) and is_valid):
         raise ConfigurationError(f"`{name}` must be {expected}; got {value!r}")
 
 
 def is_number(value: Any, least: float = -math.inf, most: float = math.inf) -> bool:
     """Whether a value, as a user may give it in JSON, is a finite number in a range."""
-    return isinstance(value, (int, float)) and math.isfinite(value) and least <= value <= most
+    # An integer may be larger than any float.
+    largest = sys.float_info.max
+    return isinstance(value, (int, float)) and max(least, -largest) <= value <= min(most, largest)
 
 
 def check_whole(name: str, value: Any, least: int = 1) -> None:

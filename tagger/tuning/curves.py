@@ -7,6 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Union
 
 import numpy as np
 
+from tagger.common.ranges import is_number
 from tagger.metrics.label_metrics import precision_recall_f1
 from tagger.tuning.decoding import COARSE_STEP, LARGEST_BIAS, DecodingTuner, Settings
 
@@ -56,12 +57,25 @@ class DecodingCurves(NamedTuple):
         try:
             curves: Dict[str, Any] = json.loads(text)
             labels = {label: Curve(**curve) for label, curve in curves["labels"].items()}
+            if not all(map(_is_valid, labels.values())):
+                raise ValueError("numbers out of range")
             return cls(str(curves["data"]), labels)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise ValueError(
                 f"`{CURVES_NAME}` must hold what `tune-decoding --curves` writes, got "
                 f"{text[:80]!r} ({error}); make it again"
             ) from error
+
+
+def _is_valid(curve: Curve) -> bool:
+    """Whether each bias has its precision and recall, and all numbers are in their ranges."""
+    shares = [each for each in (*curve.precisions, *curve.recalls) if each is not None]
+    return (
+        len(curve.biases) == len(curve.precisions) == len(curve.recalls)
+        and is_number(curve.num_gold, 0)
+        and all(map(is_number, curve.biases))
+        and all(is_number(each, 0, 1) for each in shares)
+    )
 
 
 def decoding_curves(tuner: DecodingTuner, settings: Settings, data: str) -> DecodingCurves:

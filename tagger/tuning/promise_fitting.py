@@ -22,7 +22,7 @@ from tagger.tuning.promise_ladders import (
     Ladder,
     Search,
 )
-from tagger.tuning.promise_record import Goal, Promise
+from tagger.tuning.promise_record import Goal, Promise, check_labels
 from tagger.tuning.promises import MOST_REPEATS, p_values
 from tagger.tuning.units import Units, spell_units
 
@@ -213,7 +213,11 @@ def check_promises(
         tuner: Has the new sentences, in the order of the file.
         settings: The settings of the tagger.
         units: The units of the sentences.
+
+    Raises:
+        ConfigurationError: If the tagger does not know a label of a promise.
     """
+    check_labels(promises, tuner.labels)
     by_unit = tuner.counts_by_unit(settings, units.of_sentence)
     lines = []
     for promise in promises:

@@ -8,6 +8,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 import numpy as np
 from allennlp.common.checks import ConfigurationError
 
+from tagger.common.ranges import is_number
+from tagger.common.vocabulary import check_is_label
 from tagger.tuning.units import spell_units
 from tagger_compat.archive_guard import printable
 
@@ -152,10 +154,20 @@ def _is_valid(promise: Promise) -> bool:
         and all(type(each) is float and 0 < each < 1 for each in shares)
         and goal.measure in ("precision", "recall", "f_beta", "leak")
         and (goal.measure == "leak" or len(goal.labels) == 1)
-        and all(type(each) in (int, float) and 0 <= each < np.inf for each in promise[4:6])
-        and type(goal.beta) in (int, float)
-        and 0 < goal.beta < np.inf
+        and all(is_number(each, 0) for each in (*promise[4:6], goal.beta))
+        and goal.beta > 0
     )
+
+
+def check_labels(promises: Sequence[Promise], labels: Sequence[str]) -> None:
+    """Refuses promises about labels that a tagger does not know.
+
+    Raises:
+        ConfigurationError: If there are such.
+    """
+    for promise in promises:
+        for label in promise.goal.labels:
+            check_is_label(PROMISES_NAME, label, labels, of="model")
 
 
 def promises_to_json(promises: Sequence[Promise]) -> str:

@@ -16,8 +16,14 @@ from tagger.data import ColumnDatasetReader
 from tagger.tuning.curves import saved_curves
 from tagger.tuning.decoding import Settings
 from tagger.tuning.labelled_file import read_batches
-from tagger.tuning.promise_record import Goal, Promise, saved_promises
-from tagger.tuning.tuned_archive import write_settings
+from tagger.tuning.promise_record import (
+    PROMISES_NAME,
+    Goal,
+    Promise,
+    promises_to_json,
+    saved_promises,
+)
+from tagger.tuning.tuned_archive import rewrite_archive, write_settings
 from tests.conftest import ROOT
 
 DEV = str(ROOT / "data/toy/dev.txt")
@@ -333,6 +339,7 @@ PROMISE = Promise(GOAL, 0.8, "sentence", 15, 8, 8, "dev.txt", "", "2026-01-31")
                 {"unknown": 1},
                 {"confidence": 2.0},
                 {"num_total": "8"},
+                {"num_right": 10**400},
                 {"for_next": 0},
                 *(
                     {"goal": {**GOAL._asdict(), **of_goal}}
@@ -344,6 +351,7 @@ PROMISE = Promise(GOAL, 0.8, "sentence", 15, 8, 8, "dev.txt", "", "2026-01-31")
                         {"labels": ["PER\x1b[2J"]},
                         {"labels": []},
                         {"beta": -1},
+                        {"beta": 10**400},
                     )
                 ),
             )
@@ -357,6 +365,18 @@ def test_promises_of_others_are_checked(content, tmp_path):
         archive.addfile(member, io.BytesIO(content))
     with pytest.raises(ConfigurationError, match=r"a.tar.gz: `promises.json` must hold what"):
         saved_promises(tmp_path / "a.tar.gz")
+
+
+@pytest.mark.parametrize("command", ["evaluate {archive} {file}", "serve {archive} --port 0"])
+def test_promises_about_unknown_labels_are_refused(command, allennlp, trained, tmp_path, capsys):
+    promise = PROMISE._replace(goal=GOAL._replace(labels=("PRE",)))
+    archive, file = tmp_path / "a.tar.gz", ROOT / "data/toy/dev.txt"
+    text = promises_to_json([promise])
+    rewrite_archive(trained / "model.tar.gz", archive, {}, added={PROMISES_NAME: text})
+    with pytest.raises(SystemExit) as end:
+        allennlp(*command.format(archive=archive, file=file).split())
+    said = f"{end.value}\n{capsys.readouterr().err}"
+    assert "`promises.json` names `PRE`, which is no label of this model" in said
 
 
 @pytest.mark.slow

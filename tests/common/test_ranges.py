@@ -6,6 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules.token_embedders import Embedding
 
+from tagger.common.ranges import is_number
 from tagger.data.dataset_readers import ColumnDatasetReader
 from tagger.modules.encoders import BiLstmEncoder, MaskedCnnEncoder
 from tagger.modules.token_embedders import DistinctCharactersEncoder, WordVectors
@@ -111,3 +112,8 @@ def test_unknown_tags_are_spelt_as_nothing_else(arguments, meaning):
 @pytest.mark.parametrize("unknown", ["?", "U-PER", "unknown"])
 def test_other_strings_stand_for_unknown_tags(unknown):
     ColumnDatasetReader(source_encoding="BIO", unknown_tag=unknown)
+
+
+def test_no_number_is_larger_than_a_float():
+    values = (1, 0.5, 10**400, -(10**400), float("nan"), float("inf"), "1")
+    assert list(map(is_number, values)) == [True, True] + [False] * 5

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from tagger.tuning.curves import CURVES_NAME, DecodingCurves, decoding_curves, saved_curves
@@ -34,7 +36,22 @@ def test_curves_are_read_as_they_were_written(tuner, tmp_path):  # noqa: F811
     assert saved_curves(tmp_path) == curves
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"data": 1}', '{"data": "a", "labels": {"X": {}}}'])
+def curve(**changes):
+    numbers = {"num_gold": 1, "biases": [0], "precisions": [None], "recalls": [0.5], **changes}
+    return json.dumps({"data": "a", "labels": {"X": numbers}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "[" * 100_000, '{"data": 1}', '{"data": "a", "labels": {"X": {}}}'),
+        curve(biases=[0, 1]),
+        curve(biases=[float("nan")]),
+        curve(recalls=["a"]),
+        curve(precisions=[2]),
+        curve(num_gold=10**400),
+    ],
+)
 def test_what_is_no_curve_is_refused(text):
     with pytest.raises(ValueError, match="`decoding_curves.json` must hold what .* make it again"):
         DecodingCurves.from_json(text)
