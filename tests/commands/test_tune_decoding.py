@@ -368,7 +368,11 @@ def test_promises_of_others_are_checked(content, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["evaluate {archive} {file}", "serve {archive} --port 0"])
-def test_promises_about_unknown_labels_are_refused(command, allennlp, trained, tmp_path, capsys):
+def test_promises_about_unknown_labels_are_refused(
+    command, allennlp, trained, tmp_path, capsys, monkeypatch
+):
+    # What does not refuse them would serve for ever.
+    monkeypatch.setattr("tagger.service.server.run", lambda *_: None)
     promise = PROMISE._replace(goal=GOAL._replace(labels=("PRE",)))
     archive, file = tmp_path / "a.tar.gz", ROOT / "data/toy/dev.txt"
     text = promises_to_json([promise])
