@@ -165,8 +165,6 @@ def test_what_the_starter_prints_is_what_the_page_shows(allennlp, tmp_path, monk
 @pytest.mark.parametrize("command", shown_commands())
 def test_commands_have_options_that_exist(command, monkeypatch, tmp_path):
     parse_args = argparse.ArgumentParser.parse_args
-    if "_with_ray" in command:
-        pytest.importorskip("ray")
     words = shlex.split(SETTINGS.sub("", command))
     parsed = []
 

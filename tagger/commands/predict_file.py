@@ -11,7 +11,7 @@ import os
 import time
 from itertools import chain
 from pathlib import Path
-from typing import Any, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import torch
 from allennlp.commands.subcommand import Subcommand
@@ -25,11 +25,13 @@ from allennlp.predictors import Predictor
 import tagger
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import check_output, make_predictor, parse_object
+from tagger.commands.predict_with_ray import WorkerPool, predict_with_ray
 from tagger.commands.prediction_inputs import (
     InstanceInputs,
     LineInputs,
     RowInputs,
     TextInputs,
+    files_of,
 )
 from tagger.commands.prediction_outputs import Layout, encoder_of
 from tagger.commands.resumable_output import ResumableOutput
@@ -96,15 +98,27 @@ class PredictFile(Command):
         text = "overwrite the output, and what another unfinished run has written"
         add("--force", action="store_true", help=text)
         add_shared(parser, "--cuda-device")
+        text = (
+            "share the work out by Ray Data, on the cluster that this machine belongs to, or on this "
+            "machine; the input may also be a folder, or a pattern such as 'texts/*.gz'"
+        )
+        add("--ray", action="store_true", help=text)
+        text = "with --ray: how many workers, or from how many to how many (default: 1:)"
+        add("--workers", metavar="MIN:MAX", default="1:", help=text)
+        text = "with --ray: how many CPUs each worker has (default: 1)"
+        add("--cpus", type=float, default=1, help=text)
+        text = "with --ray: how many GPUs each worker has (default: 0)"
+        add("--gpus", type=float, default=0, help=text)
         add("--overrides", default="", help="JSON to override the archive's config")
         add("--predictor-args", default="{}", help="the predictor's arguments as JSON")
 
     def run(self, args: argparse.Namespace) -> None:
         if args.window < 1:
             raise ConfigurationError(f"`--window` must be at least 1; got {args.window}")
-        if args.use_dataset_reader and args.on_error == "skip":
+        if args.use_dataset_reader and (args.ray or args.on_error == "skip"):
+            option = "--ray" if args.ray else "--on-error skip"
             raise ConfigurationError(
-                "`--on-error skip` needs input lines; it does not work with --use-dataset-reader"
+                f"`{option}` needs input lines; it does not work with --use-dataset-reader"
             )
         if args.format and args.on_error == "skip":
             raise ConfigurationError(
@@ -118,7 +132,9 @@ class PredictFile(Command):
             predictor_args["leak_labels"] = args.leaks.split(",")
         if args.candidates is not None:
             predictor_args["candidates"] = args.candidates
-        check_output(args.output, [args.input_file, args.archive_file], args.force)
+        pool = WorkerPool.of_range(args.workers, args.cpus, args.gpus) if args.ray else None
+        if not (pool and args.output.endswith("/")):
+            check_output(args.output, [args.input_file, args.archive_file], args.force)
         input_format = _format_of_input(args)
         logging.getLogger("allennlp.common.params").disabled = True
         os.environ.setdefault(*FEW_SHAPES)
@@ -136,6 +152,7 @@ class PredictFile(Command):
             overwrite=args.force,
             settings={"config": _digest_of_config(archive), "predictor-args": predictor_args},
             layout=Layout(args.text_column, args.column, args.nested, args.format, input_format),
+            pool=pool,
         )
 
 
@@ -149,6 +166,7 @@ def predict_file(
     overwrite: bool = False,
     settings: Optional[Mapping[str, Any]] = None,
     layout: Optional[Layout] = None,
+    pool: Optional[WorkerPool] = None,
 ) -> None:
     """Predicts a file, a window of inputs at a time, so memory does not grow with the file.
 
@@ -167,23 +185,24 @@ def predict_file(
         overwrite: Whether to replace an output, or what another unfinished run has written.
         settings: What else decides the predictions, such as the predictor's arguments, by name.
         layout: What the input and the output look like; None for lines, or Parquet as their names say.
+        pool: The workers of Ray, for lines and rows; see `tagger.commands.predict_with_ray`.
 
     Raises:
         ConfigurationError: If a line cannot be predicted, another process writes the output, or a run
             with other settings or inputs has begun it.
     """
     layout = layout or Layout()
-    run = {
-        "model": _digest_of_model(predictor._model),
-        "window": window,
-        "use-dataset-reader": use_dataset_reader,
-        "version": tagger.__version__,
-        **({"text-column": layout.text_column} if is_parquet(input_file) else {}),
-        **({"input-format": layout.input_format} if layout.input_format else {}),
-        **(settings or {}),
-    }
+    run = _settings(predictor, input_file, window, use_dataset_reader, layout, settings or {})
+    files = files_of(input_file) if pool and not layout.input_format else [input_file]
+    inputs: Inputs = (
+        InstanceInputs(predictor, input_file)
+        if use_dataset_reader
+        else _lines_of(predictor, files[0], on_error, layout)
+    )
+    if pool and isinstance(inputs, LineInputs):
+        predict_with_ray(inputs, files, output, window, run, pool, layout, overwrite)
+        return
     encode = encoder_of(os.fspath(output), input_file, layout)
-    inputs = _inputs_of(predictor, input_file, use_dataset_reader, on_error, layout)
     with ResumableOutput(output, run, overwrite) as unfinished:
         if on_error == "stop":
             _drop_skipped(unfinished, output, overwrite)
@@ -199,6 +218,26 @@ def predict_file(
     _say_what_lacks(predictor._model, unfinished.num_errors)
 
 
+def _settings(
+    predictor: Predictor,
+    input_file: str,
+    window: int,
+    use_dataset_reader: bool,
+    layout: Layout,
+    others: Mapping[str, Any],
+) -> Dict[str, Any]:
+    """Returns what decides the predictions, by name."""
+    return {
+        "model": _digest_of_model(predictor._model),
+        "window": window,
+        "use-dataset-reader": use_dataset_reader,
+        "version": tagger.__version__,
+        **({"text-column": layout.text_column} if is_parquet(input_file) else {}),
+        **({"input-format": layout.input_format} if layout.input_format else {}),
+        **others,
+    }
+
+
 def _say_what_lacks(model: Model, num_errors: int) -> None:
     share = share_unknown_words(model, reset=True)
     if share is not None:
@@ -207,12 +246,8 @@ def _say_what_lacks(model: Model, num_errors: int) -> None:
         say(f'Skipped {num_errors} lines, which have an "error" in the output')
 
 
-def _inputs_of(
-    predictor: Predictor, path: str, use_dataset_reader: bool, on_error: str, layout: Layout
-) -> Inputs:
+def _lines_of(predictor: Predictor, path: str, on_error: str, layout: Layout) -> LineInputs:
     skips_errors = on_error == "skip"
-    if use_dataset_reader:
-        return InstanceInputs(predictor, path)
     if layout.input_format:
         return TextInputs(predictor, path, skips_errors, layout.input_format)
     if is_parquet(path):
@@ -241,6 +276,8 @@ def _format_of_input(args: argparse.Namespace) -> Optional[str]:
     path = args.input_file
     if Path(path).is_dir() and (args.input_format or recognise(path)) == "brat":
         return "brat"
+    if args.ray:
+        path = files_of(path)[0]
     if is_address(path):
         with open_stored(path):
             pass

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import re
+from copy import copy
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
@@ -13,16 +15,18 @@ from allennlp.predictors import Predictor
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.files import sha256_of_file
 from tagger.common.inputs import is_address, lines_of, open_stored, stored_size, unpacked
+from tagger.common.outputs import store_of
 from tagger.common.parquet import batches, open_parquet
 from tagger.data.formats import read_texts
 from tagger.predictors.batched_predictor import BatchedPredictor
 
 
 class Line(NamedTuple):
-    """An input line: its number, from 1, and its text; bytes that are not UTF-8 are surrogates."""
+    """An input line: its number, from 1, its text and its file; bytes not of UTF-8 are surrogates."""
 
     number: int
     text: str
+    path: str
 
 
 class LineInputs:
@@ -37,6 +41,7 @@ class LineInputs:
         skips_errors: Whether a line that cannot be predicted is skipped.
 
     Attributes:
+        path: The file.
         num_bytes: The size of the file as it is stored; None if unknown.
         num_bytes_read: How many of these bytes have been read.
     """
@@ -45,20 +50,29 @@ class LineInputs:
     num_bytes_read = 0
     #: What an input is called, in messages.
     unit = "line"
+    #: How a run goes on after an error, in messages.
+    remedy = "correct the {unit}, or add --on-error skip, and repeat the command to go on"
 
     def __init__(self, predictor: Predictor, path: str, skips_errors: bool = False) -> None:
         self._predictor = predictor
-        self._path = path
+        self.path = path
         self._skips_errors = skips_errors
         self._skips_blanks = not isinstance(predictor, BatchedPredictor)
 
     def __iter__(self) -> Iterator[Line]:
-        with open_stored(self._path) as stored, unpacked(stored, self._path) as file:
+        with open_stored(self.path) as stored, unpacked(stored, self.path) as file:
             self.num_bytes = stored_size(stored)
-            for number, text in lines_of(file, self._path):
+            for number, text in lines_of(file, self.path):
                 self.num_bytes_read = stored.tell()
                 if not self._skips_blanks or text.strip():
-                    yield Line(number, text)
+                    yield Line(number, text, self.path)
+
+    def of(self, path: str) -> "LineInputs":
+        """Returns the inputs of another file, to be read but not predicted: they have no predictor."""
+        others = copy(self)
+        others.path = path
+        del others._predictor
+        return others
 
     def digest(self, lines: List[Any], before: str) -> str:
         """Returns a digest of lines and of all before them, whose digest was `before`, or empty."""
@@ -109,13 +123,12 @@ class LineInputs:
         message = str(error) if isinstance(error, ValueError) else repr(error)
         if not self._skips_errors:
             raise ConfigurationError(
-                f"{self._place(line)}: {message}; correct the {self.unit}, or add --on-error skip, and "
-                f"repeat the command to go on"
+                f"{self._place(line)}: {message}; {self.remedy.format(unit=self.unit)}"
             ) from error
         return _encoded(self._predictor, {"error": message, self.unit: line.number})
 
     def _place(self, line: Line) -> str:
-        return f"{self._path}:{line.number}"
+        return f"{line.path}:{line.number}"
 
 
 def _encoded(predictor: Predictor, output: JsonDict) -> bytes:
@@ -165,12 +178,12 @@ class RowInputs(LineInputs):
 
     def __iter__(self) -> Iterator[Line]:
         number = 0
-        with open_stored(self._path) as stored, open_parquet(self._path) as file:
+        with open_stored(self.path) as stored, open_parquet(self.path) as file:
             self.num_bytes = stored_size(stored)
             for batch in batches(file, self._column):
                 for value in batch.column(0).to_pylist():
                     number += 1
-                    yield Line(number, json.dumps(value, ensure_ascii=False))
+                    yield Line(number, json.dumps(value, ensure_ascii=False), self.path)
                 # Columns and row groups lie anywhere in the file, so this is a share of it.
                 self.num_bytes_read = (self.num_bytes or 0) * number // file.metadata.num_rows
 
@@ -179,7 +192,7 @@ class RowInputs(LineInputs):
         return {key: json.loads(line.text)}
 
     def _place(self, line: Line) -> str:
-        return f"{self._path}, row {line.number}"
+        return f"{line.path}, row {line.number}"
 
 
 class TextInputs(LineInputs):
@@ -203,14 +216,14 @@ class TextInputs(LineInputs):
         self._key = "document" if reads_documents else "sentence"
 
     def __iter__(self) -> Iterator[Line]:
-        for number, text in enumerate(read_texts(self._path, self._format, labelled=False), 1):
-            yield Line(number, text.text)
+        for number, text in enumerate(read_texts(self.path, self._format, labelled=False), 1):
+            yield Line(number, text.text, self.path)
 
     def _load(self, line: Line) -> JsonDict:
         return {self._key: line.text}
 
     def _place(self, line: Line) -> str:
-        return f"{self._path}, text {line.number}"
+        return f"{line.path}, text {line.number}"
 
 
 class InstanceInputs:
@@ -221,11 +234,11 @@ class InstanceInputs:
 
     def __init__(self, predictor: Predictor, path: str) -> None:
         self._predictor = predictor
-        self._path = path
+        self.path = path
         self._digest = "" if is_address(path) else sha256_of_file(cached_path(path))
 
     def __iter__(self) -> Iterator[Instance]:
-        return iter(self._predictor._dataset_reader.read(self._path))
+        return iter(self._predictor._dataset_reader.read(self.path))
 
     def digest(self, instances: List[Any], before: str) -> str:
         """Returns a digest of the whole file, because instances have none."""
@@ -235,3 +248,26 @@ class InstanceInputs:
         """Returns an output line for each instance, and 0, because none is skipped."""
         predictions = self._predictor.predict_batch_instance(instances)
         return [_encoded(self._predictor, prediction) for prediction in predictions], 0
+
+
+def files_of(path: str) -> List[str]:
+    """Returns the files of a folder or of a pattern such as `texts/*.gz`, in order of their names.
+
+    Args:
+        path: A path or an address. One of a file is returned as it is.
+
+    Raises:
+        ConfigurationError: If there are none.
+    """
+    store, name = store_of(path)
+    if store.isdir(name):
+        found = store.ls(name, detail=True)
+    elif re.search(r"[*?\[]", name) and not store.exists(name):
+        found = store.glob(name, detail=True).values()
+    else:
+        return [path]
+    names = [each["name"] for each in found if each["type"] == "file"]
+    files = sorted(each for each in names if each.rpartition("/")[2][0] not in "._")
+    if not files:
+        raise ConfigurationError(f"`input_file` {path} has no files; give a folder or files")
+    return [store.unstrip_protocol(each) if is_address(path) else each for each in files]

@@ -1,15 +1,15 @@
 """How `predict-file` turns the lines of JSON that it has made into the output that was asked for."""
 
 import json
-import shutil
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Callable, Iterator, List, NamedTuple, Optional
+from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
 
 from tagger.common.console import say
 from tagger.common.inputs import COMPRESSIONS, bare_suffix, is_address
@@ -18,8 +18,8 @@ from tagger.data.formats import AnnotatedText, Annotation, convert_texts, read_t
 from tagger.data.formats.annotated_text import locate_tokens
 from tagger.predictors.prediction_type import prediction_type, predictions_of_lines
 
-#: Writes the lines of a file to another, in the format of the output.
-Encoder = Callable[[Path, BinaryIO], None]
+#: Writes lines of JSON to a file, in the format of the output.
+Encoder = Callable[[Iterable[bytes], BinaryIO], None]
 
 
 class Layout(NamedTuple):
@@ -43,7 +43,7 @@ class Layout(NamedTuple):
 
 
 def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) -> Optional[Encoder]:
-    """Returns what makes an output of a file of lines; None if that file only needs another name.
+    """Returns what makes an output of lines; None if a file of them only needs another name.
 
     Args:
         output: A path or an address.
@@ -63,10 +63,10 @@ def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) ->
                 "`allennlp convert` it"
             )
         texts = partial(_texts, input_file=input_file, input_format=layout.input_format)
-        return lambda part, file: _write_texts(texts(part), file, format, suffix)
+        return lambda lines, file: _write_texts(texts(lines), file, format, suffix)
     if not is_parquet(output):
         packs = Path(output).suffix in COMPRESSIONS or is_address(output)
-        return _copy if packs else None
+        return write_lines if packs else None
     source = input_file if is_parquet(input_file) else None
     import_pyarrow()
     if source:
@@ -75,53 +75,52 @@ def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) ->
                 raise ConfigurationError(
                     f"`--column` {column} is a column of {source}; give another name"
                 )
-    return lambda part, file: _write_parquet(part, file, source, column, nested)
+    return lambda lines, file: _write_parquet(lines, file, source, column, nested)
 
 
-def _texts(part: Path, input_file: str, input_format: Optional[str]) -> Iterator[AnnotatedText]:
-    """Yields the texts of a file of predictions, with their entities as predicted."""
+def _texts(
+    lines: Iterable[bytes], input_file: str, input_format: Optional[str]
+) -> Iterator[AnnotatedText]:
+    """Yields the texts of predictions, with their entities as predicted."""
     sources: Iterator[Optional[AnnotatedText]] = repeat(None)
     if input_format is not None:
         sources = read_texts(input_file, input_format, labelled=False)
-    with part.open(encoding="utf-8") as lines:
-        for number, (line, source) in enumerate(zip(lines, sources), start=1):
-            found = json.loads(line)
-            place = source.place if source else f"{input_file}, input {number}"
-            yield AnnotatedText(
-                found["text"],
-                [
-                    Annotation(each["label"], each["start"], each["end"])
-                    for each in found["entities"]
-                ],
-                locate_tokens(found["text"], found["tokens"], place),
-                None,
-                place,
-                source.properties if source else {},
-                [each["probability"] for each in found["entities"] if "probability" in each]
-                or None,
-            )
+    for number, (line, source) in enumerate(zip(lines, sources), start=1):
+        found = json.loads(line)
+        place = source.place if source else f"{input_file}, input {number}"
+        yield AnnotatedText(
+            found["text"],
+            [Annotation(each["label"], each["start"], each["end"]) for each in found["entities"]],
+            locate_tokens(found["text"], found["tokens"], place),
+            None,
+            place,
+            source.properties if source else {},
+            [each["probability"] for each in found["entities"] if "probability" in each] or None,
+        )
 
 
 def _write_texts(texts: Iterator[AnnotatedText], file: BinaryIO, format: str, suffix: str) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, f"texts{suffix}")
         counts = convert_texts(texts, path, format)
-        _copy(path, file)
+        with path.open("rb") as written:
+            write_lines(written, file)
     say(str(counts))
 
 
-def _copy(part: Path, file: BinaryIO) -> None:
-    with part.open("rb") as lines:
-        shutil.copyfileobj(lines, file, 1 << 20)
+def write_lines(lines: Iterable[bytes], file: BinaryIO) -> None:
+    """Writes lines as they are."""
+    for some in lazy_groups_of(lines, 1024):
+        file.write(b"".join(some))
 
 
 def _write_parquet(
-    part: Path, file: BinaryIO, source: Optional[str], column: str, nested: bool
+    lines: Iterable[bytes], file: BinaryIO, source: Optional[str], column: str, nested: bool
 ) -> None:
     pa = import_pyarrow()
     field = pa.field(column, prediction_type() if nested else pa.string())
+    lines = iter(lines)
     with ExitStack() as opened:
-        lines = opened.enter_context(part.open("rb"))
         others: Iterator[Any] = iter(())
         fields = [field]
         if source:
@@ -130,13 +129,16 @@ def _write_parquet(
         writer = opened.enter_context(pa.parquet.ParquetWriter(file, pa.schema(fields)))
         for batch in others:
             chunk = list(islice(lines, batch.num_rows))
-            columns = [*batch.columns, _column(chunk, field.type)]
+            columns = [*batch.columns, column_of(chunk, field.type)]
             writer.write_batch(pa.record_batch(columns, schema=writer.schema))
         while chunk := list(islice(lines, MAX_ROWS)):
-            writer.write_batch(pa.record_batch([_column(chunk, field.type)], schema=writer.schema))
+            writer.write_batch(
+                pa.record_batch([column_of(chunk, field.type)], schema=writer.schema)
+            )
 
 
-def _column(lines: List[bytes], type: Any) -> Any:
+def column_of(lines: List[bytes], type: Any) -> Any:
+    """Returns an array of predictions, as texts in JSON or with fields, from lines of JSON."""
     pa = import_pyarrow()
     if type == pa.string():
         return pa.array([line.rstrip(b"\n") for line in lines], type)

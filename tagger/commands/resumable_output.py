@@ -20,7 +20,7 @@ import os
 import re
 import secrets
 import socket
-from datetime import datetime
+from contextlib import ExitStack
 from pathlib import Path
 from typing import (
     Any,
@@ -40,6 +40,7 @@ from allennlp.common.checks import ConfigurationError
 from tagger.common.files import publish
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.outputs import new_output
+from tagger.common.sole_writer import being_written, sole_writer, this_process
 
 #: The version of the record's format.
 FORMAT = 1
@@ -81,11 +82,14 @@ class ResumableOutput:
         self._overwrite = overwrite
         self.windows: List[Window] = []
         self._record = self._claim()
+        self._other_machines = ExitStack()
         try:
+            if self._address:
+                self._other_machines.enter_context(sole_writer(self._address))
             self._part = self._begin(json.loads(json.dumps(run)))
-            since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-            self._note(process=os.getpid(), host=socket.gethostname(), since=since)
+            self._note(**this_process())
         except BaseException:
+            self._other_machines.close()
             os.close(self._record)
             raise
 
@@ -94,6 +98,7 @@ class ResumableOutput:
 
     def __exit__(self, *error: object) -> None:
         self._part.close()
+        self._other_machines.close()
         os.close(self._record)
 
     @property
@@ -120,11 +125,11 @@ class ResumableOutput:
             self._part.readline()
         self._part.truncate()
 
-    def finish(self, encode: Optional[Callable[[Path, BinaryIO], None]] = None) -> None:
+    def finish(self, encode: Optional[Callable[[BinaryIO, BinaryIO], None]] = None) -> None:
         """Gives the part the output's name, or writes the output from the part.
 
         Args:
-            encode: Writes the lines of the part's file to another; None if the part is the output.
+            encode: Writes the lines of the part to another file; None if the part is the output.
 
         Raises:
             ConfigurationError: If a file of that name appeared meanwhile. The part is kept.
@@ -135,8 +140,8 @@ class ResumableOutput:
             if encode is None:
                 publish(part, self._output, self._overwrite)
             else:
-                with new_output(output, self._overwrite) as file:
-                    encode(part, file)
+                with part.open("rb") as lines, new_output(output, self._overwrite) as file:
+                    encode(lines, file)
                 part.unlink()
         except FileExistsError:
             raise ConfigurationError(
@@ -186,11 +191,7 @@ class ResumableOutput:
         except (ImportError, OSError):  # This system, or this file system, has no such locks.
             if not holder or not _may_be_alive(holder):
                 return
-        raise ConfigurationError(
-            f"`--output` {self._address or self._output} is being written by process "
-            f"{holder.get('process', 'unknown')} on {holder.get('host', 'an unknown host')} since "
-            f"{holder.get('since', 'just now')}; wait for it, or give another name"
-        )
+        raise ConfigurationError(being_written(self._address or self._output, holder))
 
     def _begin(self, run: Dict[str, Any]) -> BinaryIO:
         """Opens the part of an equal run, cut off after its last whole window, or a new one."""
@@ -207,7 +208,9 @@ class ResumableOutput:
         if start["run"] != run:
             if windows and not self._overwrite:
                 raise ConfigurationError(
-                    _difference(self._output, start["run"], run, windows[-1].num_lines)
+                    difference(
+                        self._output, start["run"], run, f"{windows[-1].num_lines} predictions"
+                    )
                 )
             path.unlink(missing_ok=True)
         # A second link to the part is an output that a killed run has just given its name.
@@ -279,12 +282,13 @@ def _may_be_alive(holder: Mapping[str, Any]) -> bool:
     return True
 
 
-def _difference(
-    output: Path, begun: Mapping[str, Any], run: Mapping[str, Any], num_lines: int
+def difference(
+    output: PathOrAddress, begun: Mapping[str, Any], run: Mapping[str, Any], written: str
 ) -> str:
+    """Says in what a run differs from the one that has begun an output, and `written` something."""
     names = sorted(name for name in begun.keys() | run.keys() if begun.get(name) != run.get(name))
     return (
-        f"`--output` {output} was begun by a run with another "
+        f"`--output` {os.fspath(output)} was begun by a run with another "
         f"{', '.join(f'`{name}`' for name in names)}; repeat that command to complete it, or add "
-        f"--force to discard its {num_lines} predictions"
+        f"--force to discard its {written}"
     )

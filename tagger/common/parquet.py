@@ -47,12 +47,13 @@ def open_parquet(path: PathOrAddress) -> Iterator[Any]:
             yield file
 
 
-def batches(file: Any, *columns: str) -> Iterator[Any]:
+def batches(file: Any, *columns: str, max_rows: int = MAX_ROWS) -> Iterator[Any]:
     """Yields record batches of an open Parquet file, none of which has rows of two row groups.
 
     Args:
         file: A `pyarrow.parquet.ParquetFile`.
         *columns: Their names; none for all.
+        max_rows: The most rows of a batch.
     """
     for group in range(file.num_row_groups):
-        yield from file.iter_batches(MAX_ROWS, row_groups=[group], columns=list(columns) or None)
+        yield from file.iter_batches(max_rows, row_groups=[group], columns=list(columns) or None)

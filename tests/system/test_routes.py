@@ -88,26 +88,12 @@ def test_a_killed_run_ends_with_the_same_bytes(archive, lines, warm_python, tmp_
         assert broken == (STATUS[number], []), moment.title
 
 
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("archive", ["frozen", "documents", "blanks", "French"], indirect=True)
-def test_rays_parts_are_those_of_predict_file(archive, lines, tmp_path):
-    ray = pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
-
-    from allennlp.models import load_archive
-
-    from examples.predict_with_ray import predict
-    from tagger.commands.command_line import make_predictor
-    from tagger.commands.predict_file import predict_file
-
-    texts, expected, output = (tmp_path / name for name in ("in.txt", "out.jsonl", "parts"))
-    texts.write_text("".join(f"{line}\n" for line in lines[:500]))
-    predict_file(make_predictor(load_archive(archive), {"plain": True}), str(texts), expected, 32)
-    ray.init(num_cpus=2, include_dashboard=False)
-    try:
-        options = {"window": 50, "windows_per_part": 2, "predictor_args": {"plain": True}}
-        predict(str(archive), [str(texts)], str(output), num_workers=2, **options)
-    finally:
-        ray.shutdown()
-    parts = sorted(output.glob("part-*.jsonl"))
-    assert len(parts) == 5
-    assert b"".join(part.read_bytes() for part in parts) == expected.read_bytes()
+def test_ray_writes_what_predict_file_writes(archive, lines, tmp_path):
+    pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines[:500]))
+    predict = ["predict-file", str(archive), "in.txt", "--plain", "--window", "50"]
+    for output, options in (("all.jsonl", []), ("rays.jsonl", ["--ray", "--workers", "1:2"])):
+        outcome = run_command([*predict, "-o", output, *options], tmp_path)
+        assert outcome.status == 0, outcome.last_line
+    assert (tmp_path / "rays.jsonl").read_bytes() == (tmp_path / "all.jsonl").read_bytes()

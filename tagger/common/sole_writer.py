@@ -1,0 +1,66 @@
+"""A lock on an output that keeps all other processes away, of this machine and of others."""
+
+import hashlib
+import json
+import os
+import socket
+import tempfile
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Dict, Iterator, Mapping
+
+from filelock import FileLock, Timeout
+
+from tagger.common.from_allennlp import ConfigurationError
+from tagger.common.inputs import PathOrAddress
+from tagger.common.outputs import store_of
+
+
+@contextmanager
+def sole_writer(output: PathOrAddress) -> Iterator[None]:
+    """Claims an output by a small file beside it, `OUTPUT.lock`, which one process only can make.
+
+    Object stores make it on a condition, which S3 and Google's have. The file of a process that died
+    remains; another process on the same machine takes it over, since the system has freed the lock that
+    each holds on its own machine too.
+
+    Raises:
+        ConfigurationError: If another process has claimed it, or one that died on another machine.
+    """
+    store, name = store_of(f"{os.fspath(output).rstrip('/')}.lock")
+    lock = store.unstrip_protocol(name)
+    here = Path(tempfile.gettempdir(), f"{hashlib.sha256(lock.encode()).hexdigest()[:32]}.lock")
+    try:
+        with FileLock(here, timeout=0):
+            note = json.dumps(this_process()).encode()
+            try:
+                store.pipe_file(name, note, mode="create")
+            except FileExistsError:
+                holder = json.loads(store.cat_file(name))
+                if holder["host"] != socket.gethostname():
+                    raise ConfigurationError(
+                        f"{being_written(output, holder)}; if that process has ended, delete {lock}"
+                    ) from None
+                store.pipe_file(name, note)
+            try:
+                yield
+            finally:
+                store.rm_file(name)
+    except Timeout:
+        raise ConfigurationError(being_written(output, json.loads(store.cat_file(name)))) from None
+
+
+def this_process() -> Dict[str, Any]:
+    """Returns what tells others about this process: its `process`, its `host`, and `since` when."""
+    since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+    return {"process": os.getpid(), "host": socket.gethostname(), "since": since}
+
+
+def being_written(output: PathOrAddress, holder: Mapping[str, Any]) -> str:
+    """Says who writes an output."""
+    return (
+        f"`--output` {os.fspath(output)} is being written by process "
+        f"{holder.get('process', 'unknown')} on {holder.get('host', 'an unknown host')} since "
+        f"{holder.get('since', 'just now')}; wait for it, or give another name"
+    )
