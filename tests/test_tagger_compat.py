@@ -40,7 +40,7 @@ from allennlp.common.push_to_hf import push_to_hf
 try:
     push_to_hf("name", serialization_dir=".")
 except ImportError as error:
-    assert "removed it; upload the folder with" in str(error), error
+    assert "`HfFolder` is not available: huggingface_hub 1.0 removed it; upload" in str(error)
 """,
         "cannot import name 'HfFolder'",
     ),
@@ -437,19 +437,6 @@ assert what_others_see() == before
 """
     )
     assert outcome.succeeded, outcome.output
-
-
-def test_a_stand_in_says_what_is_missing_when_it_is_used(needed, run_fresh):
-    skip_unless_needed("huggingface_hub", needed)
-    outcome = run_fresh(
-        """
-from allennlp.common.push_to_hf import push_to_hf
-push_to_hf("name", serialization_dir=".")
-"""
-    )
-    assert (
-        "ImportError: `HfFolder` is not available: huggingface_hub 1.0 removed it" in outcome.output
-    )
 
 
 def test_a_torchvision_built_for_another_torch_is_stood_in_for(run_fresh, tmp_path):

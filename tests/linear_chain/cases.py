@@ -10,6 +10,7 @@ from tagger.linear_chain import (
     backward_scores,
     chain_cross_entropy,
     forward_scores,
+    k_best_decode,
     log_likelihood,
     log_partition,
     step_log_conditionals,
@@ -185,6 +186,20 @@ def assert_equals_reference(name: str, implementation: Implementation, case: Cas
     for ours, theirs in zip(actual, reference_outcome(name, case)):
         # float64 against float64: only the order of summation differs.
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+def assert_best_paths_equal_reference(
+    implementation: Implementation, scores: ChainScores, mask: torch.Tensor, k: int = 1
+) -> None:
+    """Compares the k best paths, and their scores, with those of the reference."""
+    with use_implementation(implementation.name):
+        paths, path_scores = k_best_decode(scores, mask, k)
+    with use_implementation("reference"):
+        expected, expected_scores = k_best_decode(scores, mask, k)
+    torch.testing.assert_close(path_scores, expected_scores, rtol=1e-9, atol=1e-9)
+    # Random scores have no ties, but a row without tokens has k empty paths.
+    is_possible = (expected_scores > -torch.inf) & mask.any(1, keepdim=True)
+    assert torch.equal(paths[is_possible], expected[is_possible])
 
 
 def assert_error_at_most_twice_plain_pytorch(

@@ -35,6 +35,15 @@ def implementation(request):
         yield IMPLEMENTATIONS[request.param]
 
 
+@pytest.fixture(params=["reference", "cpu", pytest.param("cuda", marks=needs_triton)])
+def every_implementation(request):
+    """Makes all functions use the implementation."""
+    from tagger.linear_chain import use_implementation
+
+    with use_implementation(request.param):
+        yield
+
+
 @pytest.fixture
 def uninitialized_memory_holds_nan(monkeypatch):
     import torch

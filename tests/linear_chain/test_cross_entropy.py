@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from tagger.linear_chain import (
-    IMPLEMENTATIONS,
     ChainMarginals,
     ChainScores,
     chain_cross_entropy,
@@ -12,22 +11,17 @@ from tagger.linear_chain import (
     log_likelihood,
     log_partition,
     transition_marginals,
-    use_implementation,
 )
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
 from tests.oracles.all_paths import AllPaths
+
+pytestmark = pytest.mark.usefixtures("every_implementation")
 
 #: Holes in the middle and at the ends, a single token, none, and a row that is full.
 MASK = torch.tensor(
     [[1, 0, 1, 1], [0, 1, 1, 0], [0, 0, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]], dtype=torch.bool
 )
 SIZE = (*MASK.shape, 3)
-
-
-@pytest.fixture(params=sorted(IMPLEMENTATIONS), autouse=True)
-def _implementation(request):
-    with use_implementation(request.param):
-        yield
 
 
 @pytest.fixture

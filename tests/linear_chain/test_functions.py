@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from tagger.linear_chain import (
-    IMPLEMENTATIONS,
     ChainScores,
     backward_scores,
     forward_scores,
@@ -27,11 +26,12 @@ from tagger.linear_chain import (
     step_scores,
     tag_marginals,
     transition_marginals,
-    use_implementation,
     viterbi_decode,
 )
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
 from tests.oracles.all_paths import AllPaths
+
+pytestmark = pytest.mark.usefixtures("every_implementation")
 
 # lengths of the rows, number of tags
 SHAPES = [([4, 1, 3], 3), ([1], 1), ([5, 5], 2), ([3, 1], 1), ([2, 3, 1, 3], 4)]
@@ -46,12 +46,6 @@ DIFFERENTIABLE = [
 OF_LABELS = [log_likelihood, step_log_likelihoods, step_log_conditionals, step_log_marginals]
 #: The labels of two sequences of four tokens and three tags, all unknown.
 ALL_TAGS = torch.ones(2, 4, 3, dtype=torch.bool)
-
-
-@pytest.fixture(params=sorted(IMPLEMENTATIONS), autouse=True)
-def _implementation(request):
-    with use_implementation(request.param):
-        yield
 
 
 def random_labels(batch_size, num_tokens, num_tags):

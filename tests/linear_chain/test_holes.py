@@ -4,17 +4,17 @@ import pytest
 import torch
 
 from tagger.linear_chain import (
-    IMPLEMENTATIONS,
     ChainScores,
     compacted,
     log_likelihood,
     sample_paths,
     span_log_probabilities,
     tag_marginals,
-    use_implementation,
     viterbi_decode,
 )
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
+
+pytestmark = pytest.mark.usefixtures("every_implementation")
 
 # Holes in the middle, at the first token, at all tokens but one, at none and at all.
 MASK = torch.tensor(
@@ -28,12 +28,6 @@ MASK = torch.tensor(
 ).bool()
 SIZE = (5, 6, 3)
 TAGS = random_tags(*SIZE)
-
-
-@pytest.fixture(params=sorted(IMPLEMENTATIONS), autouse=True)
-def _implementation(request):
-    with use_implementation(request.param):
-        yield
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ import pytest
 import torch
 
 from tagger.linear_chain import (
-    IMPLEMENTATIONS,
     ChainScores,
     Spellings,
     probable_spans,
     span_log_probabilities,
-    use_implementation,
 )
 from tests.linear_chain.chains import mask_of, random_chains
 from tests.oracles.all_paths import AllPaths
+
+pytestmark = pytest.mark.usefixtures("every_implementation")
 
 LENGTHS = [5, 1, 0, 4]
 # Four tags: B, I, a label whose spans have one token, and one that is missing in part.
@@ -22,12 +22,6 @@ SPELLINGS = Spellings(
     torch.tensor([[0, 1, 1, 0], [-1, -1, -1, 2], [3, 2, 0, -1]]),
     torch.tensor([[0, 1, 0, 0], [0, 0, 0, 0], [1, 0, 1, 0]]).bool(),
 )
-
-
-@pytest.fixture(params=sorted(IMPLEMENTATIONS), autouse=True)
-def _implementation(request):
-    with use_implementation(request.param):
-        yield
 
 
 def enumerated(scores, mask, least):

@@ -9,6 +9,7 @@ from tests.linear_chain.cases import (
     CPU,
     KINDS,
     Case,
+    assert_best_paths_equal_reference,
     assert_equals_reference,
     assert_error_at_most_twice_plain_pytorch,
     converted,
@@ -41,12 +42,7 @@ def test_values_and_gradients_equal_the_reference(name, lengths, kind, implement
 @pytest.mark.parametrize("lengths", LENGTHS)
 def test_best_paths_equal_the_reference(lengths, kind, implementation):
     scores, _, mask = Case(lengths, 4, kind).batch(implementation.device)
-    paths, path_scores = viterbi_decode(scores, mask)
-    with use_implementation("reference"):
-        expected, expected_scores = viterbi_decode(scores, mask)
-    torch.testing.assert_close(path_scores, expected_scores, rtol=1e-9, atol=1e-9)
-    is_possible = expected_scores > -torch.inf
-    assert torch.equal(paths[is_possible], expected[is_possible])
+    assert_best_paths_equal_reference(implementation, scores, mask)
 
 
 @in_triton
