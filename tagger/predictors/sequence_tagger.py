@@ -167,12 +167,6 @@ class SequenceTaggerPredictor(BatchedPredictor):
         """Tags any number of inputs and keeps their order."""
         texts = [self.read(json_dict) for json_dict in inputs]
         are_documents = [holds_document(json_dict) for json_dict in inputs]
-        model = self._model
-        if not all(are_documents) and isinstance(model, TaggingModel) and model.uses_documents:
-            model.warn_of_sentences(
-                'give documents: {"document": "..."} or {"sentences": [...]}, or in Python '
-                "`tag_document`"
-            )
         instances = [
             self._instances(text, is_document) for text, is_document in zip(texts, are_documents)
         ]
@@ -231,6 +225,12 @@ class SequenceTaggerPredictor(BatchedPredictor):
         if not text.words:
             return []
         if not is_document:
+            model = self._model
+            if isinstance(model, TaggingModel) and model.uses_documents:
+                model.warn_of_sentences(
+                    'give documents: {"document": "..."} or {"sentences": [...]}, or in Python '
+                    "`tag_document`"
+                )
             return [self._instance(text)]
         make = getattr(self._dataset_reader, "document_to_instances", None)
         if make is not None:
