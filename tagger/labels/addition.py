@@ -224,10 +224,13 @@ def _carry_files(archive_file: Union[str, PathLike], folder: Path) -> List[str]:
             target = folder / member.name
             if member.name in own or target.exists():
                 continue
+            # A killed command leaves no half of it.
+            unfinished = target.with_name(f".{member.name}.unfinished")
             if member.is_dir():
-                shutil.copytree(member, target)
+                shutil.copytree(member, unfinished, dirs_exist_ok=True)
             else:
-                shutil.copyfile(member, target)
+                shutil.copyfile(member, unfinished)
+            unfinished.rename(target)
     return sorted({member.name for member in members} & set(_DROPPED_FILES))
 
 
