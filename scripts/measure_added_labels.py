@@ -198,13 +198,16 @@ TEACHERS: dict[str, Teach] = {
 }
 
 
-def job_of(study: Study, files: Path, folder: Path, label: str, method: str, seed: int) -> Job:
-    """Returns the job of a method."""
+def job_of(
+    study: Study, files: Path, folder: Path, label: str, method: str, seed: int, overrides: str = ""
+) -> Job:
+    """Returns the job of a method; the overrides are those of `add_labels`."""
     factors = {"label": label, "method": method, "seed": seed}
     base = Job({**factors, "method": "base"}, {}).folder(folder)
     settings: dict[str, Any] = {"method": method, "dev": str(files / "dev.txt"), "label": label}
     if method in TEACHERS:
         settings |= {"archive": str(base / "model.tar.gz"), "new": str(files / "new.txt")}
+        settings |= {"overrides": overrides} if overrides else {}
         return Job(factors, settings)
     config = Params.from_file(study.config, json.dumps(study.overrides)).as_dict(quiet=True)
     config.pop("validation_data_path")
@@ -233,7 +236,7 @@ def work(settings: Mapping[str, Any], folder: Path) -> None:
         train(settings["config"], folder)
     else:
         path, teacher = settings["archive"], TEACHERS[settings["method"]]
-        add_labels(path, settings["new"], folder, teach=teacher)
+        add_labels(path, settings["new"], folder, settings.get("overrides", ""), teacher)
         for checkpoint in folder.glob("*.th"):
             checkpoint.unlink()
     found = measure(load_archive(folder / "model.tar.gz"), settings["dev"], "dev")
@@ -262,6 +265,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--labels", nargs="+", required=True, help="each in turn is the new one")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     parser.add_argument("--methods", nargs="+", choices=METHODS[1:], default=METHODS[1:])
+    text = "JSON to override the config of all ways that start from the base tagger"
+    parser.add_argument("--overrides", default="", help=text)
     parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args(arguments)
     study, jobs = STUDIES[args.study], []
@@ -272,7 +277,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
                 prepare(study, files, seed, label)
             # The base tagger must be there before the others start.
             for methods in (["base"], args.methods):
-                own = [job_of(study, files, args.folder, label, name, seed) for name in methods]
+                own = [
+                    job_of(study, files, args.folder, label, name, seed, args.overrides)
+                    for name in methods
+                ]
                 jobs += own
                 run_jobs(own, args.folder, args.workers, work)
     results = read_results(jobs, args.folder)
