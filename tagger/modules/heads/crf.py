@@ -1,6 +1,6 @@
 """The CRF as a tagging head."""
 
-from typing import Any, Optional
+from typing import Dict, List, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -29,10 +29,13 @@ class CrfHead(ChainHead):
         constrain_decoding: Whether only sequences that `tag_encoding` allows are predicted.
         constrain_training: Whether the likelihood, too, is over these sequences only.
         include_start_end_transitions: Whether there are scores for starting and for ending with a tag.
+        decode_bias: A number by label, see `ChainDecoder`.
+        entity_thresholds: Probabilities by label, below which entities are not predicted.
+        decoding: `"viterbi"` or `"minimum_risk"`.
         distillation_weight: In training on soft labels, the share of the teacher in the loss, from 0 to
             1; None for training without a teacher. A sentence whose gold tags are all unknown learns
             from the teacher alone.
-        **kwargs: The arguments of `ChainHead` about decoding.
+        recalibration: Three numbers by label that correct the probabilities of entities.
 
     Attributes:
         untaught: (K,) bool, the tags that the teacher does not know, while a tagger learns new labels
@@ -52,8 +55,11 @@ class CrfHead(ChainHead):
         constrain_decoding: bool = True,
         constrain_training: bool = False,
         include_start_end_transitions: bool = True,
+        decode_bias: Optional[Dict[str, float]] = None,
+        entity_thresholds: Optional[Dict[str, float]] = None,
+        decoding: str = "viterbi",
         distillation_weight: Optional[float] = None,
-        **kwargs: Any,
+        recalibration: Optional[Dict[str, List[float]]] = None,
     ) -> None:
         constraints = None
         tags = tags_in_order(vocab, label_namespace)
@@ -69,7 +75,15 @@ class CrfHead(ChainHead):
                 f"`distillation_weight` must be from 0, gold tags alone, to 1, the teacher alone; got "
                 f"{distillation_weight!r}"
             )
-        super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
+        super().__init__(
+            vocab,
+            label_namespace,
+            tag_encoding,
+            decode_bias,
+            entity_thresholds,
+            decoding,
+            recalibration,
+        )
         self._distillation_weight = distillation_weight
         self.needs_teacher = distillation_weight is not None
         self.untaught: Optional[torch.Tensor] = None
