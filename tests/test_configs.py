@@ -2,6 +2,7 @@
 
 import pytest
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 
 from tests.configs import build_model
 from tests.conftest import CONFIGS
@@ -11,6 +12,14 @@ from tests.conftest import CONFIGS
 def test_every_shipped_config_builds(config, tmp_path):
     model = build_model(Params.from_file(CONFIGS / config), tmp_path)
     assert getattr(model, "tag_encoding", "BIOUL") == "BIOUL"
+
+
+@pytest.mark.parametrize("head", ["crf", "softmax", "sigmoid"])
+def test_an_unknown_key_of_a_head_is_named(head, tmp_path):
+    params = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet")
+    params["model"]["head"] = {"type": head, "decodng": "viterbi"}
+    with pytest.raises(ConfigurationError, match="'decodng'.*; it takes "):
+        build_model(params, tmp_path)
 
 
 @pytest.mark.parametrize(
