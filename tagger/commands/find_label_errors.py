@@ -67,8 +67,9 @@ class FindLabelErrors(Command):
             write_findings,
         )
 
-        _check_options(args)
         _check_corpus(args.corpus)
+        # This makes the output's folder.
+        _check_options(args)
         corpus, judge = _corpus_and_judge(args)
         doubts = doubt(judge, corpus.sentences)
         findings = list_findings(corpus, doubts, args.least)

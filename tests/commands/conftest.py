@@ -16,6 +16,9 @@ def s3():
         environment.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*server.get_host_and_port()))
         # One that knows the server of another module's tests may be there.
         fsspec.get_filesystem_class("s3").clear_instance_cache()
-        fsspec.filesystem("s3").mkdir("bucket")
+        store = fsspec.filesystem("s3")
+        store.mkdir("bucket")
         yield "s3://bucket"
+        # The servers of a process share what they hold.
+        store.rm("bucket", recursive=True)
     server.stop()
