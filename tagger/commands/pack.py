@@ -4,7 +4,6 @@ allennlp pack model.tar.gz -o packed.tar.gz
 """
 
 import argparse
-import tarfile
 from pathlib import Path
 from typing import Dict
 
@@ -34,14 +33,13 @@ class Pack(Command):
         add_shared(parser, "--force")
 
     def run(self, args: argparse.Namespace) -> None:
-        from allennlp.common.file_utils import cached_path
         from allennlp.models import load_archive
 
         from tagger.commands.command_line import check_output
-        from tagger.common.files import spell_bytes, write_atomically
+        from tagger.common.files import spell_bytes
         from tagger.modules.token_embedders import FrozenTransformerEmbedder
         from tagger.transformers.pretrained import ARCHIVED, transformer_files, transformer_given
-        from tagger_compat.archive_files import new_archive
+        from tagger.tuning.tuned_archive import rewrite_archive
 
         check_output(args.output, [args.archive_file], args.force)
         with transformer_given(args.transformer):
@@ -56,17 +54,11 @@ class Pack(Command):
             raise ConfigurationError(
                 f"{args.archive_file} needs no transformer beside it; it can be used as it is"
             )
-        with (
-            write_atomically(args.output, args.force) as path,
-            tarfile.open(cached_path(args.archive_file)) as old,
-            new_archive(path) as new,
-        ):
-            for member in old:
-                new.addfile(member, old.extractfile(member) if member.isfile() else None)
-            # The cache of the Hugging Face hub has links, which an archive must not have.
-            new.dereference = True
-            for name, folder in folders.items():
-                for file in transformer_files(folder):
-                    new.add(file, f"{ARCHIVED}/{name}/{file.name}")
+        files = {
+            f"{ARCHIVED}/{name}/{file.name}": file
+            for name, folder in folders.items()
+            for file in transformer_files(folder)
+        }
+        rewrite_archive(args.archive_file, args.output, {}, args.force, added=files)
         size = spell_bytes(args.output.stat().st_size)
         say(f"Wrote {args.output}: {size}, with {', '.join(folders)}")

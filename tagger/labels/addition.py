@@ -1,6 +1,5 @@
 """Adds labels to a saved tagger whose training data may be gone: see `add_labels`."""
 
-import hashlib
 import logging
 import shutil
 from collections import Counter
@@ -21,6 +20,7 @@ from allennlp.models.archival import CONFIG_NAME, archive_model, extracted_archi
 from allennlp.training.trainer import Trainer
 
 from tagger.common.console import say
+from tagger.common.files import sha256_of_file
 from tagger.data.fields import TagSetsField
 from tagger.labels.new_labels import open_outside
 from tagger.labels.student import Teach, make_student, teach
@@ -200,7 +200,7 @@ def _start_run(archive_file: Union[str, PathLike], config: Dict[str, Any], folde
         ConfigurationError: If the folder holds another run, or anything else.
     """
     check_can_be_made(folder)
-    digest = hashlib.sha256(Path(cached_path(archive_file)).read_bytes()).hexdigest()
+    digest = sha256_of_file(cached_path(archive_file))
     base = folder / _BASE_NAME
     if base.exists() and base.read_text() == digest:
         check_is_same_run(Params(config).duplicate(), folder)

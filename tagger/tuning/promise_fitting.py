@@ -1,7 +1,6 @@
 """Fits decoding settings so that shares hold with a stated confidence, and says so."""
 
 import datetime
-import hashlib
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -9,6 +8,7 @@ import numpy as np
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
+from tagger.common.files import sha256_of_file
 from tagger.common.vocabulary import check_is_label
 from tagger.tuning.decoding import DecodingTuner, Settings
 from tagger.tuning.promise_ladders import (
@@ -65,7 +65,7 @@ def fit_promises(
         "unit": units.unit,
         "num_units": units.num_units,
         "data": Path(path).name,
-        "sha256": hashlib.sha256(Path(cached_path(path)).read_bytes()).hexdigest(),
+        "sha256": sha256_of_file(cached_path(path)),
         "date": datetime.date.today().isoformat(),
         "for_next": for_next,
     }

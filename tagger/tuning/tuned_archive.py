@@ -1,10 +1,10 @@
-"""Archives whose decoding has been tuned."""
+"""Copies of archives: with other settings for decoding, or with further files."""
 
 import json
 import tarfile
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence, Union
 
 from allennlp.common.file_utils import cached_path
 from allennlp.models.archival import CONFIG_NAME
@@ -44,17 +44,18 @@ def rewrite_archive(
     head: Mapping[str, Any],
     overwrite: bool = False,
     dropped: Sequence[str] = (),
-    added: Optional[Mapping[str, str]] = None,
+    added: Optional[Mapping[str, Union[str, Path]]] = None,
 ) -> None:
     """Copies an archive, and changes arguments of its heads.
 
     Args:
         archive_file: The archive.
         output: The archive to write.
-        head: The arguments of the head, or of the heads of all members of an ensemble, to replace.
+        head: The arguments of the head, or of the heads of all members of an ensemble, to replace;
+            without any the config stays as it is.
         overwrite: Whether the output may exist.
         dropped: Files to leave out.
-        added: The texts of files to add.
+        added: By their names in the archive, files to add, as texts or as paths.
 
     Raises:
         FileExistsError: If the output exists, unless `overwrite` is true.
@@ -68,7 +69,7 @@ def rewrite_archive(
             if member.name in dropped:
                 continue
             content = old.extractfile(member) if member.isfile() else None
-            if member.name == CONFIG_NAME and content is not None:
+            if head and member.name == CONFIG_NAME and content is not None:
                 config = json.load(content)
                 model = config["model"]
                 for tagger in model.get("members", [model]):
@@ -76,8 +77,13 @@ def rewrite_archive(
                 text = json.dumps(config, indent=2).encode()
                 member.size, content = len(text), BytesIO(text)
             new.addfile(member, content)
-        for name, content_added in (added or {}).items():
-            _add(new, name, content_added)
+        # The cache of the Hugging Face hub has links, which an archive must not have.
+        new.dereference = True
+        for name, text_or_path in (added or {}).items():
+            if isinstance(text_or_path, Path):
+                new.add(text_or_path, name)
+            else:
+                _add(new, name, text_or_path)
 
 
 def _add(archive: tarfile.TarFile, name: str, text: str) -> None:
