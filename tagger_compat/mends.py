@@ -228,7 +228,7 @@ OUR_MENDS = (
     Mend(
         "library of Jsonnet",
         "a config can import files beside it only, and this package's template lies where the package "
-        "is installed; AllenNLP gives Jsonnet no other path, and takes the slowest Jsonnet there is",
+        "is installed; AllenNLP gives Jsonnet no other path, and takes that in C++, which is slow",
         ("allennlp.common.params",),
         lambda: True,
         extensions.with_our_library,
