@@ -85,6 +85,26 @@ class WordFeatures:
     def __deepcopy__(self, memo: Dict[int, Any]) -> "WordFeatures":
         return self  # It never changes.
 
+    def __getstate__(self) -> Dict[str, Any]:
+        # Transformers leaves hooks in a model that has been used, which cannot be pickled.
+        model = self._loaded
+        return {
+            **vars(self),
+            "_loaded": (type(model), model.config, model.state_dict()),
+            "_model": None,
+        }
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        vars(self).update(state)
+        make, config, weights = state["_loaded"]
+
+        def build() -> Any:
+            model = make(config).float()
+            model.load_state_dict(weights)
+            return model.eval()
+
+        self._loaded = _shared(f"{self._transformer.digest} as saved", build)
+
     def settings(self, device: torch.device) -> str:
         """Returns a digest of all that decides the features of a passage, in hexadecimal."""
         settings = [

@@ -1,7 +1,10 @@
 """A tagger over a frozen transformer trains, saves little, and loads only beside its transformer."""
 
 import json
+import pickle
 import shutil
+import subprocess
+import sys
 import tarfile
 
 import pytest
@@ -182,6 +185,20 @@ def test_an_archive_carries_the_transformer_unless_the_config_says_otherwise(tra
     with tarfile.open(path) as archive:
         checksums = json.load(archive.extractfile("meta.json"))
     assert "transformers/tiny/model.safetensors" in str(checksums)
+
+
+@pytest.mark.slow
+def test_a_pickled_tagger_tags_in_another_process(train, tmp_path):
+    loaded, pickled = tagger.load(train()), tmp_path / "tagger.pickle"
+    pickled.write_bytes(pickle.dumps(loaded))
+    code = (
+        "import pickle, sys; tagger = pickle.load(open(sys.argv[1], 'rb')); "
+        f"print([each.probabilities for each in tagger.tag({SENTENCES!r}, probabilities=True)])"
+    )
+    command = [sys.executable, "-c", code, str(pickled)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    wanted = loaded.tag(SENTENCES, probabilities=True)
+    assert done.stdout.splitlines()[-1] == str([each.probabilities for each in wanted])
 
 
 def test_pack_puts_the_transformer_into_an_archive(train, transformer, allennlp, tmp_path, capsys):
