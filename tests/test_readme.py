@@ -91,6 +91,8 @@ def test_readme_names_every_folder():
     assert named >= expected | project_folders(ROOT) - {"tagger"}
 
 
+# The plugins are imported before the test, so that it does not forget them.
+@pytest.mark.usefixtures("allennlp")
 @pytest.mark.parametrize("block", blocks("python"))
 def test_python_runs(block, trained, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
