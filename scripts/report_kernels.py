@@ -1,6 +1,6 @@
 """Compiles the linear chain's GPU kernels, without a GPU, and prints what each of them takes.
 
-Run: python scripts/report_kernels.py [TARGET/TAGS/TYPE[/FUNCTION] ...] [--quick] [--json FILE]
+Run: python scripts/report_kernels.py [TARGET/TAGS/TYPE[/FUNCTION] ...] [--json FILE]
 
 TARGET is the GPU's compute capability (80 for an A100, 90 for an H100, 100 for a B200), TAGS the number
 of tags, TYPE the type of the scores, and FUNCTION the one whose kernels to compile (90/33/float32:
@@ -10,9 +10,7 @@ minutes. Triton keeps what it has compiled in ~/.triton, or in TRITON_CACHE_DIR.
 The script calls the public functions of `tagger.linear_chain` and compiles each kernel that they launch,
 with the arguments and options of that launch. The columns of the table are the sides of the `tile` and
 its rest (see `tagger/linear_chain/cuda/tiles.py`); a thread's `registers`; the bytes of its stack, to
-which registers are `spilled`; the bytes of `shared` memory; the `instructions` of the kernel, which each
-warp executes; and those `per token`, which are those of the loop over tokens without the loops inside it
-(steps that are computed again in log space, which is rare). `--quick` leaves out the last two.
+which registers are `spilled`; and the bytes of `shared` memory.
 """
 
 import argparse
@@ -22,9 +20,8 @@ import re
 import subprocess
 import sys
 import tempfile
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Tuple
 
-import networkx
 import torch
 import triton
 from triton.backends.compiler import GPUTarget
@@ -97,8 +94,6 @@ class KernelReport(NamedTuple):
     registers: int
     spilled: int
     shared: int
-    instructions: Optional[int] = None
-    per_token: Optional[int] = None
 
 
 class _DriverWithoutGPU:
@@ -149,15 +144,13 @@ def compiled_kernels(case: Case) -> List[CompiledKernel]:
     return list(kernels.values())
 
 
-def report_of(kernel: CompiledKernel, case: Case, is_quick: bool) -> KernelReport:
-    """Returns what a kernel takes; `is_quick` leaves out its instructions."""
-    blocks: List[Block] = []
+def report_of(kernel: CompiledKernel, case: Case) -> KernelReport:
+    """Returns what a kernel takes."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(kernel.asm["cubin"])
         file.flush()
-        usage = _output_of(triton.knobs.nvidia.cuobjdump.path, "-res-usage", file.name)
-        if not is_quick:
-            blocks = basic_blocks(_output_of(triton.knobs.nvidia.nvdisasm.path, "-c", file.name))
+        command = [triton.knobs.nvidia.cuobjdump.path, "-res-usage", file.name]
+        usage = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     ((registers, stack),) = re.findall(r"REG:(\d+) STACK:(\d+)", usage)
     constants = {kernel.src.fn.arg_names[i]: value for (i,), value in kernel.src.constants.items()}
     return KernelReport(
@@ -170,87 +163,7 @@ def report_of(kernel: CompiledKernel, case: Case, is_quick: bool) -> KernelRepor
         registers=int(registers),
         spilled=int(stack),
         shared=kernel.metadata.shared,
-        instructions=sum(block.size for block in blocks) or None,
-        per_token=instructions_per_token(blocks) if blocks else None,
     )
-
-
-class Block(NamedTuple):
-    """A basic block: how many instructions it has, and the numbers of the blocks that may follow."""
-
-    size: int
-    following: Set[int]
-
-
-def basic_blocks(listing: str) -> List[Block]:
-    """Returns the basic blocks of a kernel, of which `nvdisasm -c` prints the listing."""
-    blocks: List[List[str]] = [[]]
-    # the number of the block that follows each label
-    labels: Dict[str, int] = {}
-    for line in listing.splitlines():
-        label = re.match(r"(\.L_x_\d+):", line)
-        instruction = re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(.+?)\s*;", line)
-        if label:
-            if blocks[-1]:
-                blocks.append([])
-            labels[label[1]] = len(blocks) - 1
-        elif instruction and instruction[1] != "NOP":
-            blocks[-1].append(instruction[1])
-            if re.search(r"\b(BRA|EXIT|RET)\b", instruction[1]):
-                blocks.append([])
-    return [
-        Block(len(block), set(_following(index, block[-1:], labels)) & set(range(len(blocks))))
-        for index, block in enumerate(blocks)
-    ]
-
-
-def _following(index: int, last: List[str], labels: Dict[str, int]) -> Iterator[int]:
-    """Yields the blocks that may follow block `index`, given its last instruction."""
-    for instruction in last:
-        for target in re.findall(r"\bBRA\b.*`\((\.L_x_\d+)\)", instruction):
-            yield labels[target]
-        # A condition stands before the branch (`@P0 BRA`) or after it (`BRA.U UP0,`).
-        if re.match(r"BRA(\.\w+)* `|EXIT|RET", instruction):
-            return
-    yield index + 1
-
-
-def instructions_per_token(blocks: List[Block]) -> Optional[int]:
-    """Returns how many instructions the loop over tokens has, without the loops inside it.
-
-    The loop over tokens is the one around the innermost loop (the steps in log space). Where no loop
-    lies inside another, it is the longest.
-    """
-    graph = networkx.DiGraph()
-    graph.add_nodes_from(range(len(blocks)))
-    graph.add_edges_from((i, j) for i, block in enumerate(blocks) for j in block.following)
-    loops = list(_loops(graph, {0, *networkx.descendants(graph, 0)}))
-    depth = max([loop.depth for loop in loops], default=0)
-    sizes = [
-        sum(blocks[index].size for index in loop.blocks - loop.within)
-        for loop in loops
-        if depth == 1 or (loop.depth == depth - 1 and loop.within)
-    ]
-    return max(sizes, default=None)
-
-
-class _Loop(NamedTuple):
-    """A loop: how deep it lies, its blocks, and those of them that belong to loops inside it."""
-
-    depth: int
-    blocks: Set[int]
-    within: Set[int]
-
-
-def _loops(graph: Any, within: Set[int], depth: int = 1) -> Iterator[_Loop]:
-    """Yields the loops of a part of a control flow graph, outer ones first."""
-    for blocks in networkx.strongly_connected_components(graph.subgraph(within)):
-        if len(blocks) == 1 and not any(graph.has_edge(block, block) for block in blocks):
-            continue
-        heads = {block for block in blocks if block == 0 or set(graph.predecessors(block)) - blocks}
-        inner = list(_loops(graph, blocks - heads, depth + 1))
-        yield _Loop(depth, blocks, set().union(*(loop.blocks for loop in inner)))
-        yield from inner
 
 
 def _name_of(kernel: CompiledKernel, constants: Dict[str, Any]) -> str:
@@ -263,16 +176,9 @@ def _name_of(kernel: CompiledKernel, constants: Dict[str, Any]) -> str:
     return name.replace("_kernel", "") + (f" ({', '.join(variant)})" if variant else "")
 
 
-def _output_of(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
 def print_row(values: Iterable[Any]) -> None:
     """Prints a row of a Markdown table."""
-    print(
-        "| " + " | ".join("" if value is None else str(value) for value in values) + " |",
-        flush=True,
-    )
+    print(f"| {' | '.join(map(str, values))} |", flush=True)
 
 
 def main() -> None:
@@ -281,7 +187,6 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("cases", nargs="*", type=Case.parse, metavar="TARGET/TAGS/TYPE[/FUNCTION]")
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=argparse.FileType("w"), metavar="FILE")
     arguments = parser.parse_args()
     if triton.knobs.runtime.interpret:
@@ -291,7 +196,7 @@ def main() -> None:
     reports = []
     for case in arguments.cases or DEFAULT_CASES:
         for kernel in compiled_kernels(case):
-            reports.append(report_of(kernel, case, arguments.quick))
+            reports.append(report_of(kernel, case))
             print_row(reports[-1])
     if arguments.json:
         json.dump([report._asdict() for report in reports], arguments.json)
