@@ -1,13 +1,13 @@
 """What a sentence sees of the document around it."""
 
-from typing import Iterable, cast
+from typing import Iterable
 
 import torch
 from allennlp.common import Registrable
 from allennlp.modules import Seq2SeqEncoder
 
 import tagger.common.needs_allennlp  # noqa: F401
-from tagger.common.ranges import check_dropouts, check_number, check_sizes
+from tagger.common.ranges import check_dropouts, check_sizes
 from tagger.modules.linear import Linear
 from tagger.modules.sentence_rows import SentenceRows
 
@@ -15,51 +15,22 @@ from tagger.modules.sentence_rows import SentenceRows
 class DocumentContext(torch.nn.Module, Registrable):
     """Gives the tokens of a sentence features that depend on the document around it.
 
-    A context may do either of two things, or both: widen what the encoder reads, by `margin`; or compute
-    features of the encoder's states, by `forward`, which the model puts beside these states.
-
     Letters: `S` sentences of all documents, `L` tokens of the longest, `D` features of a state, `F`
     features that a context adds.
-
-    Attributes:
-        margin: How many tokens of the document on either side of a sentence the encoder reads with it.
     """
 
-    margin: int = 0
-
     def get_output_dim(self) -> int:
-        """Returns F, the number of features that the context adds to each token; here 0."""
-        return 0
+        """Returns F, the number of features that the context adds to each token."""
+        raise NotImplementedError
 
     def forward(self, states: torch.Tensor, rows: SentenceRows) -> torch.Tensor:
-        """Computes the features of tokens, (S, L, F), undefined in the padding; here none.
+        """Computes the features of tokens, (S, L, F), undefined in the padding.
 
         Args:
             states: (S, L, D), the encoder's states, any finite numbers in the padding.
             rows: Where the sentences lie in their documents.
         """
-        return states[:, :, :0]
-
-
-@DocumentContext.register("neighbouring_tokens")
-class NeighbouringTokens(DocumentContext):
-    """Lets the encoder read on beyond the borders of a sentence (Schweter & Akbik 2020, section 2.2).
-
-    The encoder gets each sentence with so many tokens of the document on either side; its states of
-    these tokens are dropped. Training time grows with the number of tokens.
-
-    Args:
-        input_size: The features of a state; supplied by the model in a config.
-        num_tokens: How many tokens on either side, across any number of sentences.
-
-    Raises:
-        ConfigurationError: If `num_tokens` is not positive.
-    """
-
-    def __init__(self, input_size: int, num_tokens: int = 32) -> None:
-        super().__init__()
-        check_number("num_tokens", num_tokens, num_tokens >= 1, "at least 1")
-        self.margin = num_tokens
+        raise NotImplementedError
 
 
 @DocumentContext.register("pooled_states")
@@ -187,12 +158,6 @@ def encode_sentences(
     Returns:
         (S, L, D + F), undefined in the padding.
     """
-    each = [cast(DocumentContext, context) for context in contexts]
-    margin = max([context.margin for context in each], default=0)
-    if margin and rows.are_documents:
-        windows = rows.widened(margin)
-        states = windows.inner(encoder(windows.split(embedded), windows.mask))
-    else:
-        states = encoder(rows.split(embedded), rows.mask)
-    features = [context(states, rows) for context in each]
+    states = encoder(rows.split(embedded), rows.mask)
+    features = [context(states, rows) for context in contexts]
     return torch.cat([states, *features], dim=2) if features else states

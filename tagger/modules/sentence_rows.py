@@ -1,10 +1,10 @@
 """The sentences of a batch of documents as the rows of a batch of sentences.
 
 Letters: `B` documents, `N` sentences of the longest document, `T` tokens of the longest document,
-`S` sentences of all documents, `L` tokens of the longest sentence, `W` tokens of the longest window.
+`S` sentences of all documents, `L` tokens of the longest sentence.
 """
 
-from typing import NamedTuple, Optional
+from typing import Optional
 
 import torch
 
@@ -55,19 +55,21 @@ class SentenceRows:
             self.mask = mask
             self.documents = torch.arange(len(mask), device=mask.device)
             return
-        self._document_lengths = mask.sum(1)
-        if not torch.equal(sentence_lengths.sum(1), self._document_lengths):
+        if not torch.equal(sentence_lengths.sum(1), mask.sum(1)):
             raise ValueError(
                 f"`sentence_lengths` must sum to the number of tokens of each document, "
-                f"{self._document_lengths.tolist()}; got {sentence_lengths.sum(1).tolist()}"
+                f"{mask.sum(1).tolist()}; got {sentence_lengths.sum(1).tolist()}"
             )
         is_sentence = sentence_lengths > 0
         self.documents = is_sentence.nonzero()[:, 0]
-        # (S,) each: the tokens of a sentence, and where it starts in its document
-        self._lengths = sentence_lengths[is_sentence]
-        self._starts = (sentence_lengths.cumsum(1) - sentence_lengths)[is_sentence]
-        self._places = self._places_of(self._starts, self._lengths)
-        self.mask = _within(self._lengths)
+        # (S,) each: the tokens of a sentence, and where it starts in the documents laid end to end
+        lengths = sentence_lengths[is_sentence]
+        starts = (sentence_lengths.cumsum(1) - sentence_lengths)[is_sentence]
+        starts = starts + self.documents * mask.size(1)
+        # (S, L)
+        tokens = torch.arange(int(lengths.max()), device=mask.device)
+        self.mask = tokens < lengths.unsqueeze(1)
+        self._places = torch.where(self.mask, starts.unsqueeze(1) + tokens, 0)
         # (B * T,): where each token lies in the rows laid end to end; anywhere in the padding
         self._rows_of = torch.zeros_like(mask, dtype=torch.int64).flatten()
         self._rows_of[self._places[self.mask]] = self.mask.flatten().nonzero()[:, 0]
@@ -84,53 +86,6 @@ class SentenceRows:
         joined = _taken(values, self._rows_of.view(shape))
         padding = ~self.document_mask.view(*shape, *[1] * (values.dim() - 2))
         return joined.masked_fill(padding, 0)
-
-    def widened(self, margin: int) -> "_Windows":
-        """Returns each sentence with up to `margin` tokens on either side, if these are documents."""
-        starts, ends = self._starts - margin, self._starts + self._lengths + margin
-        starts = starts.clamp(min=0)
-        lengths = torch.minimum(ends, self._document_lengths[self.documents]) - starts
-        # (S, L)
-        own = (
-            torch.arange(self.mask.size(1), device=starts.device) + (self._starts - starts)[:, None]
-        )
-        places = self._places_of(starts, lengths)
-        return _Windows(_within(lengths), places, own.clamp(max=places.size(1) - 1))
-
-    def _places_of(self, starts: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """Where the tokens of rows lie in the documents laid end to end, (S, longest) int64."""
-        is_token = _within(lengths)
-        # (S, longest)
-        places = starts.unsqueeze(1) + torch.arange(is_token.size(1), device=lengths.device)
-        places = places + self.documents.unsqueeze(1) * self.document_mask.size(1)
-        return torch.where(is_token, places, 0)
-
-
-class _Windows(NamedTuple):
-    """Sentences with tokens of their neighbours, as rows.
-
-    Attributes:
-        mask: (S, W) bool, right-padded.
-        places: (S, W) int64, where the tokens lie in the documents laid end to end.
-        own: (S, L) int64, where the tokens of the sentence lie in its window.
-    """
-
-    mask: torch.Tensor
-    places: torch.Tensor
-    own: torch.Tensor
-
-    def split(self, values: torch.Tensor) -> torch.Tensor:
-        """Cuts values of tokens, (B, T, ...), into windows, (S, W, ...)."""
-        return _taken(values, self.places)
-
-    def inner(self, states: torch.Tensor) -> torch.Tensor:
-        """Returns the states of the sentences themselves, (S, L, D), of those of windows, (S, W, D)."""
-        return states.gather(1, self.own.unsqueeze(2).expand(-1, -1, states.size(2)))
-
-
-def _within(lengths: torch.Tensor) -> torch.Tensor:
-    """Returns the mask of rows of these lengths, (S, longest) bool."""
-    return torch.arange(int(lengths.max()), device=lengths.device) < lengths.unsqueeze(1)
 
 
 def _taken(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:

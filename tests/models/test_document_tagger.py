@@ -13,7 +13,7 @@ from allennlp.predictors import Predictor
 from tests.documents import document, documents_config
 from tests.models.batches import tensors
 
-CONTEXTS = ["same_words", "pooled_states", {"type": "neighbouring_tokens", "num_tokens": 2}]
+CONTEXTS = ["same_words", "pooled_states"]
 
 
 def read_both_ways(reader, path):

@@ -7,7 +7,6 @@ from allennlp.common.checks import ConfigurationError
 from tagger.modules import document_contexts
 from tagger.modules.document_contexts import (
     DocumentContext,
-    NeighbouringTokens,
     PooledStates,
     SameWords,
 )
@@ -31,14 +30,13 @@ def states(rows):
     return torch.randn(*rows.mask.shape, SIZE, dtype=torch.float64)
 
 
-@pytest.fixture(params=["same_words", "pooled_states", "neighbouring_tokens"])
+@pytest.fixture(params=["same_words", "pooled_states"])
 def context(request):
     return DocumentContext.by_name(request.param)(input_size=SIZE).double().eval()
 
 
 def test_every_registered_context_is_tested():
     assert DocumentContext.list_available() == [
-        "neighbouring_tokens",
         "pooled_states",
         "same_words",
     ]
@@ -122,7 +120,6 @@ def test_pooled_states_see_the_means_of_sentence_and_document(states, rows):
         (SameWords, {"dropout": 1.0}, "`dropout` must be at least 0 and below 1; got 1.0"),
         (PooledStates, {"size": 0}, "`size` must be at least 1; got 0"),
         (PooledStates, {"dropout": -0.1}, "`dropout` must be at least 0 and below 1; got -0.1"),
-        (NeighbouringTokens, {"num_tokens": 0}, "`num_tokens` must be at least 1; got 0"),
     ],
 )
 def test_mistaken_arguments_are_refused(context_class, arguments, message):

@@ -51,29 +51,6 @@ def test_sentences_are_rows_as_they_are(lengths):
     assert rows.mask is mask
 
 
-@pytest.mark.parametrize("margin", [1, 2, 10])
-def test_windows_hold_the_neighbours_within_the_document(rows, margin):
-    values = torch.arange(1, 19).view(3, 6)
-    windows = rows.widened(margin)
-    found = [row[mask].tolist() for row, mask in zip(windows.split(values), windows.mask)]
-    expected = []
-    for document, lengths in zip(values.tolist(), LENGTHS.tolist()):
-        start = 0
-        for length in filter(None, lengths):
-            window = document[max(0, start - margin) : start + length + margin]
-            expected.append([token for token in window if token in document[: sum(lengths)]])
-            start += length
-    assert found == expected
-
-
-@pytest.mark.parametrize("margin", [1, 3])
-def test_the_inner_part_of_windows_is_the_sentences(rows, margin):
-    values = torch.randn(3, 6, 2)
-    windows = rows.widened(margin)
-    inner = windows.inner(windows.split(values))
-    assert torch.equal(inner[rows.mask], rows.split(values)[rows.mask])
-
-
 def test_sentences_that_do_not_make_up_their_document_are_refused():
     with pytest.raises(ValueError, match=r"each document, \[3\]; got \[4\]"):
         SentenceRows(torch.tensor([[True, True, True]]), torch.tensor([[2, 2]]))
