@@ -182,8 +182,8 @@ class ResumableOutput:
         try:
             fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = next((note for note in reversed(_notes(record)) if "process" in note), {})
-            message = being_written(self._address or self._output, holder)
+            holders = [note for note in _notes(record) if "process" in note]
+            message = being_written(self._address or self._output, (holders or [{}])[-1])
             raise ConfigurationError(message) from None
         except OSError:  # This file system has no locks.
             pass
