@@ -9,8 +9,6 @@ import torch
 from tests.allennlp_command import run_command
 from tests.conftest import ROOT
 
-pytestmark = pytest.mark.usefixtures("warm_python")
-
 #: `allennlp` where no file may grow beyond 20 kB, as on a full disk.
 ALLENNLP_ON_A_FULL_DISK = (
     "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
@@ -36,10 +34,6 @@ def killed(trained, tmp_path):
     return folder
 
 
-def recovered(folder):
-    return run_command(["train", str(folder / "config.json"), "-s", str(folder), "--recover"], ROOT)
-
-
 @pytest.mark.parametrize(
     ("name", "damage", "said"),
     [
@@ -49,16 +43,18 @@ def recovered(folder):
         ("config.json", halved, "config.json"),
     ],
 )
-def test_a_damaged_record_of_a_run_ends_with_one_line(name, damage, said, killed):
+def test_a_damaged_record_of_a_run_ends_with_one_line(name, damage, said, killed, run_here):
     damage(next(killed.glob(name)))
-    outcome = recovered(killed)
+    recover = ["train", str(killed / "config.json"), "-s", str(killed), "--recover"]
+    outcome = run_here(recover, ROOT)
     assert outcome.status == 1
     assert not outcome.has_traceback
     assert outcome.last_line.startswith("allennlp: ")
     assert said in outcome.last_line
 
 
-def test_a_full_disk_ends_with_one_line_and_the_run_can_go_on(tmp_path):
+@pytest.mark.usefixtures("warm_python")
+def test_a_full_disk_ends_with_one_line_and_the_run_can_go_on(tmp_path, run_here):
     toy, folder = str(ROOT / "training_config/toy_bilstm_crf.jsonnet"), tmp_path / "run"
     train = ["train", toy, "-s", str(folder), "-o", '{"trainer.num_epochs": 1}']
     full = [sys.executable, "-c", ALLENNLP_ON_A_FULL_DISK]
@@ -68,5 +64,5 @@ def test_a_full_disk_ends_with_one_line_and_the_run_can_go_on(tmp_path):
     assert outcome.last_line.endswith(
         "make room on the disk, and repeat the command with --recover"
     )
-    assert run_command([*train, "--recover"], ROOT).status == 0
+    assert run_here([*train, "--recover"], ROOT).status == 0
     assert (folder / "model.tar.gz").exists()

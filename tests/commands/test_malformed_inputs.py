@@ -62,9 +62,9 @@ def prepared(trained, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", CHEAP, ids=" ".join)
-def test_a_mistake_ends_as_the_page_says(name, prepared, tmp_path, warm_python):
+def test_a_mistake_ends_as_the_page_says(name, prepared, tmp_path, run_here):
     case = BY_NAME[name]
-    outcome, problems = try_case(case, prepared, tmp_path / "case")
+    outcome, problems = try_case(case, prepared, tmp_path / "case", run_here)
     assert problems == [], outcome
     assert table_row(case, outcome, tmp_path / "case") in rows_of_page()
 

@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import List, Optional, Tuple
+from typing import Callable, List, Optional, Tuple
 
 from tests.allennlp_command import Outcome, digests, run_command
 from tests.system.malformed_inputs.case import Case
@@ -34,13 +34,16 @@ def prepare(folder: Path, archive: Optional[Path] = None) -> None:
         shutil.copy(archive, folder / "model.tar.gz")
 
 
-def try_case(case: Case, prepared: Path, folder: Path) -> Tuple[Outcome, List[str]]:
+def try_case(
+    case: Case, prepared: Path, folder: Path, run: Callable[..., Outcome] = run_command
+) -> Tuple[Outcome, List[str]]:
     """Runs a case.
 
     Args:
         case: What to run.
         prepared: The folder that `prepare` has filled.
         folder: A folder that does not exist yet.
+        run: Runs a command, as `run_command`.
 
     Returns:
         How the command ended, and what is wrong with that.
@@ -48,7 +51,7 @@ def try_case(case: Case, prepared: Path, folder: Path) -> Tuple[Outcome, List[st
     shutil.copytree(prepared, folder)
     text = case.setup(folder) or b""
     before = digests(folder)
-    outcome = run_command(case.command.split(), folder, text)
+    outcome = run(case.command.split(), folder, text)
     after = digests(folder)
     problems = [f"{name} is gone or changed" for name in before if after.get(name) != before[name]]
     if outcome.has_traceback:
