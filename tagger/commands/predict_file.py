@@ -213,8 +213,9 @@ def predict_file(
         seconds = time.perf_counter() - started
         unfinished.finish(encode)
     num_new = unfinished.num_lines - num_kept
-    speed = f"made {num_new} in {seconds:.1f} s, {num_new / seconds:.0f} per second"
-    say(f"Wrote {output}\nKept {num_kept} predictions; {speed}")
+    kept = f"Kept {num_kept} predictions; made {num_new}"
+    made = kept if num_kept else f"Made {num_new} predictions"
+    say(f"Wrote {output}\n{made} in {seconds:.1f} s, {num_new / seconds:.0f} per second")
     _say_what_lacks(predictor._model, unfinished.num_errors)
 
 

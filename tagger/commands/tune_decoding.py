@@ -20,7 +20,7 @@ from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import check_output
 from tagger.common.console import say
 from tagger.metrics import format_metrics
-from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
+from tagger.metrics.label_metrics import MEASURES, metrics_by_label, precision_recall_f1
 from tagger.tuning.curves import decoding_curves
 from tagger.tuning.decoding import MEANS, DecodingTuner, Settings, Target
 from tagger.tuning.evidence import few_entities, format_evidence
@@ -215,11 +215,20 @@ def _refuse_level(measure: str, label: str, level: Optional[float]) -> None:
 def _print_result(
     targets: Sequence[Target], tuner: DecodingTuner, start: Settings, tuned: Settings
 ) -> None:
-    for title, settings in {"Before": start, "After": tuned}.items():
-        say(f"{title}\n{format_metrics(metrics_by_label(tuner.labels, tuner.counts(settings)))}\n")
+    before, counts = tuner.counts(start), tuner.counts(tuned)
+    is_same = dict(zip(tuner.labels, (before == counts).all(0)))
+    hidden = {label for label, same in is_same.items() if same} - {each.label for each in targets}
+    names = {f"{measure}-{label}" for measure in (*MEASURES, "num-gold") for label in hidden}
+    for title, each in {"Before": before, "After": counts}.items():
+        metrics = metrics_by_label(tuner.labels, each)
+        shown = {name: number for name, number in metrics.items() if name not in names}
+        say(f"{title}\n{format_metrics(shown)}\n")
+    if hidden:
+        say(f"Labels not shown, which are unchanged: {len(hidden)}\n")
+    if start == tuned:
+        say("The tagger meets all targets as it is; its settings are unchanged\n")
     if not targets:
         return
-    counts = tuner.counts(tuned)
     say(f"{format_evidence(targets, tuner.labels, counts)}\n")
     warning = few_entities(targets, tuner.labels, counts)
     if warning:

@@ -1,10 +1,10 @@
-"""Which pretrained parts lie on this machine, for the config that the starter writes."""
+"""Which pretrained parts are on this machine, for the config that the starter writes."""
 
 import os
 from pathlib import Path
 from typing import Dict, List, NamedTuple
 
-#: Where the scripts put what they get, below the working directory.
+#: Where the scripts put what they fetch, below the working directory.
 _TRANSFORMER = Path("data/all-MiniLM-L6-v2")
 _GLOVE = Path("data/glove/glove.6B.50d.txt")
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
@@ -43,16 +43,16 @@ def pretrained_at_hand(language: str) -> AtHand:
         said.append(f"features of the transformer {transformer}, which help most")
     else:
         said.append(
-            "no pretrained transformer, which would help most: none is in "
-            f"{' or '.join(map(str, places))}; `python scripts/prepare_minilm.py` gets it"
+            "no pretrained transformer, which would help most: there is none in "
+            f"{' or '.join(map(str, places))}; get it with `python scripts/prepare_minilm.py`"
         )
     if _GLOVE.is_file():
         settings["glove_file"] = str(_GLOVE)
         said.append(f"word vectors of {_GLOVE}, for words that are not in the training file")
     else:
         said.append(
-            f"no pretrained word vectors: {_GLOVE} is not there; `python scripts/prepare_glove.py` gets "
-            "them"
+            f"no pretrained word vectors: there is no {_GLOVE}; "
+            "get them with `python scripts/prepare_glove.py`"
         )
     return AtHand(settings, said)
 

@@ -7,9 +7,9 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
 from tagger.data.column_file import Row, split_columns
 from tagger.starter.schemes import are_spans
 
-#: What may stand between columns, in the order in which it is tried; None are blanks and tabs.
+#: What may stand between columns, in the order in which it is tried; None means blanks and tabs.
 DELIMITERS = (None, "\t", ",", ";")
-#: Plain labels are at most so many, or at most this share of the tokens.
+#: The largest number of different plain labels, or their largest share of the tokens.
 _MOST_LABELS, _LARGEST_SHARE = 60, 0.05
 
 
@@ -30,7 +30,7 @@ class Columns(NamedTuple):
 def find_delimiter(lines: Sequence[str]) -> Optional[str]:
     r"""Returns the string between two columns; None if any run of blanks and tabs separates them.
 
-    It is the first of `DELIMITERS` that cuts all lines into the same number of columns, two or more. If
+    It is the first of `DELIMITERS` that gives all lines the same number of columns, two or more. If
     none does, it is the one that comes closest.
 
     Example:
@@ -55,8 +55,9 @@ def find_delimiter(lines: Sequence[str]) -> Optional[str]:
 def blank_comments(lines: Sequence[str], delimiter: Optional[str]) -> Tuple[List[str], List[int]]:
     """Replaces the comments of a file by blank lines.
 
-    A comment begins with `#`, has several words, and stands where a sentence begins. It is no token: it
-    has another number of columns, or a last cell that no token has and that spells no span.
+    A comment begins with `#`, has several words, and stands where a sentence begins. It is not a
+    token if it has another number of columns, or a last cell that no token has and that spells no
+    span.
 
     Args:
         lines: The lines of the file.
@@ -97,12 +98,12 @@ def find_columns(
 ) -> Columns:
     """Finds the columns of the tokens and of the tags.
 
-    The tags are in the last column that spells spans. Without one they are in the last that has few
-    different cells, as parts of speech have. The tokens are in the first other column that neither
-    numbers the tokens nor has one cell for all tokens of a sentence.
+    The tags are in the last column that spells spans. Without one they are in the last column that
+    has few different cells, as parts of speech do. The tokens are in the first other column that
+    neither numbers the tokens nor has the same cell for all tokens of a sentence.
 
     Args:
-        sentences: The lines of each sentence, all with equally many columns.
+        sentences: The lines of each sentence, all with the same number of columns.
         name: The name of the file, for messages.
         token_column: The column of the tokens, if it is known; negative ones count from the end.
         tag_column: The column of the tags, likewise.
@@ -115,7 +116,7 @@ def find_columns(
     if num < 2:
         raise ValueError(
             f"{name}:{first.number}: expected a token and its tag, separated by blanks or a tab, got "
-            f"{first.text[:80]!r}; put one token on each line, and its tag behind it"
+            f"{first.text[:80]!r}; put one token on each line, and its tag after it"
         )
     for option, column in {"--token-column": token_column, "--tag-column": tag_column}.items():
         if column is not None and not -num <= column < num:

@@ -28,7 +28,7 @@ def sizes_for(num_sentences: int) -> Sizes:
     """Returns the settings that suit a number of training sentences.
 
     Small data need many small batches and a small network; large data need few epochs. Training ends
-    before its last epoch where a quarter of the epochs bring no better one.
+    before its last epoch if a quarter of all epochs pass without a better one.
 
     Example:
         >>> sizes_for(100).settings["batch_size"], sizes_for(10_000).settings
@@ -38,12 +38,12 @@ def sizes_for(num_sentences: int) -> Sizes:
         num_epochs = 60 if num_sentences < 500 else 40
         small = {"batch_size": 8, "hidden_size": 100, "num_epochs": num_epochs}
         return Sizes(
-            "small batches, a small network, many epochs, fewer if they bring nothing",
+            "small batches, a small network, many epochs; training ends early without progress",
             {**small, "patience": num_epochs // 4},
         )
     if num_sentences < 50_000:
         return Sizes(
-            "the sizes of the template, fewer epochs if they bring nothing", {"patience": 6}
+            "the sizes of the template; training ends early without progress", {"patience": 6}
         )
     return Sizes("large batches, few epochs", {"batch_size": 64, "num_epochs": 10})
 
@@ -145,7 +145,7 @@ def _token_lines(found: Survey) -> List[str]:
     """The lines that say how texts become tokens like those of the file."""
     tokenizer, language, shares, of = found.tokenization
     name, share = next(iter(shares.items()))
-    lines = [f"  // Texts are split by {name}, which make {share:.1%} of these {of}."]
+    lines = [f"  // Texts are split by {name}, which gives {share:.1%} of these {of}."]
     if tokenizer is not None:
         arguments = ", ".join(f"{key}: {_string(value)}" for key, value in tokenizer.items())
         lines.append(f"  tokenizer:: {{ {arguments} }},")
@@ -162,7 +162,7 @@ def _unseen_tag_lines(found: Survey) -> List[str]:
     if not tags:
         return []
     return [
-        "  // The development file alone has these.",
+        "  // Labels that occur in the development file alone.",
         f"  vocabulary+: {{ tokens_to_add: {{ labels: [{', '.join(map(_string, tags))}] }} }},",
     ]
 
@@ -197,7 +197,7 @@ def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
     rare = rare_labels(counts)
     if rare and found.scheme.label_separator is None:
         lines += [
-            f"  // Rare: {listed(rare)}. This line finds more of them, and more that are wrong:",
+            f"  // Rare: {listed(rare)}. With this line, the tagger finds more of them, and makes more errors:",
             "  // weighting:: { type: 'chain', weight_rule: 'inverse_sqrt' },",
         ]
     elif rare:

@@ -6,7 +6,7 @@ from typing import List
 from tagger.starter.config import listed, listed_counts, rare_labels
 from tagger.starter.survey import ColumnFile, Survey
 
-#: Names of encodings that people know better by others.
+#: Encodings that people know better by other names.
 _NAMES = {"utf-8": "UTF-8", "cp1252": "Windows-1252 or Latin-1, by the look of it"}
 #: A sentence of more tokens looks like several.
 _LONGEST = 300
@@ -22,7 +22,7 @@ def describe(found: Survey) -> List[str]:
         lines += _described_file(found, dev)
     unseen = found.unseen_labels()
     if unseen:
-        lines.append(f"  warning    {listed(unseen)} not in {train.path}: cannot be learnt")
+        lines.append(f"  warning    labels that {train.path} lacks cannot be learnt: {listed(unseen)}")
     return lines
 
 

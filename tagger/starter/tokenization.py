@@ -1,4 +1,4 @@
-"""How the tokens of a corpus were made: which tokenizer makes the same ones of its text."""
+"""How the tokens of a corpus were made: which tokenizer splits its text into the same tokens."""
 
 import importlib
 import re
@@ -20,7 +20,7 @@ from tagger.data.tokenizers import (
 
 T = TypeVar("T")
 
-#: Languages whose frequent words are looked for, by their spaCy codes.
+#: Languages that are recognised by their frequent words, by their spaCy codes.
 _LANGUAGES: Tuple[str, ...] = (
     "bg",
     "ca",
@@ -38,13 +38,13 @@ _LANGUAGES: Tuple[str, ...] = (
     "id",
 )
 _LANGUAGES += ("it", "lt", "lv", "nb", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "uk", "vi")
-#: The fewest distinct ones of them that tell a language.
+#: At least so many different frequent words tell a language.
 _FEWEST_WORDS = 3
-#: The least share of words that are frequent ones of a language.
+#: At least this share of all words are frequent words of the language.
 _SHARE_OF_LANGUAGE = 0.2
-#: How often a mark that is always a token of its own may stand in another token.
+#: The share of its occurrences in which a mark that is otherwise a token may stand inside a token.
 _SHARE_INSIDE = 0.05
-#: How much more a regular expression must make, since it cannot be exported to ONNX.
+#: How much better a regular expression must be, since it cannot be exported to ONNX.
 _LEAST_GAIN = 0.05
 #: How many sentences are split.
 _MOST_SENTENCES = 2_000
@@ -56,7 +56,8 @@ class Tokenization(NamedTuple):
     Attributes:
         tokenizer: As in a config; None for the rules of `language`.
         language: The spaCy code of the texts' language.
-        shares: By tokenizer, the F1 of tokens that come out as they are in the corpus; the best first.
+        shares: For each tokenizer, the F1 of its tokens against those of the corpus; the best
+            first.
         of: What the shares are of: tokens, or of texts without tokens the borders of entities.
     """
 
@@ -66,14 +67,16 @@ class Tokenization(NamedTuple):
     of: str = "tokens"
 
     def describe(self) -> str:
-        """Says how well each tokenizer fits."""
-        return "; ".join(f"{name} make {share:.1%} of them" for name, share in self.shares.items())
+        """Says how well each tokenizer fits, the best first."""
+        (best, share), *others = self.shares.items()
+        said = [f"splitting by {best} gives {share:.1%} of them"]
+        return "; ".join(said + [f"by {name} {share:.1%}" for name, share in others])
 
 
 def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
     """Finds out how the tokens of a corpus were made.
 
-    The tokens are joined into text, and each candidate splits it anew.
+    The tokens are joined into text, and each candidate splits this text again.
 
     Args:
         sentences: The tokens of each sentence.
@@ -86,7 +89,7 @@ def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
         PunctuationTokenizer(),
     ]
     shares = {str(each): share_alike(sentences, each) for each in candidates}
-    # Among equals the first, since `sorted` keeps their order.
+    # `sorted` is stable, so the first of equals wins.
     ordered = sorted(shares.items(), key=lambda item: -item[1])
     configs = {str(candidates[1]): {"type": "blanks"}, str(candidates[2]): {"type": "punctuation"}}
     pattern = marks_expression(sentences)
@@ -100,7 +103,7 @@ def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
 
 
 def find_tokenization_of_texts(texts: Sequence[AnnotatedText]) -> Tokenization:
-    """Finds the tokenizer at whose borders of tokens the most entities of texts begin and end.
+    """Finds the tokenizer whose tokens fit the borders of the most entities.
 
     Args:
         texts: Texts without tokens.

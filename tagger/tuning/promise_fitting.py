@@ -184,18 +184,15 @@ def _refusal(
     parts = []
     for search in searches:
         best, repeats = search.best_goals(), search.repeats_needed()
-        supported = "nothing of this kind" if best is None else " and ".join(map(str, best))
+        supported = "nothing of this kind" if best is None else f"`{' and '.join(map(str, best))}`"
         if repeats is None:
-            enough = f"even {MOST_REPEATS} times as many data like these would not do"
+            enough = f"even {MOST_REPEATS} times as many data like these would not be enough"
         else:
             more = spell_units((repeats - 1) * units.num_units, units.unit, "more ")
-            enough = f"about {more} like these would do"
-            if search.num_items:
-                enough += f", with {(repeats - 1) * search.num_items} entities"
+            items = (repeats - 1) * search.num_items
+            enough = f"about {more} like these{f', with {items} entities,' if items else ''} would be enough"
         wanted = " and ".join(map(str, search.goals))
-        parts.append(
-            f"cannot support {wanted} with this confidence; they support {supported}, and {enough}"
-        )
+        parts.append(f"do not support `{wanted}`; they do support {supported}; {enough}")
     number = spell_units(units.num_units, units.unit)
     return f"the {number} {'; they '.join(parts)}; nothing is written"
 

@@ -195,7 +195,7 @@ def test_labels_of_the_development_file_alone_are_named_and_evaluated(
     train, dev, tag, begin, allennlp, tmp_path
 ):
     config, said = begin(train, dev)
-    assert "warning    PRE not in train.txt: cannot be learnt" in said
+    assert "warning    labels that train.txt lacks cannot be learnt: PRE" in said
     assert config["vocabulary"]["tokens_to_add"] == {"labels": [tag]}
     sizes = {"model.encoder.hidden_size": 4, "trainer.num_epochs": 1}
     allennlp("train", "mine.jsonnet", "-s", "run", "-o", json.dumps(sizes))
@@ -305,7 +305,7 @@ def test_texts_are_split_where_entities_begin_and_end(allennlp, tmp_path, capsys
     with pytest.raises(SystemExit, match="entities overlap.*--overlapping"):
         allennlp("start", "in.jsonl", "-o", "mine.jsonnet")
     allennlp("start", "in.jsonl", "in.jsonl", "-o", "mine.jsonnet", "--overlapping", "longest")
-    assert "borders    the rules of `fr` make 100.0% of them" in capsys.readouterr().out
+    assert "borders    splitting by the rules of `fr` gives 100.0% of them" in capsys.readouterr().out
     config = (tmp_path / "mine.jsonnet").read_text()
     assert "language:: 'fr'" in config
     assert "dataset_reader+: { overlapping: 'longest' }" in config

@@ -63,6 +63,14 @@ def test_targets_that_are_met_give_an_archive_that_meets_them(run, detuned, tmp_
     for table, metrics in zip(tables, (before, after)):
         (line,) = (line for line in table.splitlines() if line.startswith("PER "))
         assert line.split()[1] == f"{metrics['precision-PER']:.4f}"
+    # Labels without a target have a row only if they change.
+    shown = set(re.findall(r"^(ORG|EVENT) ", printed, re.MULTILINE))
+    assert shown == {
+        label
+        for label in ("ORG", "EVENT")
+        if any(before[key] != after[key] for key in before if key.endswith(f"-{label}"))
+    }
+    assert f"Labels not shown, which are unchanged: {2 - len(shown)}" in printed
     # What a few entities of a toy corpus show may be luck.
     assert re.search(r"PER: precision .* of \d+ predicted \(95 % interval [\d. to]+\);", printed)
     assert re.search(
@@ -305,9 +313,9 @@ def test_a_column_names_the_unit(promise, tmp_path, allennlp, capsys):
         (["--leak", "PER=0.1"], "`--leak` is part of a promise; add --confidence"),
         (
             ["--confidence", "0.9", "--precision", "LOC=0.98"],
-            r"the 40 documents cannot support precision of LOC at least 0.98 with this confidence; they "
-            r"support precision of LOC at least 0\.9\d+, and about \d+ more documents like these would "
-            r"do, with \d+ entities; nothing is written",
+            r"the 40 documents do not support `precision of LOC at least 0.98`; they do support "
+            r"`precision of LOC at least 0\.9\d+`; about \d+ more documents like these, with \d+ "
+            r"entities, would be enough; nothing is written",
         ),
     ],
 )

@@ -44,8 +44,8 @@ def test_what_is_at_hand_is_in_the_config_and_said(tmp_path):
 def test_what_is_missing_is_said_with_the_script_that_gets_it(tmp_path):
     config, said = begun(tmp_path)
     assert "transformer" not in config["model"]["text_field_embedder"]["token_embedders"]
-    assert "`python scripts/prepare_minilm.py` gets it" in said
-    assert "`python scripts/prepare_glove.py` gets them" in said
+    assert "get it with `python scripts/prepare_minilm.py`" in said
+    assert "get them with `python scripts/prepare_glove.py`" in said
 
 
 def test_small_data_stop_early(tmp_path):

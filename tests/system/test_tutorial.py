@@ -38,7 +38,7 @@ def test_the_tutorial_does_what_it_shows(folder):
         if cell.cell_type == "code":
             printed = "".join(output.get("text", "") for output in cell.outputs)
         # Digits differ between processors.
-        for line in shown.splitlines():
+        for line in set(shown.splitlines()) - {"..."}:
             assert NUMBER.sub("#", line) in NUMBER.sub("#", printed)
     assert (folder / "addresses.onnx").exists()
     assert (folder / "new.jsonl").read_text().count("\n") == 2
