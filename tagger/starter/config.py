@@ -197,7 +197,7 @@ def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
     rare = rare_labels(counts)
     if rare and found.scheme.label_separator is None:
         lines += [
-            f"  // Rare: {listed(rare)}. With this line, the tagger finds more of them, and makes more errors:",
+            f"  // Rare: {listed(rare)}. This line finds more of them, but makes more errors:",
             "  // weighting:: { type: 'chain', weight_rule: 'inverse_sqrt' },",
         ]
     elif rare:

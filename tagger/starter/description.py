@@ -22,7 +22,9 @@ def describe(found: Survey) -> List[str]:
         lines += _described_file(found, dev)
     unseen = found.unseen_labels()
     if unseen:
-        lines.append(f"  warning    labels that {train.path} lacks cannot be learnt: {listed(unseen)}")
+        lines.append(
+            f"  warning    labels that {train.path} lacks cannot be learnt: {listed(unseen)}"
+        )
     return lines
 
 

@@ -190,7 +190,8 @@ def _refusal(
         else:
             more = spell_units((repeats - 1) * units.num_units, units.unit, "more ")
             items = (repeats - 1) * search.num_items
-            enough = f"about {more} like these{f', with {items} entities,' if items else ''} would be enough"
+            entities = f", with {items} entities," if items else ""
+            enough = f"about {more} like these{entities} would be enough"
         wanted = " and ".join(map(str, search.goals))
         parts.append(f"do not support `{wanted}`; they do support {supported}; {enough}")
     number = spell_units(units.num_units, units.unit)
