@@ -19,16 +19,16 @@ class AddLabel(Command):
 
     help = "Add labels to a saved tagger."
     description = (
-        "Train a saved tagger on sentences in which new labels alone are labelled, so that it finds "
-        "them and goes on finding the old ones. The data of the old ones are not needed. Give a "
-        "stopped command again to go on."
+        "Teach a saved tagger new labels from sentences in which only these are labelled. It "
+        "goes on finding the old labels, whose data are not needed. Repeat a stopped command to "
+        "go on."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add("archive_file", type=Path, help="the archived tagger")
-        add("input_file", help="the sentences, in which `O` means: no new label")
-        text = "the folder of the training run, which gets the new model.tar.gz"
+        add("input_file", help="the sentences; `O` means that a token has no new label")
+        text = "the folder of the training run, where the new model.tar.gz is written"
         add("-s", "--serialization-dir", type=Path, required=True, help=text)
         text = 'JSON to override the archive\'s config, such as {"trainer.num_epochs": 40}'
         add("-o", "--overrides", default="", help=text)

@@ -8,7 +8,7 @@ from allennlp.commands.subcommand import Subcommand
 from tagger.commands.last_words import errors_in_one_line
 
 _SHARED: Dict[str, Dict[str, Any]] = {
-    "--batch-size": {"type": int, "default": 64, "help": "sentences at a time"},
+    "--batch-size": {"type": int, "default": 64, "help": "how many sentences to process together"},
     "--cuda-device": {"type": int, "default": -1, "help": "the GPU's id; -1 for the CPU"},
     "--force": {"action": "store_true", "help": "overwrite the output"},
     "--workers": {"type": int, "help": "how many jobs run in parallel; one per core by default"},
@@ -18,7 +18,8 @@ _SHARED: Dict[str, Dict[str, Any]] = {
 class Command(Subcommand):
     """A subcommand: its arguments, and its run, whose errors are one line and exit status 1.
 
-    AllenNLP imports all subcommands for any of them, so a `run` imports what is slow itself.
+    AllenNLP imports all subcommands to run one of them, so slow libraries are imported inside
+    `run`.
     """
 
     help: ClassVar[str]
@@ -40,8 +41,8 @@ class Command(Subcommand):
         """Does the work.
 
         Raises:
-            ConfigurationError: If an argument or a file is wrong; as `OSError` and `ValueError`, it
-                ends the command with one line.
+            ConfigurationError: If an argument or a file is wrong. Like `OSError` and `ValueError`,
+                it ends the command with a message of one line.
         """
         raise NotImplementedError
 

@@ -36,32 +36,40 @@ class CompareData(Command):
 
     help = "Compare new texts with labelled ones."
     description = (
-        "Test whether new texts, without tags, are of the kind of labelled ones, by what a saved tagger "
-        "sees in them, and estimate its precision and recall on them. The exit status is 0 if nothing "
-        f"speaks against it, {DIFFERENT} if they are of another kind, and 1 after an error."
+        "Test whether new texts, without tags, are of the same kind as labelled ones, by what a "
+        "saved tagger sees in them, and estimate its precision and recall on them. The exit "
+        f"status is 0 if no difference is found, {DIFFERENT} if they are of another kind, and 1 "
+        "after an error."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add("archive_file", type=Path, help="the archived tagger")
-        text = (
-            "labelled texts that the tagger has not learnt from, as its dataset reader reads them"
-        )
+        text = "labelled texts that the tagger was not trained on, in a file for its dataset reader"
         add("calibration_file", type=str, help=text)
         add("new_file", type=str, help="the new texts")
         text = (
-            "of the new texts: the columns that the dataset reader reads, whose tags are ignored, or a "
-            "text or JSON object on each line, as for `predict-file`"
+            "the format of the new texts: columns, as the dataset reader reads them, whose tags "
+            "are ignored; or text, a text or JSON object on each line, as for `predict-file`"
         )
         add("--format", choices=("columns", "text"), default="columns", help=text)
-        text = "the p-value up to which the texts differ: the share of false alarms (0.05)"
+        text = (
+            "the largest p-value at which the texts count as different, which is the rate of "
+            "false alarms (0.05)"
+        )
         add("--level", type=float, default=0.05, help=text)
         text = (
-            "how many sentences in a row to take for one text; by default documents are compared if "
-            "both files tell them, runs as long as the longest if one does, and else sentences"
+            "treat this many sentences in a row as one text; by default documents are compared "
+            "if both files mark them, runs as long as the longest document if one file does, "
+            "and otherwise sentences"
         )
         add("--run", type=int, help=text)
-        add("-o", "--output", type=Path, help="a file of JSON to write the results to as well")
+        add(
+            "-o",
+            "--output",
+            type=Path,
+            help="a JSON file, to which the results are written as well",
+        )
         add("--batch-size", type=int, default=16, help="sentences or documents at a time")
         add_shared(parser, "--cuda-device", "--force")
 
@@ -128,7 +136,9 @@ def _estimates(model: Any, labelled: "SeenTexts", new: "SeenTexts") -> Dict[str,
                 "For comparison: estimated for {labelled}, by the tagger's own probabilities": (
                     estimate(labelled.sights, of_labelled, own)
                 ),
-                "For comparison: true of {labelled}": true_measures(labelled.sights, of_labelled),
+                "For comparison: the truth for {labelled}": true_measures(
+                    labelled.sights, of_labelled
+                ),
             }
         )
     return estimates
@@ -148,12 +158,12 @@ def _say_difference(
     ]
     say("\n".join(sizes))
     caution = (
-        ", which makes false alarms frequent if the sentences come from documents; tell documents in "
-        "both files, or give a --run longer than they are"
+        ", which makes false alarms frequent if the sentences come from documents; mark the "
+        "documents in both files, or give a --run that is longer than the documents"
     )
     say(f"Compared by {found.unit}{caution * (found.unit == 'sentence')}.")
     if not is_different:
-        say(f"Nothing says that they are of different kinds (p = {found.p_value:.4f}).")
+        say(f"No difference in kind was found (p = {found.p_value:.4f}).")
         return
     say(f"They are of different kinds (p = {found.p_value:.4f}). What differs most:")
     named = [name for name, (_, _, p) in found.features.items() if p <= args.level]

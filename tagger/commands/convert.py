@@ -26,22 +26,37 @@ class Convert(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add("input", metavar="IN", help="a file or an address, or a folder of brat")
-        add("output", type=Path, metavar="OUT", help="a new file, or a new folder for brat")
-        add("--from", dest="source", metavar="FORMAT", help="of IN; by default what it looks like")
-        add("--to", dest="target", metavar="FORMAT", help="of OUT; by default what its name tells")
+        add("input", metavar="IN", help="a file or an address; for brat, a folder")
+        add("output", type=Path, metavar="OUT", help="a new file; for brat, a new folder")
+        add(
+            "--from",
+            dest="source",
+            metavar="FORMAT",
+            help="the format of IN; by default its contents decide",
+        )
+        add(
+            "--to",
+            dest="target",
+            metavar="FORMAT",
+            help="the format of OUT; by default its name decides",
+        )
         add(
             "--overlapping",
             choices=("refuse", "longest", "outermost"),
             default="refuse",
-            help="which of overlapping entities to keep, where OUT has one tag a token, or anyway if "
-            "not `refuse`",
+            help="which of several overlapping entities to keep; `refuse`, the default, stops if "
+            "OUT cannot hold them",
         )
-        add("--label-names", nargs="+", metavar="TAG", help="of tags that are integers, from 0 on")
+        add(
+            "--label-names",
+            nargs="+",
+            metavar="TAG",
+            help="the names of tags that are integers, in order from 0",
+        )
         add(
             "--offsets",
             choices=("characters", "bytes", "utf16"),
-            help="what the offsets of IN count, if the text seems to contradict them",
+            help="what the offsets of IN count, if they are not characters",
         )
 
     def run(self, args: argparse.Namespace) -> None:

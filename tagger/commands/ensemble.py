@@ -1,4 +1,4 @@
-"""The subcommand `ensemble`: makes one archive of the archives of several sequence taggers.
+"""The subcommand `ensemble`: joins the archives of several sequence taggers into one.
 
 allennlp ensemble a.tar.gz b.tar.gz -o ensemble.tar.gz
 """
@@ -19,9 +19,9 @@ class Ensemble(Command):
 
     help = "Make an ensemble of saved taggers."
     description = (
-        "Make one archive of several. The taggers must share their vocabulary and dataset reader, "
-        "for example by training one config with several seeds. `evaluate` and `predict` take the "
-        "archive."
+        "Join several archives into one. The taggers must have the same vocabulary and dataset "
+        "reader, for example because one config was trained with several seeds. `evaluate` and "
+        "`predict` take the new archive."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ class Ensemble(Command):
         add("archives", type=Path, nargs="+", metavar="archive")
         add("-o", "--output", type=Path, required=True, help="the archive to write")
         choices = ("emissions", "marginals")
-        text = "the mean of the taggers' scores, or of their probabilities"
+        text = "whether to average the taggers' scores or their probabilities"
         add("--average", choices=choices, default="emissions", help=text)
 
     def run(self, args: argparse.Namespace) -> None:

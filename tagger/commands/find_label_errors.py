@@ -1,4 +1,4 @@
-"""The subcommand `find-label-errors`: which labels of a corpus are wrong.
+"""The subcommand `find-label-errors`: finds the wrong labels of a corpus.
 
 allennlp find-label-errors train.txt -o doubts
 """
@@ -20,38 +20,47 @@ class FindLabelErrors(Command):
 
     help = "Find the wrong labels of a corpus."
     description = (
-        "Train taggers on folds of a column file, and list the labels with which those taggers "
-        "disagree that have not seen them: wrong labels, wrong boundaries, missed and spurious "
-        "entities, each with a suggestion. The folder gets errors.html, a page on which to accept "
-        "or reject suggestions and to save a corrected corpus; errors.jsonl, errors.csv and "
-        "sentences.csv. Give a stopped command again to go on; a finished one trains nothing."
+        "Train taggers on folds of a column file, and list the labels with which a tagger "
+        "disagrees that has not seen them: wrong labels, wrong boundaries, missed and spurious "
+        "entities, each with a suggestion. The folder gets errors.html, a page on which you "
+        "accept or reject suggestions and save a corrected corpus, and errors.jsonl, errors.csv "
+        "and sentences.csv. Repeat a stopped command to go on; after the end it trains nothing "
+        "again."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add("corpus", type=Path, help="a token and its tag on each line")
+        add("corpus", type=Path, help="a column file, with a token and its tag on each line")
         add("-o", "--output", type=Path, required=True, help="the folder for all results")
-        text = "the config of the taggers; by default such as `start` writes"
+        text = "the config of the taggers; by default one that `start` would write"
         add("--config", type=Path, help=text)
         add("--overrides", default="", help="JSON to override the config")
-        add("--folds", type=int, default=5, help="how many parts the documents are divided into")
+        add("--folds", type=int, default=5, help="into how many parts the documents are divided")
         add(
             "--seeds",
             nargs="+",
             type=int,
             default=[1],
-            help="a tagger is trained on each fold with each",
+            help="a tagger is trained for each fold with each of these seeds",
         )
-        text = (
-            "archives of taggers that were not trained on the corpus, to be used without training"
-        )
+        text = "use these archives, which were not trained on the corpus, and train nothing"
         add("--taggers", nargs="+", type=Path, help=text)
         text = "list labels that are wrong with at least this probability"
         add("--least", type=float, default=0.05, help=text)
-        text = "write corrected.txt, with what was accepted on the page and saved as decisions.json"
+        text = (
+            "write corrected.txt, with the corrections that you accepted on the page and saved "
+            "as decisions.json"
+        )
         add("--accept", type=Path, help=text)
-        add("--accept-first", type=int, help="write corrected.txt, with the first suggestions")
-        text = "write open.txt, in which the tags of labels at least so probably wrong are `?`"
+        add(
+            "--accept-first",
+            type=int,
+            help="write corrected.txt, with this many of the first suggestions",
+        )
+        text = (
+            "write open.txt, with `?` for the tags of labels that are wrong with at least this "
+            "probability"
+        )
         add("--leave-open", type=float, help=text)
         add_shared(parser, "--workers")
 
@@ -90,7 +99,7 @@ class FindLabelErrors(Command):
 
 
 def _check_options(args: argparse.Namespace) -> None:
-    """Refuses what would be found to be wrong after hours of training."""
+    """Refuses wrong options before hours of training."""
     from tagger.common.files import check_is_file
     from tagger.common.ranges import check_number, check_whole
     from tagger.training.run_folder import check_can_be_made

@@ -23,11 +23,10 @@ INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 def last_words(command: str) -> Iterator[None]:
     """Runs a command of AllenNLP: quietly, with results last, and with errors in one line.
 
-    An error of a program keeps its traceback; so does any error where the user asks for more of what is
-    logged.
+    A bug keeps its traceback, and so does any error if the user asks for more logging.
     """
     quieten(logging.getLogger().handlers)
-    # A log that cannot be written, on a full disk for example, hides no other error.
+    # A log that cannot be written, for example on a full disk, must not hide another error.
     logging.raiseExceptions = not is_quiet()
     sys.excepthook = _show_traceback
     with command_running():
@@ -85,7 +84,7 @@ def _joined(error: Exception) -> str:
 
 
 def _one_line(error: Exception) -> Optional[str]:
-    """What a user can mend, in one line; nothing for an error of a program."""
+    """An error that a user can mend, in one line; nothing for a bug."""
     origin = _origin(error)
     is_ours = isinstance(error, ValueError) and origin.partition(".")[0] == "tagger"
     if isinstance(error, (ConfigurationError, OSError)) or is_ours:
@@ -99,7 +98,7 @@ def _one_line(error: Exception) -> Optional[str]:
     # Of Jsonnet; where it was follows.
     if isinstance(error, RuntimeError) and origin == "tagger_compat.extensions":
         reason = first_line.removeprefix("RUNTIME ERROR: ").removeprefix("STATIC ERROR: ")
-        # Only what is no file has no name.
+        # Only an error that is not about a file has no file name.
         what = "`--overrides`" if re.match(r"\d+:", reason) else "the config"
         return f"{what} cannot be read: {reason}"
     return None

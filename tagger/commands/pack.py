@@ -20,15 +20,16 @@ class Pack(Command):
 
     help = "Put the frozen transformer of a saved tagger into its archive."
     description = (
-        "Copy an archive together with the frozen transformer that it needs, whatever its size, so that "
-        "the archive can be used on its own. An ensemble gets those of all members."
+        "Copy an archive together with the frozen transformer that it needs, whatever its size, "
+        "so that the archive can be used on its own. An ensemble gets the transformers of all "
+        "its members."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add("archive_file", type=Path, help="the archived tagger")
         add("-o", "--output", type=Path, required=True, help="the archive to write")
-        text = "the transformer's folder; by default it is looked for as in prediction"
+        text = "the transformer's folder; by default it is searched for as in prediction"
         add("--transformer", type=Path, metavar="FOLDER", help=text)
         add_shared(parser, "--force")
 

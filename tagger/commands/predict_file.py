@@ -58,26 +58,26 @@ class PredictFile(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add("archive_file", type=str, help="the archived model")
-        text = "a file as for `allennlp predict`, or Parquet; perhaps compressed, or an address"
+        text = "a file as for `allennlp predict`, or Parquet; it may be compressed, or an address"
         add("input_file", type=str, help=text)
         text = (
-            "the file or the address to write: one line of JSON per input, or Parquet if it ends so; "
-            "compressed as its suffix says"
+            "the file or the address to write: one line of JSON per input, compressed as the "
+            "suffix says, or Parquet if it ends in .parquet"
         )
         add("-o", "--output", type=str, required=True, help=text)
         text = (
-            "the format of an input that an annotation tool or a library has written, such as "
-            "label_studio; by default what it looks like, if it has annotations"
+            "the format of a file that an annotation tool or a library has written, such as "
+            "label_studio; by default it is recognised, if the file has annotations"
         )
         add("--input-format", choices=FORMATS, metavar="FORMAT", help=text)
         text = "write texts with the predicted entities in this format, such as doccano"
         add("--format", choices=FORMATS, metavar="FORMAT", help=text)
-        text = "of a Parquet input, the column of texts or lists of tokens (default: text)"
+        text = "the column of a Parquet input that has texts or lists of tokens (default: text)"
         add("--text-column", metavar="NAME", default="text", help=text)
-        text = "of a Parquet output, the column of predictions (default: prediction)"
+        text = "the column of a Parquet output for the predictions (default: prediction)"
         add("--column", metavar="NAME", default="prediction", help=text)
-        add("--nested", action="store_true", help="give this column fields, instead of JSON")
-        text = "how many inputs to read, sort by length, predict and write at a time"
+        add("--nested", action="store_true", help="write fields into this column instead of JSON")
+        text = "how many inputs to read, sort by length, predict and write together"
         add("--window", type=int, default=2048, help=text)
         text = "take every line as text, even if it looks like JSON"
         add("--plain", action="store_true", help=text)
@@ -89,28 +89,31 @@ class PredictFile(Command):
         )
         add("--on-error", choices=("stop", "skip"), default="stop", help=text)
         text = (
-            "add `leak_probability` and `expected_missed`: how probable it is that entities of these "
-            "labels are missed, and how many; such as PER,LOC"
+            "add `leak_probability` and `expected_missed`: the probability that entities of "
+            "these labels are missed, and their expected number; such as PER,LOC"
         )
         add("--leaks", metavar="LABELS", help=text)
         text = "add `candidates`: every entity that is at least this probable, such as 0.01"
         add("--candidates", type=float, metavar="PROBABILITY", help=text)
-        text = "overwrite the output, and what another unfinished run has written"
+        text = "overwrite the output, and that of an unfinished run with other settings"
         add("--force", action="store_true", help=text)
         add_shared(parser, "--cuda-device")
         text = (
-            "share the work out by Ray Data, on the cluster that this machine belongs to, or on this "
-            "machine; the input may also be a folder, or a pattern such as 'texts/*.gz'"
+            "share the work among workers of Ray Data, on the cluster that this machine belongs "
+            "to, or on this machine alone; the input may then be a folder, or a pattern such as "
+            "'texts/*.gz'"
         )
         add("--ray", action="store_true", help=text)
-        text = "with --ray: how many workers, or from how many to how many (default: 1:)"
+        text = (
+            "with --ray: the number of workers, or the least and the largest number (default: 1:)"
+        )
         add("--workers", metavar="MIN:MAX", default="1:", help=text)
         text = "with --ray: how many CPUs each worker has (default: 1)"
         add("--cpus", type=float, default=1, help=text)
         text = "with --ray: how many GPUs each worker has (default: 0)"
         add("--gpus", type=float, default=0, help=text)
         add("--overrides", default="", help="JSON to override the archive's config")
-        add("--predictor-args", default="{}", help="the predictor's arguments as JSON")
+        add("--predictor-args", default="{}", help="JSON with arguments for the predictor")
 
     def run(self, args: argparse.Namespace) -> None:
         if args.window < 1:

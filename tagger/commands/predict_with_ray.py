@@ -53,7 +53,7 @@ _BITS = 40
 _BYTES_PER_INPUT = 64
 #: How many windows are written to a part.
 _WINDOWS_PER_PART = 8
-#: How often a window is tried again whose worker died.
+#: How often a window is tried again if its worker dies.
 _RETRIES = 4
 
 

@@ -32,8 +32,8 @@ class Line(NamedTuple):
 class LineInputs:
     """The lines of a file.
 
-    Our predictors answer each of them, also one of white space. Those of others get no blank lines, as
-    from `allennlp predict`.
+    Our predictors answer every line, even a blank one. Other predictors get no blank lines, as from
+    `allennlp predict`.
 
     Args:
         predictor: Loads and predicts the lines.

@@ -30,42 +30,46 @@ class RankUnlabelled(Command):
 
     help = "Say what to label next."
     description = (
-        "Rank texts that nobody has labelled by how much a saved tagger doubts their tags, and write "
-        "the first ones, which fit a budget, for an annotation tool, with the tagger's suggestions. By "
-        "span, only the words in doubt are asked for."
+        "Rank texts that nobody has labelled by how unsure a saved tagger is, and write the "
+        "first ones, up to a budget, for an annotation tool, with the tagger's suggestions. By "
+        "span, annotators are asked only about the words in doubt."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add("archive_file", type=Path, help="the archived tagger")
         text = (
-            "texts or JSON objects, one a line, as for `predict-file`; or an annotation tool's file"
+            "a text or a JSON object on each line, as for `predict-file`; or an annotation "
+            "tool's file"
         )
         add("texts", type=str, help=text)
         add("-o", "--output", type=Path, required=True, help="the file to write")
-        add("--budget", type=int, required=True, help="how many words to ask for at most")
-        text = "ask for the tags of whole sentences, or only for those of words in doubt"
+        add("--budget", type=int, required=True, help="the most words to ask about")
+        text = "ask about whole sentences, or only about the words in doubt"
         add("--by", choices=("sentence", "span"), default="sentence", help=text)
         text = (
-            "rank by the entropy of the tags, by how improbable the best ones are, or by the number of "
-            "entities that are expected to be missed; each per word (default: entropy)"
+            "rank by the entropy of the tags, by how improbable the best tags are, or by the "
+            "expected number of missed entities, each divided by the number of words (default: "
+            "entropy)"
         )
         scores = ("entropy", "least_confidence", "expected_missed")
         add("--score", choices=scores, default="entropy", help=text)
         add("--rare-labels", action="store_true", help="ask first where rare labels are in doubt")
         text = (
-            "leave a question out whose words are at least so similar to those of one before: a cosine "
-            "(default: 0.8); above 1 none is left out"
+            "leave out a question whose words have at least this cosine similarity to those of "
+            "an earlier one (default: 0.8); above 1 none is left out"
         )
         add("--most-similar", type=float, default=0.8, metavar="COSINE", help=text)
         text = (
-            "by span, how far from 0 and 1 the probability of an entity in doubt is (default: 0.05)"
+            "by span: an entity is in doubt if its probability is at least this far from 0 and "
+            "1 (default: 0.05)"
         )
         add("--least-doubt", type=float, default=0.05, metavar="PROBABILITY", help=text)
         text = "the format of the output (default: doccano)"
         add("--format", choices=FORMATS, default="doccano", metavar="FORMAT", help=text)
         text = (
-            "the format of texts that are no lines, such as label_studio; by default as recognised"
+            "the format of an annotation tool's file, such as label_studio; by default it is "
+            "recognised"
         )
         add("--input-format", choices=FORMATS, metavar="FORMAT", help=text)
         text = "take every line as text, even if it looks like JSON"

@@ -54,7 +54,7 @@ class Report(Command):
 
 @Subcommand.register("show-scores")
 class ShowScores(Command):
-    """Prints what training and `evaluate` print at their end, of a file that they have written."""
+    """Prints the tables that training and `evaluate` print, from a file that they have written."""
 
     help = "Print the metrics of a run or an evaluation as tables."
     description = "Print tables of metrics: of a training run, those of its best epoch."

@@ -28,8 +28,8 @@ class Serve(Command):
         add = parser.add_argument
         add("archive_file", help="the archived tagger")
         text = (
-            "the address to bind: 127.0.0.1 by default, which other machines cannot reach; 0.0.0.0 "
-            "for all of this machine's"
+            "the address to bind: 127.0.0.1 by default, which other machines cannot reach; "
+            "0.0.0.0 for all addresses of this machine"
         )
         add("--host", default="127.0.0.1", help=text)
         add("--port", type=int, default=8000, help="the port; 0 for any free one")
@@ -90,7 +90,7 @@ class Serve(Command):
             app = create_app(served, limits, names_of(args.host, args.allow_host))
             _say(f"The page is at {url_of(bound)}; POST /tag tags; Ctrl-C stops")
             if not is_local(args.host):
-                _say("Other machines can reach it. It asks nobody who they are.")
+                _say("Other machines can reach the service, which has no login.")
             run(app, bound, limits)
             _say("Stopped")
 

@@ -24,8 +24,8 @@ class WriteSoftLabels(Command):
 
     help = "Write soft labels of a teacher."
     description = (
-        "Write what a saved tagger, or an ensemble, makes of a text: the probability of each tag at "
-        "each token, and of each transition. Another tagger can be trained on it."
+        "Tag a text with a saved tagger or an ensemble, and write the probabilities of each tag "
+        "at each token, and of the transitions. Another tagger can be trained on them."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ class WriteSoftLabels(Command):
             "split as the archive says"
         )
         add("--language", help=text)
-        text = "what the teacher's scores are divided by; above 1 the labels are softer"
+        text = "divide the teacher's scores by this number; above 1 the labels are softer"
         add("--temperature", type=float, default=1.0, help=text)
         add_shared(parser, "--batch-size", "--cuda-device", "--force")
 

@@ -19,11 +19,12 @@ class Split(Command):
 
     help = "Split a data set by its labels."
     description = (
-        "Split a file into train, dev and test so that each has its share of each label. A column "
-        "file is split by the labels of its tags; with --label-key, a file of JSON objects, one on "
-        "each line, by the list of labels under that key. Texts of an annotation tool or a library are "
-        "written as Prodigy's JSON lines, which keep all of them. Nothing is overwritten. Lines "
-        "-DOCSTART- are left out. Copies of a sentence may go to different parts."
+        "Split a file into train, dev and test so that each has its share of each label. A "
+        "column file is split by the labels of its tags; with --label-key, a file of JSON "
+        "objects, one on each line, by the list of labels under that key. Texts of an "
+        "annotation tool or a library are written as Prodigy's JSON lines, which keep all their "
+        "properties. Nothing is overwritten. Lines -DOCSTART- are left out. Copies of a "
+        "sentence may go to different parts."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -39,10 +40,13 @@ class Split(Command):
             help="a share of 0 makes no file",
         )
         add("--seed", type=int, default=0, help="the seed of the random choices")
-        add("--label-key", metavar="KEY", help="of the labels, in files of JSON lines")
-        add("--tag-column", type=int, default=-1, help="of a column file, from 0")
-        add("--label-separator", help="between two labels of a token, if it has several")
-        add("--unknown-tag", help="the string that marks what is unknown")
+        add("--label-key", metavar="KEY", help="the key of the labels, in files of JSON lines")
+        add("--tag-column", type=int, default=-1, help="the column of the tags, from 0")
+        add(
+            "--label-separator",
+            help="the string between two labels of a token, if a token may have several",
+        )
+        add("--unknown-tag", help="the string that marks an unknown tag")
 
     def run(self, args: argparse.Namespace) -> None:
         from tagger.data import split_file

@@ -29,18 +29,29 @@ class Start(Command):
         add("train", type=Path, help="the training file")
         text = "the development file; without it, the training file is split"
         add("dev", type=Path, nargs="?", help=text)
-        text = "the config to write; parts and copies of your files get names like it"
+        text = "the config to write; parts and copies of your files are named after it"
         add("-o", "--output", type=Path, required=True, help=text)
         add_shared(parser, "--force")
         add("--seed", type=int, default=0, help="the seed of the split")
         add("--text-encoding", help="the encoding of the text, such as utf-8 or cp1251")
         add("--token-column", type=int, help="the column of the tokens, from 0")
         add("--tag-column", type=int, help="the column of the tags, from 0")
-        add("--format", help="of files of annotation tools; by default what they look like")
+        add(
+            "--format", help="the format of an annotation tool's files; by default it is recognised"
+        )
         choices = ("longest", "outermost")
-        add("--overlapping", choices=choices, help="which of overlapping entities to keep")
-        add("--label-names", nargs="+", metavar="TAG", help="of tags that are integers, from 0 on")
-        add("--offsets", choices=("characters", "bytes", "utf16"), help="what offsets count")
+        add("--overlapping", choices=choices, help="which of several overlapping entities to keep")
+        add(
+            "--label-names",
+            nargs="+",
+            metavar="TAG",
+            help="the names of tags that are integers, in order from 0",
+        )
+        add(
+            "--offsets",
+            choices=("characters", "bytes", "utf16"),
+            help="what the offsets of entities count",
+        )
 
     def run(self, args: argparse.Namespace) -> None:
         from tagger.commands.command_line import check_output

@@ -58,10 +58,11 @@ class WeightingStudy(Command):
     description = (
         "Weight one label at a time with every strategy and show the effect on precision and "
         "recall. Each strategy, label, weight and seed is a training run. Weight 1 is the plain "
-        "model, trained once per seed. `decode_bias` does not train: it shifts the plain model's "
-        "decoding by the logarithm of the weight. Jobs run in parallel. Start a stopped study "
-        "again to run the unfinished jobs. The folder gets `runs/`; `results.csv`, one line per "
-        "run; and `report.html`, which `allennlp report` can make again from that file."
+        "model, trained once per seed. `decode_bias` does not train: it shifts the plain "
+        "model's decoding by the logarithm of the weight. Jobs run in parallel. Start a stopped "
+        "study again to run the unfinished jobs. The folder gets `runs/`; `results.csv`, with a "
+        "line for each run; and `report.html`, which `allennlp report` can write again from "
+        "that file."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

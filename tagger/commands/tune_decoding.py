@@ -47,8 +47,8 @@ class TuneDecoding(Command):
         of_labels = {
             "--precision": "maximise recall at a precision of at least this number: PER=0.97",
             "--recall": "maximise precision at a recall of at least this number: PER=0.95",
-            "--f-beta": "maximise F-beta, in which recall weighs this many times as much: PER=2; with "
-            "--confidence, of at least a second number: PER=2:0.9",
+            "--f-beta": "maximise F-beta, in which recall counts this many times as much as precision: "
+            "PER=2; with --confidence, add the F to promise: PER=2:0.9",
         }
         for option, text in of_labels.items():
             add(option, type=_label_and_number, action="append", metavar="LABEL=NUMBER", help=text)
@@ -57,7 +57,7 @@ class TuneDecoding(Command):
             "PER,LOC=0.005"
         )
         add("--leak", type=_label_and_number, action="append", metavar="LABELS=SHARE", help=text)
-        text = "maximise macro F1 by tuning all other labels"
+        text = "maximise macro F1, by tuning all labels without a target"
         add("--macro-f1", action="store_true", help=text)
         text = (
             "what to fit: a bias, which predicts a label more or less often, or a threshold on the "
@@ -70,21 +70,25 @@ class TuneDecoding(Command):
             "0.95"
         )
         add("--confidence", type=float, help=text)
-        text = "with --confidence: promise for so many new documents, where chance counts too"
+        text = (
+            "with --confidence: promise for this number of new documents, including their "
+            "chance variation"
+        )
         add("--for-next", type=int, metavar="NUMBER", help=text)
         text = (
-            "with --confidence: what is drawn independently: document, sentence, the number of a "
-            "column (from 0), or a field of the metadata; by default document where the file tells it"
+            "with --confidence: what is drawn independently: document, sentence, the number of "
+            "a column (from 0), or a field of the metadata; by default document, if the file "
+            "marks documents"
         )
         add("--unit", metavar="FIELD", help=text)
         text = (
-            "add each label's precision and recall by its bias to the archive, for `serve`; needs "
+            "add curves of each label's precision and recall to the archive, for `serve`; needs "
             "no target"
         )
         add("--curves", action="store_true", help=text)
         text = (
-            "correct the probabilities of entities by these data, which may be few texts of a new kind; "
-            "needs no target, and changes nothing that is predicted"
+            "correct the probabilities of entities with these data, which may be a few texts of "
+            "a new kind; needs no target, and changes no prediction"
         )
         add("--recalibrate", action="store_true", help=text)
         add_shared(parser, "--force", "--batch-size", "--cuda-device")

@@ -37,7 +37,7 @@ def test_texts_of_the_same_kind_pass_and_of_another_do_not(run, tmp_path):
     unlabelled.write_text(DEV.read_text().replace("B-", "?-").replace("I-", "?-"))
     status, printed = run(DEV, unlabelled, "-o", output)
     assert status == 0
-    assert "Nothing says that they are of different kinds (p = " in printed
+    assert "No difference in kind was found (p = " in printed
     result = json.loads(output.read_text())
     assert not result["is_different"]
     assert 0.05 < result["p_value"] <= 1
