@@ -14,6 +14,10 @@ trap 'rm -rf "$work"' EXIT
 rm -rf dist
 "$work/build/bin/python" -m build --outdir dist . >/dev/null
 "$work/build/bin/twine" check --strict dist/*
+if unzip -p dist/*.whl '*/METADATA' | grep -n '](\(docs\|[A-Z]*\.md\)'; then
+  echo "check_package.sh: these links lead nowhere on a package index; see setup.py" >&2
+  exit 1
+fi
 
 # The wheel was made from the source archive.
 "$python" -m venv "$work/venv"
