@@ -67,6 +67,7 @@ def download(folder: Path) -> Path:
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{PACKAGE} --hash=sha256:{ARCHIVE_SHA256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder)]
+    command += ["--disable-pip-version-check"]
     command += ["--no-deps", "--no-binary", "usaddress", "--requirement", str(requirements)]
     print(f"Fetching the source distribution of {PACKAGE} with pip", flush=True)
     if subprocess.run(command, check=False).returncode != 0:

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional
 
 import _jsonnet
 import docstring_parser
-from allennlp.common import Registrable
+from allennlp.common import Lazy, Registrable
 from allennlp.common.from_params import infer_constructor_params
 
 #: The templates of configs.
@@ -104,9 +104,15 @@ def _key(parameter: inspect.Parameter, meaning: str) -> Key:
     return Key(
         parameter.name,
         re.sub(r"\b(?:\w+\.)+", "", shown),
-        repr(parameter.default) if has_default else None,
+        _spelled(parameter.default) if has_default else None,
         meaning,
     )
+
+
+def _spelled(default: Any) -> str:
+    """A default as Python, or the name of the component that is built if a config names none."""
+    built = getattr(default, "_constructor", None) if isinstance(default, Lazy) else None
+    return repr(getattr(built, "default_implementation", None) or built or default)
 
 
 def _meanings(subclass: Any, constructor: Optional[str]) -> Dict[str, str]:

@@ -11,7 +11,7 @@ from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from tagger.common.vocabulary import tags_in_order
-from tagger.models.measured_model import MeasuredModel
+from tagger.models.measured_model import MeasuredModel, build_encoder
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.linear import Linear
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
@@ -80,9 +80,7 @@ class DocumentClassifier(MeasuredModel):
         regularizer: Optional[RegularizerApplicator] = None,
     ) -> "DocumentClassifier":
         """Builds the classifier from a config and passes the embedder's size to the encoder."""
-        size = text_field_embedder.get_output_dim()
-        # AllenNLP's encoders use one of these names, and ignore unknown ones.
-        built = encoder.construct(input_size=size, input_dim=size, embedding_dim=size)
+        built = build_encoder(encoder, text_field_embedder.get_output_dim())
         others = loss, dropout, threshold, label_namespace, initializer, regularizer
         return cls(vocab, text_field_embedder, built, *others)
 

@@ -11,6 +11,7 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 
 from tagger.common.vocabulary import tags_in_order
+from tagger.models.measured_model import build_encoder
 from tagger.models.tagging_model import TaggingModel
 from tagger.modules.document_contexts import DocumentContext, encode_sentences
 from tagger.modules.heads import TaggingHead
@@ -104,9 +105,7 @@ class SequenceTagger(TaggingModel):
         The vocabulary gets all tags of its labels: a `U-EVENT` that is in no training sentence can then
         be predicted, and other data may contain it.
         """
-        embedding_dim = text_field_embedder.get_output_dim()
-        # AllenNLP's encoders use one name or the other, and ignore the unknown one.
-        built_encoder = encoder.construct(input_size=embedding_dim, input_dim=embedding_dim)
+        built_encoder = build_encoder(encoder, text_field_embedder.get_output_dim())
         tag_encoding = tag_encoding or infer_encoding(tags_in_order(vocab, label_namespace))
         if tag_encoding is not None:
             _complete_vocabulary(vocab, label_namespace, tag_encoding)

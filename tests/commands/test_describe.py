@@ -23,7 +23,7 @@ def test_every_component_and_every_key_of_ours_has_a_meaning(described):
         ("marginal", "\nlabel_weights: Optional[Dict[str, float]] = None\n    Weights by label"),
         # A required key, and a key that a method of the class takes.
         ("word_vectors", "\nembedding_dim: int\n    "),
-        ("sequence_tagger", "\nhead: "),
+        ("sequence_tagger", "\nhead: Lazy[TaggingHead] = 'crf'\n"),
         (
             "template.libsonnet",
             "\nhidden_size: a whole number from 1 to 65536 = 256\n    The size of",

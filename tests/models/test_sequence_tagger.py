@@ -154,13 +154,17 @@ def test_weighting_changes_the_loss_and_unit_weights_do_not(weighting, params, i
     "encoder",
     [
         {"type": "lstm", "hidden_size": 6, "bidirectional": True},
+        {"type": "lstm", "hidden_size": 6, "input_size": 66},
         {"type": "pass_through"},
         {"type": "bilstm", "hidden_size": 6, "num_layers": 2, "dropout": 0.2, "variational": True},
     ],
 )
-def test_any_sequence_encoder_fits_without_its_input_size(encoder, params, instances):
+def test_any_sequence_encoder_fits_with_or_without_its_input_size(
+    encoder, params, instances, caplog
+):
     model = build(params, instances, encoder=encoder)
     assert model(**tensors(model, instances))["loss"].isfinite()
+    assert "was found in both" not in caplog.text
 
 
 def test_head_may_be_left_out_and_is_then_a_plain_crf(params, instances):
