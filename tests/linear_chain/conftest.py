@@ -15,6 +15,10 @@ in_triton = pytest.mark.parametrize(
     "implementation", [pytest.param("cuda", marks=needs_triton)], indirect=True
 )
 
+#: Runs a test of thousands of samples or tokens without the kernels for GPUs, whose interpreter is slow.
+#: That they draw what the reference draws, `test_samples_equal_the_reference` shows.
+on_cpus = pytest.mark.parametrize("every_implementation", ["reference", "cpu"], indirect=True)
+
 
 def pytest_itemcollected(item):
     """Marks the tests that run on a GPU here."""

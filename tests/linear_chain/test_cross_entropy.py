@@ -13,6 +13,7 @@ from tagger.linear_chain import (
     transition_marginals,
 )
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
+from tests.linear_chain.conftest import on_cpus
 from tests.oracles.all_paths import AllPaths
 
 pytestmark = pytest.mark.usefixtures("every_implementation")
@@ -117,6 +118,7 @@ def test_small_types_are_computed_in_float32_at_least(teacher, student, dtype):
     torch.testing.assert_close(values.double(), enumerated(marginals, small), rtol=1e-5, atol=1e-5)
 
 
+@on_cpus
 def test_long_chains_keep_the_digits_of_a_small_cross_entropy():
     scores = random_chains(1, 400, 3, scale=30.0, dtype=torch.float32)
     # So wide are these scores that one path has nearly all of the probability.

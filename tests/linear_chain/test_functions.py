@@ -29,6 +29,7 @@ from tagger.linear_chain import (
     viterbi_decode,
 )
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
+from tests.linear_chain.conftest import on_cpus
 from tests.oracles.all_paths import AllPaths
 
 pytestmark = pytest.mark.usefixtures("every_implementation")
@@ -123,6 +124,7 @@ def test_marginals_beyond_the_smallest_float_keep_their_logarithm():
     assert torch.autograd.grad(values.sum(), scores.emissions)[0].isfinite().all()
 
 
+@on_cpus
 def test_samples_come_as_often_as_the_paths_are_probable(chains):
     scores, lengths = chains
     mask = mask_of(lengths)
@@ -143,6 +145,7 @@ def test_samples_come_as_often_as_the_paths_are_probable(chains):
         )
 
 
+@on_cpus
 def test_pairs_of_neighbours_are_sampled_as_often_as_they_are_probable():
     scores = random_chains(1, 3, 3)
     paths = sample_paths(scores, None, 5_000, torch.manual_seed(0))[0]
@@ -255,11 +258,11 @@ def test_second_derivatives_agree_with_finite_differences(function):
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 def test_long_chains_of_large_scores_agree_with_float64(scale):
-    scores = random_chains(2, 2_000, 5, scale=scale, dtype=torch.float32)
+    scores = random_chains(2, 400, 5, scale=scale, dtype=torch.float32)
     exact = ChainScores(*(tensor.double() for tensor in scores))
     single, double = log_partition(scores), log_partition(exact)
     assert single.isfinite().all()
-    # float32 carries 24 bits, and 2,000 rounding errors partly cancel.
+    # float32 carries 24 bits, and 400 rounding errors partly cancel.
     torch.testing.assert_close(single.double(), double, rtol=1e-6, atol=0)
 
 

@@ -12,6 +12,7 @@ from tagger.linear_chain import (
     tag_marginals,
 )
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
+from tests.linear_chain.conftest import on_cpus
 
 pytestmark = pytest.mark.usefixtures("every_implementation")
 
@@ -37,6 +38,7 @@ def scores():
     return ChainScores(*(each.requires_grad_() for each in chains._replace(emissions=emissions)))
 
 
+@on_cpus
 def test_samples_have_no_tag_at_masked_tokens_and_come_as_often_as_they_should(scores):
     samples = sample_paths(scores, MASK, 4000, torch.Generator().manual_seed(3))
     assert samples.transpose(1, 2)[~MASK].eq(0).all()
