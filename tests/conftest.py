@@ -54,6 +54,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     # Imports are a fifth faster without it.
     gc.disable()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        _share_compiled_kernels(Path(config.option.basetemp).parent)
     runs_tests = config.getoption("dist", "no") == "no"
     if runs_tests:
         import tagger.components  # noqa: F401  (registers them)
@@ -64,6 +66,27 @@ def pytest_configure(config):
         config.add_cleanup(python.close)
         # The processes that run tests inherit it.
         os.environ[WARM] = str(python.executable)
+
+
+def _share_compiled_kernels(folder):
+    """Lets one process compile a kernel while the others wait at a lock in `folder`, to load it."""
+    from numba.core.dispatcher import Dispatcher
+
+    compile_kernel, compiling = Dispatcher.compile, []
+
+    def compile_once(dispatcher, signature):
+        function = dispatcher.py_func
+        # Those that it calls are compiled meanwhile.
+        if compiling or not function.__module__.startswith("tagger."):
+            return compile_kernel(dispatcher, signature)
+        compiling.append(function)
+        try:
+            with FileLock(folder / f"{function.__module__}.{function.__name__}.lock"):
+                return compile_kernel(dispatcher, signature)
+        finally:
+            compiling.clear()
+
+    Dispatcher.compile = compile_once
 
 
 def pytest_ignore_collect(collection_path, config):
