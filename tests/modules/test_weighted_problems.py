@@ -1,4 +1,4 @@
-"""A few of the problems of which `tests/system/test_weighted_problems.py` tries many."""
+"""Random weighted CRFs; `--problems 3000` tries twenty times as many."""
 
 import multiprocessing
 import warnings
@@ -11,7 +11,7 @@ from tests.modules.weighted_problems import (
     PYTORCHS_OWN_WARNING,
     WEIGHTINGS,
     outcomes,
-    outcomes_in_process,
+    outcomes_in_forked_process,
     weighted_problem,
 )
 
@@ -19,8 +19,8 @@ from tests.modules.weighted_problems import (
 @PYTORCHS_OWN_WARNING
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("check", CHECKS)
-def test_it_holds(check, weighting):
-    for seed in range(2):
+def test_it_holds(check, weighting, pytestconfig):
+    for seed in range(pytestconfig.getoption("problems") // 75):
         CHECKS[check](weighted_problem(weighting, seed))
 
 
@@ -30,7 +30,7 @@ def test_a_forked_process_computes_the_same():
     with warnings.catch_warnings():
         # Newer Pythons warn of forking where there are threads, which is what is tested.
         warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
-        assert outcomes_in_process("fork", WEIGHTINGS, range(3)) == expected
+        assert outcomes_in_forked_process(WEIGHTINGS, range(3)) == expected
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)

@@ -1,7 +1,4 @@
-"""Random losses of weighted CRFs, and what must hold of each.
-
-The default run tries a few of them, `tests/system` many.
-"""
+"""Random losses of weighted CRFs, and what must hold of each."""
 
 import multiprocessing
 import random
@@ -165,9 +162,9 @@ def outcomes(weighting: str, seeds: range) -> List[List[List[float]]]:
     ]
 
 
-def outcomes_in_process(method: str, weightings: List[str], seeds: range) -> List[Any]:
-    """`outcomes` of each weighting, computed in a process that was started by `fork` or `spawn`."""
-    with multiprocessing.get_context(method).Pool(1) as pool:
+def outcomes_in_forked_process(weightings: List[str], seeds: range) -> List[Any]:
+    """`outcomes` of each weighting, computed in a forked process."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
         asked = [pool.apply_async(outcomes, (weighting, seeds)) for weighting in weightings]
         return [each.get(timeout=300) for each in asked]
 

@@ -3,27 +3,21 @@
 pytest tests/system/test_hostile_archives.py
 """
 
-import json
 import random
 import re
 import resource
 import shutil
-import sys
 import tarfile
 
 import pytest
 from allennlp.common.checks import ConfigurationError
-from allennlp.models import Model
 from allennlp.models.archival import load_archive
-from hypothesis import HealthCheck, example, given, settings
 
 from tests.system.archives import (
     CONFIGS,
     MEMBERS,
-    NOT_REGISTERED,
     SIZES,
     TRACE,
-    TYPES,
     carried,
     place_bait,
     write_archive,
@@ -110,24 +104,3 @@ def test_each_change_of_a_member_is_noticed(good, folder):
         with tarfile.open(good) as old, tarfile.open(folder / "t.tar.gz") as new:
             is_same = old.extractfile(chosen).read() == new.extractfile(chosen).read()
         assert is_same or is_refused(folder / "t.tar.gz")
-
-
-@settings(
-    max_examples=1000,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(name=TYPES)
-@example(name="None")  # `Params` makes None of it.
-def test_a_type_that_is_not_registered_is_refused(name, good, folder):
-    with tarfile.open(good) as archive:
-        config = json.load(archive.extractfile("config.json"))
-    if not (folder / "run").exists():
-        shutil.copytree(good.parent, folder / "run")
-    for part in ("model", "dataset_reader"):
-        changed = {**config, part: {**config[part], "type": name}}
-        (folder / "run/config.json").write_text(json.dumps(changed))
-        modules = set(sys.modules)
-        assert is_refused(folder / "run", NOT_REGISTERED) or name in Model.list_available()
-        assert not {each for each in set(sys.modules) - modules if "hostile" in each}
-    assert not list(folder.parent.rglob(TRACE))
