@@ -164,6 +164,7 @@ def test_what_the_starter_prints_is_what_the_page_shows(allennlp, tmp_path, monk
     assert capsys.readouterr().out.startswith(shown)
 
 
+@pytest.mark.usefixtures("allennlp")
 @pytest.mark.parametrize("command", shown_commands())
 def test_commands_have_options_that_exist(command, monkeypatch, tmp_path):
     parse_args = argparse.ArgumentParser.parse_args
