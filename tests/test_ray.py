@@ -61,7 +61,7 @@ def test_ray_data_makes_a_pool_of_it(table, expected, trained, tmp_path, monkeyp
             fn_constructor_args=[str(trained / "model.tar.gz")],
             batch_size=4,
             batch_format="pyarrow",
-            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=2),
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=1),
         )
         tagged.write_parquet(str(tmp_path / "tagged"))
     finally:

@@ -19,7 +19,8 @@ from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.sole_writer import sole_writer
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor
 
-POOL = WorkerPool(1, 2)
+#: Each worker takes seconds to start.
+POOL = WorkerPool(1, 1)
 
 
 class Traced(SequenceTaggerPredictor):
@@ -63,13 +64,12 @@ def test_bytes_are_those_of_predict_file_after_deaths_and_errors(ray, predictor,
     lines[20], lines[60], lines[140] = b"", b"the killer", b'{"tokens": 3}'
     text, output, expected = (tmp_path / name for name in ("in.txt", "out.jsonl", "all.jsonl"))
     text.write_bytes(b"\r\n".join(lines[:80]) + b"\r\r" + b"\n".join(lines[80:]))
-    options = {"window": 4, "pool": POOL}
     with pytest.raises(
-        # Whichever of two workers comes first.
+        # Whichever comes first.
         ConfigurationError,
         match=r"in.txt:(142|147): .*; add --on-error skip, and repeat",
     ):
-        predict_file(predictor, str(text), output, **options)
+        predict_file(predictor, str(text), output, window=4, pool=POOL)
     assert Path(f"{predictor.trace}.dead").exists()
     written = [
         row
@@ -82,7 +82,8 @@ def test_bytes_are_those_of_predict_file_after_deaths_and_errors(ray, predictor,
     ):
         predict_file(predictor, str(text), output, window=5, pool=POOL)
     Path(predictor.trace).unlink()
-    predict_file(predictor, str(text), output, on_error="skip", **options)
+    two = WorkerPool(2, 2)
+    predict_file(predictor, str(text), output, window=4, on_error="skip", pool=two)
     traced = Path(predictor.trace).read_text().splitlines()
     again = {lines[row - 1].decode() for row in written} & {eval(each) for each in traced}
     assert again <= {""}
