@@ -45,13 +45,14 @@ CORPORA = {
     "conll2003": ("data/conll2003/eng.train", "data/conll2003/eng.testa", "IOB1"),
     "bc5cdr": ("data/bc5cdr/train.tsv", "data/bc5cdr/devel.tsv", "BIO"),
 }
-#: How questions are ranked, and what becomes of the tokens in doubt that nobody is asked about and of
-#: the others, by name: (unit, score, most similar, whether the tagger fills in what it does not doubt).
+#: How questions are ranked, and whether the tagger fills in what it does not doubt, by name: (unit,
+#: score, most similar, least doubt, fills).
 WAYS: dict[str, Any] = {
-    "random sentences": ("sentence", None, 2.0, False),
-    "sentences": ("sentence", "entropy", 0.8, False),
-    "spans, rest filled": ("span", "entropy", 0.8, True),
-    "spans, rest open": ("span", "entropy", 0.8, False),
+    "random sentences": ("sentence", None, 2.0, 0.05, False),
+    "sentences": ("sentence", "entropy", 0.8, 0.05, False),
+    "spans, rest filled": ("span", "entropy", 0.8, 0.05, True),
+    "spans, least doubt .01": ("span", "entropy", 0.8, 0.01, True),
+    "spans, rest open": ("span", "entropy", 0.8, 0.05, False),
 }
 #: The shares of all tokens that are labelled after each round.
 SHARES = [0.02, 0.05, 0.1, 0.2]
@@ -117,21 +118,22 @@ def run_round(config: Mapping[str, Any], folder: Path) -> None:
     if way not in ("start", "all"):
         pool.load(Path(config["before"], LABELLED))
         budget -= pool.num_labelled
-    unit, score, most_similar, fills = WAYS.get(way, WAYS["random sentences"])
+    unit, score, most_similar, least_doubt, fills = WAYS.get(way, WAYS["random sentences"])
     if way == "all":
         pool.label_all()
     elif score is None:
         pool.label_at_random(budget, seed)
     else:
         archive = load_archive(Path(config["before"], "model", "model.tar.gz"))
-        asked = _ask(archive, pool, folder, (unit, score))
+        how = unit, score, least_doubt
+        asked = _ask(archive, pool, folder, how)
         sentences, places = zip(*[(n, q) for n, each in enumerate(asked) for q in each.questions])
         words = [pool.words[n][a : b + 1] for n, (a, b) in zip(sentences, places)]
         scores = np.concatenate([each.scores for each in asked])
         for index in choose(scores, words, budget, most_similar):
             pool.label(sentences[index], *places[index])
         if fills:
-            pool.fill(_ask(archive, pool, folder, (unit, score)))
+            pool.fill(_ask(archive, pool, folder, how))
     pool.save(folder / LABELLED)
     paths = [folder / "train.txt", folder / "dev.txt"]
     num_sentences = pool.write(paths[0])
@@ -211,7 +213,7 @@ class Pool:
 
 
 def _ask(
-    archive: Archive, pool: Pool, folder: Path, how: tuple[str, str]
+    archive: Archive, pool: Pool, folder: Path, how: tuple[str, str, float]
 ) -> list[DoubtfulSentence]:
     """Returns what a tagger makes of all sentences, given what is labelled."""
     path = folder / "pool.txt"

@@ -4,7 +4,7 @@ import argparse
 import io
 import sys
 from contextlib import ExitStack
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional
 
 from allennlp.commands import Subcommand
 from allennlp.commands.predict import Predict as AllenNlpPredict
@@ -17,7 +17,7 @@ from allennlp.predictors import Predictor
 
 from tagger.commands.command_line import make_predictor, parse_object
 from tagger.commands.evaluate import check_outputs, whole_output
-from tagger.common.inputs import numbered_lines
+from tagger.common.inputs import utf8_lines
 from tagger.data.formats import recognise
 from tagger.predictors.batched_predictor import BatchedPredictor
 
@@ -110,7 +110,7 @@ class _LinesManager(_PredictManager):
 
     def _get_json_data(self) -> Iterator[JsonDict]:
         self._places = {}
-        for place, line in _lines(self._input_file):
+        for place, line in utf8_lines(self._input_file):
             # Ours answers every line.
             if line.isspace() and not isinstance(self._predictor, BatchedPredictor):
                 continue
@@ -142,19 +142,3 @@ def _at(place: str, function: Callable[..., Any], *args: Any) -> Any:
         return function(*args)
     except ValueError as error:
         raise ConfigurationError(f"{place}: {error}") from None
-
-
-def _lines(path: str) -> Iterator[Tuple[str, str]]:
-    """Yields the lines of a text, each with its file and number."""
-    for number, line in numbered_lines(path):
-        place = f"{'standard input' if path == '-' else path}:{number}"
-        content = line.encode("utf-8", errors="surrogateescape")
-        try:
-            content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise ConfigurationError(
-                f"{place}: expected UTF-8, got byte 0x{content[error.start]:02x} in "
-                f"{content.rstrip()[:80]!r}; convert the text, if it is Latin-1 with "
-                f"`iconv -f latin1 -t utf-8`"
-            ) from None
-        yield place, line

@@ -133,6 +133,26 @@ def numbered_lines(path: PathOrAddress) -> Iterator[Tuple[int, str]]:
     yield from enumerate(sys.stdin, 1)
 
 
+def utf8_lines(path: str) -> Iterator[Tuple[str, str]]:
+    """Yields the lines that `numbered_lines` does, each with its place, `path:number`.
+
+    Raises:
+        ConfigurationError: If a line is not UTF-8; as `numbered_lines`.
+    """
+    for number, line in numbered_lines(path):
+        place = f"{'standard input' if path == '-' else path}:{number}"
+        content = line.encode("utf-8", errors="surrogateescape")
+        try:
+            content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ConfigurationError(
+                f"{place}: expected UTF-8, got byte 0x{content[error.start]:02x} in "
+                f"{content.rstrip()[:80]!r}; convert the text, if it is Latin-1 with "
+                f"`iconv -f latin1 -t utf-8`"
+            ) from None
+        yield place, line
+
+
 def lines_of(file: BinaryIO, path: PathOrAddress) -> Iterator[Tuple[int, str]]:
     """As `numbered_lines`, of an input that is open."""
     number = 0

@@ -4,13 +4,14 @@ Letters: `B` batch, `T` tokens, `W` distinct words.
 """
 
 import json
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional, cast
 
 import numpy as np
 import onnx
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 from allennlp.models import Model
+from allennlp.modules import Seq2SeqEncoder
 
 from tagger.data.tokenizers import tokenizer_of
 from tagger.export.embedders import embed
@@ -72,7 +73,13 @@ def exported(
         model.vocab,
         words,
     )
-    emissions = linear(graph, model.projection, encode(graph, model.encoder, embedded, lengths))
+    states = encode(graph, model.encoder, embedded, lengths)
+    if model.extensions:
+        inputs = graph.add("Concat", embedded, states, axis=2)
+        extensions = cast(List[Seq2SeqEncoder], list(model.extensions))
+        others = [encode(graph, extension, inputs, lengths) for extension in extensions]
+        states = graph.add("Concat", states, *others, axis=2)
+    emissions = linear(graph, model.projection, states)
     add_head(graph, model, emissions, mask, is_last)
     description: Dict[str, Any] = {
         "format": FORMAT,

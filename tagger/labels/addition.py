@@ -23,7 +23,7 @@ from tagger.common.console import say
 from tagger.common.files import sha256_of_file
 from tagger.data.fields import TagSetsField
 from tagger.labels.new_labels import open_outside
-from tagger.labels.student import Teach, make_student, teach
+from tagger.labels.student import Prepare, keep_what_is_known, make_student
 from tagger.models import SequenceTagger, SequenceTaggerEnsemble
 from tagger.modules.heads import ChainHead, CrfHead
 from tagger.spans import labels_of_tags, labels_opened
@@ -44,6 +44,16 @@ _DROPPED_OF_HEAD = (
 )
 _DROPPED_FILES = (PROMISES_NAME, CURVES_NAME)
 _DROPPED_OF_CONFIG = ("validation_data_path", "test_data_path", "evaluate_on_test", "distributed")
+#: What reads the old tagger's states for the new labels.
+_EXTENSION = {
+    **{"type": "bilstm", "hidden_size": 50, "variational": True},
+    **{"input_dropout": 0.5, "output_dropout": 0.5},
+}
+#: How it is trained. Decay would change weights that get no gradients.
+_OPTIMIZATION = {
+    "optimizer": {"type": "fused_adamw", "lr": 0.003, "betas": [0.9, 0.98], "weight_decay": 0},
+    "learning_rate_scheduler": {"type": "slanted_triangular", "cut_frac": 0.05},
+}
 #: The file with the checksum of the old archive.
 _BASE_NAME = "base.sha256"
 
@@ -81,14 +91,14 @@ def add_labels(
     input_file: str,
     folder: Path,
     overrides: str = "",
-    teach: Teach = teach,
+    prepare: Prepare = keep_what_is_known,
 ) -> Path:
     """Adds the labels of a file, in which no others need to be labelled, to a tagger.
 
-    The new tagger starts from the old one's weights. From the file's entities it learns the new labels;
-    elsewhere, where the file has `O`, it learns what the old tagger makes of these sentences. An entity
-    of the file wins against what the old tagger finds at its tokens. Where the file has `?`, the new
-    labels stay open. Entities of known labels in the file count as well, and need not be complete.
+    The new tagger has all weights of the old one, which are not trained. What is new is a small encoder
+    of the old one's states, and the scores of new tags. From these it learns the new labels. Where the
+    file has `O`, it learns that there is none of them; where it has `?`, they stay open. Entities of
+    known labels in the file may be there or not.
 
     A call that was interrupted goes on when it is repeated.
 
@@ -97,7 +107,7 @@ def add_labels(
         input_file: The labelled sentences, in a format that the archive's dataset reader reads.
         folder: The folder of the training run; it is made.
         overrides: JSON to override the archive's config, such as `{"trainer.num_epochs": 40}`.
-        teach: Puts beside the sentences' tags what is to be learnt of the old ones.
+        prepare: Gets the old and the new tagger and the sentences before training starts.
 
     Returns:
         The path of the new archive.
@@ -129,7 +139,7 @@ def add_labels(
     common_logging.prepare_global_logging(str(folder))
     prepare_environment(params)
     student = make_student(model, sentences.new, params, folder)
-    teach(model, student.vocab, sentences.instances)
+    prepare(model, student, sentences.instances)
     _train(student, _Given(sentences.instances, reader), params, folder)
     archive_model(folder, include_in_archive=config.get("include_in_archive"))
     return new_archive
@@ -183,11 +193,8 @@ def _new_config(
     head = config["model"].get("head", {})
     dropped = [name for name in _DROPPED_OF_HEAD if head.pop(name, None)]
     config.update(dataset_reader=reader, train_data_path=input_file)
-    # A few hundred sentences need more epochs; small batches make enough steps, which must be small
-    # for what the tagger knows.
-    config["trainer"].update(num_epochs=20, patience=None)
-    if "lr" in config["trainer"].get("optimizer", {}):
-        config["trainer"]["optimizer"]["lr"] /= 3
+    config["model"].setdefault("extensions", []).append(dict(_EXTENSION))
+    config["trainer"].update(num_epochs=20, patience=None, **_OPTIMIZATION)
     if "batch_size" in config["data_loader"]:
         config["data_loader"]["batch_size"] = 8
     return with_overrides(config, parse_overrides(overrides)), dropped

@@ -1,4 +1,4 @@
-"""New labels for a saved tagger: its tags, its weights, and what it teaches about old ones.
+"""New labels for a saved tagger: its tags, its weights, and what a file says of its tokens.
 
 Letters: `J` tags of the old tagger, `K` tags of the new one, whose first `J` are those of the old one.
 """
@@ -27,17 +27,20 @@ def with_new_tags(
     return extended
 
 
+#: How much less probable than outside a new tag starts, in nats.
+_DISCOUNT = 1.0
+
+
 def with_new_rows(
-    weights: Dict[str, torch.Tensor], names: Sequence[str], old: Sequence[str], new: Sequence[str]
+    weights: Dict[str, torch.Tensor], old: Sequence[str], new: Sequence[str]
 ) -> Dict[str, torch.Tensor]:
     """Returns a tagger's weights with rows for new tags, and all others as they are.
 
-    A new label starts as the mean of the old ones: its row is the mean of the rows of the tags that have
-    the same prefix. A transition between two of its tags is the mean of those within the old labels.
+    To the old tagger, entities of a new label are outside. So the emissions of new tags start as those
+    of `O`, a little lower. A transition score starts as the mean over the old labels.
 
     Args:
         weights: The weights by name.
-        names: The names of those that have a row for each tag, and as many columns if they are square.
         old: The J old tags.
         new: The K new tags, the old ones first.
     """
@@ -47,11 +50,16 @@ def with_new_rows(
         analogous = [join_tag(split_tag(tag)[0], label) for tag in new[len(old) :]]
         analogies.append([*range(len(old)), *(places[tag] for tag in analogous)])
     grown = dict(weights)
-    for name in names:
-        each = [weights[name][rows] for rows in analogies]
-        if weights[name].shape == (len(old), len(old)):
-            each = [values[:, rows] for values, rows in zip(each, analogies)]
-        grown[name] = torch.stack(each).mean(0)
+    for name in map("head.crf.{}transitions".format, ("", "start_", "end_")):
+        if name in weights:
+            each = [weights[name][rows] for rows in analogies]
+            if weights[name].dim() == 2:
+                each = [values[:, rows] for values, rows in zip(each, analogies)]
+            grown[name] = torch.stack(each).mean(0)
+    as_outside = [*range(len(old)), *[places["O"]] * (len(new) - len(old))]
+    for name in ("projection.weight", "projection.bias"):
+        grown[name] = weights[name][as_outside]
+    grown["projection.bias"][len(old) :] -= _DISCOUNT
     return grown
 
 

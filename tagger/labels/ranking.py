@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import lazy_groups_of
 
-from tagger.common.inputs import numbered_lines
+from tagger.common.inputs import utf8_lines
 from tagger.common.ranges import check_whole
 from tagger.data.formats import ASKED, OPEN, AnnotatedText, Annotation, parts_of, read_texts
 from tagger.data.texts import Text
@@ -101,8 +101,7 @@ def read_pool(
     if format is not None:
         yield from pool_of(predictor, read_texts(path, format, labelled=False))
         return
-    for number, line in numbered_lines(path):
-        place = f"{path}:{number}"
+    for place, line in utf8_lines(path):
         try:
             inputs = predictor.load_line(line)
             text = predictor.read(inputs)

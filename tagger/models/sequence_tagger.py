@@ -47,6 +47,9 @@ class SequenceTagger(TaggingModel):
         regularizer: Penalises the parameters.
         document_contexts: What a sentence sees of the document around it; the features of all of them
             are put beside the encoder's states.
+        extensions: Encoders that each read what the encoder reads, and all these features, and put
+            theirs beside them. `add-label` adds one, and trains nothing that was there before. Beside
+            an extension, parts in which nothing is trained drop nothing out.
 
     Raises:
         ConfigurationError: If the vocabulary holds no tags, or arguments do not fit together.
@@ -65,6 +68,7 @@ class SequenceTagger(TaggingModel):
         initializer: Optional[InitializerApplicator] = None,
         regularizer: Optional[RegularizerApplicator] = None,
         document_contexts: Sequence[DocumentContext] = (),
+        extensions: Sequence[Seq2SeqEncoder] = (),
     ) -> None:
         super().__init__(
             vocab, tag_encoding, label_namespace, loss_reduction, training_metrics, regularizer
@@ -79,8 +83,10 @@ class SequenceTagger(TaggingModel):
         self.encoder = encoder
         self.head = head
         self.document_contexts = torch.nn.ModuleList(document_contexts)
+        self.extensions = torch.nn.ModuleList(extensions)
         num_features = sum(context.get_output_dim() for context in document_contexts)
-        self.projection = Linear(encoder.get_output_dim() + num_features, len(self.tags))
+        num_states = sum(each.get_output_dim() for each in (encoder, *extensions))
+        self.projection = Linear(num_states + num_features, len(self.tags))
         head.prepare_metrics(vocab, label_namespace, self.tag_encoding)
         if initializer is not None:
             initializer(self)
@@ -99,13 +105,18 @@ class SequenceTagger(TaggingModel):
         initializer: Optional[InitializerApplicator] = None,
         regularizer: Optional[RegularizerApplicator] = None,
         document_contexts: Optional[List[Lazy[DocumentContext]]] = None,
+        extensions: Optional[List[Lazy[Seq2SeqEncoder]]] = None,
     ) -> "SequenceTagger":
         """Builds the tagger from a config and passes sizes and the tag encoding to its parts.
 
         The vocabulary gets all tags of its labels: a `U-EVENT` that is in no training sentence can then
         be predicted, and other data may contain it.
         """
-        built_encoder = build_encoder(encoder, text_field_embedder.get_output_dim())
+        embedding_dim = text_field_embedder.get_output_dim()
+        built_encoder = build_encoder(encoder, embedding_dim)
+        num_states = built_encoder.get_output_dim()
+        contexts = [each.construct(input_size=num_states) for each in document_contexts or []]
+        num_read = embedding_dim + num_states + sum(each.get_output_dim() for each in contexts)
         tag_encoding = tag_encoding or infer_encoding(tags_in_order(vocab, label_namespace))
         if tag_encoding is not None:
             _complete_vocabulary(vocab, label_namespace, tag_encoding)
@@ -120,10 +131,8 @@ class SequenceTagger(TaggingModel):
             training_metrics,
             initializer,
             regularizer,
-            [
-                context.construct(input_size=built_encoder.get_output_dim())
-                for context in document_contexts or []
-            ],
+            contexts,
+            [each.construct(input_size=num_read, input_dim=num_read) for each in extensions or []],
         )
 
     @property
@@ -136,7 +145,18 @@ class SequenceTagger(TaggingModel):
         rows = rows or self.sentence_rows(mask)
         embedded = self.text_field_embedder(tokens)
         states = encode_sentences(self.encoder, self.document_contexts, embedded, rows)
+        if self.extensions:
+            inputs = torch.cat([rows.split(embedded), states], dim=2)
+            others = [extension(inputs, rows.mask) for extension in self.extensions]
+            states = torch.cat([states, *others], dim=2)
         return self.projection(states)
+
+    def train(self, mode: bool = True) -> "SequenceTagger":
+        super().train(mode)
+        for part in (*self.children(), *self.extensions) if self.extensions else ():
+            if not any(weights.requires_grad for weights in part.parameters()):
+                part.eval()
+        return self
 
 
 def _complete_vocabulary(vocab: Vocabulary, label_namespace: str, tag_encoding: str) -> None:

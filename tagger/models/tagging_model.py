@@ -78,8 +78,7 @@ class TaggingModel(MeasuredModel):
                 0 in the padding; None for sentences.
             word_ids: (B, T) int64, the same number for the same words of a document.
             soft_tags: (B, T, K), a teacher's probability of each tag at each token, 0 in the padding.
-            soft_transitions: (B, K, K), how often the teacher expects each transition in a sentence; of
-                documents (B, sentences, K, K).
+            soft_transitions: (B, K, K), how often the teacher expects each transition in a sentence.
 
         Returns:
             `loss`, a scalar, if `tags` are given. Except in training steps without `training_metrics`,
@@ -98,7 +97,8 @@ class TaggingModel(MeasuredModel):
             if self.training and (self.head.needs_teacher or soft_tags is not None):
                 teacher = None
                 if soft_tags is not None and soft_transitions is not None:
-                    teacher = _teacher(rows, soft_tags, soft_transitions, sentence_lengths)
+                    lengths = rows.mask.sum(1)
+                    teacher = ChainMarginals.of_rows(soft_tags, soft_transitions, lengths)
                 losses = self.head.distillation_loss(emissions, gold_tags, rows.mask, teacher)
             else:
                 losses = self.head.sequence_loss(emissions, gold_tags, rows.mask)
@@ -191,16 +191,3 @@ class TaggingModel(MeasuredModel):
         if self.loss_reduction == "token":
             return sequence_losses.sum() / mask.sum().clamp(min=1)
         return sequence_losses.sum()
-
-
-def _teacher(
-    rows: SentenceRows,
-    soft_tags: torch.Tensor,
-    soft_transitions: torch.Tensor,
-    sentence_lengths: Optional[torch.Tensor],
-) -> ChainMarginals:
-    """A teacher's marginals of the sentences of a batch; the arguments are those of `forward`."""
-    if sentence_lengths is not None:
-        soft_transitions = soft_transitions[sentence_lengths > 0]
-    soft_tags = rows.split(soft_tags).masked_fill(~rows.mask.unsqueeze(2), 0)
-    return ChainMarginals.of_rows(soft_tags, soft_transitions, rows.mask.sum(1))

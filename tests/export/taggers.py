@@ -67,7 +67,9 @@ def tags_of(encoding):
     return [*tags[:2], "O", *tags[2:]]
 
 
-def random_tagger(parts, encoder=BILSTM, head=None, encoding="BIOUL", tags=None, seed=0):
+def random_tagger(
+    parts, encoder=BILSTM, head=None, encoding="BIOUL", tags=None, seed=0, extensions=()
+):
     """A tagger whose random scores are large enough to be sure of some things.
 
     Args:
@@ -77,6 +79,7 @@ def random_tagger(parts, encoder=BILSTM, head=None, encoding="BIOUL", tags=None,
         encoding: The tags' encoding.
         tags: The tags, or labels; by default those of the encoding.
         seed: Of the weights.
+        extensions: The configs of encoders beside the encoder.
     """
     torch.manual_seed(seed)
     reader = DatasetReader.from_params(
@@ -100,6 +103,7 @@ def random_tagger(parts, encoder=BILSTM, head=None, encoding="BIOUL", tags=None,
             "token_embedders": {name: part["embedder"] for name, part in parts.items()}
         },
         "encoder": encoder,
+        "extensions": list(extensions),
         "head": head or {"type": "crf"},
         "tag_encoding": encoding,
     }

@@ -133,6 +133,12 @@ def test_every_encoder_gives_the_same(encoder):
     assert_same(*both(model, reader), SENTENCES)
 
 
+def test_extensions_give_the_same():
+    model, reader = random_tagger({"tokens": IDS}, extensions=[BILSTM, {"type": "pass_through"}])
+    assert model.projection.in_features == 12 + 12 + (7 + 12)
+    assert_same(*both(model, reader), SENTENCES)
+
+
 @pytest.mark.parametrize(
     "encoder",
     [

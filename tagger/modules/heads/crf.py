@@ -37,10 +37,6 @@ class CrfHead(ChainHead):
             from the teacher alone.
         recalibration: Three numbers by label that correct the probabilities of entities.
 
-    Attributes:
-        untaught: (K,) bool, the tags that the teacher does not know, while a tagger learns new labels
-            beside a teacher of the old ones; None if it knows all.
-
     Raises:
         ConfigurationError: If `constrain_training` is true for plain labels or without
             `constrain_decoding`, `distillation_weight` is out of range, or as `ChainHead` does.
@@ -86,7 +82,6 @@ class CrfHead(ChainHead):
         )
         self._distillation_weight = distillation_weight
         self.needs_teacher = distillation_weight is not None
-        self.untaught: Optional[torch.Tensor] = None
         self.crf = ConditionalRandomField(
             len(tags), constraints, include_start_end_transitions, weighting, constrain_training
         )
@@ -104,8 +99,6 @@ class CrfHead(ChainHead):
         teacher: Optional[ChainMarginals],
     ) -> torch.Tensor:
         """Mixes the loss on gold tags with the cross-entropy to the teacher's distribution."""
-        if self.untaught is not None and teacher is not None:
-            return self._loss_of_new_labels(emissions, gold_tags, mask, teacher, self.untaught)
         if self._distillation_weight is None:
             return super().distillation_loss(emissions, gold_tags, mask, teacher)
         if teacher is None:
@@ -123,32 +116,6 @@ class CrfHead(ChainHead):
         mixed = (1 - weight) * self.sequence_loss(emissions, gold_tags, mask) + weight * taught
         has_gold = (are_known(gold_tags) & mask).any(1)
         return torch.where(has_gold, mixed, taught)
-
-    def _loss_of_new_labels(
-        self,
-        emissions: torch.Tensor,
-        allowed: torch.Tensor,
-        mask: torch.Tensor,
-        teacher: ChainMarginals,
-        untaught: torch.Tensor,
-    ) -> torch.Tensor:
-        """Minus log p(allowed), and the cross-entropy to the teacher if there were no new labels.
-
-        The teacher's distribution is compared with the student's over the sequences without any new tag,
-        so that wherever the student finds no new entity, it does what the teacher does. How probable a
-        new tag is beside the old ones is learnt from what is allowed alone, and stays open where all
-        tags are.
-
-        Args:
-            emissions: (B, T, K).
-            allowed: (B, T, K) bool, the tags that each token may have.
-            mask: (B, T) bool.
-            teacher: With probability 0 of all new tags.
-            untaught: (K,) bool, the new tags.
-        """
-        without_new = emissions.masked_fill(untaught.to(emissions.device), -torch.inf)
-        taught = self.crf.cross_entropy(without_new, teacher, mask)
-        return self.sequence_loss(emissions, allowed, mask) + taught
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
         return self.crf.decoding_scores(emissions)

@@ -8,6 +8,7 @@ from typing import List
 
 from tests.system.malformed_inputs.case import Case
 from tests.system.malformed_inputs.corpora import of_compare_data, of_convert, of_find_label_errors
+from tests.system.malformed_inputs.labels import of_add_label, of_rank_unlabelled
 from tests.system.malformed_inputs.other_commands import (
     of_allennlp,
     of_start,
@@ -26,6 +27,8 @@ CASES: List[Case] = [
     *of_compare_data(),
     *of_find_label_errors(),
     *of_convert(),
+    *of_rank_unlabelled(),
+    *of_add_label(),
     *of_start(),
     *of_the_others(),
     *of_allennlp(),
