@@ -132,7 +132,7 @@ class SequenceTagger(TaggingModel):
             initializer,
             regularizer,
             contexts,
-            [each.construct(input_size=num_read, input_dim=num_read) for each in extensions or []],
+            [build_encoder(each, num_read) for each in extensions or []],
         )
 
     @property
