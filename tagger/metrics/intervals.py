@@ -22,7 +22,7 @@ def wilson_interval(num_right: int, num_total: int) -> Tuple[float, float]:
     """
     if num_total == 0:
         return 0.0, 1.0
-    # Half a second, for the few who ask for intervals.
+    # This import takes half a second, and few ask for intervals.
     from scipy.stats import binomtest
 
     low, high = binomtest(num_right, num_total).proportion_ci(method="wilson")
@@ -62,7 +62,7 @@ def bootstrap_intervals(
     shape = counts.shape[1:]
     # Sentences with the same counts are drawn together, by how many there are.
     distinct, numbers = np.unique(counts.reshape(len(counts), -1), axis=0, return_counts=True)
-    # One draw at a time: all together would take the room of `num_resamples` data sets.
+    # One draw at a time: all together would take the memory of `num_resamples` data sets.
     sums = [
         rng.multinomial(len(counts), numbers / len(counts)) @ distinct.astype(np.float64)
         for _ in range(num_resamples)

@@ -38,7 +38,7 @@ def best_metrics(metrics: Mapping[str, float]) -> Dict[str, float]:
 
 
 def format_metrics(metrics: Mapping[str, float]) -> str:
-    """Returns tables of metrics by label, and of how often which label was taken for which.
+    """Returns tables of metrics by label, and of the confusions of labels.
 
     The first table is of spans, or of items that may have several labels. The second has the averages
     over tokens. For plain labels there is instead a table of tokens by label. The tables of confusions

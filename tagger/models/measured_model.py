@@ -23,7 +23,8 @@ def build_encoder(encoder: Lazy[Any], size: int) -> Any:
 class MeasuredModel(Model):
     """A model whose evaluation has partial matches, confusions and tables beside its metrics.
 
-    The evaluator shows them. Of training, the callback `show_metrics` shows the best epoch's.
+    The evaluator shows them. In training, the callback `show_metrics` shows those of the best
+    epoch.
 
     Attributes:
         training_metrics: Whether training steps compute metrics.
@@ -65,6 +66,6 @@ class MeasuredModel(Model):
         return {**self.get_all_metrics(reset), **more}
 
     def _maybe_warn_for_unseparable_batches(self, output_key: str) -> None:
-        # A loss is of the batch; nobody expects a part of it for each instance.
+        # The loss belongs to the batch, and has no part for each instance.
         if output_key != "loss":
             super()._maybe_warn_for_unseparable_batches(output_key)

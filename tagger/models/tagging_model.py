@@ -153,8 +153,8 @@ class TaggingModel(MeasuredModel):
         if not self._has_warned:
             self._has_warned = True
             logger.warning(
-                "This tagger has learnt to tag sentences in their documents, and gets them alone, "
-                "where it is less accurate; %s",
+                "This tagger was trained on sentences in their documents, but gets single "
+                "sentences, on which it is less accurate; %s",
                 remedy,
             )
 

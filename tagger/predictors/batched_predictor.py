@@ -107,7 +107,7 @@ class BatchedPredictor(Predictor):
         return f"{line}\n"
 
     def check(self, json_dict: JsonDict) -> None:
-        """Makes what the model takes of an input from `load_line`, so that an error about it appears."""
+        """Converts an input from `load_line` for the model, so that an error about it is raised."""
         self._json_to_instance(json_dict)
 
     def predict_instance(self, instance: Instance) -> JsonDict:

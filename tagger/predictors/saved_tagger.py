@@ -283,7 +283,7 @@ def load(
     Raises:
         FileNotFoundError: If there is no such file.
         ConfigurationError: If the archive is refused, holds no sequence tagger, its transformer is
-            another or nowhere, or spaCy has no such language.
+            not the right one or cannot be found, or spaCy has no such language.
     """
     with collections_paused(), transformer_given(transformer):
         archive = load_archive(path, cuda_device=cuda_device)
@@ -294,7 +294,7 @@ def _with_own_head(model: TaggingModel) -> TaggingModel:
     """A copy of a model with a head to change; it shares all weights, and the rest of the model."""
     shared = itertools.chain([model.vocab], model.head.parameters(), model.head.buffers())
     copied = copy.copy(model)
-    # Until here both have one table of modules.
+    # Until now both share one table of modules.
     copied._modules = dict(model._modules)
     copied.head = copy.deepcopy(model.head, {id(each): each for each in shared})
     return copied

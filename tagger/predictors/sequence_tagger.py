@@ -183,19 +183,19 @@ class SequenceTaggerPredictor(BatchedPredictor):
         ]
 
     def check(self, json_dict: JsonDict) -> None:
-        """Makes what the model takes of an input, so that an error about it appears."""
+        """Converts an input for the model, so that an error about it is raised."""
         self.instances(json_dict)
 
     def instances(self, json_dict: JsonDict) -> List[Instance]:
-        """Returns what the model takes of an input, an instance for each sentence or piece of it.
+        """Returns the instances of an input, one for each sentence or piece of it.
 
         Raises:
-            InputError: If it is none that `predict_json` takes.
+            InputError: If `predict_json` does not take it.
         """
         return self.instances_of(self.read(json_dict), holds_document(json_dict))
 
     def instances_of(self, text: Text, is_document: bool) -> List[Instance]:
-        """As `instances`, of what `read` has made of an input."""
+        """As `instances`, for an input that `read` has read."""
         instances = self._instances(text, is_document)
         for instance in instances:
             self._dataset_reader.apply_token_indexers(instance)
@@ -241,7 +241,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         """Returns the words of an input, and where they are in it.
 
         Raises:
-            InputError: If it is none that `predict_json` takes.
+            InputError: If `predict_json` does not take it.
         """
         name = only_field(json_dict, FIELDS)
         value = json_dict[name]

@@ -1,4 +1,4 @@
-"""How well a saved tagger does on text, which it has to split into tokens by itself."""
+"""How well a saved tagger does on text, which it must split into tokens itself."""
 
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, cast
 
@@ -77,10 +77,10 @@ def evaluate_joined_tokens(tagger: SavedTagger, data: Iterable[GoldTokens]) -> D
 
     The sentences of a document follow each other.
 
-    The text is the file's own where the file has one, else it has the likely spacing of `join_tokens`. A
-    tagger that splits text otherwise
-    than its training data were split loses here, and nowhere else. Where it splits a text into the gold
-    tokens, and it is known what it has found in these, that is taken.
+    The text is the file's own where the file has one, else it has the likely spacing of
+    `join_tokens`. A tagger that splits text in another way than its training data loses here, and
+    only here. If it splits a text into the gold tokens, and its entities in these are known
+    already, they are used.
 
     Raises:
         ConfigurationError: If the tagger's tags spell no entities.

@@ -57,9 +57,9 @@ def epoch_line(metrics: Metrics, epoch: int, num_epochs: int) -> str:
 class LogClippingCallback(TrainerCallback):
     """Logs at the end of training in how many steps the trainer's `grad_norm` scaled gradients down.
 
-    A training whose gradients are clipped at most steps has no learning rate of its own any more. The
-    share in an epoch, a number from 0 to 1, is also the metric `training_share-clipped`. Without a
-    `grad_norm` there is neither, and no line if it clipped nothing.
+    If gradients are clipped in most steps, the learning rate has lost its meaning. The share in an
+    epoch, a number from 0 to 1, is also the metric `training_share-clipped`. Without a `grad_norm`
+    there is neither, and no line if it clipped nothing.
     """
 
     def __init__(self, serialization_dir: str) -> None:
@@ -133,7 +133,8 @@ class ShowMetricsCallback(TrainerCallback):
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        # There are no metrics after an error, and none of validation data without such.
+        # There are no metrics after an error, and none of validation data if there are no such
+        # data.
         if metrics is None or metrics["best_epoch"] is None or not best_metrics(metrics):
             return
         metrics.update((BEST_PREFIX + name, number) for name, number in self._confusions.items())

@@ -15,7 +15,7 @@ _LAYER = re.compile(r"\.(\d+)\.")
 
 @Optimizer.register("layerwise_adamw")
 class LayerwiseAdamW(Optimizer, torch.optim.AdamW):
-    """AdamW with lower learning rates in a transformer, and the lower, the lower the layer.
+    """AdamW with lower learning rates in a transformer: the lower the layer, the lower its rate.
 
     The rate of layer l of n is `transformer_lr * layer_decay ** (n - l)`, and that of the embeddings
     below layer 1 is the next smaller one (Howard & Ruder 2018, section 3.2; Clark et al. 2020, appendix

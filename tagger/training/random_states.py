@@ -35,7 +35,8 @@ class RandomStatesCallback(TrainerCallback):
     """Saves random states with a trainer's checkpoint, and keeps those of the one that it goes on from.
 
     Attributes:
-        loaded: What the checkpoint held; `None` if training starts anew, or has gone on with it.
+        loaded: What the checkpoint held; `None` if training starts from the beginning, or has used
+            it already.
     """
 
     def __init__(self, serialization_dir: str, get_states: Callable[[], Dict[str, Any]]) -> None:

@@ -30,7 +30,7 @@ _MOST_LISTED = 12
 @Trainer.register("recoverable", constructor="from_partial_objects")
 @Trainer.register("gradient_descent", constructor="from_partial_objects", exist_ok=True)
 class RecoverableTrainer(GradientDescentTrainer):
-    """AllenNLP's trainer; a run that is killed at any moment and recovered ends as the unbroken one.
+    """AllenNLP's trainer, with which a run that is killed and recovered ends like an unbroken one.
 
     AllenNLP saves no random states, so that dropout differs after `--recover`; writes weights in place,
     so that a kill can leave half a file; and trusts `best.th` to be that of the checkpoint. Here

@@ -96,7 +96,7 @@ def test_sentences_alone_are_answered_with_one_warning(predictor, caplog):
     for _ in range(2):
         assert len(predictor.predict_json({"tokens": ["in", "Lima"]})["tags"]) == 2
     assert "sentences" not in predictor.predict("in Lima")
-    assert caplog.text.count("gets them alone") == 1
+    assert caplog.text.count("gets single sentences") == 1
     assert '{"document": "..."}' in caplog.text
 
 

@@ -46,8 +46,8 @@ class FrozenTransformerEmbedder(TokenEmbedder):
     indexer is `frozen_transformer`, which says what the transformer reads together.
 
     The callback `frozen_features` of the trainer computes the features of all training and validation
-    data before the first epoch, and keeps them on disk for later runs. Other texts are embedded on the
-    fly, in batches of similar length; nothing of them is written.
+    data before the first epoch, and keeps them on disk for later runs. Other texts are embedded
+    when they are read, in batches of similar length, and not kept.
 
     The transformer is no part of the model's weights. An archive has its digest, and refuses another
     transformer. It carries the transformer up to `max_carried_mb`.
@@ -176,7 +176,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         if not missing:
             logger.info("Read the features of %d passages in %s", len(passages), self._cache_folder)
             return
-        # Passages of a length go through the transformer together.
+        # Passages of equal length go through the transformer together.
         keys = sorted(missing, key=lambda key: len(missing[key].pieces))
         bytes_of_word = 2 * len(features.layers) * features.size
         sizes = [bytes_of_word * len(missing[key].num_pieces) for key in keys]
@@ -255,7 +255,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             # (N, H, D)
             layers = torch.from_numpy(words).to(weights.device, non_blocking=True).float()
             return torch.matmul(weights, layers)
-        # Other weights mix others.
+        # With other weights the mix is another.
         mix = weights.cpu().numpy().tobytes()
         mixed = self._recent.get(mix + key for key in passages)
         new = [key for key in passages if mix + key not in mixed]

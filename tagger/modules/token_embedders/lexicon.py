@@ -28,9 +28,9 @@ _MODULUS = 1 << 64
 class Lexicon(TokenEmbedder):
     """Marks each token's place in the longest term of each list that covers it (Chiu & Nichols 2016).
 
-    A list is a text file in UTF-8 with a term on each line, its words apart by blanks as the tokens of
-    the text. Lists may have millions of terms: each takes eight bytes and one for each list, in memory
-    and in archives, where lists travel without their words. The indexer is `lexicon`.
+    A list is a text file in UTF-8 with a term on each line, and blanks between its tokens. Lists
+    may have millions of terms. Each term takes eight bytes, and one more for each list, in memory
+    and in archives, which hold hashes instead of words. The indexer is `lexicon`.
 
     Letters: `B` batch, `T` tokens, `F` forms of a word, `L` lists, `V` terms.
 
