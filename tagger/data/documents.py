@@ -37,7 +37,7 @@ class DocumentTokens(List[Token]):
 
 
 def cut_document(sentences: Sequence[S], max_tokens: int) -> List[List[S]]:
-    """Cuts a document at the borders of sentences into as few pieces of like length as will do.
+    """Cuts a document at the borders of sentences into as few pieces of similar length as possible.
 
     Args:
         sentences: The sentences of the document.

@@ -1,4 +1,4 @@
-"""Soft labels: what a teacher makes of sentences, kept in a file."""
+"""Soft labels: a teacher's probabilities for sentences, kept in a file."""
 
 import zipfile
 from os import PathLike

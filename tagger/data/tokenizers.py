@@ -1,4 +1,4 @@
-"""How texts become tokens. An archive keeps the reader's tokenizer, and all ways to a tagger use it."""
+"""How texts become tokens. An archive keeps the reader's tokenizer, and every use of a tagger takes it."""
 
 import logging
 from functools import cached_property
@@ -171,8 +171,8 @@ def words_of(tokenizer: Tokenizer, text: str) -> Tuple[List[str], List[int]]:
         start = text.find(word, end) if token.idx is None else token.idx
         if start < 0:
             raise InputError(
-                f"the tokenizer made {word!r} of {text[:50]!r}, in which it does not stand; take a "
-                "tokenizer that keeps characters as they are, or give lists of tokens"
+                f"the tokenizer made {word!r} of {text[:50]!r}, which does not contain it; take "
+                "a tokenizer that keeps characters as they are, or give lists of tokens"
             )
         end = start + len(word)
         words.append(word)

@@ -64,7 +64,7 @@ def test_moved_entities_and_cut_tokens_are_counted(convert, tmp_path, capsys):
 
 def test_a_name_that_tells_no_format_is_refused(convert, path, tmp_path):
     with pytest.raises(
-        SystemExit, match=r"a.jsonl: its name tells no format; name one by `--to`: docc"
+        SystemExit, match=r"a.jsonl: its name does not tell the format; name one by `--to`: docc"
     ):
         convert(path, tmp_path / "a.jsonl")
     with pytest.raises(SystemExit, match=r"format doccano has no `label_names`"):

@@ -36,7 +36,7 @@ class Shouting(Tokenizer):
 
 
 def test_a_tokenizer_that_changes_characters_is_refused():
-    with pytest.raises(InputError, match="made 'ADA' of 'Ada left', in which it does not stand"):
+    with pytest.raises(InputError, match="made 'ADA' of 'Ada left', which does not contain it"):
         words_of(Shouting(), "Ada left")
 
 

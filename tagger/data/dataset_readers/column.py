@@ -74,11 +74,11 @@ class ColumnDatasetReader(DatasetReader):
         no_label_tag: With a `label_separator`, the string that stands for no label at all.
         documents: What separates documents in a file: "docstart" for `-DOCSTART-` lines, "blank_lines"
             for two or more blank lines in a row; None reads each sentence by itself.
-        max_document_tokens: The most tokens of an instance. A longer document is cut at the borders of
-            sentences into pieces of like length; a sentence that is longer stays whole, by itself. A
-            log line counts both.
+        max_document_tokens: The most tokens of an instance. A longer document is cut at the borders
+            of sentences into pieces of similar length; a longer sentence stays whole, in a piece of
+            its own. A log line counts both.
         instances: With `documents`, whether an instance is a document (`"documents"`) or a sentence
-            (`"sentences"`), whose document only token indexers see that look at it, such as
+            (`"sentences"`), whose document only some token indexers see, such as
             `frozen_transformer`.
         tokenizer: How texts become tokens such as those of the file, when the tagger is used: one of
             `tagger.data.tokenizers`, or any tokenizer of AllenNLP's registry. None takes the rules of

@@ -107,7 +107,9 @@ def format_of_path(path: Path) -> str:
     names = [name for name, each in FORMATS.items() if suffix in each.suffixes]
     if len(names) != 1:
         expected = ", ".join(names or FORMATS)
-        raise ValueError(f"{path}: its name tells no format; name one by `--to`: {expected}")
+        raise ValueError(
+            f"{path}: its name does not tell the format; name one by `--to`: {expected}"
+        )
     return names[0]
 
 
