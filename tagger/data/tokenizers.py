@@ -1,4 +1,4 @@
-"""How texts become tokens. An archive keeps the reader's tokenizer, and every use of a tagger takes it."""
+"""How texts become tokens. An archive keeps the tokenizer, and every use of a tagger takes it."""
 
 import logging
 from functools import cached_property

@@ -106,7 +106,7 @@ def of_convert() -> Iterator[Case]:
     yield case("input that is no JSON", file("in.jsonl", "{Maria\n"), "in.jsonl:1:",
                "in.jsonl out.conll --from doccano")
     yield case("output that exists", both(good, file("out.conll", "precious")), "out.conll")
-    yield case("name that tells no format", good, "--to", "in.jsonl out.xyz")
+    yield case("name that does not tell the format", good, "--to", "in.jsonl out.xyz")
     yield case("unknown format", good, "did you mean", "in.jsonl out.conll --to conll")
     yield case("offset beyond the text", doccano([0, 50, "PER"]), "in.jsonl:1:")
     yield case("offset that is no number", doccano([0, "a", "PER"]), "in.jsonl:1:")
