@@ -114,7 +114,9 @@ class TagResponse(BaseModel):
 class LabelCurve(BaseModel):
     """Precision and recall on development data by the label's bias; the others keep theirs."""
 
-    num_gold: int = Field(description="The number of gold entities; few say little.")
+    num_gold: int = Field(
+        description="The number of gold entities; with few, the curve is unreliable."
+    )
     biases: List[float]
     precisions: List[Optional[float]] = Field(description="Null where nothing is predicted.")
     recalls: List[Optional[float]] = Field(description="Null if there is no gold entity.")

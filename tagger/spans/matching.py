@@ -1,4 +1,4 @@
-"""Gold and predicted spans held against each other: pure functions on arrays.
+"""Compares gold and predicted spans: pure functions on arrays.
 
 Letters: `K` tags, `C` labels, `S` spans, `N` tokens laid end to end.
 """

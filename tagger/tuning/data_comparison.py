@@ -1,4 +1,4 @@
-"""Texts held against those that a tagger was calibrated on, by what the tagger sees in them.
+"""Compares texts with those that a tagger was calibrated on, by what the tagger sees in them.
 
 Letters: `S` sentences, `U` units, `F` features.
 """
@@ -33,7 +33,7 @@ class SeenTexts(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What of two sets of texts differs, by the tests of `tagger.tuning.two_samples`.
+    """The difference between two sets of texts, by the tests of `tagger.tuning.two_samples`.
 
     Attributes:
         p_value: Of all features together.
@@ -70,7 +70,7 @@ def see_lines(model: Model, predictor: Predictor, path: str, batch_size: int = 1
         ConfigurationError: If a line cannot be predicted, or the file holds no word.
     """
     if not isinstance(predictor, SequenceTaggerPredictor):
-        raise ConfigurationError("only a sequence tagger sees texts")
+        raise ConfigurationError("texts can be compared only with a sequence tagger")
     instances: List[Instance] = []
     num_sentences: List[int] = []
     are_documents = True
@@ -95,9 +95,9 @@ def difference(
 ) -> Difference:
     """Tests whether two sets of texts come from one source.
 
-    The units are documents if both sets tell documents. If one does, both are cut into runs of as many
-    sentences as its longest document has, because sentences of a document are alike. Else the units are
-    sentences.
+    The units are documents if both sets mark documents. If one does, both are cut into runs of as
+    many sentences as its longest document has, because the sentences of a document resemble each
+    other. Otherwise the units are sentences.
 
     Args:
         first: A set of texts.
@@ -117,7 +117,7 @@ def difference(
 
 
 def in_runs(sights: Sights, size: int) -> SeenTexts:
-    """Takes this number of sentences in a row for a text."""
+    """Makes a unit of each run of this number of sentences."""
     units = np.arange(len(sights.num_words)) // size
     return SeenTexts(sights, Units(f"run of {size} sentences" if size > 1 else "sentence", units))
 

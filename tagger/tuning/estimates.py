@@ -1,8 +1,8 @@
 """Precision, recall and F1 of texts without gold tags, estimated from the tagger's probabilities.
 
 The mean probability of predicted entities is their expected precision; the expected numbers of entities
-that are found and missed give the expected recall. They are as true as the probabilities. Labelled
-texts, of which one knows the truth, correct them.
+that are found and missed give the expected recall. They are only as good as the probabilities.
+Labelled texts, for which the truth is known, correct them.
 
 Letters: `S` sentences, `U` units, `C` labels, `N` candidates.
 """
@@ -18,16 +18,16 @@ from tagger.modules.recalibration import corrected_log_odds
 from tagger.tuning.recalibration import fit_recalibration
 from tagger.tuning.sights import Sights
 
-#: Entities below say little of how true the probabilities of likelier ones are.
+#: Less probable entities say little about the calibration of more probable ones.
 LEAST_FITTED = 0.01
-#: How many entities the ratio of all labels counts for, against a label's own.
+#: The ratio of all labels counts as so many entities of each label.
 PRIOR_ENTITIES = 2
-#: How often a correction is fitted anew for its interval.
+#: How often a correction is fitted again for its interval.
 NUM_RESAMPLES = 200
 
 
 class Correction(NamedTuple):
-    """How a tagger's probabilities become true.
+    """A correction of a tagger's probabilities.
 
     Attributes:
         coefficients: (C, 3), of the candidates' probabilities, see `tagger.modules.recalibration`.
@@ -79,7 +79,7 @@ def fitted_correction(sights: Sights, weights: Optional[np.ndarray] = None) -> C
 def calibration_errors(sights: Sights, num_folds: int = 5) -> Tuple[float, float]:
     """Returns the calibration error of predicted entities without a correction, and with one.
 
-    Each fold of the labelled sentences is corrected by what the other folds teach.
+    Each fold of the labelled sentences is corrected by a fit to the other folds.
     """
     found = sights.candidates
     folds = np.random.default_rng(0).permutation(len(sights.num_words)) % num_folds

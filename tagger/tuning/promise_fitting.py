@@ -86,8 +86,9 @@ def ladders(
     """Returns ways to keep goals, for a `Search`.
 
     A precision is reached by a threshold, which leaves other labels as they are, so each label has a
-    ladder. Whatever else is reached by one bias of all these labels, on one ladder, since a bias changes
-    what is found of other labels. If there are both, thresholds are tested under a few biases.
+    ladder. All other goals are reached by one bias of all these labels, on one ladder, since a bias
+    changes what is found of other labels. If there are both, thresholds are tested under a few
+    biases.
 
     Args:
         tuner: Has the sentences.

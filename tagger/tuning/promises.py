@@ -28,7 +28,7 @@ def p_values(
     draws: Optional[np.ndarray] = None,
     for_next: Optional[int] = None,
 ) -> np.ndarray:
-    """Tests for each setting the hypothesis that a share is below `level`; small is against it.
+    """Tests for each setting the hypothesis that a share is below `level`; low values refute it.
 
     If no unit has more than one item, the test is the exact binomial one. Else it returns the larger of
     two approximate p-values, since items of one unit err together: that of a t-test corrected for

@@ -65,7 +65,7 @@ def units_of_file(
         if unit is None:
             return Units("sentence", np.arange(num_sentences))
         raise ConfigurationError(
-            f"`--unit` is document, but {path} does not tell documents; name a column or a field that "
+            f"`--unit` is document, but {path} does not mark documents; name a column or a field that "
             "does, or take sentence"
         )
     values = _values(reader, path, unit)

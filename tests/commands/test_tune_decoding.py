@@ -291,7 +291,7 @@ def test_a_column_names_the_unit(promise, tmp_path, allennlp, capsys):
     assert "in 30 groups by `1` of columns.txt" in str(place)
     allennlp("evaluate", output, data)
     assert "in 30 groups by `1`; not contradicted" in capsys.readouterr().out
-    for unit, message in {"document": "does not tell documents", "4": "has 3 columns"}.items():
+    for unit, message in {"document": "does not mark documents", "4": "has 3 columns"}.items():
         with pytest.raises(SystemExit, match=message):
             promise("--precision", "LOC=0.7", "--unit", unit, data=data)
 
