@@ -1,0 +1,95 @@
+"""Measures `predict-file` on plain, compressed and columnar files, and with Ray: speed and memory.
+
+    python scripts/benchmark_any_size.py model.tar.gz texts.txt
+
+Each route predicts the texts some times over, and twice as often. The difference of the two gives a
+speed without start-up; the memory should not differ. The routes take turns, so that what else a machine
+does falls on all of them.
+"""
+
+import argparse
+import gzip
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import pyarrow as pa
+import pyarrow.parquet
+from fsspec.compression import compr
+
+#: What follows the name of the input, and the options.
+ROUTES: Dict[str, Tuple[str, List[str]]] = {
+    "plain": (".txt", []),
+    "gz": (".txt.gz", []),
+    "zst": (".txt.zst", []),
+    "parquet": (".parquet", []),
+    "plain, one worker of Ray": (".txt", ["--ray", "--workers", "1"]),
+    "plain, two workers of Ray": (".txt", ["--ray", "--workers", "2"]),
+}
+
+
+def write(texts: List[str], times: int, path: Path) -> None:
+    """Writes texts several times over, in the format that the path's suffix says."""
+    if path.suffix == ".parquet":
+        table = pa.table({"text": texts})
+        with pa.parquet.ParquetWriter(path, table.schema) as writer:
+            for _ in range(times):
+                writer.write_table(table, row_group_size=16384)
+        return
+    content = "".join(f"{text}\n" for text in texts).encode()
+    opens: Dict[str, Any] = {".gz": gzip.open, ".zst": compr["zstd"]}
+    with opens.get(path.suffix, open)(path, "wb") as file:
+        for _ in range(times):
+            file.write(content)
+
+
+def run(archive: str, path: Path, options: List[str]) -> Tuple[float, float]:
+    """Predicts a file; returns the seconds, and the most memory of the command itself in MB."""
+    started = time.perf_counter()
+    with open(os.devnull, "wb") as nowhere:
+        process = subprocess.Popen(
+            ["allennlp", "predict-file", archive, str(path), "-o", f"{path}.jsonl", *options],
+            stdout=nowhere,
+            stderr=nowhere,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        raise SystemExit(f"predict-file failed on {path} {' '.join(options)}")
+    Path(f"{path}.jsonl").unlink()
+    return time.perf_counter() - started, usage.ru_maxrss / 1000
+
+
+def main() -> None:
+    """Parses the arguments, measures, and prints a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("archive")
+    parser.add_argument("texts", type=Path, help="a file of texts, one a line")
+    parser.add_argument("--times", type=int, default=2, help="how often the small file has them")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--routes", nargs="+", choices=ROUTES, default=list(ROUTES))
+    args = parser.parse_args()
+    texts = args.texts.read_text(encoding="utf-8").splitlines()
+    measured: Dict[Tuple[str, int], List[Tuple[float, float]]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(args.runs):
+            for name in args.routes:
+                suffix, options = ROUTES[name]
+                for size in (1, 2):
+                    path = Path(folder, f"{size}{suffix}")
+                    if not path.exists():
+                        write(texts, size * args.times, path)
+                    measured.setdefault((name, size), []).append(run(args.archive, path, options))
+                    print(f"run {number + 1}: {name}, size {size}", file=sys.stderr)
+    print(f"{'route':28}{'per second':>12}{'start, s':>10}{'MB':>8}{'MB, twice the size':>20}")
+    for name in args.routes:
+        (small, memory), (large, more) = (map(min, zip(*measured[name, size])) for size in (1, 2))
+        speed = len(texts) * args.times / (large - small)
+        print(f"{name:28}{speed:12.0f}{2 * small - large:10.1f}{memory:8.0f}{more:20.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+#!/usr/bin/env python
+"""Measures how often promises of `tune-decoding --confidence` are broken, and what they cost.
+
+    python scripts/measure_promises.py model.tar.gz data/conll2003/eng.testa data/conll2003/eng.testb \
+        --precision PER=0.97 --recall PER=0.97 -o promises.csv
+
+The documents of all files together are taken for everything that there is, so that the truth is known.
+Calibration documents are drawn from them with replacement, many times; each time every rule chooses a
+setting. The tagger must not have seen the files. For each target and rule the table shows
+
+- answers: the share of draws in which the rule found a setting;
+- broken: the share of draws in which that setting misses its target on all documents;
+- costs: the recall that a promised precision gives up against the best setting known afterwards, or the
+  precision that a promised recall gives up, in points, where the rule found a setting.
+
+Rules: `promise` is that of `tune-decoding --confidence`, by its own functions. `point` takes the
+loosest setting that meets the target on the drawn data, as `tune-decoding` does without it. `z-test`
+is a z-test by documents and a binomial tail, from the first setting that passes, with 30 entities or
+more, to the last. `conformal` counts one more error among the entities (Angelopoulos et al. 2022,
+"Conformal risk control"), without a confidence, after the description of pull request 374 of GLiNER.
+`hoeffding` tests every threshold by Hoeffding's bound, entities as units, after that of openmed; it
+knows no recall.
+"""
+
+import argparse
+import csv
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Optional
+
+import numpy as np
+from allennlp.models import load_archive
+from scipy import stats
+
+from tagger.tuning.decoding import DecodingTuner, Settings
+from tagger.tuning.labelled_file import settings_of, tuner_on_file
+from tagger.tuning.promise_fitting import ladders
+from tagger.tuning.promise_ladders import Ladder
+from tagger.tuning.promise_record import Goal
+from tagger.tuning.units import Units, units_of_file
+
+COLUMNS = ("measure", "labels", "level", "rule", "confidence", "answers", "broken", "costs")
+
+
+class Population(NamedTuple):
+    """What each setting of a goal does to all documents.
+
+    Attributes:
+        ladder: The settings that `tune-decoding` tests.
+        merit: (M,), what is to be lost: the recall of a precision, else the precision.
+    """
+
+    ladder: Ladder
+    merit: np.ndarray
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> None:
+    """Runs the command line."""
+    options = _options(arguments)
+    populations = _populations(options)
+    num_documents = next(iter(populations.values())).ladder.right.shape[-1]
+    size = options.size or num_documents // 2
+    print(f"{num_documents} documents, {size} drawn each time, {options.draws} times", flush=True)
+    with open(options.output or sys.stdout.fileno(), "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for goal, population in populations.items():
+            # The same draws whatever else is measured.
+            rng = np.random.default_rng([options.seed, zlib.crc32(str(goal).encode())])
+            draw = rng.multinomial(size, np.full(num_documents, 1 / num_documents), options.draws)
+            new = None
+            if options.for_next:
+                share = np.full(num_documents, 1 / num_documents)
+                new = rng.multinomial(options.for_next, share, options.draws)
+            for row in _rows(goal, population, draw, new, options):
+                writer.writerow([goal.measure, " ".join(goal.labels), f"{goal.level:g}", *row])
+            file.flush()
+
+
+def _rows(
+    goal: Goal,
+    population: Population,
+    draw: np.ndarray,
+    new: Optional[np.ndarray],
+    options: argparse.Namespace,
+) -> Iterator[tuple[str, ...]]:
+    ladder, merit = population
+    right, total = ladder.right[0].astype(float), ladder.total[0].astype(float)
+    judged = np.ones((1, right.shape[1])) if new is None else new
+    with np.errstate(invalid="ignore"):
+        truth = (judged @ right.T) / (judged @ total.T)
+    # Draws at the level itself keep it; floats may differ in the last digit.
+    is_kept = np.broadcast_to(truth >= goal.least - 1e-9, (len(draw), len(merit)))
+    known = np.where(is_kept, merit, -np.inf).max(1)
+    p = ladder.p_values(draw, options.for_next)
+    choices = {
+        ("promise", f"{confidence:g}"): ladder.pick(p, 1 - confidence)
+        for confidence in options.confidence
+    }
+    if not options.for_next:
+        choices |= _others(goal, right, total, draw, max(options.confidence))
+    for (rule, confidence), chosen in choices.items():
+        answers = chosen >= 0
+        at = np.flatnonzero(answers), chosen[answers]
+        broken = (~is_kept[at]).sum() / len(draw)
+        lost = (known[answers] - merit[chosen[answers]])[np.isfinite(known[answers])]
+        cost = f"{100 * lost.mean():.2f}" if len(lost) else ""
+        yield rule, confidence, f"{answers.mean():.3f}", f"{broken:.3f}", cost
+
+
+def _others(
+    goal: Goal, right: np.ndarray, total: np.ndarray, draw: np.ndarray, confidence: float
+) -> dict[tuple[str, str], np.ndarray]:
+    """Settings chosen by other rules, (D,) each; -1 for none."""
+    level, error = goal.least, 1 - confidence
+    num_right, num_total = draw @ right.T, draw @ total.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = num_right / num_total
+        gains = right - level * total
+        n = draw.sum(1, keepdims=True)
+        mean = draw @ gains.T / n
+        variance = (draw @ (gains**2).T / n - mean**2) / (n - 1)
+        z = mean / np.sqrt(np.maximum(variance, 1e-18))
+        tail = stats.binom.cdf(np.round(num_total - num_right), np.round(num_total), 1 - level)
+        passes = (np.maximum(stats.norm.sf(z), tail) <= error) & (num_total >= 30)
+        begun = np.maximum.accumulate(passes, axis=1)
+        goes_on = begun & ~np.maximum.accumulate(begun & ~passes, axis=1)
+        bound = share - np.sqrt(np.log(1 / error) / 2 / num_total)
+        results = {
+            ("z-test", f"{confidence:g}"): goes_on,
+            ("point", ""): share >= level,
+            ("conformal", ""): (num_total - num_right + 1) / (num_total + 1) <= 1 - level,
+        }
+        if goal.measure == "precision":
+            results["hoeffding", f"{confidence:g}"] = bound >= level
+    return {rule: _last(passing) for rule, passing in results.items()}
+
+
+def _last(passing: np.ndarray) -> np.ndarray:
+    last = passing.shape[1] - 1 - passing[:, ::-1].argmax(1)
+    return np.where(passing.any(1), last, -1)
+
+
+def _populations(options: argparse.Namespace) -> dict[Goal, Population]:
+    archive = load_archive(options.archive, cuda_device=-1)
+    model, reader = archive.model, archive.validation_dataset_reader
+    goals = [
+        Goal(tuple(labels.split(",")), measure, level)
+        for measure in ("precision", "recall", "leak")
+        for labels, level in getattr(options, measure) or []
+    ]
+    # Counts are the same for all levels.
+    kinds = {(goal.measure, goal.labels): goal for goal in goals}
+    parts: dict[tuple[str, tuple[str, ...]], list[tuple[Ladder, np.ndarray]]]
+    parts = {kind: [] for kind in kinds}
+    for path in options.files:
+        tuner = tuner_on_file(model, reader, path, in_order=True)
+        units = units_of_file(reader, path, tuner.num_sentences)
+        print(f"{path}: {units.num_units} {units.unit}s", file=sys.stderr, flush=True)
+        for kind, goal in kinds.items():
+            parts[kind].append(_part(tuner, goal, settings_of(model), units))
+    return {goal: _joined(goal, parts[goal.measure, goal.labels]) for goal in goals}
+
+
+def _part(
+    tuner: DecodingTuner, goal: Goal, start: Settings, units: Units
+) -> tuple[Ladder, np.ndarray]:
+    """Returns a ladder, and (2, M): what is right and of how many, for what is to be lost."""
+    ((ladder,),) = ladders(tuner, [goal], start, units)
+    if goal.measure == "precision":
+        num_gold = tuner.counts(start)[2, tuner.labels.index(goal.labels[0])]
+        num_right = ladder.right[0].sum(1)
+        return ladder, np.stack([num_right, np.full(len(num_right), num_gold)])
+    precision = Goal(goal.labels[:1], "precision", 0.5)
+    ((both,),) = ladders(tuner, [goal, precision], start, units)
+    return ladder, np.stack([both.right[1].sum(1), both.total[1].sum(1)])
+
+
+def _joined(goal: Goal, parts: Sequence[tuple[Ladder, np.ndarray]]) -> Population:
+    """Puts the units of all files side by side."""
+    right, total = (
+        np.concatenate([getattr(ladder, name) for ladder, _ in parts], axis=2)
+        for name in ("right", "total")
+    )
+    num_right, num_total = np.sum([counts for _, counts in parts], axis=0)
+    ladder = parts[0][0]._replace(goals=(goal,), right=right, total=total)
+    return Population(ladder, num_right / np.maximum(num_total, 1))
+
+
+def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("archive", metavar="ARCHIVE")
+    add("files", nargs="+", metavar="FILE")
+    for measure in ("precision", "recall", "leak"):
+        text = f"a {measure} to promise; may be repeated"
+        add(f"--{measure}", type=_goal, action="append", metavar="LABEL=LEVEL", help=text)
+    add("--confidence", type=float, nargs="+", default=[0.95, 0.9], help="(0.95 0.9)")
+    add("--draws", type=int, default=1000, help="how often documents are drawn (1000)")
+    add("--size", type=int, help="how many documents are drawn (half of them)")
+    text = "judge by so many newly drawn documents, and promise for them"
+    add("--for-next", type=int, metavar="NUMBER", help=text)
+    add("--seed", type=int, default=0)
+    add("-o", "--output", help="the CSV file to write (printed)")
+    return parser.parse_args(arguments)
+
+
+def _goal(text: str) -> tuple[str, float]:
+    labels, _, level = text.rpartition("=")
+    return labels, float(level)
+
+
+if __name__ == "__main__":
+    main()
