@@ -100,6 +100,17 @@ class Loading:
         """Lets a folder outside of the archive through."""
         self._may_read.append(os.path.abspath(folder))
 
+    def num_file_bytes(self) -> int:
+        """How many bytes the files have that may be read: the archive's, and what its user gives."""
+        with suspended():
+            # A file with several names counts once.
+            sizes = {
+                (status.st_dev, status.st_ino): status.st_size
+                for path in filter(None, (self.folder, *self._may_read))
+                for status in _files_below(path)
+            }
+        return sum(sizes.values())
+
     def check_path(self, path: Any) -> None:
         """Refuses a path, or a URL, that the config names and that lies outside of the archive."""
         name = os.fsdecode(path)
@@ -156,6 +167,15 @@ def _paths(name: str, folders: List[str]) -> Iterator[str]:
 
 def _is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _files_below(path: str) -> Iterator[os.stat_result]:
+    for file in [
+        path,
+        *(os.path.join(at, name) for at, _, names in os.walk(path) for name in names),
+    ]:
+        if os.path.isfile(file):
+            yield os.stat(file)
 
 
 def _folders_of_python() -> Iterator[str]:

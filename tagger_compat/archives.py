@@ -8,8 +8,9 @@ and address a config names, and takes whatever has become of the files. With thi
   differs from its checksum is refused, see `tagger_compat.archive_files`;
 - the config is read as JSON;
 - a `type` must be a registered name, or name a class that the user has imported;
-- an archive names nothing outside itself, see `tagger_compat.archive_guard`, nor do transformers in it,
-  see `tagger_compat.archive_contents`;
+- an archive names nothing outside itself, see `tagger_compat.archive_guard`;
+- it takes no more memory than its files call for, see `tagger_compat.archive_contents` and
+  `tagger_compat.archive_tensors`;
 - where features of transformers are kept on this machine, and how many, its user says.
 
 `TAGGER_TRUST_ARCHIVES=1` leaves archives to AllenNLP as before; `TAGGER_ARCHIVE_BYTES` sets the size.
@@ -28,6 +29,7 @@ from types import SimpleNamespace
 from typing import Any, ContextManager, Dict, Iterable, Iterator, Set, Union
 
 from tagger_compat import archive_guard
+from tagger_compat.archive_contents import check_numbers
 from tagger_compat.archive_files import check_files, new_archive, unpack
 from tagger_compat.archive_guard import REMEDY, is_set, printable, refuse
 
@@ -48,8 +50,8 @@ def json_config(path: str) -> Dict[str, Any]:
     """Reads the config of an archive.
 
     Raises:
-        ConfigurationError: If it is not a JSON object, asks transformers to run code of a model, or
-            says which data are read.
+        ConfigurationError: If it is not a JSON object, asks transformers to run code of a model, says
+            which data are read, or names too large a number.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -62,6 +64,7 @@ def json_config(path: str) -> Dict[str, Any]:
     for loader in ("data_loader", "validation_data_loader"):
         for key in _DATA_KEYS & set(config.get(loader) or ()):
             refuse(f"the archive's config sets `{loader}.{key}`, which its user names")
+    check_numbers(config)
     return config
 
 
@@ -177,8 +180,13 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
                 return load_archive(path, cuda_device, overrides, weights_file)
             if os.path.isdir(path):
                 check_files(path, archive_file, is_archive=False)
+            from tagger_compat.archive_tensors import TensorLimit
+
             own = [] if weights_file is None else [os.fspath(weights_file)]
-            with archive_guard.loading(own) as state:
+            with (
+                archive_guard.loading(own) as state,
+                TensorLimit(state.num_file_bytes, archive_file),
+            ):
                 state.file = os.fspath(path)
                 return load_archive(path, cuda_device, overrides, weights_file)
 

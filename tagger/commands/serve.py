@@ -60,7 +60,7 @@ class Serve(Command):
         from tagger.predictors.saved_tagger import SavedTagger
         from tagger.service.app import Served, create_app
         from tagger.service.limits import make_limits
-        from tagger.service.server import bind, is_local, names_of, run, url_of
+        from tagger.service.server import allow_open_files, bind, is_local, names_of, run, url_of
         from tagger.tuning.curves import decoding_curves, saved_curves
         from tagger.tuning.labelled_file import settings_of, tuner_on_file
         from tagger.tuning.promise_record import check_labels, saved_promises
@@ -69,6 +69,7 @@ class Serve(Command):
         # Speeds over hours in which nothing came say nothing; /metrics counts.
         logging.getLogger("tagger.predictors.throughput").disabled = True
         limits = make_limits(parse_object("--limits", args.limits))
+        allow_open_files(limits)
         check_for_gpu(args.cuda_device)
         with bind(args.host, args.port) as bound:
             archive = load_archive(args.archive_file, cuda_device=args.cuda_device)

@@ -61,6 +61,10 @@ class Limits(NamedTuple):
 
     Attributes:
         connections: How many connections may be open.
+        address_connections: How many of them may come from one address.
+        idle_seconds: How long a connection may stay open without a request.
+        head_seconds: How long the headers of a request may take to arrive.
+        read_seconds: How long a client may take to read 16 KB of an answer, or the rest of it.
         body_bytes: The size of a request's body.
         body_seconds: How long the body may take to arrive.
         texts: How many texts a request may have.
@@ -72,6 +76,10 @@ class Limits(NamedTuple):
     """
 
     connections: int = 512
+    address_connections: int = 256
+    idle_seconds: float = 5.0
+    head_seconds: float = 10.0
+    read_seconds: float = 10.0
     body_bytes: int = 1_000_000
     body_seconds: float = 10.0
     texts: int = 256

@@ -1,17 +1,25 @@
 """Runs the service in this process until a signal ends it."""
 
 import errno
+import functools
 import ipaddress
 import logging
 import signal
 import socket
-from typing import List, Optional, Sequence
+from typing import Any, List, Optional, Sequence, cast
 
 import uvicorn
+from allennlp.common.checks import ConfigurationError
 
 from tagger.service.app import LOCAL_HOSTS
+from tagger.service.bounded_protocol import BoundedProtocol
 from tagger.service.guard import App
 from tagger.service.limits import Limits
+
+#: How many connections wait to be accepted, and how many are accepted before one of them is looked at.
+BACKLOG, ACCEPTED_AT_ONCE = 2048, 32
+#: Files that are not connections: those of libraries, and connections that are about to end.
+OTHER_FILES = 96 + 4 * ACCEPTED_AT_ONCE
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -36,7 +44,7 @@ def bind(host: str, port: int) -> socket.socket:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
         # Two services may bind one port as long as none listens.
-        bound.listen()
+        bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
         if error.errno == errno.EADDRINUSE:
@@ -75,6 +83,38 @@ def url_of(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def allow_open_files(limits: Limits) -> None:
+    """Lets the process open a file for each connection.
+
+    Raises:
+        ConfigurationError: If the process may not open so many.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows, where a process may open enough.
+        return
+    needed = limits.connections + OTHER_FILES
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    infinity = resource.RLIM_INFINITY
+    if allowed == infinity or allowed >= needed:
+        return
+    if most != infinity and most < needed:
+        raise ConfigurationError(
+            f"{limits.connections} connections need {needed} open files, and this process may open "
+            f"{most}; run `ulimit -n {needed}` first, or allow fewer connections, such as "
+            f"""--limits '{{"connections": {max(1, most - OTHER_FILES)}}}'"""
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
+
+
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: Optional[List[socket.socket]] = None) -> None:
+        await super().startup(sockets)
+        # The event loop has set it to the number that it accepts at once.
+        for bound in sockets or []:
+            bound.listen(BACKLOG)
+
+
 def run(app: App, bound: socket.socket, limits: Limits = Limits()) -> None:  # noqa: B008
     """Serves until SIGINT or SIGTERM; requests that were accepted by then are answered."""
     # When it has shut down, uvicorn sends itself the signal again, for those who want to die of it.
@@ -90,12 +130,11 @@ def run(app: App, bound: socket.socket, limits: Limits = Limits()) -> None:  # n
         server_header=False,
         proxy_headers=False,
         ws="none",
-        # It bounds the headers, which `httptools` does not.
-        http="h11",
-        limit_concurrency=limits.connections,
+        http=cast(Any, functools.partial(BoundedProtocol, limits)),
+        backlog=ACCEPTED_AT_ONCE,
     )
     try:
-        uvicorn.Server(config).run(sockets=[bound])
+        _Server(config).run(sockets=[bound])
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -18,6 +18,7 @@ from tagger.service.server import bind
 from tagger.tuning.curves import Curve, DecodingCurves
 from tagger.tuning.decoding import Settings
 from tagger.tuning.tuned_archive import write_settings
+from tests.service.half_used_connections import HEALTH, half_uses, hold
 from tests.service.load import load
 from tests.service.malformed_requests import answer_of, attack_port, connected, request
 from tests.service.running_service import running_service
@@ -48,13 +49,13 @@ def serve(allennlp, trained):
 
 @pytest.fixture(scope="module")
 def service(trained, warm_executable):
-    """A service that waits half a second for a body."""
+    """A service that waits half a second for whatever a client owes."""
+    limits = {f"{name}_seconds": 0.5 for name in ("idle", "head", "body", "read")}
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(sys, "executable", warm_executable)
         monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-        with running_service(
-            trained / "model.tar.gz", "--limits", '{"body_seconds": 0.5}'
-        ) as service:
+        options = ("--limits", json.dumps({**limits, "address_connections": 100}))
+        with running_service(trained / "model.tar.gz", *options) as service:
             yield service
 
 
@@ -68,6 +69,85 @@ def test_many_clients_are_answered_and_malformed_requests_refused(service, model
     assert done.latency(0.5) <= done.latency(0.99) <= done.latency(1.0)
     assert asyncio.run(attack_port(service.port, wanted, 1, 0.5)) == []
     assert "Traceback" not in capfd.readouterr().err
+
+
+async def _ask(service, *parts, num_answers=1):
+    """Sends parts of requests over one connection; gives the statuses, and the last body."""
+    async with connected(service.port) as (reader, writer):
+        for part in parts:
+            writer.write(part)
+            await asyncio.sleep(0.02)
+        answers = [await asyncio.wait_for(answer_of(reader), 20) for _ in range(num_answers)]
+    return [status for status, _ in answers], answers[-1][1]
+
+
+@pytest.mark.slow
+def test_half_used_connections_end_while_others_are_answered(service):
+    async def besiege():
+        holding = [
+            asyncio.create_task(hold(use, service.port, 0.1)) for use in half_uses() for _ in "123"
+        ]
+        statuses = []
+        while not all(task.done() for task in holding):
+            statuses += (await _ask(service, HEALTH))[0]
+            await asyncio.sleep(0.05)
+        return [task.result() for task in holding], statuses
+
+    held, statuses = asyncio.run(besiege())
+    assert set(statuses) == {200}
+    assert len(held) > 90
+    # Each waits for two limits at most; the rest is for a machine that is busy.
+    assert [each for each in held if each.seconds > 10] == []
+
+
+@pytest.mark.slow
+def test_of_too_many_connections_the_one_that_waits_longest_makes_room(service):
+    async def crowd():
+        async with AsyncExitStack() as stack:
+            streams = [await stack.enter_async_context(connected(service.port)) for _ in range(100)]
+            for _, writer in streams:
+                writer.write(HEALTH[:-2])
+            await asyncio.sleep(0.1)
+            statuses, _ = await _ask(service, HEALTH)
+            reader, _ = streams[0]
+            return statuses, await asyncio.wait_for(answer_of(reader), 20)
+
+    statuses, (refused, body) = asyncio.run(crowd())
+    assert statuses == [200]
+    assert refused == 503
+    assert json.loads(body)["error"]["code"] == "busy"
+
+
+@pytest.mark.slow
+def test_a_wish_for_another_protocol_is_ignored(service, model):
+    body = json.dumps({"text": TEXTS[0]}).encode()
+    wish = {"Connection": "Upgrade, HTTP2-Settings", "HTTP2-Settings": "AA"}
+    whole = request(body, Upgrade="h2c", **wish)
+    chunked = request(Upgrade="h2c", Transfer_Encoding="chunked", **wish)
+    chunked = chunked.replace(b"Content-Length: 0\r\n", b"")
+    chunked += b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    head = whole[: -len(body)]
+    for parts in ([whole], [head, body], [whole[:60], whole[60:], whole], [chunked]):
+        num_answers = 2 if len(parts) == 3 else 1
+        statuses, answer = asyncio.run(_ask(service, *parts, num_answers=num_answers))
+        assert statuses == [200] * num_answers
+        assert json.loads(answer)["results"][0]["tags"] == model.tag(TEXTS[0]).tags
+    websocket = request(method="GET", path="/health", Upgrade="websocket", Connection="Upgrade")
+    assert asyncio.run(_ask(service, websocket))[0] == [200]
+    assert asyncio.run(_ask(service, b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"))[0] == [400]
+
+
+@pytest.mark.slow
+def test_requests_are_answered_in_their_order_whatever_follows_them(service):
+    ask = request(json.dumps({"text": TEXTS[0]}).encode())
+    assert asyncio.run(_ask(service, ask + HEALTH + ask, num_answers=3))[0] == [200] * 3
+    # The connection ends before what is no HTTP.
+    assert asyncio.run(_ask(service, ask + b"\0\0\r\n\r\n", num_answers=2))[0] == [200, 0]
+    huge = HEALTH[:-2] + b"X: " + b"x" * 40_000 + b"\r\n\r\n"
+    assert asyncio.run(_ask(service, ask + huge, num_answers=2))[0] == [200, 0]
+    assert asyncio.run(_ask(service, huge))[0] == [431]
+    # More than may wait.
+    assert asyncio.run(_ask(service, ask * 40, num_answers=18))[0] == [200] * 17 + [0]
 
 
 @pytest.mark.slow
@@ -150,6 +230,7 @@ def test_mistakes_are_one_line(serve, trained, tmp_path, monkeypatch):
         (["--host", "a\0b"], "is no address or name of this machine"),
         (["--language", "xyz"], "'xyz'"),
         (["--data", "."], "expected a file, got a folder"),
+        (["--limits", '{"connections": 10000000}'], "run `ulimit -n"),
     ],
 )
 def test_arguments_that_do_not_fit_are_named(arguments, message, serve):

@@ -6,6 +6,7 @@ import shutil
 import sys
 import tarfile
 import types
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from hypothesis import HealthCheck, example, given, settings
 from tagger.data.dataset_readers import ColumnDatasetReader
 from tagger.transformers.pretrained import find_transformer
 from tagger_compat import archive_guard
+from tagger_compat.archive_tensors import TensorLimit
 from tests.allennlp_command import run_command
 from tests.configs import save_small_transformer
 from tests.system.archives import (
@@ -461,18 +463,53 @@ def test_meta_data_that_are_damaged_are_refused(good, folder):
         refused_in_one_line(damaged, match="`meta.json` is not as training writes it")
 
 
-def test_a_version_that_would_harm_the_terminal_is_refused(good, folder):
-    def change(name, content):
-        return b'{"version": "9.\\u001b[2J"}' if name == "meta.json" else content
+def compressed(name, content):
+    """Weights as a zip file of the same members, whose zeros take no space."""
+    if name != "weights.th":
+        return content
+    new = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as old,
+        zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as small,
+    ):
+        for member in old.infolist():
+            small.writestr(member.filename, bytes(2**20))
+    return new.getvalue()
 
+
+def long_vocabulary(name, content):
+    return content + b"\n" * 99 if name == "vocabulary/tokens.txt" else content
+
+
+def long_config(name, content):
+    return content + b" " * 2**22 if name == "config.json" else content
+
+
+def odd_version(name, content):
+    return b'{"version": "9.\\u001b[2J"}' if name == "meta.json" else content
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (compressed, "`weights.th` is compressed: it grows to .* bytes"),
+        (long_vocabulary, "the vocabulary has more than 450 lines"),
+        (long_config, "`config.json` has .* bytes, more than 4194304"),
+        (odd_version, "a version that is none"),
+    ],
+)
+def test_what_would_grow_or_harm_the_terminal_is_refused(change, what, good, folder, monkeypatch):
+    monkeypatch.setattr("tagger_compat.archive_contents.MAX_WORDS", 450)
+    load_archive(good)
     write_archive(good, folder / "hostile.tar.gz", contents=change)
-    refused_in_one_line(folder / "hostile.tar.gz", match="a version that is none")
+    refused_in_one_line(folder / "hostile.tar.gz", match=what)
 
 
 @pytest.mark.parametrize(
     ("file", "text", "what"),
     [
         ("config", '{"model_type": "\\u001B[2J"}', "characters that a terminal obeys"),
+        ("config", '{"num_labels": 1000000000}', "sets `num_labels`"),
         ("config", '{"attn_implementation": "nobody/kernels"}', "names code on the hub"),
         ("model.safetensors.index", '{"weight_map": {"a": "../w.safetensors"}}', "lies outside"),
         ("pytorch_model.bin.index", '{"weight_map": {"a.b": "/w.bin"}}', "lies outside"),
@@ -503,6 +540,29 @@ def test_an_error_within_an_archive_shows_no_control_characters(good, folder):
     message = refused_in_one_line(folder / "hostile.tar.gz", match="Extra parameters")
     assert message.isprintable()
     assert "x1b" in message
+
+
+def test_tensors_are_limited_by_number_and_by_what_the_files_hold(tmp_path, monkeypatch):
+    monkeypatch.setattr("tagger_compat.archive_tensors.FREE_BYTES", 4000)
+    monkeypatch.setattr("tagger_compat.archive_tensors.MAX_TENSORS", 10)
+    (tmp_path / "weights.th").write_bytes(bytes(1000))
+    (tmp_path / "same").symlink_to("weights.th")
+    (tmp_path / "same too").hardlink_to(tmp_path / "weights.th")
+
+    def make(*sizes):
+        with archive_guard.loading([]) as state:
+            state.begin(str(tmp_path), set(), set())
+            with TensorLimit(state.num_file_bytes, "model.tar.gz"):
+                for size in sizes:
+                    torch.zeros(size).new_empty(size)
+                torch.zeros(10**12, device="meta")
+
+    make(1000)
+    make(*[1] * 4)
+    with pytest.raises(ConfigurationError, match="asks for 8008 bytes .* the files have 1000;"):
+        make(1001)
+    with pytest.raises(ConfigurationError, match="more than 10 tensors"):
+        make(*[1] * 5)  # One more is without memory.
 
 
 def test_an_initializer_reads_an_archive_of_weights_alone(tmp_path):

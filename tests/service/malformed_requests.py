@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import socket
 import time
 from contextlib import asynccontextmanager, suppress
 from typing import Any, AsyncIterator, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -125,17 +126,28 @@ def attacks(draw: random.Random, body_seconds: float) -> Iterator[Attack]:
     yield Attack("an unknown method", (request(method="BREW"),))
     yield Attack("no HTTP", (draw.randbytes(200) + b"\r\n\r\n",))
     yield Attack("HTTP of the future", (b"GET / HTTP/9.9\r\n\r\n",))
-    yield Attack("large headers", (request(valid, X="x" * 900_000),))
-    yield Attack("a large path", (request(method="GET", path="/" + "x" * 90_000),))
+    yield Attack("large headers", (request(valid, X="x" * 60_000),), 431)
+    yield Attack("a large path", (request(method="GET", path="/" + "x" * 60_000),))
 
 
 @asynccontextmanager
 async def connected(
-    port: int,
+    port: int, source: str = "127.0.0.1", is_read: bool = True
 ) -> AsyncIterator[Tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Connects to a port of this machine, and closes the connection at the end of the block."""
-    with suppress(ConnectionError):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    """Connects to a port of this machine, and closes the connection at the end of the block.
+
+    Args:
+        port: The port.
+        source: The address of this machine from which to connect.
+        is_read: False makes the system keep as little as possible of what is not read.
+    """
+    with suppress(ConnectionError), socket.socket() as connection:
+        connection.setblocking(False)
+        if not is_read:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.bind((source, 0))
+        await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", port))
+        reader, writer = await asyncio.open_connection(sock=connection)
         try:
             yield reader, writer
         finally:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -22,9 +23,11 @@ class Service(NamedTuple):
 
 
 @contextmanager
-def running_service(archive, *options, **streams):
-    """Serves an archive while the block runs, until SIGTERM."""
+def running_service(archive, *options, open_files=None, **streams):
+    """Serves an archive while the block runs, under a `ulimit -n` if one is given, until SIGTERM."""
     command = [sys.executable, *ALLENNLP, "serve", str(archive), "--port", "0", *options]
+    if open_files is not None:
+        command = ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh", *command]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env=environment, **streams
@@ -45,3 +48,10 @@ def running_service(archive, *options, **streams):
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def allow_open_files(number):
+    """Lets this process open so many files, for its ends of the connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < number:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))

@@ -221,6 +221,13 @@ CONFIGS: Dict[str, ConfigChange] = {
     "data in place of the user's": lambda config: json.dumps(
         {**config, "data_loader": {**config["data_loader"], "data_path": "secret.txt"}}
     ),
+    "a layer without end": lambda config: _model(
+        config, **{**config["model"], "encoder": {"type": "bilstm", "hidden_size": 60_000}}
+    ),
+    "a list without end": embedded_by(
+        type="embedding", vocab_namespace="tokens", embedding_dim=10**9
+    ),
+    "words without end": _indexed_by(type="characters", min_padding_length=10**8),
     "brackets without end": lambda config: '{"model": ' + "[" * 100_000,
     "no JSON at all": lambda config: "\x00\x00",
 }

@@ -8,19 +8,29 @@ Without the variables it takes the toy tagger, three texts, and ten seconds.
 """
 
 import asyncio
+import itertools
+import json
 import os
+import signal
+import time
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 import tagger
+from tests.service.half_used_connections import half_uses, hold
 from tests.service.load import load, predict_file
 from tests.service.malformed_requests import TEXT, attack_port
-from tests.service.running_service import running_service
+from tests.service.running_service import allow_open_files, running_service
 
 pytestmark = pytest.mark.system
 
 TEXTS = [TEXT, "Ada lives in Oslo.", "Nothing here."]
+OPEN_FILES = 1024
+#: The addresses of the attackers.
+SOURCES = [f"127.0.0.{number}" for number in range(1, 6)]
 #: The least share of the speed of `predict-file`; the clients need a part of the machine too.
 LEAST_SHARE = 0.7
 MALFORMED_REQUESTS = 2_000
@@ -28,8 +38,72 @@ CLIENTS, TEXTS_OF_A_REQUEST, INPUTS = 64, 16, 10_000
 
 
 @pytest.fixture(scope="module")
+def besieged(archive_file):
+    limits = '{"idle_seconds": 4, "head_seconds": 4, "body_seconds": 4, "read_seconds": 4}'
+    with running_service(archive_file, "--limits", limits, open_files=OPEN_FILES) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
 def wanted(archive_file):
     return tagger.load(archive_file).tag(TEXT)._asdict()
+
+
+def _tag(port, source):
+    """Tags a text over a new connection; gives its tags, and the seconds that it took."""
+    started = time.monotonic()
+    connection = HTTPConnection("127.0.0.1", port, timeout=60, source_address=(source, 0))
+    with closing(connection):
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", "/tag", json.dumps({"text": TEXT}), headers)
+        answer = connection.getresponse()
+        (result,) = json.loads(answer.read())["results"]
+    return result["tags"], time.monotonic() - started
+
+
+async def _besiege(port, uses, tags, sources):
+    """Holds a connection for each way to use one, and tags over others meanwhile."""
+    holding = [
+        asyncio.create_task(hold(use, port, 1.0, source)) for use, source in zip(uses, sources)
+    ]
+    started = time.monotonic()
+    seconds = []
+    while not all(task.done() for task in holding):
+        # First as somebody else, and when the attackers have connected, from one of their addresses.
+        source = "127.0.0.9" if time.monotonic() - started < 2 else SOURCES[0]
+        given, took = await asyncio.to_thread(_tag, port, source)
+        assert given == tags
+        seconds.append(took)
+        await asyncio.sleep(0.2)
+    return [task.result() for task in holding], seconds
+
+
+@pytest.mark.parametrize("use", list(half_uses()), ids=lambda use: use.name)
+def test_half_used_connections_do_not_make_it_deaf(use, besieged, wanted):
+    allow_open_files(3 * OPEN_FILES)
+    # More than the service may open files.
+    uses = [use] * (OPEN_FILES + 200)
+    held, seconds = asyncio.run(
+        _besiege(besieged.port, uses, wanted["tags"], itertools.cycle(SOURCES))
+    )
+    print(f"{use.name}: {len(seconds)} texts meanwhile, the slowest took {max(seconds):.2f} s")
+    assert seconds
+    # Begun, answered, and read: three limits at most, on a machine that is as busy as the answers show.
+    assert max(each.seconds for each in held) < 25 + max(seconds)
+
+
+def test_it_stops_in_order_among_half_used_connections(archive_file):
+    uses = list(half_uses())
+
+    async def stop(service):
+        holding = [asyncio.create_task(hold(use, service.port, 0.5)) for use in uses]
+        await asyncio.sleep(2)
+        service.process.send_signal(signal.SIGTERM)
+        await asyncio.gather(*holding)
+
+    with running_service(archive_file) as service:
+        asyncio.run(stop(service))
+        assert service.process.wait(timeout=30) == 0
 
 
 def test_malformed_requests_are_refused_by_the_thousand(archive_file, wanted):

@@ -1,0 +1,67 @@
+"""How many tensors an archive's config may ask for: as many as its files can fill.
+
+A config may name layers of any size, and PyTorch makes them before AllenNLP sees that the weights do not
+fit.
+"""
+
+from typing import Any, Callable
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from tagger_compat.archive_guard import REMEDY, refuse
+
+#: The bytes that a model may always ask for, how many more for each byte of its files, and its tensors.
+FREE_BYTES, BYTES_PER_BYTE, MAX_TENSORS = 2**28, 4, 20_000
+
+#: Functions of PyTorch that make a tensor of any size.
+_FACTORIES = {
+    torch.arange, torch.empty, torch.empty_like, torch.empty_strided, torch.eye, torch.full,
+    torch.full_like, torch.linspace, torch.normal, torch.ones, torch.ones_like, torch.rand,
+    torch.rand_like, torch.randint, torch.randn, torch.randn_like, torch.randperm, torch.zeros,
+    torch.zeros_like, torch.Tensor.new_empty, torch.Tensor.new_full, torch.Tensor.new_ones,
+    torch.Tensor.new_zeros,
+}  # fmt: skip
+
+
+class TensorLimit(TorchFunctionMode):
+    """Refuses tensors beyond what an archive's files call for, before PyTorch makes them.
+
+    Args:
+        num_file_bytes: Says how many bytes the files have that are read; called if it matters.
+        name: The archive, for messages.
+    """
+
+    def __init__(self, num_file_bytes: Callable[[], int], name: Any) -> None:
+        super().__init__()
+        self._num_file_bytes = num_file_bytes
+        self._name = name
+        self._num_bytes = self._num_tensors = 0
+        self._max_bytes = FREE_BYTES
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in _FACTORIES:
+            self._num_tensors += 1
+            if self._num_tensors > MAX_TENSORS:
+                refuse(f"{self._name}: the config asks for more than {MAX_TENSORS} tensors")
+            # Transformers makes tensors without memory, and later fills them.
+            if str(kwargs.get("device")) != "meta":
+                self._add(func, args, kwargs)
+        return func(*args, **kwargs)
+
+    def _add(self, func: Any, args: Any, kwargs: Any) -> None:
+        options = {k: v for k, v in kwargs.items() if k not in ("out", "generator", "pin_memory")}
+        shape = func(*args, **{**options, "device": "meta"})
+        self._num_bytes += shape.numel() * shape.element_size()
+        if self._num_bytes <= self._max_bytes:
+            return
+        # Files that may be read become more while an archive is loaded.
+        num_bytes = self._num_file_bytes()
+        self._max_bytes = FREE_BYTES + BYTES_PER_BYTE * num_bytes
+        if self._num_bytes > self._max_bytes:
+            refuse(
+                f"{self._name}: the config asks for {self._num_bytes} bytes of tensors, but the files "
+                f"have {num_bytes}",
+                f"make or copy the archive again, or {REMEDY}",
+            )
