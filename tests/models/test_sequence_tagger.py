@@ -266,3 +266,15 @@ def test_entities_of_a_trained_tagger_are_as_probable_as_samples_of_its_paths_sa
 
 def spans_of(model, path):
     return set(tags_to_spans([model.tags[k] for k in path.tolist()], model.tag_encoding))
+
+
+def test_beside_an_extension_only_what_is_trained_drops_out(params, instances):
+    plain = build(params, instances)
+    plain.encoder.requires_grad_(False)
+    assert plain.train().encoder.training
+    params["model"]["extensions"] = [{"type": "bilstm", "hidden_size": 3}]
+    model = build(params, instances)
+    model.encoder.requires_grad_(False)
+    parts = (model.encoder, model.text_field_embedder, model.extensions[0])
+    assert [part.training for part in (model.train(), *parts)] == [True, False, True, True]
+    assert not model.eval().extensions[0].training
