@@ -54,11 +54,14 @@ def run(archive: str, path: Path, options: List[str]) -> Tuple[float, float]:
         process = subprocess.Popen(
             ["allennlp", "predict-file", archive, str(path), "-o", f"{path}.jsonl", *options],
             stdout=nowhere,
-            stderr=nowhere,
+            stderr=subprocess.PIPE,
         )
+        error = process.stderr.read() if process.stderr else b""
         _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
-        raise SystemExit(f"predict-file failed on {path} {' '.join(options)}")
+        raise SystemExit(
+            f"predict-file failed on {path} {' '.join(options)}: {error.decode()[-500:]}"
+        )
     Path(f"{path}.jsonl").unlink()
     return time.perf_counter() - started, usage.ru_maxrss / 1000
 

@@ -71,14 +71,17 @@ class BatchedPredictor(Predictor):
         """Reads an input line: a JSON object, or plain text, which is the line without its end.
 
         Raises:
-            ValueError: If the line is JSON but no object, starts with a brace but is no JSON, or gives a
-                field twice.
+            ValueError: If the line is a JSON list, starts with a brace but is no JSON, or gives a field
+                twice.
         """
         text = {self.text_key: line.rstrip("\r\n")}
         if self.plain:
             return text
         # JSON does not begin with a byte order mark, though a file may.
         line = line[begin_of(line) :].strip()
+        # A number or words in quotes are JSON, too, and common lines of texts.
+        if not line.startswith(("{", "[")):
+            return text
         try:
             inputs = parse_json(line)
         except InputError:
@@ -92,8 +95,8 @@ class BatchedPredictor(Predictor):
             return text
         if not isinstance(inputs, dict):
             raise ValueError(
-                f"`line` is JSON but no object; give {self.line_formats}, or set `plain` to take every "
-                f"line as text: {line[:200]}"
+                f"`line` is a JSON list, not an object; give {self.line_formats}, or set `plain` to take "
+                f"every line as text: {line[:200]}"
             )
         return inputs
 

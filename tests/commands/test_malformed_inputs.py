@@ -26,7 +26,7 @@ CHEAP = [
     ("evaluate", "archive that is an empty folder"),
     ("evaluate", "output that is the data"),
     ("evaluate", "predictions over the archive"),
-    ("predict", "JSON that is no object"),
+    ("predict", "JSON list"),
     ("predict", "bad line of a file"),
     ("predict", "input in Latin-1"),
     ("predict", "Latin-1 on standard input"),

@@ -141,7 +141,7 @@ def run(trained, allennlp, tmp_path):
 def test_lines_that_look_like_json_can_be_taken_as_text(run, tmp_path):
     texts = tmp_path / "texts.txt"
     texts.write_text('\ufeff[1]\n\ufeff\n"Ada"\n', encoding="utf-8")
-    with pytest.raises(SystemExit, match="`line` is JSON but no object"):
+    with pytest.raises(SystemExit, match="`line` is a JSON list"):
         run(str(texts))
     written = lines_of(run(str(texts), "--plain"))
     assert [each["text"] for each in written] == ["\ufeff[1]", "\ufeff", '"Ada"']
@@ -174,7 +174,7 @@ BAD_LINES = {
     3: (b'{"sentence": "no end', "starts with a brace but is no JSON object"),
     8: (b'{"text": "no sentence"}', "must have exactly one of `sentence`, `tokens`"),
     17: (b"caf\xe9", "'utf-8' codec can't decode byte 0xe9 in position 3"),
-    18: (b"[1]", "is JSON but no object"),
+    18: (b"[1]", "is a JSON list"),
     29: (b'{"sentence": "\\ud800"}', "half of a surrogate pair, which is no character"),
 }
 

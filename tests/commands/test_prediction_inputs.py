@@ -112,7 +112,7 @@ def test_an_error_is_the_last_line(trained, tmp_path):
         cwd=ROOT,
     )
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith(f"allennlp: {path}:301: `line` is JSON but no")
+    assert done.stderr.splitlines()[-1].startswith(f"allennlp: {path}:301: `line` is a JSON list")
     assert not list(tmp_path.glob("*out.jsonl*"))
 
 

@@ -52,7 +52,7 @@ def of_predict() -> Iterator[Case]:
     # fmt: off
     yield case("archive that does not exist", nothing, "nowhere.tar.gz", "nowhere.tar.gz -")
     yield case("input that does not exist", nothing, "nowhere.txt", "model.tar.gz nowhere.txt")
-    yield case("JSON that is no object", given('["a"]\n'), "plain")
+    yield case("JSON list", given('["a"]\n'), "plain")
     yield case("JSON cut off", given('{"sentence": "Maria\n'), "no JSON object")
     yield case("object without a sentence", given('{"text": "Maria left."}\n'), "`sentence`")
     yield case("object with two inputs", given('{"sentence": "a b", "tokens": ["a"]}\n'),
@@ -102,11 +102,11 @@ def of_predict_file() -> Iterator[Case]:
                command="cut.tar.gz texts.txt -o out.jsonl")
     yield case("input that does not exist", nothing, "texts.txt")
     yield case("input that is a folder", file("texts.txt/a.txt", "Maria"), "texts.txt")
-    yield case("JSON that is no object", file("texts.txt", "Maria left.\n123\n"), "texts.txt:2:")
+    yield case("JSON list", file("texts.txt", "Maria left.\n[123]\n"), "texts.txt:2:")
     yield case("JSON cut off", file("texts.txt", 'Maria left.\n{"sentence": \n'), "texts.txt:2:")
     yield case("Latin-1", file("texts.txt", "Maria left.\nJosé left.\n".encode("latin-1")),
                "texts.txt:2:")
-    bad = file("texts.txt", b"Maria left.\n\xff\n123\n")
+    bad = file("texts.txt", b"Maria left.\n\xff\n[123]\n")
     yield case("bad lines, skipped", bad, "Skipped 2 lines", "--on-error skip", legal=True)
     yield case("unknown `--predictor-args`", texts, "did you mean `plain`?",
                '--predictor-args {"plian":true}')
