@@ -13,15 +13,26 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
 
 from tagger.data.data_loaders.ragged_array import RaggedArray
-from tagger.data.token_indexers import CachedCharactersIndexer
+from tagger.data.token_indexers import (
+    CachedCharactersIndexer,
+    WordFormsIndexer,
+    WordShapesIndexer,
+)
+from tagger.data.token_indexers.word_forms import NUM_FORMS
 
 # The keys that lead to a tensor in the dictionary of a field, such as ("tokens", "token_ids") for a
 # `TextField`; () if the field is one tensor.
 Path = Tuple[str, ...]
 Scalar = Union[bool, int, float]
 
-# Indexers that make one list of indices, which goes into the tensor unchanged.
-_INDEXERS = (SingleIdTokenIndexer, TokenCharactersIndexer, CachedCharactersIndexer)
+# Indexers whose lists of indices go into the tensors unchanged.
+_INDEXERS = (
+    SingleIdTokenIndexer,
+    TokenCharactersIndexer,
+    CachedCharactersIndexer,
+    WordFormsIndexer,
+    WordShapesIndexer,
+)
 
 
 class PaddedColumn:
@@ -90,9 +101,13 @@ class TextColumn(PaddedColumn):
             name, key = path
             indexed = text._indexed_tokens[name]
             self._collected[path].append(indexed[key])
+            indexer = text.token_indexers[name]
+            sizes = indexer.get_padding_lengths(indexed)
             # The number of words, and for characters also the length of the longest word.
-            sizes = text.token_indexers[name].get_padding_lengths(indexed)
-            self._shapes[path].append(tuple(sizes.values()))
+            shape = tuple(sizes.values())
+            if isinstance(indexer, WordFormsIndexer):
+                shape = sizes[key], NUM_FORMS
+            self._shapes[path].append(shape)
 
     def finish(self) -> None:
         """Packs all texts; call it once, after the last `append`."""

@@ -1,7 +1,7 @@
 """A token indexer that splits each distinct word into characters once."""
 
 import itertools
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 import numpy as np
 import torch
@@ -10,11 +10,11 @@ from allennlp.data.token_indexers import TokenCharactersIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from allennlp.data.tokenizers import Tokenizer
 
+from tagger.data.token_indexers.word_cache import MAX_WORDS, WordCache
+
 #: The most characters of a word that are read. The filters' memory grows with the longest word of a
 #: batch: a word of a million characters would take gigabytes.
 MAX_CHARACTERS = 500
-#: The most words that are remembered, because a file may have any number.
-MAX_WORDS = 100_000
 
 
 @TokenIndexer.register("cached_characters")
@@ -33,25 +33,17 @@ class CachedCharactersIndexer(TokenCharactersIndexer):
         super().__init__(**kwargs)
         tokenizer: Any = _CachedTokenizer(self._character_tokenizer)
         self._character_tokenizer = tokenizer
-        self._indices: Dict[Optional[str], List[int]] = {}
-        # The vocabulary of these indices, and its size at the time.
-        self._vocabulary: Optional[Vocabulary] = None
-        self._vocabulary_size = 0
+        self._indices: WordCache[List[int]] = WordCache()
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         """Returns the indices of each token's characters; equal words share a list."""
-        size = vocabulary.get_vocab_size(self._namespace)
-        if vocabulary is not self._vocabulary or size != self._vocabulary_size:
-            self._indices.clear()
-            self._vocabulary, self._vocabulary_size = vocabulary, size
-        if len(self._indices) > MAX_WORDS:
-            self._indices.clear()
+        known = self._indices.of(vocabulary, self._namespace)
         indices = []
         for token in itertools.chain(self._start_tokens, tokens, self._end_tokens):
-            own = self._indices.get(token.text)
+            own = known.get(token.text)
             if own is None:
                 found = super().tokens_to_indices([token], vocabulary)["token_characters"]
-                own = self._indices[token.text] = found[len(self._start_tokens)]
+                own = known[token.text] = found[len(self._start_tokens)]
             indices.append(own)
         return {"token_characters": indices}
 
@@ -68,10 +60,6 @@ class CachedCharactersIndexer(TokenCharactersIndexer):
         padded[: len(words)][is_inside] = list(itertools.chain.from_iterable(words))
         cut = padded[:, : padding_lengths["num_token_characters"]]
         return {"token_characters": torch.from_numpy(np.ascontiguousarray(cut))}
-
-    def __getstate__(self) -> Dict[str, Any]:
-        """Leaves out the vocabulary and the indices, which a copy looks up anew."""
-        return {**self.__dict__, "_indices": {}, "_vocabulary": None}
 
 
 class _CachedTokenizer(Tokenizer):

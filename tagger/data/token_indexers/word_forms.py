@@ -1,14 +1,21 @@
 """A token indexer that knows words by their hashes, so that no vocabulary has to hold them."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import numpy as np
 import torch
 from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
-from tagger.data.token_indexers.cached_characters import MAX_WORDS
+from tagger.data.token_indexers.word_cache import WordCache
 from tagger_onnx.words import word_forms, word_hash
+
+
+#: A word has this many forms.
+NUM_FORMS = 3
+
+# The indices and the hashes of a word's forms.
+Row = Tuple[Tuple[int, ...], Tuple[int, ...]]
 
 
 @TokenIndexer.register("word_forms")
@@ -35,7 +42,7 @@ class WordFormsIndexer(TokenIndexer):
         super().__init__(token_min_padding_length)
         self._namespace = namespace
         self._lowercase = lowercase
-        self._hashes: Dict[str, Tuple[int, ...]] = {}
+        self._rows: WordCache[Row] = WordCache()
 
     @classmethod
     def of_hashes(cls, token_min_padding_length: int = 0) -> "WordFormsIndexer":
@@ -53,16 +60,14 @@ class WordFormsIndexer(TokenIndexer):
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         """Returns the indices and the hashes of each token's forms."""
-        index_of = {vocabulary._oov_token: 1}
-        if self._namespace is not None:
-            index_of = vocabulary.get_token_to_index_vocabulary(self._namespace)
-        unknown = index_of[vocabulary._oov_token]
-        indices, hashes = [], []
+        known = self._rows.of(vocabulary, self._namespace)
+        rows = []
         for token in tokens:
-            forms = word_forms(token.text or "", self._lowercase)
-            indices.append([index_of.get(form, unknown) for form in forms])
-            hashes.append(self._hashes_of(forms))
-        return {"indices": indices, "hashes": hashes}
+            row = known.get(token.text)
+            if row is None:
+                row = known[token.text] = self._row(token.text or "", vocabulary)
+            rows.append(row)
+        return {"indices": [row[0] for row in rows], "hashes": [row[1] for row in rows]}
 
     def get_empty_token_list(self) -> IndexedTokenList:
         """Returns the indices and hashes of no tokens."""
@@ -74,21 +79,18 @@ class WordFormsIndexer(TokenIndexer):
         """Returns `indices` and `hashes`, both (tokens, forms) int64, padded with 0 or cut to size."""
         tensors = {}
         for name, rows in tokens.items():
-            padded = np.zeros((padding_lengths[name], 3), dtype=np.int64)
+            padded = np.zeros((padding_lengths[name], NUM_FORMS), dtype=np.int64)
             kept = rows[: len(padded)]
             if kept:
                 padded[: len(kept)] = kept
             tensors[name] = torch.from_numpy(padded)
         return tensors
 
-    def _hashes_of(self, forms: Tuple[str, ...]) -> Tuple[int, ...]:
-        known = self._hashes.get(forms[0])
-        if known is None:
-            if len(self._hashes) >= MAX_WORDS:
-                self._hashes.clear()
-            known = self._hashes[forms[0]] = tuple(map(word_hash, forms))
-        return known
-
-    def __getstate__(self) -> Dict[str, Any]:
-        """Leaves out the hashes, which a copy makes anew."""
-        return {**self.__dict__, "_hashes": {}}
+    def _row(self, word: str, vocabulary: Vocabulary) -> Row:
+        forms = word_forms(word, self._lowercase)
+        index_of = {vocabulary._oov_token: 1}
+        if self._namespace is not None:
+            index_of = vocabulary.get_token_to_index_vocabulary(self._namespace)
+        unknown = index_of[vocabulary._oov_token]
+        indices = tuple(index_of.get(form, unknown) for form in forms)
+        return indices, tuple(map(word_hash, forms))

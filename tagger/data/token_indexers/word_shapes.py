@@ -1,8 +1,12 @@
 """A token indexer that tells words apart by their shape alone: capitals, digits and signs."""
 
-from allennlp.data import Token, TokenIndexer
-from allennlp.data.token_indexers import SingleIdTokenIndexer
+from typing import List
 
+from allennlp.data import Token, TokenIndexer, Vocabulary
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.data.token_indexers.token_indexer import IndexedTokenList
+
+from tagger.data.token_indexers.word_cache import WordCache
 from tagger_onnx.words import word_shape
 
 
@@ -20,6 +24,19 @@ class WordShapesIndexer(SingleIdTokenIndexer):
 
     def __init__(self, namespace: str = "word_shapes", token_min_padding_length: int = 0) -> None:
         super().__init__(namespace, token_min_padding_length=token_min_padding_length)
+        self._indices: WordCache[int] = WordCache()
+
+    def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
+        """Returns the index of each token's shape."""
+        known = self._indices.of(vocabulary, self.namespace)
+        indices = []
+        for token in tokens:
+            index = known.get(token.text)
+            if index is None:
+                (index,) = super().tokens_to_indices([token], vocabulary)["tokens"]
+                known[token.text] = index
+            indices.append(index)
+        return {"tokens": indices}
 
     def _get_feature_value(self, token: Token) -> str:
         return word_shape(token.text or "")

@@ -9,7 +9,7 @@ from allennlp.data.fields import TextField
 from allennlp.data.instance import Instance
 from allennlp.data.tokenizers import CharacterTokenizer
 
-from tagger.data.token_indexers import cached_characters
+from tagger.data.token_indexers import cached_characters, word_cache
 
 TEXTS = ["a", "bab", "a", "Bab", "été", "bab", ""]
 
@@ -79,7 +79,8 @@ def test_indices_are_found_anew_in_another_vocabulary_or_a_larger_one():
 
 
 def test_a_word_is_taken_to_pieces_once_and_memory_has_a_bound(monkeypatch):
-    monkeypatch.setattr(cached_characters, "MAX_WORDS", 2)
+    for module in (cached_characters, word_cache):
+        monkeypatch.setattr(module, "MAX_WORDS", 2)
     seen = []
     tokenize = CharacterTokenizer.tokenize
     monkeypatch.setattr(

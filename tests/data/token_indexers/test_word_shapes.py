@@ -1,9 +1,12 @@
+import copy
+import pickle
+
 import pytest
 from allennlp.common import Params
 from allennlp.data import Token, TokenIndexer, Vocabulary
 
 import tagger  # noqa: F401  (registers the components)
-from tagger.data.token_indexers import word_shape
+from tagger.data.token_indexers import WordFormsIndexer, WordShapesIndexer, word_shape
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,23 @@ def test_words_of_one_shape_have_one_index():
     assert counter == {"word_shapes": {"Xxx": 2, "XX": 1, "x-d": 1}}
     vocab = Vocabulary({"word_shapes": {"Xxx": 2, "XX": 1}})
     assert indexer.tokens_to_indices(tokens, vocab) == {"tokens": [2, 2, 3, 1]}
+
+
+@pytest.mark.parametrize(
+    "indexer, namespace", [(WordShapesIndexer(), "word_shapes"), (WordFormsIndexer(), "tokens")]
+)
+def test_words_are_looked_up_anew_in_another_vocabulary_or_a_larger_one(indexer, namespace):
+    def index(vocab):
+        (index,) = next(iter(indexer.tokens_to_indices([Token("x")], vocab).values()))
+        return index if isinstance(index, int) else index[0]
+
+    first, second = (Vocabulary({namespace: dict.fromkeys(own, 1)}) for own in ("x", "yx"))
+    assert [index(vocab) for vocab in (first, second, first)] == [2, 3, 2]
+    empty = Vocabulary({namespace: {"y": 1}})
+    assert index(empty) == 1
+    empty.add_token_to_namespace("x", namespace)
+    assert index(empty) == 3
+    assert copy.deepcopy(indexer).tokens_to_indices([], empty) == indexer.tokens_to_indices(
+        [], empty
+    )
+    assert b"Vocabulary" not in pickle.dumps(indexer)
