@@ -95,8 +95,8 @@ class BatchedPredictor(Predictor):
             return text
         if not isinstance(inputs, dict):
             raise ValueError(
-                f"`line` is a JSON list, not an object; give {self.line_formats}, or set `plain` to take "
-                f"every line as text: {line[:200]}"
+                f"`line` is a JSON list, not an object; give {self.line_formats}, or set `plain` to "
+                f"take every line as text: {line[:200]}"
             )
         return inputs
 

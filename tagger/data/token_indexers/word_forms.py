@@ -10,7 +10,6 @@ from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from tagger.data.token_indexers.word_cache import WordCache
 from tagger_onnx.words import word_forms, word_hash
 
-
 #: A word has this many forms.
 NUM_FORMS = 3
 
