@@ -22,6 +22,7 @@ def bidirectional_lstm(
     mask: torch.BoolTensor,
     recurrent_dropout: float = 0.0,
     reversal: Optional[torch.Tensor] = None,
+    int8: bool = False,
 ) -> torch.Tensor:
     """Runs one LSTM over each sequence, and another over the sequence reversed.
 
@@ -42,6 +43,8 @@ def bidirectional_lstm(
         recurrent_dropout: The probability of each weight between states to be left out of this call
             (Merity et al. 2018, section 2, DropConnect), in which all tokens share a draw.
         reversal: What `reversal_of` returns for `mask`; `None` to compute it. Layers can share it.
+        int8: Whether to multiply 8-bit integers, on a CPU and without gradients; see
+            `tagger.modules.int8_lstm`.
 
     Returns:
         (B, T, 2H), the states of `to_right` and those of `to_left`, 0 in the padding.
@@ -57,7 +60,13 @@ def bidirectional_lstm(
     lstms, both_inputs = (to_right, to_left), (inputs, _reordered(inputs, reversal))
     # Drawn here, because threads would draw in any order.
     kept = [_kept_weights(lstm, recurrent_dropout) for lstm in lstms]
-    if _leaves_threads_idle(inputs.device):
+    if int8:
+        # Numba takes a second to import.
+        from tagger.modules.int8_lstm import int8_states
+
+        calls = list(zip(lstms, both_inputs))
+        from_left, from_right = run_side_by_side(int8_states, calls, num_workers=2)
+    elif _leaves_threads_idle(inputs.device):
         weights = [weights for lstm in lstms for weights in lstm.parameters()]
         from_left, from_right = _SideBySide.apply(
             lstms, kept, torch.is_grad_enabled(), *both_inputs, *weights

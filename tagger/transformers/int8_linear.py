@@ -55,20 +55,20 @@ class Int8Linear(torch.nn.Module):
     def __init__(self, linear: torch.nn.Linear) -> None:
         super().__init__()
         self.weight, self.bias = linear.weight, linear.bias
-        rows, scales = _rounded(linear.weight.detach())
+        rows, scales = rounded_rows(linear.weight.detach())
         offsets = torch.zeros(len(rows)) if linear.bias is None else linear.bias.detach()
         # (I, O), (O,) and (O,)
         self._columns, self._scales, self._offsets = rows.t().contiguous(), scales, offsets.numpy()
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Maps (..., I) of any floating-point type to (..., O) float32."""
-        rows, scales = _rounded(inputs.reshape(-1, inputs.size(-1)).float())
+        rows, scales = rounded_rows(inputs.reshape(-1, inputs.size(-1)).float())
         sums = torch._int_mm(rows, self._columns)
         _scale_back(sums.numpy(), scales, self._scales, self._offsets)
         return sums.view(torch.float32).view(*inputs.shape[:-1], -1)
 
 
-def _rounded(rows: torch.Tensor) -> Tuple[torch.Tensor, np.ndarray]:
+def rounded_rows(rows: torch.Tensor) -> Tuple[torch.Tensor, np.ndarray]:
     """Returns rows (N, I) as integers, (N, I) int8, and their scales, (N,) float32."""
     integers = torch.empty(rows.shape, dtype=torch.int8)
     scales = np.empty(len(rows), np.float32)

@@ -91,6 +91,7 @@ def test_is_found_by_its_name_in_a_config():
         ({"dropout": 1.0}, "`dropout` must be at least 0 and below 1; got 1.0"),
         ({"input_dropout": -0.1}, "`input_dropout` must be at least 0 and below 1"),
         ({"recurrent_dropout": 1.0}, "`recurrent_dropout` must be at least 0 and below 1"),
+        ({"precision": "int8"}, "`precision` must be one of float32, auto; got 'int8'"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(arguments, message):

@@ -5,8 +5,9 @@ from typing import Tuple, cast
 import torch
 from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
 
-from tagger.common.ranges import check_dropouts, check_sizes
+from tagger.common.ranges import check_dropouts, check_is_one_of, check_sizes
 from tagger.modules.lstm import bidirectional_lstm, reversal_of
+from tagger.transformers.precision import precision_of_frozen
 
 
 @Seq2SeqEncoder.register("bilstm")
@@ -27,9 +28,12 @@ class BiLstmEncoder(Seq2SeqEncoder):
             Ghahramani 2016) instead of drawing anew for each token.
         recurrent_dropout: The probability, in training, of a weight between states to be left out of a
             step; see `bidirectional_lstm`.
+        precision: What evaluation and prediction compute in on a CPU: `"float32"`, or `"auto"` for 8-bit
+            integers where the processor has instructions for them. Training is in floating point.
 
     Raises:
-        ConfigurationError: If a size is not from 1 to 65,536, or a dropout is not in [0, 1).
+        ConfigurationError: If a size is not from 1 to 65,536, or a dropout is not in [0, 1), or
+            `precision` is unknown.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class BiLstmEncoder(Seq2SeqEncoder):
         output_dropout: float = 0.0,
         variational: bool = False,
         recurrent_dropout: float = 0.0,
+        precision: str = "float32",
     ) -> None:
         super().__init__()
         check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
@@ -51,9 +56,11 @@ class BiLstmEncoder(Seq2SeqEncoder):
             output_dropout=output_dropout,
             recurrent_dropout=recurrent_dropout,
         )
+        check_is_one_of("precision", precision, ("float32", "auto"))
         self.input_size = input_size
         self.output_size = 2 * hidden_size
         self.recurrent_dropout = recurrent_dropout
+        self.precision = precision
         sizes = [input_size] + [self.output_size] * (num_layers - 1)
         self.forward_layers, self.backward_layers = (
             torch.nn.ModuleList(
@@ -70,13 +77,16 @@ class BiLstmEncoder(Seq2SeqEncoder):
         """Encodes each token, (B, T, D), in its context: (B, T, 2 * hidden_size), 0 in the padding."""
         outputs = inputs.masked_fill(~mask.unsqueeze(2), 0)
         recurrent_dropout = self.recurrent_dropout if self.training else 0.0
+        is_differentiated = self.training or torch.is_grad_enabled()
+        precision = precision_of_frozen(self.precision, outputs.device)
+        int8 = precision == "int8" and not is_differentiated
         reversal = reversal_of(mask)
         for to_right, to_left, layer_dropout in zip(
             self.forward_layers, self.backward_layers, self.layer_dropouts
         ):
             lstms = cast(Tuple[torch.nn.LSTM, torch.nn.LSTM], (to_right, to_left))
             outputs = bidirectional_lstm(
-                *lstms, layer_dropout(outputs), mask, recurrent_dropout, reversal
+                *lstms, layer_dropout(outputs), mask, recurrent_dropout, reversal, int8
             )
         return self.output_dropout(outputs)
 
