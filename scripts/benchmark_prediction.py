@@ -5,7 +5,8 @@ Both taggers have the architecture of `scripts/benchmark_training.py` and random
 CoNLL-2003 in turns, in one process, with PyTorch's number of threads. The time is from instances to
 lines of JSON, without start-up; each run computes the features of a frozen transformer anew. AllenNLP
 predicts batches of 32 in the order of the file; ours predicts windows of 2,048 sentences, which it sorts
-by length. `--config` names the config of another tagger of ours, to time it too.
+by length, and is timed a second time with the encoder's `precision` set to `auto`. `--config` names the
+config of another tagger of ours, to time it too.
 
 Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_prediction.py [--sentences 3453] [--runs 3]
     [--data data/conll2003] [--config training_config/conll2003_bilstm_crf_glove.jsonnet]
@@ -94,6 +95,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         )
         for name, predictor, batch_size in (stock, ours)
     }
+    in_integers = config(True, options.data, options.sentences)
+    in_integers["model"]["encoder"]["precision"] = "auto"
+    taggers["ours, auto"] = TimedPredictor(in_integers, source, *ours[1:])
     if options.config is not None:
         of_file = Params.from_file(options.config).as_dict(quiet=True)
         of_file["dataset_reader"]["max_instances"] = options.sentences

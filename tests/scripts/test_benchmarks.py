@@ -30,7 +30,7 @@ def corpus(tmp_path):
             "benchmark_prediction",
             "--data {corpus} --sentences 2 --runs 1 "
             "--config {configs}/conll2003_bilstm_crf.jsonnet",
-            "--config ",
+            "ours, auto",
         ),
         ("benchmark_training", "--data {corpus} --sentences 2 --epochs 1", "AllenNLP"),
         (
