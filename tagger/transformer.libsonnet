@@ -17,7 +17,7 @@ settings.template({
     about: 'How the files spell spans.',
   },
   tag_encoding: settings.encoding('BIOUL') {
-    about: 'How the tags of the model spell them; null for plain labels. BIOUL tells the most.',
+    about: 'How the tags of the model spell them; null for plain labels. BIOUL distinguishes most.',
   },
   tokenizer: settings.or_null(settings.part(null, "{ type: 'blanks' }")) {
     about: 'How texts become tokens like those of the files; null for the rules of `language`.',

@@ -1,4 +1,4 @@
-"""What a tagger takes. Every way to a tagger checks its inputs here, so all take and refuse the same."""
+"""What a tagger takes. All taggers check their inputs here, so that they accept and refuse the same."""
 
 import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
@@ -109,8 +109,8 @@ def check_characters(text: str, name: str = "text") -> str:
             text.encode()
         except UnicodeEncodeError as error:
             raise InputError(
-                f"`{name}` holds {text[error.start]!a}, half of a surrogate pair, which is no "
-                f"character; decode the text anew, or remove it"
+                f"`{name}` holds {text[error.start]!a}, half of a surrogate pair, which is not a "
+                f"character; decode the text again, or remove it"
             ) from None
     return text
 

@@ -175,7 +175,7 @@ BAD_LINES = {
     8: (b'{"text": "no sentence"}', "must have exactly one of `sentence`, `tokens`"),
     17: (b"caf\xe9", "'utf-8' codec can't decode byte 0xe9 in position 3"),
     18: (b"[1]", "is a JSON list"),
-    29: (b'{"sentence": "\\ud800"}', "half of a surrogate pair, which is no character"),
+    29: (b'{"sentence": "\\ud800"}', "half of a surrogate pair, which is not a character"),
 }
 
 
