@@ -119,14 +119,15 @@ class SameWords(DocumentContext):
             )
         # (B, T, D)
         states = rows.join(states)
-        # A batch of many documents is taken in parts.
-        num_documents = max(1, _PAIRS_AT_ONCE // max(1, states.size(1)) ** 2)
+        # A batch of many documents is taken in parts, and a long document word by word.
+        num_documents = _PAIRS_AT_ONCE // max(1, states.size(1)) ** 2
+        mean = self._in_batch if num_documents else self._in_document
         batch = states, rows.word_ids, rows.document_mask
-        parts = zip(*(each.split(num_documents) for each in batch))
-        features = torch.cat([self._mean_of_others(*part) for part in parts])
+        parts = zip(*(each.split(max(1, num_documents)) for each in batch))
+        features = torch.cat([mean(*part) for part in parts])
         return self.dropout(rows.split(features))
 
-    def _mean_of_others(
+    def _in_batch(
         self, states: torch.Tensor, word_ids: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
         """Returns the weighted mean of the other occurrences' states, (B, T, D)."""
@@ -134,11 +135,39 @@ class SameWords(DocumentContext):
         is_other = word_ids.unsqueeze(2) == word_ids.unsqueeze(1)
         is_other &= mask.unsqueeze(1)
         is_other.diagonal(dim1=1, dim2=2).fill_(False)
-        scores = self.query(states) @ self.key(states).transpose(1, 2)
+        return self._mean(states, states, is_other)
+
+    def _in_document(
+        self, states: torch.Tensor, word_ids: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """As `_in_batch`, for B = 1; its memory does not grow with the square of T."""
+        places = mask[0].nonzero().squeeze(1)
+        places = places[word_ids[0, places].argsort(stable=True)]
+        counts = word_ids[0, places].unique_consecutive(return_counts=True)[1]
+        pairs = [
+            (own, of_word)
+            for of_word in places.split(counts.tolist())
+            if len(of_word) > 1
+            for own in of_word.split(max(1, _PAIRS_AT_ONCE // len(of_word)))
+        ]
+        if not pairs:
+            return torch.zeros_like(states)
+        means = [
+            self._mean(states[0, own], states[0, of_word], own.unsqueeze(1) != of_word)
+            for own, of_word in pairs
+        ]
+        owners = torch.cat([own for own, _ in pairs])
+        return torch.zeros_like(states).index_copy(1, owners, torch.cat(means).unsqueeze(0))
+
+    def _mean(
+        self, states: torch.Tensor, others: torch.Tensor, is_other: torch.Tensor
+    ) -> torch.Tensor:
+        """Returns the weighted mean of (..., O, D) for each of (..., N, D), where `is_other` is true."""
+        scores = self.query(states) @ self.key(others).transpose(-1, -2)
         scores = scores * self.query.out_features**-0.5
-        weights = scores.masked_fill(~is_other, torch.finfo(scores.dtype).min).softmax(2)
+        weights = scores.masked_fill(~is_other, torch.finfo(scores.dtype).min).softmax(-1)
         # A word without others has equal weights everywhere.
-        return weights.masked_fill(~is_other, 0) @ states
+        return weights.masked_fill(~is_other, 0) @ others
 
 
 def encode_sentences(

@@ -90,11 +90,22 @@ def test_same_words_are_a_weighted_mean_of_their_other_occurrences(states, rows)
     assert (found[0, 1] != 0).all()
 
 
-def test_same_words_of_many_documents_are_found_in_parts(states, rows, monkeypatch):
+@pytest.mark.parametrize("pairs", [80, 5, 2])
+def test_same_words_of_many_or_long_documents_are_found_in_parts(pairs, states, rows, monkeypatch):
     context = SameWords(SIZE).double()
+    states.requires_grad_()
     expected = context(states, rows)
-    monkeypatch.setattr(document_contexts, "_PAIRS_AT_ONCE", 80)
-    torch.testing.assert_close(context(states, rows), expected)
+    wanted = torch.autograd.grad(expected.square().sum(), states)
+    monkeypatch.setattr(document_contexts, "_PAIRS_AT_ONCE", pairs)
+    found = context(states, rows)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(torch.autograd.grad(found.square().sum(), states), wanted)
+
+
+def test_same_words_of_a_document_without_any_are_nothing(states, monkeypatch):
+    monkeypatch.setattr(document_contexts, "_PAIRS_AT_ONCE", 1)
+    rows = SentenceRows(MASK, LENGTHS, torch.arange(6).expand(3, 6))
+    assert (rows.join(SameWords(SIZE).double()(states, rows)) == 0).all()
 
 
 def test_same_words_need_to_know_the_words(states):
