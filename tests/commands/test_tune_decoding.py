@@ -185,6 +185,17 @@ def test_tags_that_are_known_in_part_do_not_count(archive, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_target_that_is_met_already_is_said_to_change_nothing(
+    allennlp, trained, tmp_path, capsys
+):
+    arguments = ("-o", tmp_path / "same.tar.gz", "--precision", "PER=0.5")
+    allennlp("tune-decoding", trained / "model.tar.gz", DEV, *arguments)
+    printed = capsys.readouterr().out
+    assert "The tagger meets all targets as it is; its settings are unchanged" in printed
+    assert "Labels not shown, which are unchanged: 3" in printed
+
+
+@pytest.mark.slow
 def test_curves_are_added_without_a_target_and_leave_the_rest(run, detuned, tmp_path):
     output = tmp_path / "curves.tar.gz"
     printed = run("-o", output, "--curves")

@@ -39,7 +39,7 @@ def of_tune_decoding() -> Iterator[Case]:
     yield case("F without a number to promise", nothing, "PER=1:0.9",
                "--f-beta PER=1 --confidence 0.9")
     yield case("a promise of too much", nothing, "PER", "--recall PER=1 --confidence 0.9")
-    yield case("a unit that the file does not tell", nothing, "document",
+    yield case("a unit that the file does not mark", nothing, "document",
                "--recall PER=0.9 --confidence 0.9 --unit document")
     yield case("development data in another encoding", file("test.txt", "Maria U-PER\n"),
                "test.txt:1:", "--macro-f1", "model.tar.gz test.txt -o out.tar.gz")
