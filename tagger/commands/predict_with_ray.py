@@ -14,6 +14,7 @@ import re
 from contextlib import nullcontext
 from functools import partial
 from itertools import islice, repeat
+from pathlib import Path
 from typing import (
     Any,
     Callable,
@@ -120,9 +121,11 @@ def predict_with_ray(
     inputs.remedy = "add --on-error skip, and repeat the command to go on"
     with sole_writer(output):
         _begin(unfinished, parts, is_folder, run, overwrite)
+        # Workers run in the folder in which their cluster was started.
+        paths = [each if is_address(each) else str(Path(each).absolute()) for each in files]
         tasks = [
             partial(_tables, inputs.of(path), number, window, is_folder and inputs.unit == "row")
-            for number, path in enumerate(files)
+            for number, path in enumerate(paths)
         ]
         _run(tasks, (inputs, files), window, pool, column, parts, unfinished)
         if column:

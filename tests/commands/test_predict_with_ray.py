@@ -58,11 +58,15 @@ def predictor(archive, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_bytes_are_those_of_predict_file_after_deaths_and_errors(ray, predictor, tmp_path):
+def test_bytes_are_those_of_predict_file_after_deaths_and_errors(
+    ray, predictor, tmp_path, monkeypatch
+):
+    # Not the folder in which the workers run.
+    monkeypatch.chdir(tmp_path)
     lines = [f"line {n} of {'Ada ' * (n % 5)}".encode() for n in range(150)]
     lines[145], lines[8] = b"no \xff text", "Zoë met Łukasz\u2028in Kraków".encode()
     lines[20], lines[60], lines[140] = b"", b"the killer", b'{"tokens": 3}'
-    text, output, expected = (tmp_path / name for name in ("in.txt", "out.jsonl", "all.jsonl"))
+    text, output, expected = map(Path, ("in.txt", "out.jsonl", "all.jsonl"))
     text.write_bytes(b"\r\n".join(lines[:80]) + b"\r\r" + b"\n".join(lines[80:]))
     with pytest.raises(
         # Whichever comes first.
