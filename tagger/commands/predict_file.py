@@ -216,10 +216,15 @@ def predict_file(
         seconds = time.perf_counter() - started
         unfinished.finish(encode)
     num_new = unfinished.num_lines - num_kept
-    kept = f"Kept {num_kept} predictions; made {num_new}"
-    made = kept if num_kept else f"Made {num_new} predictions"
+    made = _made(num_kept, num_new)
     say(f"Wrote {output}\n{made} in {seconds:.1f} s, {num_new / seconds:.0f} per second")
     _say_what_lacks(predictor._model, unfinished.num_errors)
+
+
+def _made(num_kept: int, num_new: int) -> str:
+    """Says how many predictions were kept, if any, and how many were made."""
+    kept = f"Kept {num_kept} predictions; made {num_new}"
+    return kept if num_kept else f"Made {num_new} predictions"
 
 
 def _settings(
