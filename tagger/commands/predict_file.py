@@ -99,14 +99,11 @@ class PredictFile(Command):
         add("--force", action="store_true", help=text)
         add_shared(parser, "--cuda-device")
         text = (
-            "share the work among workers of Ray Data, on the cluster that this machine belongs "
-            "to, or on this machine alone; the input may then be a folder, or a pattern such as "
-            "'texts/*.gz'"
+            "share the work among Ray Data's workers, on this machine's cluster or on this machine "
+            "alone; the input may then be a folder, or a pattern such as 'texts/*.gz'"
         )
         add("--ray", action="store_true", help=text)
-        text = (
-            "with --ray: the number of workers, or the least and the largest number (default: 1:)"
-        )
+        text = "with --ray: how many workers, or the fewest and the most (default: 1:)"
         add("--workers", metavar="MIN:MAX", default="1:", help=text)
         text = "with --ray: how many CPUs each worker has (default: 1)"
         add("--cpus", type=float, default=1, help=text)
@@ -221,10 +218,9 @@ def predict_file(
     _say_what_lacks(predictor._model, unfinished.num_errors)
 
 
-def _made(num_kept: int, num_new: int) -> str:
+def _made(kept: int, new: int) -> str:
     """Says how many predictions were kept, if any, and how many were made."""
-    kept = f"Kept {num_kept} predictions; made {num_new}"
-    return kept if num_kept else f"Made {num_new} predictions"
+    return f"Kept {kept} predictions; made {new}" if kept else f"Made {new} predictions"
 
 
 def _settings(
