@@ -31,18 +31,17 @@ def exported(
 ) -> onnx.ModelProto:
     """Returns a tagger as an ONNX model.
 
-    Its inputs are `words`, (B, T) int64, the distinct word of each token; `lengths`, (B,) int64; and what
-    the token indexers look up. Its outputs are `tags`, (B, T) int64; `entity_lasts`, (B, T) int64, the
-    last token of the entity that begins at each token, else -1; `entity_probabilities`, (B, T) float32,
-    of the same entities, else -1; `marginals`, (B, T, K) float32; and `emissions`, (B, T, K) float32, the
+    Its inputs are `words`, (B, T) int64, the distinct word of each token; `lengths`, (B,) int64; and
+    what the token indexers look up. Its outputs are `tags`, (B, T) int64; `entity_lasts`, (B, T)
+    int64, the last token of the entity that begins at each token, else -1; `entity_probabilities`, (B,
+    T) float32, likewise; `marginals`, (B, T, K) float32; and `emissions`, (B, T, K) float32, the
     chain's scores. With the head `sigmoid` they are `labels`, (B, T, K) bool, and `marginals`. The
-    metadata's `tagger` is a JSON object: vocabulary, tags, rules that split texts.
+    metadata's `tagger` is JSON: vocabulary, tags, rules that split texts.
 
     Args:
         model: The model, on the CPU and in evaluation mode.
         dataset_reader: The reader that indexes the tokens.
-        language: The spaCy code of the language whose rules split texts into tokens; None to split them
-            as the dataset reader's `tokenizer` and `language` say.
+        language: The spaCy code of the language whose rules split texts; None to split as the reader says.
 
     Raises:
         ConfigurationError: If a part cannot be exported; the message names it.
