@@ -41,7 +41,7 @@ def exported(
     Args:
         model: The model, on the CPU and in evaluation mode.
         dataset_reader: The reader that indexes the tokens.
-        language: The spaCy code of the language whose rules split texts; None to split as the reader says.
+        language: The spaCy code of the language whose rules split texts; None for what the reader says.
 
     Raises:
         ConfigurationError: If a part cannot be exported; the message names it.
