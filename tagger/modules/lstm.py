@@ -32,8 +32,7 @@ def bidirectional_lstm(
     PyTorch's LSTM is hardly faster on two threads than on one. The states can then be differentiated
     once. On any CPU they have the precision of `inputs`, even under automatic mixed precision.
 
-    Sequences are not packed: on a CPU the backward pass of PyTorch's packed LSTM takes up to three times
-    as long.
+    Sequences are not packed: on a CPU that makes PyTorch's backward pass up to three times as long.
 
     Args:
         to_right: An LSTM of one layer and one direction, `batch_first`, with biases.
