@@ -114,17 +114,21 @@ class SequenceTagger(TaggingModel):
         """
         embedding_dim = text_field_embedder.get_output_dim()
         built_encoder = build_encoder(encoder, embedding_dim)
-        num_states = built_encoder.get_output_dim()
-        contexts = [each.construct(input_size=num_states) for each in document_contexts or []]
-        num_read = embedding_dim + num_states + sum(each.get_output_dim() for each in contexts)
         tag_encoding = tag_encoding or infer_encoding(tags_in_order(vocab, label_namespace))
         if tag_encoding is not None:
             _complete_vocabulary(vocab, label_namespace, tag_encoding)
+        # In this order they draw their first weights.
+        built_head = head.construct(
+            vocab=vocab, label_namespace=label_namespace, tag_encoding=tag_encoding
+        )
+        num_states = built_encoder.get_output_dim()
+        contexts = [each.construct(input_size=num_states) for each in document_contexts or []]
+        num_read = embedding_dim + num_states + sum(each.get_output_dim() for each in contexts)
         return cls(
             vocab,
             text_field_embedder,
             built_encoder,
-            head.construct(vocab=vocab, label_namespace=label_namespace, tag_encoding=tag_encoding),
+            built_head,
             tag_encoding,
             label_namespace,
             loss_reduction,
