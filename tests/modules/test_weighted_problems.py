@@ -1,8 +1,5 @@
 """Random weighted CRFs; `--problems 3000` tries twenty times as many."""
 
-import multiprocessing
-import warnings
-
 import pytest
 import torch
 
@@ -10,8 +7,6 @@ from tests.modules.weighted_problems import (
     CHECKS,
     PYTORCHS_OWN_WARNING,
     WEIGHTINGS,
-    outcomes,
-    outcomes_in_forked_process,
     weighted_problem,
 )
 
@@ -24,13 +19,15 @@ def test_it_holds(check, weighting, pytestconfig):
         CHECKS[check](weighted_problem(weighting, seed))
 
 
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
-def test_a_forked_process_computes_the_same():
-    expected = [outcomes(weighting, range(3)) for weighting in WEIGHTINGS]
-    with warnings.catch_warnings():
-        # Newer Pythons warn of forking where there are threads, which is what is tested.
-        warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
-        assert outcomes_in_forked_process(WEIGHTINGS, range(3)) == expected
+def test_a_forked_process_computes_the_same(in_forked_process):
+    def outcomes():
+        return [
+            [each.tolist() for each in weighted_problem(weighting, seed).outcome()]
+            for weighting in WEIGHTINGS
+            for seed in range(3)
+        ]
+
+    assert in_forked_process(outcomes) == outcomes()
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)

@@ -1,6 +1,5 @@
 """Random losses of weighted CRFs, and what must hold of each."""
 
-import multiprocessing
 import random
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
@@ -152,21 +151,6 @@ def check_threads(problem: WeightedProblem) -> None:
         for outcome in pool.map(lambda _: problem.outcome(), range(8)):
             for ours, theirs in zip(outcome, expected):
                 assert torch.equal(ours, theirs)
-
-
-def outcomes(weighting: str, seeds: range) -> List[List[List[float]]]:
-    """The outcomes of some problems as lists of numbers, which processes can exchange."""
-    return [
-        [each.flatten().tolist() for each in weighted_problem(weighting, seed).outcome()]
-        for seed in seeds
-    ]
-
-
-def outcomes_in_forked_process(weightings: List[str], seeds: range) -> List[Any]:
-    """`outcomes` of each weighting, computed in a forked process."""
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        asked = [pool.apply_async(outcomes, (weighting, seeds)) for weighting in weightings]
-        return [each.get(timeout=300) for each in asked]
 
 
 #: What must hold of each problem, by name.
