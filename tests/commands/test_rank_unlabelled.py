@@ -64,11 +64,11 @@ def test_the_suggestions_of_each_format_have_probabilities(rank, tmp_path):
 
 
 def test_plain_lines_may_look_like_json(rank, tmp_path):
-    (tmp_path / "quotes.txt").write_text('"It rained ."\n', encoding="utf-8")
-    with pytest.raises(SystemExit, match="quotes.txt:1: .*set `plain`"):
-        rank("next.jsonl", texts="quotes.txt")
-    rank("next.jsonl", "--plain", texts="quotes.txt")
-    assert [text.text for text in read_texts(tmp_path / "next.jsonl")] == ['"It rained ."']
+    (tmp_path / "lists.txt").write_text('["It rained ."]\n', encoding="utf-8")
+    with pytest.raises(SystemExit, match="lists.txt:1: .*set `plain`"):
+        rank("next.jsonl", texts="lists.txt")
+    rank("next.jsonl", "--plain", texts="lists.txt")
+    assert [text.text for text in read_texts(tmp_path / "next.jsonl")] == ['["It rained ."]']
 
 
 @pytest.mark.parametrize(
