@@ -192,8 +192,9 @@ def check_files(folder: str, name: Any, is_archive: bool) -> None:
         is_archive: Whether there must be no further files.
 
     Raises:
-        ConfigurationError: If a file is missing, is new, or differs; or if a folder is in its place. The
-            message names the file.
+        ConfigurationError: If a file is missing, is new, or differs; if a folder is in its place; or,
+            where there are no checksums, if a file of the vocabulary has a line twice. The message names
+            the file.
     """
     remedy = f"make or copy the archive again, or {REMEDY}"
     for file in _misplaced_folders(folder):
@@ -202,6 +203,11 @@ def check_files(folder: str, name: Any, is_archive: bool) -> None:
     check_contents(folder, filter(_IS_READ.match, found), name)
     checksums = _checksums(os.path.join(folder, _META), name)
     if checksums is None:
+        for file in sorted(_files_below(os.path.join(folder, "vocabulary"))):
+            if not file.startswith(".") and file.endswith(".txt"):
+                _check_lines(
+                    os.path.join(folder, "vocabulary", file), f"{name}: `vocabulary/{file}`"
+                )
         return
     for file in sorted(checksums.keys() | (found if is_archive else set())):
         path = os.path.join(folder, file)
@@ -253,3 +259,20 @@ def _sha256(path: str) -> str:
         while block := file.read(2**20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def _check_lines(path: str, name: str) -> None:
+    # As AllenNLP reads it.
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        lines = re.split(r"\n|\r\n", file.read())
+    if len(lines) == len(set(lines)):
+        return
+    first: Dict[str, int] = {}
+    for number, line in enumerate(lines, start=1):
+        if line in first and number < len(lines):
+            refuse(
+                f"{name} has {line[:40]!r} twice, in lines {first[line]} and {number}, so indices do "
+                f"not fit the weights",
+                "make or copy the archive again",
+            )
+        first.setdefault(line, number)

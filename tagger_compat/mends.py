@@ -153,6 +153,14 @@ LIBRARY_MENDS = (
         libraries.with_locks_of_the_workers,
     ),
     Mend(
+        "TensorCache",
+        "it saves tensors with the highest protocol of pickles, which `torch.load` refuses since torch "
+        "2.6; a cache that an old torch has written has to be made anew",
+        ("allennlp.common.file_utils",),
+        pytorch.load_refuses_the_latest_pickles,
+        pytorch.with_loadable_pickles,
+    ),
+    Mend(
         "types that are names",
         "a `type` of a config that is no text fails with an error of Python's own",
         ("allennlp.common.params",),

@@ -2,6 +2,8 @@
 
 import inspect
 import io
+import pickle
+import warnings
 from contextlib import contextmanager
 from functools import partial, wraps
 from types import ModuleType, SimpleNamespace
@@ -144,3 +146,29 @@ def with_numbered_devices(util: Any) -> Iterator[None]:
         return int_to_device(device)
 
     util.int_to_device = to_device
+
+
+def load_refuses_the_latest_pickles() -> bool:
+    """Whether `torch.load` cannot read what is saved with the highest protocol of pickles."""
+    import torch
+
+    state = io.BytesIO()
+    torch.save(torch.zeros(1), state, pickle_protocol=pickle.HIGHEST_PROTOCOL)
+    state.seek(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.load(state)
+    except Exception:
+        return True
+    return False
+
+
+@contextmanager
+def with_loadable_pickles(file_utils: Any) -> Iterator[None]:
+    """Writes cached tensors with the protocol that `torch.load` reads safely."""
+    yield
+    import torch
+
+    names = {**vars(pickle), "HIGHEST_PROTOCOL": torch.serialization.DEFAULT_PROTOCOL}
+    file_utils.pickle = SimpleNamespace(**names)

@@ -222,6 +222,19 @@ for method in ("spawn", "fork"):
 """,
         "A SemLock created in a fork context",
     ),
+    "TensorCache": (
+        """
+import warnings
+import torch
+from allennlp.common.file_utils import TensorCache
+
+cache = TensorCache("cache")
+cache["tensor"] = torch.arange(3)
+cache.cache_cache.clear()
+assert cache["tensor"].tolist() == [0, 1, 2]
+""",
+        "Weights only load failed",
+    ),
     "archives": (
         """
 import json, tarfile

@@ -14,12 +14,12 @@ A record has three kinds of lines. The last line of each kind counts; a new toke
 The process that writes holds a lock on the record. The system frees the lock when that process ends.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import re
 import secrets
+import socket
 from contextlib import ExitStack
 from pathlib import Path
 from typing import (
@@ -179,14 +179,19 @@ class ResumableOutput:
             os.close(record)
 
     def _lock(self, record: int) -> None:
+        notes = _notes(record)
+        holder: Dict[str, Any] = next((note for note in reversed(notes) if "process" in note), {})
         try:
+            import fcntl
+
             fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
         except BlockingIOError:
-            holders = [note for note in _notes(record) if "process" in note]
-            message = being_written(self._address or self._output, (holders or [{}])[-1])
-            raise ConfigurationError(message) from None
-        except OSError:  # This file system has no locks.
             pass
+        except (ImportError, OSError):  # This system, or this file system, has no such locks.
+            if not holder or not _may_be_alive(holder):
+                return
+        raise ConfigurationError(being_written(self._address or self._output, holder))
 
     def _begin(self, run: Dict[str, Any]) -> BinaryIO:
         """Opens the part of an equal run, cut off after its last whole window, or a new one."""
@@ -263,6 +268,18 @@ def _is_start(note: Mapping[str, Any]) -> bool:
         and isinstance(token, str)
         and re.fullmatch("[0-9a-f]{16}", token) is not None
     )
+
+
+def _may_be_alive(holder: Mapping[str, Any]) -> bool:
+    if holder["host"] != socket.gethostname():
+        return True
+    try:
+        os.kill(holder["process"], 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def difference(

@@ -1,6 +1,7 @@
 import json
 import os
 import socket
+import sys
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -91,6 +92,30 @@ def test_of_two_processes_the_second_is_told_who_writes(output, in_forked_proces
     expected = f"is being written by process {os.getpid()} on {socket.gethostname()} since 2"
     assert expected in message
     assert "wait for it, or give another name" in message
+
+
+@pytest.mark.parametrize(
+    ("holder", "message"),
+    [
+        ({"process": 2**22 + 1, "host": socket.gethostname()}, None),
+        ({"process": os.getpid(), "host": socket.gethostname()}, f"process {os.getpid()} on"),
+        ({"process": 1, "host": "elsewhere"}, "process 1 on elsewhere since noon"),
+    ],
+    ids=["dead", "alive", "elsewhere"],
+)
+def test_without_locks_a_process_counts_as_long_as_it_may_live(
+    output, monkeypatch, holder, message
+):
+    unfinished = write(output, 1)
+    unfinished._note(**holder, since="noon")
+    kill(unfinished)
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    if message is None:
+        with ResumableOutput(output, RUN) as unfinished:
+            assert unfinished.num_lines == 2
+    else:
+        with pytest.raises(ConfigurationError, match=message):
+            ResumableOutput(output, RUN)
 
 
 def test_only_an_equal_run_goes_on(output):

@@ -399,13 +399,20 @@ def test_labels_in_another_order_are_refused(change, good, folder):
     refused_in_one_line(tampered, match="`vocabulary/labels.txt` has been changed")
 
 
-def test_an_archive_without_checksums_loads(good, folder):
+def test_an_archive_without_checksums_loads_unless_a_label_is_there_twice(good, folder):
     def old(name, content):
         return without_checksums(content) if name == "meta.json" else content
 
     archive = folder / "old.tar.gz"
     write_archive(good, archive, contents=old, with_new_checksums=False)
     assert load_archive(archive).meta.version == "2.10.1"
+    write_archive(
+        good,
+        archive,
+        contents=lambda name, content: doubled_label(name, old(name, content)),
+        with_new_checksums=False,
+    )
+    refused_in_one_line(archive, match=r"`vocabulary/labels.txt` has .* twice, in lines 1 and \d")
 
 
 def test_a_member_that_was_not_there_is_refused(good, folder):
