@@ -110,6 +110,27 @@ def test_weights_give_the_weighted_sum_of_a_row(function, kind):
         function(scores, labels, mask, weights[:, :3])
 
 
+@pytest.mark.parametrize("garbage", [1e6, torch.nan])
+@pytest.mark.parametrize("kind", LABEL_KINDS)
+@pytest.mark.parametrize("function", OF_LABELS)
+def test_padding_changes_nothing_for_labels(function, kind, garbage):
+    scores, mask = random_chains(2, 5, 3), mask_of([5, 2])
+    labels = labels_of(kind, mask, 3)
+    dirty_labels = labels.clone()
+    dirty_labels[~mask] = False if kind == "sets" else -7
+    dirty_emissions = scores.emissions.masked_fill(~mask.unsqueeze(2), garbage).requires_grad_()
+    dirty = scores._replace(
+        emissions=dirty_emissions, transitions=scores.transitions.clone().requires_grad_()
+    )
+    values = function(dirty, dirty_labels, mask)
+    # With derivatives, another kernel may sum the steps.
+    clean = scores._replace(emissions=scores.emissions.clone().requires_grad_())
+    assert torch.equal(values, function(clean, labels, mask))
+    values.sum().backward()
+    assert dirty.transitions.grad.isfinite().all()
+    assert dirty_emissions.grad[1, 2:].eq(0).all()
+
+
 def test_marginals_beyond_the_smallest_float_keep_their_logarithm():
     scores = random_chains(1, 3, 3, requires_grad=True)
     tags = torch.tensor([[0, 2, 1]])
@@ -162,6 +183,12 @@ def test_the_same_generator_draws_the_same_samples():
     assert not torch.equal(drawn[0], drawn[2])
 
 
+def test_no_spans_have_no_probabilities():
+    empty = torch.zeros(0, 3, dtype=torch.int64)
+    allowed = torch.zeros(0, 1, 4, dtype=torch.bool)
+    assert span_log_probabilities(random_chains(1, 3, 4), empty, allowed).shape == (0,)
+
+
 @pytest.mark.parametrize(
     ("spans", "allowed", "message"),
     [
@@ -181,6 +208,26 @@ def test_the_same_generator_draws_the_same_samples():
 def test_spans_that_do_not_fit_are_refused(spans, allowed, message):
     with pytest.raises(ValueError, match=message):
         span_log_probabilities(random_chains(2, 4, 3), spans, allowed, mask_of([4, 2]))
+
+
+def test_gradient_of_log_partition_is_the_marginals():
+    lengths = [6, 2, 4]
+    scores = random_chains(3, 6, 5, requires_grad=True)
+    mask = mask_of(lengths)
+    log_partition(scores, mask).sum().backward()
+    marginals = tag_marginals(scores, mask)
+    close(scores.emissions.grad, marginals)
+    close(scores.transitions.grad, transition_marginals(scores, mask).sum((0, 1)))
+    close(scores.start.grad, marginals[:, 0].sum(0))
+    last = torch.stack([marginals[row, length - 1] for row, length in enumerate(lengths)])
+    close(scores.end.grad, last.sum(0))
+
+
+def test_best_path_scores_the_viterbi_score_and_less_than_log_partition():
+    scores, mask = random_chains(4, 30, 7), mask_of([30, 1, 17, 2])
+    paths, path_scores = viterbi_decode(scores, mask)
+    close(path_scores, sequence_score(scores, paths, mask))
+    assert (path_scores <= log_partition(scores, mask)).all()
 
 
 def test_step_log_normalizers_sum_to_log_partition_with_a_gradient_to_each():
@@ -222,6 +269,13 @@ def test_nan_and_infinity_are_not_hidden(value, role):
         close(viterbi_decode(scores)[1][1:], viterbi_decode(clean)[1])
 
 
+def test_infinity_in_the_padding_is_no_score():
+    scores = random_chains(2, 4, 3)
+    scores.emissions[1, 2] = torch.inf
+    assert viterbi_decode(scores, mask_of([4, 2]))[1].isfinite().all()
+    assert transition_marginals(scores, mask_of([4, 2])).isfinite().all()
+
+
 def test_a_tags_own_emission_is_no_part_of_its_backward_score():
     scores = random_chains(2, 3, 2)
     scores = scores._replace(end=torch.tensor([0.0, 900.0]).double())
@@ -254,6 +308,28 @@ def test_second_derivatives_agree_with_finite_differences(function):
     assert torch.autograd.gradgradcheck(
         lambda *tensors: function(ChainScores(*tensors), mask), tuple(scores), fast_mode=True
     )
+
+
+@pytest.mark.parametrize("garbage", [1e6, torch.nan, torch.inf])
+@pytest.mark.parametrize("function", [*DIFFERENTIABLE, viterbi_decode], ids=lambda f: f.__name__)
+def test_padding_changes_nothing(function, garbage):
+    clean = random_chains(2, 5, 3)
+    mask = mask_of([5, 2])
+    dirty_emissions = clean.emissions.masked_fill(~mask.unsqueeze(2), garbage).requires_grad_()
+    dirty = clean._replace(emissions=dirty_emissions, transitions=clean.transitions.clone())
+    dirty.transitions.requires_grad_()
+    results, expected = function(dirty, mask), function(clean, mask)
+    if not isinstance(results, tuple):
+        results, expected = (results,), (expected,)
+    for result, target in zip(results, expected):
+        if function in (forward_scores, backward_scores):
+            result, target = result[mask], target[mask]
+        assert torch.equal(result, target)
+    if function is not viterbi_decode:
+        real = torch.where(mask.unsqueeze(2), result, 0) if result.dim() == 3 else result
+        real.sum().backward()
+        assert dirty.transitions.grad.isfinite().all()
+        assert dirty.emissions.grad[1, 2:].eq(0).all()
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])

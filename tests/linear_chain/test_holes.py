@@ -10,6 +10,7 @@ from tagger.linear_chain import (
     sample_paths,
     span_log_probabilities,
     tag_marginals,
+    viterbi_decode,
 )
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
 from tests.linear_chain.conftest import on_cpus
@@ -58,6 +59,14 @@ def test_errors_name_the_positions_that_the_caller_knows(scores):
             ValueError, match=f"begin and end at real .* row 0, tokens {first} to {last}"
         ):
             span_log_probabilities(scores, torch.tensor([[0, first, last]]), one_set, MASK)
+
+
+def test_callers_tensors_stay_as_they_were(scores):
+    before = [each.detach().clone() for each in (*scores, TAGS, MASK)]
+    log_likelihood(scores, TAGS, MASK)
+    viterbi_decode(scores, MASK)
+    for tensor, copy in zip((*scores, TAGS, MASK), before):
+        assert torch.equal(tensor.nan_to_num(9), copy.nan_to_num(9))
 
 
 def test_compacted_takes_masked_tokens_out(scores):

@@ -118,6 +118,22 @@ def test_samples_equal_the_reference(implementation, case):
     assert torch.equal(draws[0][is_possible], draws[1][is_possible])
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_nan_in_the_padding_changes_nothing(name, implementation):
+    scores, tags, mask = Case((3, 0, 1), 3).batch(implementation.device)
+    dirty = scores._replace(emissions=scores.emissions.masked_fill(~mask.unsqueeze(2), torch.nan))
+    actual = outcome(name, (dirty, tags.masked_fill(~mask, -7), mask))
+    for ours, theirs in zip(actual, outcome(name, (scores, tags, mask))):
+        assert torch.equal(ours, theirs)
+
+
+def test_nan_in_the_padding_changes_no_best_path(implementation):
+    scores, _, mask = Case((3, 0, 1), 3).batch(implementation.device)
+    dirty = scores._replace(emissions=scores.emissions.masked_fill(~mask.unsqueeze(2), torch.nan))
+    for ours, theirs in zip(viterbi_decode(dirty, mask), viterbi_decode(scores, mask)):
+        assert torch.equal(ours, theirs)
+
+
 # Triton's interpreter takes maxima with NumPy.
 @pytest.mark.filterwarnings("ignore:All-NaN slice encountered")
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -108,6 +108,37 @@ def test_constrained_training_refuses_gold_tags_that_are_forbidden():
         crf(torch.zeros(2, 2, 5), torch.tensor([[0, 1], [0, 2]]))
 
 
+def test_marginals_are_the_gradient_of_log_partition():
+    crf = ConditionalRandomField(5)
+    emissions, _, mask = batch()
+    emissions.requires_grad_()
+    crf.log_partition(emissions, mask).sum().backward()
+    torch.testing.assert_close(emissions.grad, crf.marginals(emissions, mask))
+
+
+@pytest.mark.parametrize("constraints", [None, BIO])
+def test_viterbi_tags_with_a_hole_in_the_mask_equal_allennlps(constraints):
+    ours, theirs = twins(constraints=constraints)
+    emissions, _, mask = batch()
+    mask[0, 2] = mask[2, 0] = False
+    actual, expected = (crf.viterbi_tags(emissions, mask) for crf in (ours, theirs))
+    assert [path for path, _ in actual] == [path for path, _ in expected]
+    assert list(map(len, (path for path, _ in actual))) == [5, 1, 3]
+    assert [score for _, score in actual] == pytest.approx([score for _, score in expected])
+
+
+def test_probabilities_of_all_paths_sum_to_one_whatever_the_mask():
+    crf = ConditionalRandomField(3).double()
+    emissions = random_chains(1, 4, 3).emissions
+    mask = torch.tensor([[False, True, False, True]])
+    total = sum(
+        crf(emissions, torch.tensor([[9, first, -7, last]]), mask).exp().item()
+        for first in range(3)
+        for last in range(3)
+    )
+    assert total == pytest.approx(1)
+
+
 def test_without_a_token_there_is_one_path():
     crf, emissions = ConditionalRandomField(5), torch.zeros(2, 0, 5)
     assert crf.viterbi_tags(emissions, top_k=3) == [[([], 0.0)]] * 2

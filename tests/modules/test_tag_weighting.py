@@ -47,6 +47,19 @@ def test_unit_weights_give_the_plain_log_likelihood(name, chains):
     torch.testing.assert_close(objective(name, chains, [1.0, 1.0, 1.0]), log_likelihood(*chains))
 
 
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("garbage", [1e6, torch.nan])
+def test_padding_changes_nothing(name, garbage, chains):
+    scores, gold_tags, mask = chains
+    dirty = scores._replace(emissions=scores.emissions.masked_fill(~mask.unsqueeze(2), garbage))
+    dirty_tags = gold_tags.masked_fill(~mask, -7)
+    strategy = weighting(name)
+    actual = strategy.objective(dirty, dirty_tags, mask)
+    torch.testing.assert_close(actual, strategy.objective(scores, gold_tags, mask))
+    actual.sum().backward()
+    assert all(tensor.grad.isfinite().all() for tensor in scores)
+
+
 def test_marginal_takes_a_gamma_without_weights(chains):
     alone = TagWeighting.from_params(Params({"type": "marginal", "gamma": 2.0}))
     crf = ConditionalRandomField(3, weighting=alone).double()
@@ -108,6 +121,27 @@ def test_costs_that_make_no_sense_are_refused(arguments, message, vocab):
 def test_a_gamma_that_makes_no_sense_is_refused(gamma):
     with pytest.raises(ConfigurationError, match="`gamma` must be a finite number of at least 0"):
         weighting("marginal", gamma=gamma)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_unknown_tags_everywhere_teach_nothing(name, chains):
+    scores, gold_tags, mask = chains
+    actual = objective(name, (scores, torch.full_like(gold_tags, -1), mask))
+    torch.testing.assert_close(actual, torch.zeros_like(actual))
+    assert torch.autograd.grad(actual.sum(), scores.emissions)[0].abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_known_tag_is_a_set_of_one_and_an_unknown_tag_the_set_of_all(name, chains):
+    scores, gold_tags, mask = chains
+    for unknown in ([], [(0, 1), (2, 0)]):
+        for place in unknown:
+            gold_tags[place] = -1
+        sets = torch.nn.functional.one_hot(gold_tags.clamp(min=0), 3).bool()
+        sets |= (gold_tags == -1).unsqueeze(2)
+        values = objective(name, chains)
+        torch.testing.assert_close(values, objective(name, (scores, sets, mask)))
+        assert values.requires_grad
 
 
 def test_a_set_weighs_the_mean_of_its_tags(chains):
