@@ -244,6 +244,43 @@ assert isinstance(spacy.blank("en"), allennlp.common.util.SpacyModelType)
     assert outcome.succeeded, outcome.output
 
 
+def test_components_that_use_the_libraries_work(run_fresh):
+    outcome = run_fresh(
+        """
+import numpy, spacy, torch
+from allennlp.common import Params
+from allennlp.data.tokenizers import Tokenizer
+from allennlp.fairness.bias_mitigators import HardBiasMitigator
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from allennlp.training.metrics import Auc, Metric
+
+spacy.load = lambda *args, **kwargs: spacy.blank("en")  # there is no model to load
+tokenizer = Tokenizer.from_params(Params({"type": "spacy"}))
+assert [token.text for token in tokenizer.tokenize("Hello, you!")] == ["Hello", ",", "you", "!"]
+
+auc = Metric.from_params(Params({"type": "auc"}))
+auc(torch.tensor([0.2, 0.9]), torch.tensor([0, 1]))
+assert auc.get_metric() == 1.0
+spearman = Metric.from_params(Params({"type": "spearman_correlation"}))
+spearman(torch.tensor([0.2, 0.9, 1.0]), torch.tensor([1.0, 2.0, 3.0]))
+assert abs(spearman.get_metric() - 1) < 1e-6
+
+optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+params = Params({"type": "constant_with_warmup", "num_warmup_steps": 2})
+scheduler = LearningRateScheduler.from_params(params, optimizer=optimizer)
+assert optimizer.param_groups[0]["lr"] == 0.0
+
+try:
+    Tokenizer.from_params(Params({"type": "pretrained_transformer", "model_name": "/no/such/model"}))
+except OSError as error:
+    assert "/no/such/model" in str(error)
+else:
+    raise AssertionError
+"""
+    )
+    assert outcome.succeeded, outcome.output
+
+
 @pytest.mark.parametrize("first", ["import transformers; transformers.Adafactor", ""])
 def test_adafactor_derives_from_that_of_transformers(first, run_fresh):
     outcome = run_fresh(

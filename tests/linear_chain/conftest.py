@@ -41,11 +41,11 @@ def implementation(request):
 
 @pytest.fixture(params=["reference", "cpu", pytest.param("cuda", marks=needs_triton)])
 def every_implementation(request):
-    """Makes all functions use the implementation."""
+    """Makes all functions use the implementation, and is its name."""
     from tagger.linear_chain import use_implementation
 
     with use_implementation(request.param):
-        yield
+        yield request.param
 
 
 @pytest.fixture
