@@ -8,10 +8,8 @@ import torch
 
 from tagger.kernels.compilation import kernel
 from tagger.kernels.exponentials import exp_float32
-from tagger.transformers.int8_linear import rounded_rows
+from tagger.transformers.int8_linear import LEVELS, rounded_rows
 
-# States lie between -1 and 1, so that one scale fits all.
-_STATE_LEVELS = np.float32(127)
 # With numbers of Python, kernels would compute in float64.
 _ONE, _MINUS_TWO = np.float32(1), np.float32(-2)
 
@@ -30,11 +28,13 @@ def int8_states(lstm: torch.nn.LSTM, inputs: torch.Tensor) -> torch.Tensor:
         (B, T, H) float32.
     """
     weights = dict(lstm.named_parameters())
+    # Anew in each call, since weights may change; it takes a hundredth of a batch's time.
     (columns, scales), (state_columns, state_scales) = (
         rounded_rows(weights[name].detach()) for name in ("weight_ih_l0", "weight_hh_l0")
     )
     offsets = (weights["bias_ih_l0"] + weights["bias_hh_l0"]).detach().numpy()
-    constants = scales, state_scales / _STATE_LEVELS, offsets
+    # States lie between -1 and 1, so that one scale fits all.
+    constants = scales, state_scales / np.float32(LEVELS), offsets
     by_token = inputs.float().transpose(0, 1)
     num_tokens, batch_size, num_features = by_token.shape
     rows, row_scales = rounded_rows(by_token.reshape(-1, num_features))
@@ -84,7 +84,7 @@ def _advance(
             state = _sigmoid(shows + offsets[o]) * _tanh(cell)
             cells[row, k] = cell
             states[row, k] = state
-            rounded[row, k] = np.int8(np.rint(state * _STATE_LEVELS))
+            rounded[row, k] = np.int8(np.rint(state * np.float32(LEVELS)))
 
 
 @kernel

@@ -16,7 +16,8 @@ import torch
 from tagger.kernels.compilation import kernel
 from tagger.transformers.windows import longest_window
 
-_LEVELS = 127
+#: Numbers are rounded to as many levels above zero, and below.
+LEVELS = 127
 # The quotient of rows that are smaller is no finite number; they count as zero.
 _SMALLEST = np.float32(1e-30)
 # A model whose states change by more than this share of their standard deviation stays as it is.
@@ -112,8 +113,8 @@ def _round_rows(values: np.ndarray, integers: np.ndarray, scales: np.ndarray) ->
         for column in range(values.shape[1]):
             largest = max(largest, bits[row, column] & np.int32(0x7FFFFFFF))
         scale_bits[row] = largest
-        factor = np.float32(_LEVELS) / scales[row] if scales[row] > _SMALLEST else np.float32(0)
-        scales[row] /= np.float32(_LEVELS)
+        factor = np.float32(LEVELS) / scales[row] if scales[row] > _SMALLEST else np.float32(0)
+        scales[row] /= np.float32(LEVELS)
         for column in range(values.shape[1]):
             integers[row, column] = np.int32(np.rint(values[row, column] * factor))
 

@@ -36,7 +36,7 @@ def precision_of_frozen(precision: str, device: torch.device) -> str:
         return precision
     if _has_bfloat16_matrices(device):
         return "bfloat16"
-    return "int8" if device.type == "cpu" and _has_int8_matrices() else "float32"
+    return "int8" if device.type == "cpu" and has_int8_matrices() else "float32"
 
 
 def _has_bfloat16_matrices(device: torch.device) -> bool:
@@ -50,7 +50,7 @@ def _has_bfloat16_matrices(device: torch.device) -> bool:
     return device.type == "cpu" and bool(_capabilities().get("amx_bf16"))
 
 
-def _has_int8_matrices() -> bool:
+def has_int8_matrices() -> bool:
     """Whether the CPU multiplies 8-bit integers without overflow, and what it takes is installed."""
     is_installed = hasattr(torch, "_int_mm") and find_spec("numba") is not None
     return is_installed and bool(_capabilities().get("avx512_vnni"))

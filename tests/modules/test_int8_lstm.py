@@ -78,9 +78,7 @@ def test_what_is_no_number_stays_so(lstm):
     ],
 )
 def test_an_encoder_takes_integers_on_demand_to_predict(precision, mode, is_rounded, monkeypatch):
-    monkeypatch.setattr(
-        bilstm, "precision_of_frozen", lambda asked, _: "int8" if asked == "auto" else asked
-    )
+    monkeypatch.setattr(bilstm, "has_int8_matrices", lambda: True)
     torch.manual_seed(0)
     exact, encoder = BiLstmEncoder(7, 4, 2), BiLstmEncoder(7, 4, 2, precision=precision)
     encoder.load_state_dict(exact.state_dict())

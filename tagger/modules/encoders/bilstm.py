@@ -7,7 +7,7 @@ from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
 
 from tagger.common.ranges import check_dropouts, check_is_one_of, check_sizes
 from tagger.modules.lstm import bidirectional_lstm, reversal_of
-from tagger.transformers.precision import precision_of_frozen
+from tagger.transformers.precision import has_int8_matrices
 
 
 @Seq2SeqEncoder.register("bilstm")
@@ -77,9 +77,7 @@ class BiLstmEncoder(Seq2SeqEncoder):
         """Encodes each token, (B, T, D), in its context: (B, T, 2 * hidden_size), 0 in the padding."""
         outputs = inputs.masked_fill(~mask.unsqueeze(2), 0)
         recurrent_dropout = self.recurrent_dropout if self.training else 0.0
-        is_differentiated = self.training or torch.is_grad_enabled()
-        precision = precision_of_frozen(self.precision, outputs.device)
-        int8 = precision == "int8" and not is_differentiated
+        int8 = self._may_round(outputs.device)
         reversal = reversal_of(mask)
         for to_right, to_left, layer_dropout in zip(
             self.forward_layers, self.backward_layers, self.layer_dropouts
@@ -89,6 +87,11 @@ class BiLstmEncoder(Seq2SeqEncoder):
                 *lstms, layer_dropout(outputs), mask, recurrent_dropout, reversal, int8
             )
         return self.output_dropout(outputs)
+
+    def _may_round(self, device: torch.device) -> bool:
+        if self.precision != "auto" or self.training or torch.is_grad_enabled():
+            return False
+        return device.type == "cpu" and has_int8_matrices()
 
     def get_input_dim(self) -> int:
         return self.input_size
