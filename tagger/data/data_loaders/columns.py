@@ -18,7 +18,6 @@ from tagger.data.token_indexers import (
     WordFormsIndexer,
     WordShapesIndexer,
 )
-from tagger.data.token_indexers.word_forms import NUM_FORMS
 
 # The keys that lead to a tensor in the dictionary of a field, such as ("tokens", "token_ids") for a
 # `TextField`; () if the field is one tensor.
@@ -101,13 +100,10 @@ class TextColumn(PaddedColumn):
             name, key = path
             indexed = text._indexed_tokens[name]
             self._collected[path].append(indexed[key])
-            indexer = text.token_indexers[name]
-            sizes = indexer.get_padding_lengths(indexed)
-            # The number of words, and for characters also the length of the longest word.
-            shape = tuple(sizes.values())
-            if isinstance(indexer, WordFormsIndexer):
-                shape = sizes[key], NUM_FORMS
-            self._shapes[path].append(shape)
+            sizes = text.token_indexers[name].get_padding_lengths(indexed)
+            # The number of words, and what else each word has: characters, or forms.
+            inner = [size for other, size in sizes.items() if other not in indexed]
+            self._shapes[path].append((sizes[key], *inner))
 
     def finish(self) -> None:
         """Packs all texts; call it once, after the last `append`."""

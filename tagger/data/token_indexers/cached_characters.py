@@ -37,15 +37,13 @@ class CachedCharactersIndexer(TokenCharactersIndexer):
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         """Returns the indices of each token's characters; equal words share a list."""
-        known = self._indices.of(vocabulary, self._namespace)
-        indices = []
-        for token in itertools.chain(self._start_tokens, tokens, self._end_tokens):
-            own = known.get(token.text)
-            if own is None:
-                found = super().tokens_to_indices([token], vocabulary)["token_characters"]
-                own = known[token.text] = found[len(self._start_tokens)]
-            indices.append(own)
-        return {"token_characters": indices}
+        index = super().tokens_to_indices
+
+        def make(token: Token) -> List[int]:
+            return index([token], vocabulary)["token_characters"][len(self._start_tokens)]
+
+        words = itertools.chain(self._start_tokens, tokens, self._end_tokens)
+        return {"token_characters": self._indices.of(words, vocabulary, self._namespace, make)}
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]

@@ -1,8 +1,8 @@
 """What indexers remember of words."""
 
-from typing import Any, Dict, Generic, Optional, Tuple, TypeVar
+from typing import Any, Callable, Dict, Generic, Iterable, List, Optional, Tuple, TypeVar
 
-from allennlp.data import Vocabulary
+from allennlp.data import Token, Vocabulary
 
 #: The most words that are remembered, because a file may have any number.
 MAX_WORDS = 100_000
@@ -21,8 +21,24 @@ class WordCache(Generic[Value]):
         # The vocabulary, its size at the time, and what is known with it.
         self._state: Tuple[Optional[Vocabulary], int, Known] = (None, 0, {})
 
-    def of(self, vocabulary: Vocabulary, namespace: Optional[str]) -> Known:
-        """Returns what is known with a vocabulary, by word, to be looked into and added to."""
+    def of(
+        self,
+        tokens: Iterable[Token],
+        vocabulary: Vocabulary,
+        namespace: Optional[str],
+        make: Callable[[Token], Value],
+    ) -> List[Value]:
+        """Returns what is made of each token; of each word it is made once, and shared."""
+        known = self._known(vocabulary, namespace)
+        values = []
+        for token in tokens:
+            value = known.get(token.text)
+            if value is None:
+                value = known[token.text] = make(token)
+            values.append(value)
+        return values
+
+    def _known(self, vocabulary: Vocabulary, namespace: Optional[str]) -> Known:
         size = 0 if namespace is None else vocabulary.get_vocab_size(namespace)
         owner, size_then, known = self._state
         if vocabulary is not owner or size != size_then or len(known) > MAX_WORDS:

@@ -59,18 +59,20 @@ class WordFormsIndexer(TokenIndexer):
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         """Returns the indices and the hashes of each token's forms."""
-        known = self._rows.of(vocabulary, self._namespace)
-        rows = []
-        for token in tokens:
-            row = known.get(token.text)
-            if row is None:
-                row = known[token.text] = self._row(token.text or "", vocabulary)
-            rows.append(row)
+
+        def make(token: Token) -> Row:
+            return self._row(token.text or "", vocabulary)
+
+        rows = self._rows.of(tokens, vocabulary, self._namespace, make)
         return {"indices": [row[0] for row in rows], "hashes": [row[1] for row in rows]}
 
     def get_empty_token_list(self) -> IndexedTokenList:
         """Returns the indices and hashes of no tokens."""
         return {"indices": [], "hashes": []}
+
+    def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> Dict[str, int]:
+        """Returns the numbers of tokens, and of a word's forms."""
+        return {**super().get_padding_lengths(indexed_tokens), "num_forms": NUM_FORMS}
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: Dict[str, int]

@@ -28,15 +28,12 @@ class WordShapesIndexer(SingleIdTokenIndexer):
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         """Returns the index of each token's shape."""
-        known = self._indices.of(vocabulary, self.namespace)
-        indices = []
-        for token in tokens:
-            index = known.get(token.text)
-            if index is None:
-                (index,) = super().tokens_to_indices([token], vocabulary)["tokens"]
-                known[token.text] = index
-            indices.append(index)
-        return {"tokens": indices}
+        index = super().tokens_to_indices
+
+        def make(token: Token) -> int:
+            return index([token], vocabulary)["tokens"][0]
+
+        return {"tokens": self._indices.of(tokens, vocabulary, self.namespace, make)}
 
     def _get_feature_value(self, token: Token) -> str:
         return word_shape(token.text or "")
