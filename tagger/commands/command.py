@@ -11,6 +11,15 @@ _SHARED: Dict[str, Dict[str, Any]] = {
     "--batch-size": {"type": int, "default": 64, "help": "how many sentences to process together"},
     "--cuda-device": {"type": int, "default": -1, "help": "the GPU's id; -1 for the CPU"},
     "--force": {"action": "store_true", "help": "overwrite the output"},
+    "--label-names": {
+        "nargs": "+",
+        "metavar": "TAG",
+        "help": "the names of tags that are integers, in order from 0",
+    },
+    "--offsets": {
+        "choices": ("characters", "bytes", "utf16"),
+        "help": "what the offsets of entities count; characters by default",
+    },
     "--workers": {"type": int, "help": "how many jobs run in parallel; one per core by default"},
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from tagger.commands.command import Command
+from tagger.commands.command import Command, add_shared
 from tagger.common.console import say
 
 
@@ -47,17 +47,7 @@ class Convert(Command):
             help="which of several overlapping entities to keep; `refuse`, the default, stops if "
             "OUT cannot hold them",
         )
-        add(
-            "--label-names",
-            nargs="+",
-            metavar="TAG",
-            help="the names of tags that are integers, in order from 0",
-        )
-        add(
-            "--offsets",
-            choices=("characters", "bytes", "utf16"),
-            help="what the offsets of IN count, if they are not characters",
-        )
+        add_shared(parser, "--label-names", "--offsets")
 
     def run(self, args: argparse.Namespace) -> None:
         from tagger.data.formats import convert_texts, format_of_path, read_texts, recognise

@@ -41,17 +41,7 @@ class Start(Command):
         )
         choices = ("longest", "outermost")
         add("--overlapping", choices=choices, help="which of several overlapping entities to keep")
-        add(
-            "--label-names",
-            nargs="+",
-            metavar="TAG",
-            help="the names of tags that are integers, in order from 0",
-        )
-        add(
-            "--offsets",
-            choices=("characters", "bytes", "utf16"),
-            help="what the offsets of entities count",
-        )
+        add_shared(parser, "--label-names", "--offsets")
 
     def run(self, args: argparse.Namespace) -> None:
         from tagger.commands.command_line import check_output
