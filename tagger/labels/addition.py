@@ -46,8 +46,11 @@ _DROPPED_FILES = (PROMISES_NAME, CURVES_NAME)
 _DROPPED_OF_CONFIG = ("validation_data_path", "test_data_path", "evaluate_on_test", "distributed")
 #: What reads the old tagger's states for the new labels.
 _EXTENSION = {
-    **{"type": "bilstm", "hidden_size": 50, "variational": True},
-    **{"input_dropout": 0.5, "output_dropout": 0.5},
+    "type": "bilstm",
+    "hidden_size": 50,
+    "variational": True,
+    "input_dropout": 0.5,
+    "output_dropout": 0.5,
 }
 #: How it is trained. Decay would change weights that get no gradients.
 _OPTIMIZATION = {

@@ -34,8 +34,9 @@ def make_student(
     own = student.state_dict()
     grown = with_new_rows(teacher.state_dict(), teacher.tags, student.tags)
     num_features = student.projection.in_features - teacher.projection.in_features
-    name = "projection.weight"
-    grown[name] = torch.nn.functional.pad(grown[name], (0, num_features))
+    grown["projection.weight"] = torch.nn.functional.pad(
+        grown["projection.weight"], (0, num_features)
+    )
     constraints = "head.crf._constraint_mask"
     student.load_state_dict({**own, **grown, constraints: own[constraints]})
     return student

@@ -11,7 +11,8 @@ from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from tagger.common.vocabulary import tags_in_order
-from tagger.models.measured_model import MeasuredModel, build_encoder
+from tagger.models.measured_model import MeasuredModel
+from tagger.modules.encoders import build_encoder
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.linear import Linear
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss

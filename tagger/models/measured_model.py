@@ -1,23 +1,10 @@
-"""The base of models whose metrics are shown as tables, and how they build their encoder."""
+"""The base of models whose metrics are shown as tables."""
 
-from typing import Any, Dict, List
+from typing import Dict, List
 
-from allennlp.common import Lazy
 from allennlp.models import Model
 
 from tagger.metrics import progress_metrics
-
-#: What AllenNLP's encoders call the size of their input; they ignore the other names.
-_SIZES = ("input_size", "input_dim", "embedding_dim")
-
-
-def build_encoder(encoder: Lazy[Any], size: int) -> Any:
-    """Builds an encoder from its config, which may leave out the size of the vectors that it gets.
-
-    AllenNLP warns of a size that is given twice.
-    """
-    given = encoder._params
-    return encoder.construct(**{name: size for name in _SIZES if name not in given})
 
 
 class MeasuredModel(Model):

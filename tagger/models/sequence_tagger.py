@@ -11,9 +11,9 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 
 from tagger.common.vocabulary import tags_in_order
-from tagger.models.measured_model import build_encoder
 from tagger.models.tagging_model import TaggingModel
 from tagger.modules.document_contexts import DocumentContext, encode_sentences
+from tagger.modules.encoders import build_encoder
 from tagger.modules.heads import TaggingHead
 from tagger.modules.linear import Linear
 from tagger.modules.sentence_rows import SentenceRows

@@ -2,6 +2,7 @@
 
 import tagger.common.needs_allennlp  # noqa: F401
 from tagger.modules.encoders.bilstm import BiLstmEncoder
+from tagger.modules.encoders.building import build_encoder
 from tagger.modules.encoders.masked_cnn import MaskedCnnEncoder
 
-__all__ = ["BiLstmEncoder", "MaskedCnnEncoder"]
+__all__ = ["BiLstmEncoder", "MaskedCnnEncoder", "build_encoder"]
