@@ -339,6 +339,27 @@ def test_allennlp_does_nothing_with_deferred_names_that_a_stand_in_could_answer_
     assert others.keys() == {("scipy.stats", "wasserstein_distance")}
 
 
+def test_a_use_that_a_stand_in_could_answer_wrongly_is_found(tmp_path):
+    code = """
+import late
+from late import a, b, c, d, e
+
+class Own(a, late.Base): ...
+
+def use(x: c) -> None:
+    kept = [b]
+    assert isinstance(x, c) and d[0] is e
+    if x == e: ...
+"""
+    (tmp_path / "module.py").write_text(code)
+    uses = uses_of(tmp_path, {"late"})
+    assert uses[("late", None)] == uses[("late", "a")] == {"subclassed"}
+    assert uses[("late", "b")] == {"kept = [b]"}
+    assert uses[("late", "c")] == {"annotates", "checked by isinstance"}
+    assert uses[("late", "d")] == {"asked for an item"}
+    assert uses[("late", "e")] == {"assert isinstance(x, c) and d[0] is e", "if x == e:"}
+
+
 def test_a_function_that_is_kept_and_compared_equals_itself(run_fresh):
     outcome = run_fresh(
         """
