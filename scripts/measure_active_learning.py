@@ -128,9 +128,9 @@ def run_round(config: Mapping[str, Any], folder: Path) -> None:
         how = unit, score, least_doubt
         asked = _ask(archive, pool, folder, how)
         sentences, places = zip(*[(n, q) for n, each in enumerate(asked) for q in each.questions])
-        words = [pool.words[n][a : b + 1] for n, (a, b) in zip(sentences, places)]
         scores = np.concatenate([each.scores for each in asked])
-        for index in choose(scores, words, budget, most_similar):
+        in_texts = [(pool.words[n], *place) for n, place in zip(sentences, places)]
+        for index in choose(scores, in_texts, budget, most_similar):
             pool.label(sentences[index], *places[index])
         if fills:
             pool.fill(_ask(archive, pool, folder, how))

@@ -56,8 +56,8 @@ class RankUnlabelled(Command):
         add("--score", choices=scores, default="entropy", help=text)
         add("--rare-labels", action="store_true", help="ask first where rare labels are in doubt")
         text = (
-            "leave out a question whose words have at least this cosine similarity to those of "
-            "an earlier one (default: 0.8); above 1 none is left out"
+            "let a question wait until all others are asked if its words have at least this "
+            "cosine similarity to those of an earlier one (default: 0.8); above 1 none waits"
         )
         add("--most-similar", type=float, default=0.8, metavar="COSINE", help=text)
         text = (

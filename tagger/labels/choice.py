@@ -1,53 +1,91 @@
-"""Which questions to ask: the first ones that fit a budget, none nearly like one before.
+"""Which questions to ask: the first ones that fit a budget, those like one before later than others.
 
 Letters: `N` questions, `F` features.
 """
 
 import itertools
 import re
-from typing import Any, List, Sequence
+from typing import Any, Iterable, List, Sequence, Tuple
 
 import numpy as np
+
+#: The words of a text, and the first and the last of those that a question is about.
+Place = Tuple[Sequence[str], int, int]
 
 #: How many questions are compared with those chosen at a time.
 _BLOCK = 256
 _NUM_FEATURES = 1 << 18
+#: Two questions are the same if so many words on each side are the same too.
+_NUM_AROUND = 3
 
 
 def choose(
-    scores: np.ndarray, words: Sequence[Sequence[str]], budget: int, most_similar: float = 0.8
+    scores: np.ndarray, places: Sequence[Place], budget: int, most_similar: float = 0.8
 ) -> List[int]:
     """Returns the indices of the questions to ask, first the one with the highest score.
 
+    A question that resembles one before waits until all others have been asked. Then those that waited
+    are gone through in the same way, and so on. The same question between the same words is asked once.
+    Case does not count, and all digits are alike.
+
     Args:
         scores: (N,).
-        words: The words of each question, at least one.
+        places: What each question is about: one word or more.
         budget: How many words are asked for at most. A question that does not fit is left out, and
             others are looked at.
-        most_similar: A question is left out if it is at least so similar to one before: the cosine of
-            their counts of words and of pairs of neighbours, in lower case and with all digits alike.
-            Above 1 nothing is left out.
+        most_similar: Questions resemble each other if the cosine of their counts of words and of pairs
+            of neighbours is at least this. Above 1, none do.
     """
-    order = np.argsort(-scores, kind="stable").tolist()
+    waiting = _distinct(np.argsort(-scores, kind="stable").tolist(), places)
+    words = [_alike(text[first : last + 1]) for text, first, last in places]
     vectors = _vectors(words) if most_similar <= 1 and words else None
+    sizes = [len(each) for each in words]
     chosen: List[int] = []
+    while waiting:
+        asked, waiting = _go_through(waiting, vectors, sizes, budget, most_similar)
+        chosen += asked
+        budget -= sum(sizes[index] for index in asked)
+    return chosen
+
+
+def _distinct(order: Iterable[int], places: Sequence[Place]) -> List[int]:
+    """Leaves out questions that have been asked between the same words."""
+    kept = {}
+    for index in order:
+        text, first, last = places[index]
+        parts = text[max(first - _NUM_AROUND, 0) : first], text[first : last + 1]
+        around = (*parts, text[last + 1 : last + 1 + _NUM_AROUND])
+        kept.setdefault(tuple(tuple(_alike(part)) for part in around), index)
+    return list(kept.values())
+
+
+def _go_through(
+    order: Sequence[int], vectors: Any, sizes: Sequence[int], budget: int, most_similar: float
+) -> Tuple[List[int], List[int]]:
+    """Returns the questions to ask, and those that fit as well but are like one of these."""
+    # Rounding must not tell a question from the same one.
+    least = most_similar - 1e-9
+    chosen: List[int] = []
+    waiting: List[int] = []
     for start in range(0, len(order), _BLOCK):
-        block = [index for index in order[start : start + _BLOCK] if len(words[index]) <= budget]
-        is_left_out = np.zeros(len(block), dtype=bool)
+        block = [index for index in order[start : start + _BLOCK] if sizes[index] <= budget]
+        must_wait = np.zeros(len(block), dtype=bool)
         alike = np.zeros((len(block), len(block)), dtype=bool)
         if vectors is not None and block:
-            # Rounding must not tell a question from the same one.
-            least = most_similar - 1e-9
             if chosen:
                 of_chosen = (vectors[block] @ vectors[chosen].T).max(1).toarray()[:, 0]
-                is_left_out |= of_chosen >= least
+                must_wait |= of_chosen >= least
             alike = (vectors[block] @ vectors[block].T).toarray() >= least
         for place, index in enumerate(block):
-            if not is_left_out[place] and len(words[index]) <= budget:
-                chosen.append(index)
-                budget -= len(words[index])
-                is_left_out |= alike[place]
-    return chosen
+            if sizes[index] > budget:
+                continue
+            if must_wait[place]:
+                waiting.append(index)
+                continue
+            chosen.append(index)
+            budget -= sizes[index]
+            must_wait |= alike[place]
+    return chosen, waiting
 
 
 def _vectors(words: Sequence[Sequence[str]]) -> Any:
@@ -61,5 +99,9 @@ def _vectors(words: Sequence[Sequence[str]]) -> Any:
 
 
 def _features(words: Sequence[str]) -> List[str]:
-    lower = [re.sub(r"\d", "0", word.lower()) for word in words]
-    return lower + [f"{first} {second}" for first, second in itertools.pairwise(lower)]
+    pairs = itertools.pairwise(words)
+    return [*words, *(f"{first} {second}" for first, second in pairs)]
+
+
+def _alike(words: Sequence[str]) -> List[str]:
+    return [re.sub(r"\d", "0", word.lower()) for word in words]

@@ -154,8 +154,8 @@ def rank_texts(
         doubts = np.stack([seen[each.text].label_doubts[each.place] for each in asked])
         expected = sum((each.num_expected for each in seen), start=np.zeros(doubts.shape[1]))
         scores = scores * _rarity(doubts, expected)
-    words = [pool[each.text].text.words[each.first : each.last + 1] for each in asked]
-    chosen = choose(scores, words, budget, most_similar)
+    places = [(pool[each.text].text.words, each.first, each.last) for each in asked]
+    chosen = choose(scores, places, budget, most_similar)
     of_texts: Dict[int, List[int]] = {}
     for index in chosen:
         of_texts.setdefault(asked[index].text, []).append(index)
@@ -165,7 +165,7 @@ def rank_texts(
             for number, own in of_texts.items()
         ],
         sum(len(each.text.words) for each in pool),
-        sum(len(words[index]) for index in chosen),
+        sum(asked[index].last - asked[index].first + 1 for index in chosen),
         len(asked),
         len(chosen),
     )

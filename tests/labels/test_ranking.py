@@ -36,7 +36,6 @@ def test_whole_sentences_are_ranked_and_the_same_is_asked_once(predictor):
     # All of it is asked, so nothing more need be said.
     assert not any(ASKED in text.properties for text in ranking.texts)
     assert all(len(text.entities) == len(text.probabilities or []) for text in ranking.texts)
-    assert len(rank(predictor, most_similar=2.0).texts) == 4
     assert rank(predictor, budget=11).num_asked == 11
     assert rank(predictor, budget=2).texts == []
 
