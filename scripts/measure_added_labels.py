@@ -7,7 +7,7 @@
 Each label in turn is the new one. A base tagger is trained on old sentences without it. Then it is
 labelled, and nothing else, in new sentences, and added to the tagger in these ways:
 
-- add-label: as `allennlp add-label` does;
+- add-label: as `allennlp add-label` does, and without its bias;
 - pseudo-labels: from the same start, with all weights trained, on what is labelled and on the base
   tagger's entities where they overlap nothing labelled;
 - fine-tuning: the same on what is labelled as if nothing else were an entity;
@@ -25,20 +25,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, cast
 
-import torch
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import load_archive
 
 from tagger.common.console import say
 from tagger.data.fields import TagSetsField
-from tagger.labels.addition import add_labels
+from tagger.labels.addition import MOST_LOST, add_labels
 from tagger.labels.corpus import Corpus
-from tagger.labels.judge import overlap
+from tagger.labels.new_label_bias import is_opened, with_old_entities
 from tagger.labels.new_labels import open_outside
 from tagger.labels.student import Prepare, keep_what_is_known
 from tagger.models import SequenceTagger
-from tagger.spans import TagSet, spans_to_tags, tags_to_spans
+from tagger.spans import TagSet, spans_to_tags
 from tagger.studies import Column, Job, read_results, run_jobs, write_results
 from tagger.studies.results import format_summary, tabulate
 from tagger.studies.work import measure, train
@@ -83,7 +82,10 @@ STUDIES = {
         190,
     ),
 }
-METHODS = ("base", "add-label", "pseudo-labels", "fine-tuning", "joint")
+METHODS = (
+    *("base", "add-label", "add-label without bias"),
+    *("pseudo-labels", "fine-tuning", "joint"),
+)
 SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 
 
@@ -160,42 +162,25 @@ class OldAndNewReader(DatasetReader):
 def label_nothing(_teacher: Any, _student: Any, instances: Sequence[Instance]) -> None:
     """Has what is not labelled count as outside: plain fine-tuning."""
     for instance in instances:
-        tags = [each.only_tag or "O" for each in cast(TagSetsField, instance["tags"]).tag_sets]
-        set_tags(instance, tags)
-
-
-@torch.no_grad()
-def label_best(teacher: SequenceTagger, _student: Any, instances: Sequence[Instance]) -> None:
-    """Labels the entities that the teacher finds where they overlap none that is labelled."""
-    encoding = teacher.tag_encoding or ""
-    tagged = teacher.eval().forward_on_instances([without_tags(each) for each in instances])
-    for instance, found in zip(instances, tagged):
-        labelled = [each.only_tag or "O" for each in cast(TagSetsField, instance["tags"]).tag_sets]
-        spans = tags_to_spans(labelled, encoding)
-        spans += [
-            span
-            for span in tags_to_spans(list(found["tags"]), encoding)
-            if not any(overlap(span, other) for other in spans)
+        field = cast(TagSetsField, instance["tags"])
+        field.tag_sets = [
+            TagSet(frozenset("O")) if is_opened(each) else each for each in field.tag_sets
         ]
-        set_tags(instance, spans_to_tags(spans, len(labelled), encoding))
 
 
-def set_tags(instance: Instance, tags: Sequence[str]) -> None:
-    """Makes the tags of an instance known."""
-    field = cast(TagSetsField, instance["tags"])
-    field.tag_sets = [TagSet(frozenset([tag])) for tag in tags]
+def label_best(teacher: SequenceTagger, _student: Any, instances: Sequence[Instance]) -> None:
+    """Labels the entities that the teacher finds where they contradict nothing: pseudo-labels."""
+    for instance, completed in zip(instances, with_old_entities(teacher, instances)):
+        instance.fields["tags"] = completed["tags"]
 
 
-def without_tags(instance: Instance) -> Instance:
-    """Returns an instance without tags, of which the old tagger does not know all."""
-    return Instance({name: field for name, field in instance.fields.items() if name != "tags"})
-
-
-ADDITIONS: dict[str, tuple[Prepare, str]] = {
-    "add-label": (keep_what_is_known, ""),
-    # All weights learn a third as fast as when they started from nothing.
-    "pseudo-labels": (label_best, '{"trainer.optimizer.lr": 0.001}'),
-    "fine-tuning": (label_nothing, '{"trainer.optimizer.lr": 0.001}'),
+#: All weights learn a third as fast as when they started from nothing.
+SLOWER = '{"trainer.optimizer.lr": 0.001}'
+ADDITIONS: dict[str, tuple[Prepare, str, Optional[float]]] = {
+    "add-label": (keep_what_is_known, "", MOST_LOST),
+    "add-label without bias": (keep_what_is_known, "", None),
+    "pseudo-labels": (label_best, SLOWER, None),
+    "fine-tuning": (label_nothing, SLOWER, None),
 }
 
 
@@ -233,8 +218,8 @@ def work(settings: Mapping[str, Any], folder: Path) -> None:
     if "config" in settings:
         train(settings["config"], folder)
     else:
-        prepare, overrides = ADDITIONS[settings["method"]]
-        add_labels(settings["archive"], settings["new"], folder, overrides, prepare)
+        prepare, overrides, most_lost = ADDITIONS[settings["method"]]
+        add_labels(settings["archive"], settings["new"], folder, overrides, prepare, most_lost)
         for checkpoint in folder.glob("*.th"):
             checkpoint.unlink()
     found = measure(load_archive(folder / "model.tar.gz"), settings["dev"], "dev")

@@ -32,14 +32,23 @@ class AddLabel(Command):
         add("-s", "--serialization-dir", type=Path, required=True, help=text)
         text = 'JSON to override the archive\'s config, such as {"trainer.num_epochs": 40}'
         add("-o", "--overrides", default="", help=text)
+        text = (
+            "how much F1 the old labels may lose to the new ones at most, from 0 to 1; a bias keeps "
+            "them to it, and more taggers are trained to choose it (default: 0.005)"
+        )
+        add("--most-lost", type=float, default=0.005, metavar="F1", help=text)
+        add("--no-bias", action="store_true", help="add the labels without a bias, in less time")
         add_shared(parser, "--force")
 
     def run(self, args: argparse.Namespace) -> None:
         from allennlp.common.checks import ConfigurationError
 
+        from tagger.common.ranges import check_number
         from tagger.labels.addition import add_labels
         from tagger.training.run_folder import check_is_run
 
+        check_number("most_lost", args.most_lost, 0 <= args.most_lost <= 1, "from 0 to 1")
+        most_lost = None if args.no_bias else args.most_lost
         folder = args.serialization_dir
         if args.force and folder.exists():
             check_is_run(folder)
@@ -49,5 +58,7 @@ class AddLabel(Command):
                         f"`--force` would remove {path}, which is an input; name another folder"
                     )
             shutil.rmtree(folder)
-        path = add_labels(args.archive_file, args.input_file, folder, args.overrides)
+        path = add_labels(
+            args.archive_file, args.input_file, folder, args.overrides, most_lost=most_lost
+        )
         say(f"Wrote {path}")

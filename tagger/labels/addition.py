@@ -1,12 +1,15 @@
 """Adds labels to a saved tagger whose training data may be gone: see `add_labels`."""
 
+import itertools
+import json
 import logging
 import shutil
 from collections import Counter
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union, cast
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union, cast
 
+import numpy as np
 from allennlp.common import Params
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
@@ -20,8 +23,15 @@ from allennlp.models.archival import CONFIG_NAME, archive_model, extracted_archi
 from allennlp.training.trainer import Trainer
 
 from tagger.common.console import say
-from tagger.common.files import sha256_of_file
+from tagger.common.files import sha256_of_file, write_atomically
 from tagger.data.fields import TagSetsField
+from tagger.labels.new_label_bias import (
+    BIASES,
+    choose_bias,
+    counts_by_bias,
+    f1_by_bias,
+    with_old_entities,
+)
 from tagger.labels.new_labels import open_outside
 from tagger.labels.student import Prepare, keep_what_is_known, make_student
 from tagger.models import SequenceTagger, SequenceTaggerEnsemble
@@ -34,6 +44,7 @@ from tagger.training.run_folder import (
 )
 from tagger.tuning.curves import CURVES_NAME
 from tagger.tuning.promise_record import PROMISES_NAME
+from tagger.tuning.tuned_archive import rewrite_archive
 
 logger = logging.getLogger(__name__)
 
@@ -57,8 +68,12 @@ _OPTIMIZATION = {
     "optimizer": {"type": "fused_adamw", "lr": 0.003, "betas": [0.9, 0.98], "weight_decay": 0},
     "learning_rate_scheduler": {"type": "slanted_triangular", "cut_frac": 0.05},
 }
-#: The file with the checksum of the old archive.
-_BASE_NAME = "base.sha256"
+#: The file with the checksum of the old archive, the archive without a bias, and the folder of taggers
+#: that have not seen a part of the new file.
+_BASE_NAME, _TRAINED_NAME, _PARTS_NAME = "base.sha256", "trained.tar.gz", "parts"
+NUM_PARTS = 3
+#: How much F1 old labels may lose to new ones.
+MOST_LOST = 0.005
 
 
 class _Sentences(NamedTuple):
@@ -95,6 +110,7 @@ def add_labels(
     folder: Path,
     overrides: str = "",
     prepare: Prepare = keep_what_is_known,
+    most_lost: Optional[float] = MOST_LOST,
 ) -> Path:
     """Adds the labels of a file, in which no others need to be labelled, to a tagger.
 
@@ -102,6 +118,9 @@ def add_labels(
     of the old one's states, and the scores of new tags. From these it learns the new labels. Where the
     file has `O`, it learns that there is none of them; where it has `?`, they stay open. Entities of
     known labels in the file may be there or not.
+
+    Then new labels get a bias, so that they are not found at the expense of old ones: see
+    `new_label_bias`. It is chosen by cross-validation, for which more taggers are trained.
 
     A call that was interrupted goes on when it is repeated.
 
@@ -111,6 +130,7 @@ def add_labels(
         folder: The folder of the training run; it is made.
         overrides: JSON to override the archive's config, such as `{"trainer.num_epochs": 40}`.
         prepare: Gets the old and the new tagger and the sentences before training starts.
+        most_lost: The F1 from 0 to 1 that old labels may lose to new ones at most; None for no bias.
 
     Returns:
         The path of the new archive.
@@ -140,12 +160,68 @@ def add_labels(
         raise
     _tell(sentences, dropped)
     common_logging.prepare_global_logging(str(folder))
+    settings = {}
+    if most_lost is not None:
+        bias = _cross_validated_bias(model, sentences, reader, params, folder, most_lost)
+        if bias:
+            settings["decode_bias"] = dict.fromkeys(sentences.new, bias)
     prepare_environment(params)
     student = make_student(model, sentences.new, params, folder)
     prepare(model, student, sentences.instances)
     _train(student, _Given(sentences.instances, reader), params, folder)
-    archive_model(folder, include_in_archive=config.get("include_in_archive"))
+    trained = folder / _TRAINED_NAME
+    archive_model(folder, archive_path=trained, include_in_archive=config.get("include_in_archive"))
+    rewrite_archive(trained, new_archive, settings, overwrite=True)
+    trained.unlink()
+    shutil.rmtree(folder / _PARTS_NAME, ignore_errors=True)
     return new_archive
+
+
+def _cross_validated_bias(
+    model: SequenceTagger,
+    sentences: _Sentences,
+    reader: DatasetReader,
+    params: Params,
+    folder: Path,
+    most_lost: float,
+) -> float:
+    """Returns the bias of the new labels, 0 if there are too few sentences to tell.
+
+    The counts of each part of the file are kept, for a call that goes on.
+    """
+    if len(sentences.instances) < NUM_PARTS:
+        say("There are too few sentences to choose a bias of the new labels")
+        return 0.0
+    # Documents, whose sentences are neighbours, are hardly divided.
+    bounds = np.linspace(0, len(sentences.instances), NUM_PARTS + 1).astype(int).tolist()
+    counts = np.zeros((), np.int64)
+    for number, (start, end) in enumerate(itertools.pairwise(bounds), start=1):
+        place = folder / _PARTS_NAME / str(number)
+        file = place / "counts.json"
+        if not file.exists():
+            say(f"Part {number} of {NUM_PARTS} is held out, to choose the bias of the new labels")
+            place.mkdir(parents=True, exist_ok=True)
+            own = params.duplicate()
+            own.pop("validation_data_path", None)
+            prepare_environment(own)
+            # Its transformer lies in the folder of the run.
+            student = make_student(model, sentences.new, own, folder)
+            keep_what_is_known(model, student, sentences.instances)
+            others = [*sentences.instances[:start], *sentences.instances[end:]]
+            _train(student, _Given(others, reader), own, place)
+            held_out = with_old_entities(model, sentences.instances[start:end])
+            found = counts_by_bias(student, held_out, sentences.new)
+            with write_atomically(file) as path:
+                path.write_text(json.dumps(found.tolist()), encoding="utf-8")
+        counts = counts + np.array(json.loads(file.read_text(encoding="utf-8")))
+    bias = choose_bias(counts, most_lost)
+    before, after = (100 * f1_by_bias(counts)[BIASES.index(each)] for each in (0.0, bias))
+    say(
+        f"Bias of the new labels: {bias:g}. On held-out parts, F1 of new labels is {after[0]:.1f} "
+        f"({before[0]:.1f} without it), and of what the old tagger finds {after[1]:.1f} "
+        f"({before[1]:.1f})"
+    )
+    return bias
 
 
 def _tell(sentences: _Sentences, dropped: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ Letters: `N` questions, `F` features.
 
 import itertools
 import re
-from typing import Any, Iterable, List, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Sequence, Tuple
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def choose(
 
 def _distinct(order: Iterable[int], places: Sequence[Place]) -> List[int]:
     """Leaves out questions that have been asked between the same words."""
-    kept = {}
+    kept: Dict[Tuple, int] = {}
     for index in order:
         text, first, last = places[index]
         parts = text[max(first - _NUM_AROUND, 0) : first], text[first : last + 1]

@@ -49,6 +49,7 @@ def test_two_new_labels_are_found_beside_the_old_ones(add_label, trained, tmp_pa
     said = capsys.readouterr().out
     assert "New: CITY (34 entities), FIRM (24 entities)\n" in said
     assert "for the old tagger alone: decode_bias, entity_thresholds, promises.json\n" in said
+    assert re.search(r"\nPart 3 of 3 is held out.*\nBias of the new labels: ", said, re.S)
     path = tmp_path / "run/model.tar.gz"
     found = tagger.load(path).tag(TEXT).entities
     assert [(each.label, each.text) for each in found] == [
@@ -107,13 +108,13 @@ def test_a_tagger_of_documents_gets_a_label(add_label, trained_on_documents, tmp
     new = tmp_path / "new.txt"
     new.write_text(text_of_documents().replace("B-PER", "O").replace("B-LOC", "B-CITY"))
     archive = trained_on_documents / "model.tar.gz"
-    add_label(new, "-s", tmp_path / "run", "-o", FEW, archive=archive)
+    add_label(new, "-s", tmp_path / "run", "-o", FEW, "--no-bias", archive=archive)
     made = load_archive(tmp_path / "run/model.tar.gz")
     assert "U-CITY" in made.model.tags
     # Twice: the second label is beside the first.
     new.write_text(text_of_documents().replace("B-PER", "B-MAN").replace("B-LOC", "O"))
     path = tmp_path / "run/model.tar.gz"
-    add_label(new, "-s", tmp_path / "again", "-o", FEW, archive=path)
+    add_label(new, "-s", tmp_path / "again", "-o", FEW, "--no-bias", archive=path)
     made = load_archive(tmp_path / "again/model.tar.gz")
     assert {"U-CITY", "U-MAN"} <= set(made.model.tags)
     assert len(made.model.extensions) == 2
