@@ -79,7 +79,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         archive = load_archive(args.tagger)
         found = score_file(archive.model, archive.validation_dataset_reader, str(corpus.path))
         judge = Judge([(range(len(clean)), found)])
-        doubts = doubt(judge, corpus.sentences)
+        doubts = doubt(judge, corpus.sentences, from_elsewhere=True)
         results.append(Result({"corpus": "crossweigh"}, _measure(corpus, clean, judge, doubts)))
     for result in results:
         say(f"{result.factors['corpus']}: {json.dumps(result.metrics)}")

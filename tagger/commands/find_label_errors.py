@@ -80,7 +80,7 @@ class FindLabelErrors(Command):
         # This makes the output's folder.
         _check_options(args)
         corpus, judge = _corpus_and_judge(args)
-        doubts = doubt(judge, corpus.sentences)
+        doubts = doubt(judge, corpus.sentences, from_elsewhere=bool(args.taggers))
         findings = list_findings(corpus, doubts, args.least)
         paths = write_findings(corpus, doubts, findings, args.output)
         accepted = findings[: args.accept_first or 0]

@@ -10,7 +10,7 @@ import numpy as np
 from tagger.labels.corpus import Sentence
 from tagger.labels.judge import Item, Judge, overlap
 from tagger.labels.planting import RATE, plant_errors
-from tagger.labels.signs import signs_of
+from tagger.labels.signs import DIRECTIONS, signs_of
 from tagger.spans import Span
 
 #: Errors are planted until there are about this many, in copies of the labels.
@@ -34,7 +34,9 @@ class Doubts(NamedTuple):
     of_sentences: np.ndarray
 
 
-def doubt(judge: Judge, sentences: Sequence[Sentence], seed: int = 0) -> Doubts:
+def doubt(
+    judge: Judge, sentences: Sequence[Sentence], seed: int = 0, from_elsewhere: bool = False
+) -> Doubts:
     """Says how probable it is that each label of a corpus is wrong.
 
     A gradient-boosted classifier learns from planted errors how the signs of `signs_of` count. The
@@ -45,6 +47,8 @@ def doubt(judge: Judge, sentences: Sequence[Sentence], seed: int = 0) -> Doubts:
         judge: What taggers make of the sentences, which they have not been trained on.
         sentences: The sentences of the corpus, with their labels.
         seed: The seed of the planted errors.
+        from_elsewhere: Whether the taggers have learnt from another corpus, and not from other parts of
+            this one.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -55,12 +59,12 @@ def doubt(judge: Judge, sentences: Sequence[Sentence], seed: int = 0) -> Doubts:
     for _ in range(num_copies):
         planted = plant_errors(sentences, random)
         items = judge.items(planted)
-        signs.append(signs_of(items, judge, sentences, planted))
+        signs.append(signs_of(items, judge, sentences, planted, from_elsewhere))
         is_error.append(are_errors(items, planted, [each.spans for each in sentences]))
         of_sentence.append([item.sentence for item in items])
     spans = [sentence.spans for sentence in sentences]
     items = judge.items(spans)
-    own_signs = signs_of(items, judge, sentences, spans)
+    own_signs = signs_of(items, judge, sentences, spans, from_elsewhere)
     own_part, part = (
         np.concatenate(each) % _NUM_PARTS for each in ([[i.sentence for i in items]], of_sentence)
     )
@@ -69,7 +73,8 @@ def doubt(judge: Judge, sentences: Sequence[Sentence], seed: int = 0) -> Doubts:
         classifier = HistGradientBoostingClassifier(
             learning_rate=0.05,
             max_iter=150,
-            max_leaf_nodes=8,
+            max_leaf_nodes=4,
+            monotonic_cst=DIRECTIONS[: own_signs.shape[1]],
             early_stopping=False,
             random_state=seed,
         )

@@ -17,6 +17,11 @@ from tagger.spans import Span
 _OUTSIDE, _PARTLY = "O", "~"
 
 
+#: How the probability of an error may change with each sign: -1 down, 1 up, 0 either way. A classifier
+#: that is free in this learns what is true of planted errors alone.
+DIRECTIONS = (-1, 1, 1, -1, -1, -1, 0, 0, -1)
+
+
 class _Readings(NamedTuple):
     """How the occurrences of some words are labelled, and how probable each label is there."""
 
@@ -25,38 +30,46 @@ class _Readings(NamedTuple):
 
 
 def signs_of(
-    items: Sequence[Item], judge: Judge, sentences: Sequence[Sentence], spans: Sequence[List[Span]]
+    items: Sequence[Item],
+    judge: Judge,
+    sentences: Sequence[Sentence],
+    spans: Sequence[List[Span]],
+    with_beliefs: bool = False,
 ) -> np.ndarray:
-    """Returns the signs of items.
+    """Returns the signs of items, whose `DIRECTIONS` are known.
 
     Args:
         items: The items of `spans`.
         judge: What taggers make of the sentences.
         sentences: The sentences.
         spans: The labelled entities of each, which need not be those of `sentences`.
+        with_beliefs: Whether what taggers believe of the same words elsewhere is a sign too. It is one
+            if they have learnt from another corpus. Otherwise they have learnt the labels of these very
+            words, and believe in repeated errors.
 
     Returns:
         (N, F). For each item, as log-odds: the probability of what is labelled, and of its best rival;
-        the least probability of a labelled tag, which is cleanlab's score; how many of the other
-        occurrences of the same words in the corpus, and in the document, have the same label; and how
-        probable this label is there. Then whether an entity may have been missed, its number of tokens,
-        and the number of items in its sentence.
+        the difference; the least probability of a labelled tag, which is cleanlab's score; how many of
+        the other occurrences of the same words in the corpus, and in the document, have the same label.
+        Then whether an entity may have been missed, and its number of tokens. Last, on request, how
+        probable the label is elsewhere.
     """
     probabilities = judge.tag_probabilities(spans)
     occurrences = _Occurrences(items, judge, sentences, spans)
-    num_items = Counter(item.sentence for item in items)
     rows = []
     for item in items:
         first, last = item.place
+        agreement, rivalry = _log_odds(item.agreement), _log_odds(item.rivalry)
         rows.append(
             [
-                _log_odds(item.agreement),
-                _log_odds(item.rivalry),
+                agreement,
+                rivalry,
+                rivalry - agreement,
                 _log_odds(float(probabilities[item.sentence][first : last + 1].min())),
-                *occurrences.signs(item),
+                *occurrences.labels(item),
                 float(item.labelled is None),
                 last + 1 - first,
-                num_items[item.sentence],
+                *([occurrences.belief(item)] if with_beliefs else []),
             ]
         )
     return np.array(rows)
@@ -90,7 +103,8 @@ class _Occurrences:
                         for name, belief in beliefs.items():
                             found.beliefs[name] += belief
 
-    def signs(self, item: Item) -> List[float]:
+    def labels(self, item: Item) -> List[float]:
+        """Returns how often other occurrences have the label, in the corpus and in the document."""
         text = self._text(item.sentence, item.place)
         label = item.labelled[0] if item.labelled else _OUTSIDE
         signs = []
@@ -98,9 +112,14 @@ class _Occurrences:
             found = self._found[key]
             num_others = sum(found.labels.values()) - 1
             signs.append(_smoothed_log_odds(found.labels[label] - 1, num_others))
-        found = self._found[text]
+        return signs
+
+    def belief(self, item: Item) -> float:
+        """Returns how probable the label is at other occurrences in the corpus."""
+        label = item.labelled[0] if item.labelled else _OUTSIDE
+        found = self._found[self._text(item.sentence, item.place)]
         belief = found.beliefs[label] - self._beliefs(item.sentence, item.place).get(label, 0.0)
-        return [*signs, _smoothed_log_odds(belief, sum(found.labels.values()) - 1)]
+        return _smoothed_log_odds(belief, sum(found.labels.values()) - 1)
 
     def _text(self, number: int, place: Place) -> Tuple[str, ...]:
         return tuple(self._sentences[number].tokens[place[0] : place[1] + 1])

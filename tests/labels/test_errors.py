@@ -22,6 +22,7 @@ from tagger.labels.findings import (
 from tagger.labels.judge import Judge
 from tagger.labels.out_of_fold import SentenceScores, mean_scores
 from tagger.labels.planting import RATE, plant_errors
+from tagger.labels.signs import DIRECTIONS, signs_of
 from tagger.spans import spans_to_tags, tags_to_spans
 
 TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
@@ -103,6 +104,24 @@ def test_the_errors_come_first_and_corrections_restore_the_text(corrupted, tmp_p
     worst = (-doubts.of_sentences).argsort()[:4].tolist()
     assert {corpus.sentences[n].rows[0].number // 6 for n in worst} == {0, 10, 20, 50}
     assert sum("?" in line for line in leave_open(corpus, findings[:4])) == 5
+
+
+def test_beliefs_about_the_same_words_count_only_for_taggers_from_elsewhere(corrupted):
+    corpus, _, _ = corrupted
+    spans = [sentence.spans for sentence in corpus.sentences]
+    judge = Judge([(range(120), scores_of([(5, own) for own in spans]))])
+    items = judge.items(spans)
+    signs, more = (
+        signs_of(items, judge, corpus.sentences, spans, with_beliefs)
+        for with_beliefs in (False, True)
+    )
+    assert more.shape[1] == len(DIRECTIONS) == signs.shape[1] + 1
+    assert (more[:, :-1] == signs).all()
+    # At all other places the taggers believe that Rome is a place; here its label is a person.
+    is_rome = [item.labelled == ("PER", (3, 3)) for item in items]
+    assert sum(is_rome) == 1
+    assert more[is_rome.index(True), -1] < 0
+    assert np.median(more[:, -1]) > 0
 
 
 def test_of_two_corrections_of_the_same_words_the_first_counts(corrupted):
