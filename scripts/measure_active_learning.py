@@ -46,13 +46,13 @@ CORPORA = {
     "bc5cdr": ("data/bc5cdr/train.tsv", "data/bc5cdr/devel.tsv", "BIO"),
 }
 #: How questions are ranked, and whether the tagger fills in what it does not doubt, by name: (unit,
-#: score, most similar, least doubt, fills).
+#: score, most similar, least doubt, fills). `sentences` and `spans` are what the command does.
 WAYS: dict[str, Any] = {
-    "random sentences": ("sentence", None, 2.0, 0.05, False),
-    "sentences": ("sentence", "entropy", 0.8, 0.05, False),
-    "spans, rest filled": ("span", "entropy", 0.8, 0.05, True),
-    "spans, least doubt .01": ("span", "entropy", 0.8, 0.01, True),
-    "spans, rest open": ("span", "entropy", 0.8, 0.05, False),
+    "random sentences": ("sentence", None, 2.0, 0.01, False),
+    "sentences": ("sentence", "entropy", 0.8, 0.01, False),
+    "spans": ("span", "entropy", 0.8, 0.01, True),
+    "spans, least doubt .05": ("span", "entropy", 0.8, 0.05, True),
+    "spans, least doubt .05, rest open": ("span", "entropy", 0.8, 0.05, False),
 }
 #: The shares of all tokens that are labelled after each round.
 SHARES = [0.02, 0.05, 0.1, 0.2]

@@ -62,9 +62,9 @@ class RankUnlabelled(Command):
         add("--most-similar", type=float, default=0.8, metavar="COSINE", help=text)
         text = (
             "by span: an entity is in doubt if its probability is at least this far from 0 and "
-            "1 (default: 0.05)"
+            "1 (default: 0.01)"
         )
-        add("--least-doubt", type=float, default=0.05, metavar="PROBABILITY", help=text)
+        add("--least-doubt", type=float, default=0.01, metavar="PROBABILITY", help=text)
         text = "the format of the output (default: doccano)"
         add("--format", choices=FORMATS, default="doccano", metavar="FORMAT", help=text)
         text = (

@@ -127,7 +127,7 @@ def doubtful_sentences(
     instances: Sequence[Instance],
     by: str = "sentence",
     score: str = "entropy",
-    least_doubt: float = 0.05,
+    least_doubt: float = 0.01,
     batch_size: int = 64,
 ) -> Iterator[DoubtfulSentence]:
     """Yields what a tagger makes of each sentence of instances, in order.

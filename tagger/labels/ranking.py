@@ -119,7 +119,7 @@ def rank_texts(
     score: str = "entropy",
     rare_labels: bool = False,
     most_similar: float = 0.8,
-    least_doubt: float = 0.05,
+    least_doubt: float = 0.01,
 ) -> Ranking:
     """Returns what to label next, and what to ask about it.
 
