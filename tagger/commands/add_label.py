@@ -34,7 +34,7 @@ class AddLabel(Command):
         add("-o", "--overrides", default="", help=text)
         text = (
             "how much F1 the old labels may lose to the new ones at most, from 0 to 1; a bias keeps "
-            "them to it, and more taggers are trained to choose it (default: 0.005)"
+            "them to it, and more taggers are trained to choose it"
         )
         add("--most-lost", type=float, default=0.005, metavar="F1", help=text)
         add("--no-bias", action="store_true", help="add the labels without a bias, in less time")

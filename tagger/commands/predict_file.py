@@ -72,9 +72,9 @@ class PredictFile(Command):
         add("--input-format", choices=FORMATS, metavar="FORMAT", help=text)
         text = "write texts with the predicted entities in this format, such as doccano"
         add("--format", choices=FORMATS, metavar="FORMAT", help=text)
-        text = "the column of a Parquet input that has texts or lists of tokens (default: text)"
+        text = "the column of a Parquet input that has texts or lists of tokens"
         add("--text-column", metavar="NAME", default="text", help=text)
-        text = "the column of a Parquet output for the predictions (default: prediction)"
+        text = "the column of a Parquet output for the predictions"
         add("--column", metavar="NAME", default="prediction", help=text)
         add("--nested", action="store_true", help="write fields into this column instead of JSON")
         text = "how many inputs to read, sort by length, predict and write together"
@@ -85,7 +85,7 @@ class PredictFile(Command):
         add("--use-dataset-reader", action="store_true", help=text)
         text = (
             "what to do at a line that cannot be predicted: stop, or skip it and write an object "
-            "with the error and the number of the line in its place (default: stop)"
+            "with the error and the number of the line in its place"
         )
         add("--on-error", choices=("stop", "skip"), default="stop", help=text)
         text = (
@@ -103,11 +103,11 @@ class PredictFile(Command):
             "alone; the input may then be a folder, or a pattern such as 'texts/*.gz'"
         )
         add("--ray", action="store_true", help=text)
-        text = "with --ray: how many workers, or the fewest and the most (default: 1:)"
+        text = "with --ray: how many workers, or the fewest and the most"
         add("--workers", metavar="MIN:MAX", default="1:", help=text)
-        text = "with --ray: how many CPUs each worker has (default: 1)"
+        text = "with --ray: how many CPUs each worker has"
         add("--cpus", type=float, default=1, help=text)
-        text = "with --ray: how many GPUs each worker has (default: 0)"
+        text = "with --ray: how many GPUs each worker has"
         add("--gpus", type=float, default=0, help=text)
         add("--overrides", default="", help="JSON to override the archive's config")
         add("--predictor-args", default="{}", help="JSON with arguments for the predictor")

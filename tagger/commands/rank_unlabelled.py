@@ -49,23 +49,19 @@ class RankUnlabelled(Command):
         add("--by", choices=("sentence", "span"), default="sentence", help=text)
         text = (
             "rank by the entropy of the tags, by how improbable the best tags are, or by the "
-            "expected number of missed entities, each divided by the number of words (default: "
-            "entropy)"
+            "expected number of missed entities, each divided by the number of words"
         )
         scores = ("entropy", "least_confidence", "expected_missed")
         add("--score", choices=scores, default="entropy", help=text)
         add("--rare-labels", action="store_true", help="ask first where rare labels are in doubt")
         text = (
             "let a question wait until all others are asked if its words have at least this "
-            "cosine similarity to those of an earlier one (default: 0.8); above 1 none waits"
+            "cosine similarity to those of an earlier one; above 1 none waits"
         )
         add("--most-similar", type=float, default=0.8, metavar="COSINE", help=text)
-        text = (
-            "by span: an entity is in doubt if its probability is at least this far from 0 and "
-            "1 (default: 0.01)"
-        )
+        text = "by span: an entity is in doubt if its probability is at least this far from 0 and 1"
         add("--least-doubt", type=float, default=0.01, metavar="PROBABILITY", help=text)
-        text = "the format of the output (default: doccano)"
+        text = "the format of the output"
         add("--format", choices=FORMATS, default="doccano", metavar="FORMAT", help=text)
         text = (
             "the format of an annotation tool's file, such as label_studio; by default it is "

@@ -55,5 +55,6 @@ def of_add_label() -> Iterator[Case]:
     yield case("archive that is a text", good, "train.txt", "train.txt new.txt")
     yield case("archive cut off", both(good, cut), "cut.tar.gz", "cut.tar.gz new.txt")
     yield case("overrides that are no JSON", good, "overrides", options="-o {a=1}")
+    yield case("loss above one", good, "most_lost", options="--most-lost 2")
     yield case("unknown key of the trainer", good, "num_epochs",
                options='-o {"trainer.num_epoch":3}')
