@@ -1,39 +1,29 @@
 """Adds labels to a saved tagger whose training data may be gone: see `add_labels`."""
 
-import itertools
-import json
 import logging
 import shutil
 from collections import Counter
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union, cast
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union, cast
 
-import numpy as np
 from allennlp.common import Params
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.common.meta import META_NAME, Meta
 from allennlp.common.params import parse_overrides, with_overrides
-from allennlp.common.util import dump_metrics, prepare_environment
-from allennlp.data import DataLoader, DatasetReader, Instance
+from allennlp.common.util import prepare_environment
+from allennlp.data import DatasetReader
 from allennlp.models import Archive, Model, load_archive
 from allennlp.models.archival import CONFIG_NAME, archive_model, extracted_archive
-from allennlp.training.trainer import Trainer
 
 from tagger.common.console import say
-from tagger.common.files import sha256_of_file, write_atomically
+from tagger.common.files import sha256_of_file
 from tagger.data.fields import TagSetsField
-from tagger.labels.new_label_bias import (
-    BIASES,
-    choose_bias,
-    counts_by_bias,
-    f1_by_bias,
-    with_old_entities,
-)
-from tagger.labels.new_labels import open_outside
-from tagger.labels.student import Prepare, keep_what_is_known, make_student
+from tagger.labels.new_label_bias import PARTS_NAME, cross_validated_bias
+from tagger.labels.new_labels import NewSentences, open_outside
+from tagger.labels.student import Prepare, keep_what_is_known, make_student, train_student
 from tagger.models import SequenceTagger, SequenceTaggerEnsemble
 from tagger.modules.heads import ChainHead, CrfHead
 from tagger.spans import labels_of_tags, labels_opened
@@ -68,40 +58,10 @@ _OPTIMIZATION = {
     "optimizer": {"type": "fused_adamw", "lr": 0.003, "betas": [0.9, 0.98], "weight_decay": 0},
     "learning_rate_scheduler": {"type": "slanted_triangular", "cut_frac": 0.05},
 }
-#: The file with the checksum of the old archive, the archive without a bias, and the folder of taggers
-#: that have not seen a part of the new file.
-_BASE_NAME, _TRAINED_NAME, _PARTS_NAME = "base.sha256", "trained.tar.gz", "parts"
-NUM_PARTS = 3
+#: The file with the old archive's checksum and what old labels may lose, and the archive without a bias.
+_BASE_NAME, _TRAINED_NAME = "started.txt", "trained.tar.gz"
 #: How much F1 old labels may lose to new ones.
 MOST_LOST = 0.005
-
-
-class _Sentences(NamedTuple):
-    """What is in the new file.
-
-    Attributes:
-        instances: Its sentences, or documents. `tags` are the sets of tags that tokens may have.
-        counts: The number of entities of each label.
-        new: The labels that the tagger does not know, sorted.
-    """
-
-    instances: List[Instance]
-    counts: Dict[str, int]
-    new: List[str]
-
-
-class _Given(DatasetReader):
-    """Reads instances that are there already."""
-
-    def __init__(self, instances: Sequence[Instance], reader: DatasetReader) -> None:
-        super().__init__()
-        self._instances, self._reader = instances, reader
-
-    def _read(self, file_path: Any) -> Iterable[Instance]:
-        return iter(self._instances)
-
-    def apply_token_indexers(self, instance: Instance) -> None:
-        self._reader.apply_token_indexers(instance)
 
 
 def add_labels(
@@ -117,10 +77,8 @@ def add_labels(
     The new tagger has all weights of the old one, which are not trained. What is new is a small encoder
     of the old one's states, and the scores of new tags. From these it learns the new labels. Where the
     file has `O`, it learns that there is none of them; where it has `?`, they stay open. Entities of
-    known labels in the file may be there or not.
-
-    Then new labels get a bias, so that they are not found at the expense of old ones: see
-    `new_label_bias`. It is chosen by cross-validation, for which more taggers are trained.
+    known labels in the file may be there or not. At last new labels get a bias, so that they are not
+    found at the expense of old ones: see `new_label_bias`.
 
     A call that was interrupted goes on when it is repeated.
 
@@ -143,7 +101,7 @@ def add_labels(
     archive = load_archive(archive_file)
     model = _checked_tagger(archive.model, archive_file)
     config, dropped = _new_config(archive, input_file, overrides)
-    is_new = _start_run(archive_file, config, folder)
+    is_new = _start_run(archive_file, most_lost, config, folder)
     new_archive = folder / "model.tar.gz"
     if is_finished(folder) and new_archive.exists():
         say(f"{folder} is finished")
@@ -160,71 +118,39 @@ def add_labels(
         raise
     _tell(sentences, dropped)
     common_logging.prepare_global_logging(str(folder))
-    settings = {}
-    if most_lost is not None:
-        bias = _cross_validated_bias(model, sentences, reader, params, folder, most_lost)
-        if bias:
-            settings["decode_bias"] = dict.fromkeys(sentences.new, bias)
-    prepare_environment(params)
-    student = make_student(model, sentences.new, params, folder)
-    prepare(model, student, sentences.instances)
-    _train(student, _Given(sentences.instances, reader), params, folder)
-    trained = folder / _TRAINED_NAME
-    archive_model(folder, archive_path=trained, include_in_archive=config.get("include_in_archive"))
-    rewrite_archive(trained, new_archive, settings, overwrite=True)
-    trained.unlink()
-    shutil.rmtree(folder / _PARTS_NAME, ignore_errors=True)
+    bias = cross_validated_bias(model, sentences, reader, params, folder, most_lost)
+    _train(model, sentences, reader, params, folder, prepare)
+    _archive(folder, new_archive, config, dict.fromkeys(sentences.new, bias) if bias else {})
     return new_archive
 
 
-def _cross_validated_bias(
+def _train(
     model: SequenceTagger,
-    sentences: _Sentences,
+    sentences: NewSentences,
     reader: DatasetReader,
     params: Params,
     folder: Path,
-    most_lost: float,
-) -> float:
-    """Returns the bias of the new labels, 0 if there are too few sentences to tell.
-
-    The counts of each part of the file are kept, for a call that goes on.
-    """
-    if len(sentences.instances) < NUM_PARTS:
-        say("There are too few sentences to choose a bias of the new labels")
-        return 0.0
-    # Documents, whose sentences are neighbours, are hardly divided.
-    bounds = np.linspace(0, len(sentences.instances), NUM_PARTS + 1).astype(int).tolist()
-    counts = np.zeros((), np.int64)
-    for number, (start, end) in enumerate(itertools.pairwise(bounds), start=1):
-        place = folder / _PARTS_NAME / str(number)
-        file = place / "counts.json"
-        if not file.exists():
-            say(f"Part {number} of {NUM_PARTS} is held out, to choose the bias of the new labels")
-            place.mkdir(parents=True, exist_ok=True)
-            own = params.duplicate()
-            own.pop("validation_data_path", None)
-            prepare_environment(own)
-            # Its transformer lies in the folder of the run.
-            student = make_student(model, sentences.new, own, folder)
-            keep_what_is_known(model, student, sentences.instances)
-            others = [*sentences.instances[:start], *sentences.instances[end:]]
-            _train(student, _Given(others, reader), own, place)
-            held_out = with_old_entities(model, sentences.instances[start:end])
-            found = counts_by_bias(student, held_out, sentences.new)
-            with write_atomically(file) as path:
-                path.write_text(json.dumps(found.tolist()), encoding="utf-8")
-        counts = counts + np.array(json.loads(file.read_text(encoding="utf-8")))
-    bias = choose_bias(counts, most_lost)
-    before, after = (100 * f1_by_bias(counts)[BIASES.index(each)] for each in (0.0, bias))
-    say(
-        f"Bias of the new labels: {bias:g}. On held-out parts, F1 of new labels is {after[0]:.1f} "
-        f"({before[0]:.1f} without it), and of what the old tagger finds {after[1]:.1f} "
-        f"({before[1]:.1f})"
-    )
-    return bias
+    prepare: Prepare,
+) -> None:
+    prepare_environment(params)
+    student = make_student(model, sentences.new, params, folder)
+    prepare(model, student, sentences.instances)
+    train_student(student, sentences.instances, reader, params, folder)
 
 
-def _tell(sentences: _Sentences, dropped: Sequence[str]) -> None:
+def _archive(
+    folder: Path, path: Path, config: Dict[str, Any], decode_bias: Dict[str, float]
+) -> None:
+    """Writes the archive of a trained tagger, and removes what is needed no longer."""
+    trained = folder / _TRAINED_NAME
+    archive_model(folder, archive_path=trained, include_in_archive=config.get("include_in_archive"))
+    settings = {"decode_bias": decode_bias} if decode_bias else {}
+    rewrite_archive(trained, path, settings, overwrite=True)
+    trained.unlink()
+    shutil.rmtree(folder / PARTS_NAME, ignore_errors=True)
+
+
+def _tell(sentences: NewSentences, dropped: Sequence[str]) -> None:
     counts = [f"{label} ({sentences.counts[label]} entities)" for label in sentences.new]
     say(f"New: {', '.join(counts)}")
     known = sorted(sentences.counts.keys() - set(sentences.new))
@@ -279,16 +205,21 @@ def _new_config(
     return with_overrides(config, parse_overrides(overrides)), dropped
 
 
-def _start_run(archive_file: Union[str, PathLike], config: Dict[str, Any], folder: Path) -> bool:
+def _start_run(
+    archive_file: Union[str, PathLike],
+    most_lost: Optional[float],
+    config: Dict[str, Any],
+    folder: Path,
+) -> bool:
     """Makes the folder of a run, or checks that it is the same run's; returns whether it is new.
 
     Raises:
         ConfigurationError: If the folder holds another run, or anything else.
     """
     check_can_be_made(folder)
-    digest = sha256_of_file(cached_path(archive_file))
+    started = f"{sha256_of_file(cached_path(archive_file))} {most_lost}"
     base = folder / _BASE_NAME
-    if base.exists() and base.read_text() == digest:
+    if base.exists() and base.read_text() == started:
         check_is_same_run(Params(config).duplicate(), folder)
         return False
     if any(folder.iterdir()):
@@ -297,7 +228,7 @@ def _start_run(archive_file: Union[str, PathLike], config: Dict[str, Any], folde
         )
     Params(config).duplicate().to_file(str(folder / CONFIG_NAME))
     Meta.new().to_file(folder / META_NAME)
-    base.write_text(digest)
+    base.write_text(started)
     return True
 
 
@@ -327,7 +258,7 @@ def _reader(params: Params, folder: Path) -> DatasetReader:
     return DatasetReader.from_params(Params(config), serialization_dir=str(folder))
 
 
-def _read(reader: DatasetReader, input_file: str, model: SequenceTagger) -> _Sentences:
+def _read(reader: DatasetReader, input_file: str, model: SequenceTagger) -> NewSentences:
     """Reads the new file.
 
     Raises:
@@ -347,32 +278,4 @@ def _read(reader: DatasetReader, input_file: str, model: SequenceTagger) -> _Sen
         )
     for each in instances:
         each.fields["tags"] = open_outside(cast(TagSetsField, each["tags"]), new, encoding)
-    return _Sentences(instances, counts, new)
-
-
-def _train(student: SequenceTagger, reader: DatasetReader, params: Params, folder: Path) -> None:
-    loader_params = params.pop("data_loader")
-    loader = DataLoader.from_params(
-        loader_params.duplicate(), reader=reader, data_path=params["train_data_path"]
-    )
-    loader.index_with(student.vocab)
-    validation = params.pop("validation_data_path", None)
-    validation_loader = None
-    if validation is not None:
-        plain = DatasetReader.from_params(
-            params.pop("dataset_reader"), serialization_dir=str(folder)
-        )
-        validation_loader = DataLoader.from_params(
-            params.pop("validation_data_loader", None) or loader_params,
-            reader=plain,
-            data_path=validation,
-        )
-        validation_loader.index_with(student.vocab)
-    trainer = Trainer.from_params(
-        params.pop("trainer"),
-        model=student,
-        serialization_dir=str(folder),
-        data_loader=loader,
-        validation_data_loader=validation_loader,
-    )
-    dump_metrics(str(folder / "metrics.json"), trainer.train(), log=True)
+    return NewSentences(instances, counts, new)

@@ -7,14 +7,22 @@ Letters: `G` biases, `C` labels.
 """
 
 import copy
-from typing import Dict, List, Sequence, cast
+import itertools
+import json
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, cast
 
 import numpy as np
 import torch
-from allennlp.common.util import lazy_groups_of
-from allennlp.data import Instance
+from allennlp.common import Params
+from allennlp.common.util import lazy_groups_of, prepare_environment
+from allennlp.data import DatasetReader, Instance
 
+from tagger.common.console import say
+from tagger.common.files import write_atomically
 from tagger.data.fields import TagSetsField
+from tagger.labels.new_labels import NewSentences
+from tagger.labels.student import keep_what_is_known, make_student, train_student
 from tagger.metrics.label_metrics import precision_recall_f1
 from tagger.models import SequenceTagger
 from tagger.modules.heads import ChainHead
@@ -24,7 +32,58 @@ from tagger.tuning.labelled_file import encoded
 
 #: The biases that are tried, in nats.
 BIASES = tuple(-0.25 * step for step in range(17))
+#: The number of parts of the file, and the folder of the taggers that have not seen one.
+NUM_PARTS, PARTS_NAME = 3, "parts"
 _BATCH_SIZE = 32
+
+
+def cross_validated_bias(
+    model: SequenceTagger,
+    sentences: NewSentences,
+    reader: DatasetReader,
+    params: Params,
+    folder: Path,
+    most_lost: Optional[float],
+) -> float:
+    """Returns the bias of the new labels, 0 if none is wanted or there are too few sentences to tell.
+
+    The counts of each part of the file are kept, for a call that goes on.
+    """
+    if most_lost is None:
+        return 0.0
+    if len(sentences.instances) < NUM_PARTS:
+        say("There are too few sentences to choose a bias of the new labels")
+        return 0.0
+    # Documents, whose sentences are neighbours, are hardly divided.
+    bounds = np.linspace(0, len(sentences.instances), NUM_PARTS + 1).astype(int).tolist()
+    counts = np.zeros((), np.int64)
+    for number, (start, end) in enumerate(itertools.pairwise(bounds), start=1):
+        place = folder / PARTS_NAME / str(number)
+        file = place / "counts.json"
+        if not file.exists():
+            say(f"Part {number} of {NUM_PARTS} is held out, to choose the bias of the new labels")
+            place.mkdir(parents=True, exist_ok=True)
+            own = params.duplicate()
+            own.pop("validation_data_path", None)
+            prepare_environment(own)
+            # Its transformer lies in the folder of the run.
+            student = make_student(model, sentences.new, own, folder)
+            keep_what_is_known(model, student, sentences.instances)
+            others = [*sentences.instances[:start], *sentences.instances[end:]]
+            train_student(student, others, reader, own, place)
+            held_out = with_old_entities(model, sentences.instances[start:end])
+            found = counts_by_bias(student, held_out, sentences.new)
+            with write_atomically(file) as path:
+                path.write_text(json.dumps(found.tolist()), encoding="utf-8")
+        counts = counts + np.array(json.loads(file.read_text(encoding="utf-8")))
+    bias = choose_bias(counts, most_lost)
+    before, after = (100 * f1_by_bias(counts)[BIASES.index(each)] for each in (0.0, bias))
+    say(
+        f"Bias of the new labels: {bias:g}. On held-out parts, F1 of new labels is {after[0]:.1f} "
+        f"({before[0]:.1f} without it), and of what the old tagger finds {after[1]:.1f} "
+        f"({before[1]:.1f})"
+    )
+    return bias
 
 
 def with_old_entities(tagger: SequenceTagger, instances: Sequence[Instance]) -> List[Instance]:

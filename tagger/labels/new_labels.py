@@ -4,14 +4,28 @@ Letters: `J` tags of the old tagger, `K` tags of the new one, whose first `J` ar
 """
 
 import copy
-from typing import Dict, Sequence
+from typing import Dict, List, NamedTuple, Sequence
 
 import torch
-from allennlp.data import Vocabulary
+from allennlp.data import Instance, Vocabulary
 
 from tagger.data.fields import TagSetsField
 from tagger.spans import TagSet, complete_tags, split_tag
 from tagger.spans.encodings import join_tag, rules_of
+
+
+class NewSentences(NamedTuple):
+    """What is in the new file.
+
+    Attributes:
+        instances: Its sentences, or documents. `tags` are the sets of tags that tokens may have.
+        counts: The number of entities of each label.
+        new: The labels that the tagger does not know, sorted.
+    """
+
+    instances: List[Instance]
+    counts: Dict[str, int]
+    new: List[str]
 
 
 def with_new_tags(

@@ -1,17 +1,33 @@
-"""The new tagger as it starts, and what of it is not trained."""
+"""The new tagger as it starts, what of it is not trained, and its training."""
 
 import shutil
 from pathlib import Path
-from typing import Any, Callable, Sequence, cast
+from typing import Any, Callable, Iterable, Sequence, cast
 
 import torch
 from allennlp.common import Params
-from allennlp.data import Instance
+from allennlp.common.util import dump_metrics
+from allennlp.data import DataLoader, DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.models.model import remove_keys_from_params
+from allennlp.training.trainer import Trainer
 
 from tagger.labels.new_labels import with_new_rows, with_new_tags
 from tagger.models import SequenceTagger
+
+
+class _Given(DatasetReader):
+    """Reads instances that are there already."""
+
+    def __init__(self, instances: Sequence[Instance], reader: DatasetReader) -> None:
+        super().__init__()
+        self._instances, self._reader = instances, reader
+
+    def _read(self, file_path: Any) -> Iterable[Instance]:
+        return iter(self._instances)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        self._reader.apply_token_indexers(instance)
 
 
 def make_student(
@@ -57,6 +73,43 @@ def keep_what_is_known(
             old = (slice(num_old), slice(num_old))
             is_new[old if name == "head.crf.transitions" else old[:1]] = False
             weights.register_hook(_only(is_new))
+
+
+def train_student(
+    student: SequenceTagger,
+    instances: Sequence[Instance],
+    reader: DatasetReader,
+    params: Params,
+    folder: Path,
+) -> None:
+    """Trains a tagger on instances of a reader, or goes on with it, as `params` say."""
+    loader_params = params.pop("data_loader")
+    loader = DataLoader.from_params(
+        loader_params.duplicate(),
+        reader=_Given(instances, reader),
+        data_path=params["train_data_path"],
+    )
+    loader.index_with(student.vocab)
+    validation = params.pop("validation_data_path", None)
+    validation_loader = None
+    if validation is not None:
+        plain = DatasetReader.from_params(
+            params.pop("dataset_reader"), serialization_dir=str(folder)
+        )
+        validation_loader = DataLoader.from_params(
+            params.pop("validation_data_loader", None) or loader_params,
+            reader=plain,
+            data_path=validation,
+        )
+        validation_loader.index_with(student.vocab)
+    trainer = Trainer.from_params(
+        params.pop("trainer"),
+        model=student,
+        serialization_dir=str(folder),
+        data_loader=loader,
+        validation_data_loader=validation_loader,
+    )
+    dump_metrics(str(folder / "metrics.json"), trainer.train(), log=True)
 
 
 def _only(is_new: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:

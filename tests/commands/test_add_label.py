@@ -74,6 +74,8 @@ def test_two_new_labels_are_found_beside_the_old_ones(add_label, trained, tmp_pa
     add_label(new, "-s", tmp_path / "run", archive=tuned)
     assert "is finished" in capsys.readouterr().out
     assert path.stat().st_mtime_ns == before
+    with pytest.raises(SystemExit, match="holds another run"):
+        add_label(new, "-s", tmp_path / "run", "--most-lost", 0.1, archive=tuned)
 
 
 @pytest.mark.slow
