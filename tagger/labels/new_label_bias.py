@@ -31,7 +31,7 @@ from tagger.tuning.decoding import DecodingTuner, Settings
 from tagger.tuning.labelled_file import encoded
 
 #: The biases that are tried, in nats.
-BIASES = tuple(-0.25 * step for step in range(17))
+BIASES = tuple(-step / 4 if step else 0.0 for step in range(17))
 #: The number of parts of the file, and the folder of the taggers that have not seen one.
 NUM_PARTS, PARTS_NAME = 3, "parts"
 _BATCH_SIZE = 32

@@ -110,7 +110,7 @@ def test_a_tagger_of_documents_gets_a_label(add_label, trained_on_documents, tmp
     new = tmp_path / "new.txt"
     new.write_text(text_of_documents().replace("B-PER", "O").replace("B-LOC", "B-CITY"))
     archive = trained_on_documents / "model.tar.gz"
-    add_label(new, "-s", tmp_path / "run", "-o", FEW, "--no-bias", archive=archive)
+    add_label(new, "-s", tmp_path / "run", "-o", FEW, archive=archive)
     made = load_archive(tmp_path / "run/model.tar.gz")
     assert "U-CITY" in made.model.tags
     # Twice: the second label is beside the first.
