@@ -10,8 +10,8 @@ and compares it with CrossWeigh's corrections, in data/crossweigh. Both methods 
 probabilities, and nothing is fitted to the corrections.
 
 --retrain also trains on each noisy corpus: as it is; with the 500 most suspicious labels judged by the
-clean ones; with all suggestions above one half accepted, or the first 2,000; with these labels left open.
-It measures F1 on CrossWeigh's file. Runs that are finished are kept.
+clean ones; with all suggestions above one half accepted, or the first 2,000; with these labels left
+open. It measures F1 on CrossWeigh's file. Runs that are finished are kept.
 """
 
 import argparse
