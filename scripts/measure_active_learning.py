@@ -54,8 +54,8 @@ WAYS: dict[str, Any] = {
     "spans, least doubt .05": ("span", "entropy", 0.8, 0.05, True),
     "spans, least doubt .05, rest open": ("span", "entropy", 0.8, 0.05, False),
 }
-#: The shares of all tokens that are labelled after each round.
-SHARES = [0.02, 0.05, 0.1, 0.2]
+#: The shares of all tokens that are labelled after each round, at most: by span, questions may run out.
+SHARES = [0.02, 0.05, 0.1, 0.2, 0.25]
 #: Training takes this many sentences, but every sentence this often at least and at most.
 NUM_SENTENCES, LEAST_EPOCHS, MOST_EPOCHS = 48_000, 5, 25
 UNKNOWN = "?"

@@ -140,7 +140,7 @@ def write_files(study: Study, folder: Path, seed: int, label: str) -> None:
     write(dev, folder / "dev_old.txt", measured, others)
 
 
-@DatasetReader.register("old_and_new")
+@DatasetReader.register("old_and_new", exist_ok=True)
 class OldAndNewReader(DatasetReader):
     """Reads old sentences, in which some labels alone are known, and new ones with all labels."""
 
