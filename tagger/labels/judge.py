@@ -31,6 +31,7 @@ class Item(NamedTuple):
         suggested: The most probable other reading of these tokens; None if that is no entity.
         agreement: The exact probability of what is labelled.
         rivalry: The exact probability of what is suggested.
+        presence: The exact probability that some token of it is in an entity.
     """
 
     sentence: int
@@ -38,6 +39,7 @@ class Item(NamedTuple):
     suggested: Optional[Span]
     agreement: float
     rivalry: float
+    presence: float
 
     @property
     def place(self) -> Place:
@@ -110,9 +112,9 @@ class Judge:
                     if each != span and overlap(each, span)
                 ]
                 rivalry, suggested = max(rivals, key=lambda rival: rival[0])
-                items.append(Item(number, span, suggested, agreement, rivalry))
+                items.append(Item(number, span, suggested, agreement, rivalry, 1 - of_none))
             for span, of_none in zip(missed[number], outside[number][len(own) :]):
-                items.append(Item(number, None, span, of_none, candidates[span]))
+                items.append(Item(number, None, span, of_none, candidates[span], 1 - of_none))
         return items
 
     def tag_probabilities(self, spans: Sequence[List[Span]]) -> List[np.ndarray]:

@@ -47,9 +47,9 @@ def test_keys_decide_and_what_is_saved_is_what_python_accepts(tmp_path, keys, ac
     (tmp_path / "corpus.txt").write_text("-DOCSTART- O\n\nA<b> B-X\nc I-X\nd O\n\n</script> B-Y\n")
     corpus = Corpus(tmp_path / "corpus.txt", {})
     items = [
-        Item(0, ("X", (0, 1)), ("Y", (0, 1)), 0.1, 0.9),
-        Item(0, ("X", (0, 1)), ("X", (0, 2)), 0.2, 0.8),
-        Item(0, None, ("Y", (2, 2)), 0.3, 0.7),
+        Item(0, ("X", (0, 1)), ("Y", (0, 1)), 0.1, 0.9, 0.9),
+        Item(0, ("X", (0, 1)), ("X", (0, 2)), 0.2, 0.8, 0.9),
+        Item(0, None, ("Y", (2, 2)), 0.3, 0.7, 0.7),
         Item(1, ("Y", (0, 0)), None, 0.4, 0.6),
     ]
     doubts = Doubts(items, np.array([0.9, 0.8, 0.7, 0.6]), np.array([0.9, 0.6]))
