@@ -14,11 +14,13 @@ from tagger.labels.judge import Item
 #: Probabilities are kept as far from 0 and 1.
 _MARGIN = 1e-6
 #: How far log-odds may be shifted.
-_FARTHEST = 40.0
+_FARTHEST = 20.0
 
 
 def shares_of_errors(items: Sequence[Item]) -> Tuple[float, float]:
     """Estimates the shares of wrong labelled entities, and of missed ones where nothing is labelled.
+
+    The taggers behind the items must have learnt from labels of the same annotators.
 
     A label is wrong as often as taggers, given that there is an entity, take another label or another
     border.

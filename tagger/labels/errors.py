@@ -42,9 +42,11 @@ def doubt(
 
     A gradient-boosted classifier learns from planted errors how the signs of `signs_of` count. The
     taggers know nothing of these errors, and the classifier of no correction. A sentence is judged by a
-    classifier that has not learnt from it, since its errors count as right there. The corpus may have
-    more errors or fewer than were planted, or others. So the log-odds of all labelled entities, and of
-    all that may have been missed, are shifted until their mean probabilities are `shares_of_errors`.
+    classifier that has not learnt from it, since its errors count as right there.
+
+    The corpus may have more errors or fewer than were planted, or others. So if the taggers have learnt
+    from other parts of it, the log-odds of all labelled entities, and of all that may have been missed,
+    are shifted until their mean probabilities are `shares_of_errors`.
 
     Args:
         judge: What taggers make of the sentences, which they have not been trained on.
@@ -85,9 +87,10 @@ def doubt(
         classifier.fit(np.concatenate(signs)[is_learnt], np.concatenate(is_error)[is_learnt])
         is_own = own_part == held_out
         probabilities[is_own] = classifier.predict_proba(own_signs[is_own])[:, 1]
-    is_missed = np.array([item.labelled is None for item in items], dtype=bool)
-    for of_kind, share in zip((~is_missed, is_missed), shares_of_errors(items)):
-        probabilities[of_kind] = shifted_to_mean(probabilities[of_kind], share)
+    if not from_elsewhere:
+        is_missed = np.array([item.labelled is None for item in items], dtype=bool)
+        for of_kind, share in zip((~is_missed, is_missed), shares_of_errors(items)):
+            probabilities[of_kind] = shifted_to_mean(probabilities[of_kind], share)
     log_right = np.zeros(len(sentences))
     np.add.at(log_right, [item.sentence for item in items], np.log1p(-probabilities))
     return Doubts(items, probabilities, -np.expm1(log_right))
