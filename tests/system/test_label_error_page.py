@@ -50,7 +50,7 @@ def test_keys_decide_and_what_is_saved_is_what_python_accepts(tmp_path, keys, ac
         Item(0, ("X", (0, 1)), ("Y", (0, 1)), 0.1, 0.9, 0.9),
         Item(0, ("X", (0, 1)), ("X", (0, 2)), 0.2, 0.8, 0.9),
         Item(0, None, ("Y", (2, 2)), 0.3, 0.7, 0.7),
-        Item(1, ("Y", (0, 0)), None, 0.4, 0.6),
+        Item(1, ("Y", (0, 0)), None, 0.4, 0.6, 0.4),
     ]
     doubts = Doubts(items, np.array([0.9, 0.8, 0.7, 0.6]), np.array([0.9, 0.6]))
     findings = list_findings(corpus, doubts, 0.0)
