@@ -17,6 +17,54 @@ _MARGIN = 1e-6
 _FARTHEST = 20.0
 
 
+def with_shares_of_errors(
+    probabilities: np.ndarray,
+    items: Sequence[Item],
+    planted_items: Sequence[Item],
+    is_planted: np.ndarray,
+) -> np.ndarray:
+    """Corrects the probabilities of errors, which were learnt where other shares of items were wrong.
+
+    The log-odds of all labelled entities, and of all that may have been missed, are shifted. Their means
+    get the proportion of `shares_of_errors`, and the total of `share_like_planted`, if it is less.
+
+    Args:
+        probabilities: (N,), as they were learnt from planted errors.
+        items: N items of taggers that have learnt from labels of the same annotators.
+        planted_items: M items among which errors were planted.
+        is_planted: (M,) bool, whether they are errors.
+    """
+    kinds, planted_kinds = _kinds(items), _kinds(planted_items)
+    numbers = np.array([kind.sum() for kind in kinds])
+    expected = numbers * shares_of_errors(items)
+    like_planted = numbers * [
+        share_like_planted(_mean(probabilities[kind]), _mean(is_planted[of_planted]))
+        for kind, of_planted in zip(kinds, planted_kinds)
+    ]
+    scale = min(like_planted.sum() / max(expected.sum(), _MARGIN), 1.0)
+    corrected = probabilities.copy()
+    for kind, number, count in zip(kinds, numbers, scale * expected):
+        corrected[kind] = shifted_to_mean(probabilities[kind], count / max(number, 1))
+    return corrected
+
+
+def share_like_planted(mean: float, planted: float) -> float:
+    """Estimates the share of errors like planted ones.
+
+    A classifier that tells a share `r` of planted errors from labels that it takes for right, though a
+    share `e` of them are such errors too, gives each the probability `r / (r + e)`. So its mean where
+    nothing is planted is `m = e r / (r + e)`, and `e = m r / (r - m)`.
+
+    Args:
+        mean: `m`.
+        planted: `r`.
+
+    Returns:
+        `e`, at most 1.
+    """
+    return min(mean * planted / (planted - mean), 1.0) if mean < planted else 1.0
+
+
 def shares_of_errors(items: Sequence[Item]) -> Tuple[float, float]:
     """Estimates the shares of wrong labelled entities, and of missed ones where nothing is labelled.
 
@@ -35,15 +83,8 @@ def shares_of_errors(items: Sequence[Item]) -> Tuple[float, float]:
     Returns:
         The two shares, 0 for no item.
     """
-    labelled, others = [
-        np.array([(each.agreement, each.presence) for each in kind])
-        .reshape(-1, 2)
-        .clip(_MARGIN, 1 - _MARGIN)
-        for kind in (
-            [item for item in items if item.labelled is not None],
-            [item for item in items if item.labelled is None],
-        )
-    ]
+    beliefs = np.array([(item.agreement, item.presence) for item in items]).reshape(-1, 2)
+    labelled, others = (beliefs.clip(_MARGIN, 1 - _MARGIN)[kind] for kind in _kinds(items))
     wrong = 1 - np.minimum(labelled[:, 0] / labelled[:, 1], 1)
     num_known, num_unknown = ((each[:, 1] > 0.5).sum() for each in (labelled, others))
     missed = np.minimum(num_unknown / max(num_known, 1) * np.exp(logit(others[:, 1])), 1)
@@ -67,6 +108,12 @@ def shifted_to_mean(probabilities: np.ndarray, mean: float) -> np.ndarray:
     if not excess(-_FARTHEST) < 0 < excess(_FARTHEST):
         return probabilities
     return expit(log_odds + brentq(excess, -_FARTHEST, _FARTHEST))
+
+
+def _kinds(items: Sequence[Item]) -> Tuple[np.ndarray, np.ndarray]:
+    """Returns which items are labelled, and which are not, (N,) bool."""
+    is_labelled = np.array([item.labelled is not None for item in items], dtype=bool)
+    return is_labelled, ~is_labelled
 
 
 def _mean(values: np.ndarray) -> float:

@@ -8,7 +8,7 @@ from typing import List, NamedTuple, Sequence
 import numpy as np
 
 from tagger.labels.corpus import Sentence
-from tagger.labels.error_shares import shares_of_errors, shifted_to_mean
+from tagger.labels.error_shares import with_shares_of_errors
 from tagger.labels.judge import Item, Judge, overlap
 from tagger.labels.planting import RATE, plant_errors
 from tagger.labels.signs import DIRECTIONS, signs_of
@@ -45,8 +45,7 @@ def doubt(
     classifier that has not learnt from it, since its errors count as right there.
 
     The corpus may have more errors or fewer than were planted, or others. So if the taggers have learnt
-    from other parts of it, the log-odds of all labelled entities, and of all that may have been missed,
-    are shifted until their mean probabilities are `shares_of_errors`.
+    from other parts of it, the probabilities are corrected by `with_shares_of_errors`.
 
     Args:
         judge: What taggers make of the sentences, which they have not been trained on.
@@ -57,7 +56,8 @@ def doubt(
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    signs, is_error, of_sentence = [], [], []
+    signs, is_error = [], []
+    planted_items: List[Item] = []
     num_entities = sum(len(sentence.spans) for sentence in sentences)
     num_copies = min(_MOST_COPIES, -(-_NUM_PLANTED // max(1, round(RATE * num_entities))))
     random = np.random.default_rng(seed)
@@ -66,13 +66,15 @@ def doubt(
         items = judge.items(planted)
         signs.append(signs_of(items, judge, sentences, planted, from_elsewhere))
         is_error.append(are_errors(items, planted, [each.spans for each in sentences]))
-        of_sentence.append([item.sentence for item in items])
+        planted_items += items
     spans = [sentence.spans for sentence in sentences]
     items = judge.items(spans)
     own_signs = signs_of(items, judge, sentences, spans, from_elsewhere)
     own_part, part = (
-        np.concatenate(each) % _NUM_PARTS for each in ([[i.sentence for i in items]], of_sentence)
+        np.array([item.sentence for item in each], dtype=int) % _NUM_PARTS
+        for each in (items, planted_items)
     )
+    signs_learnt, is_error_learnt = np.concatenate(signs), np.concatenate(is_error)
     probabilities = np.zeros(len(items))
     for held_out in np.unique(own_part):
         classifier = HistGradientBoostingClassifier(
@@ -84,13 +86,12 @@ def doubt(
             random_state=seed,
         )
         is_learnt = part != held_out
-        classifier.fit(np.concatenate(signs)[is_learnt], np.concatenate(is_error)[is_learnt])
+        classifier.fit(signs_learnt[is_learnt], is_error_learnt[is_learnt])
         is_own = own_part == held_out
         probabilities[is_own] = classifier.predict_proba(own_signs[is_own])[:, 1]
     if not from_elsewhere:
-        is_missed = np.array([item.labelled is None for item in items], dtype=bool)
-        for of_kind, share in zip((~is_missed, is_missed), shares_of_errors(items)):
-            probabilities[of_kind] = shifted_to_mean(probabilities[of_kind], share)
+        learnt_from = planted_items, is_error_learnt
+        probabilities = with_shares_of_errors(probabilities, items, *learnt_from)
     log_right = np.zeros(len(sentences))
     np.add.at(log_right, [item.sentence for item in items], np.log1p(-probabilities))
     return Doubts(items, probabilities, -np.expm1(log_right))

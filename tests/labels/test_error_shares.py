@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from tagger.labels.error_shares import shares_of_errors, shifted_to_mean
+from tagger.labels.error_shares import (
+    share_like_planted,
+    shares_of_errors,
+    shifted_to_mean,
+    with_shares_of_errors,
+)
 from tagger.labels.judge import Item
 
 SPAN = ("PER", (0, 0))
@@ -61,3 +66,47 @@ def test_probabilities_keep_their_order_and_get_the_mean():
 def test_a_mean_that_no_shift_gives_changes_nothing(share):
     probabilities = np.array([0.2, 0.7])
     assert (shifted_to_mean(probabilities, share) == probabilities).all()
+
+
+@pytest.mark.parametrize(("own", "planted"), [(0.3, 0.1), (0.01, 0.1), (0.0, 0.2)])
+def test_errors_like_planted_ones_are_counted(own, planted):
+    # The classifier cannot tell own errors from planted ones, and takes them for right.
+    mean = own * planted / (planted + own)
+    assert share_like_planted(mean, planted) == pytest.approx(own)
+
+
+def test_a_mean_above_the_planted_share_counts_all():
+    assert share_like_planted(0.2, 0.1) == 1.0
+
+
+def test_kinds_get_means_in_the_proportion_of_their_shares_and_keep_their_order():
+    items, _ = corpus_of(0, 0.4, 0.1)
+    random = np.random.default_rng(1)
+    probabilities = 0.05 * random.random(len(items))
+    is_planted = random.random(len(items)) < 0.1
+    corrected = with_shares_of_errors(probabilities, items, items, is_planted)
+    wrong, missed = shares_of_errors(items)
+    of_kinds = [np.array([(item.labelled is None) == kind for item in items]) for kind in (0, 1)]
+    means = [corrected[kind].mean() for kind in of_kinds]
+    assert means[1] / means[0] == pytest.approx(missed / wrong)
+    total = sum(
+        kind.sum() * share_like_planted(probabilities[kind].mean(), is_planted[kind].mean())
+        for kind in of_kinds
+    )
+    assert corrected.sum() == pytest.approx(total)
+    for kind in of_kinds:
+        assert (np.diff(corrected[kind][probabilities[kind].argsort()]) >= 0).all()
+
+
+def test_no_more_errors_are_counted_than_the_shares_say():
+    items, _ = corpus_of(0, 0.1, 0.1)
+    probabilities = np.full(len(items), 0.5)
+    corrected = with_shares_of_errors(probabilities, items, items, np.zeros(len(items), dtype=bool))
+    wrong, missed = shares_of_errors(items)
+    num_labelled = sum(item.labelled is not None for item in items)
+    expected = num_labelled * wrong + (len(items) - num_labelled) * missed
+    assert corrected.sum() == pytest.approx(expected)
+
+
+def test_a_corpus_without_items_is_left_alone():
+    assert len(with_shares_of_errors(np.empty(0), [], [], np.empty(0, dtype=bool))) == 0
