@@ -4,6 +4,7 @@
 
 from tagger import data, metrics, models, predictors, training
 from tagger.modules import (
+    counted_multi_label_losses,
     document_contexts,
     encoders,
     heads,

@@ -26,6 +26,9 @@ CONFIGS = Path(__file__).parent.parent.parent / "training_config"
 LOSSES = (
     "binary_cross_entropy",
     "focal",
+    "asymmetric",
+    "hill",
+    "zero_bounded_ranking",
     "class_balanced_focal",
     "rebalanced_focal",
     "negative_tolerant",

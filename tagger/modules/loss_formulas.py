@@ -128,6 +128,32 @@ def focal_terms(scores: torch.Tensor, positives: torch.Tensor, gamma: float) -> 
     return -torch.exp(gamma * logsigmoid(-of_target)) * logsigmoid(of_target)
 
 
+def margin_terms(scores: torch.Tensor, gamma: float, margin: float) -> torch.Tensor:
+    """Returns `-r^gamma log (1 - r)` with `r = max(p - margin, 0)`, `p` the sigmoid of the score.
+
+    The loss of negatives of Ridnik et al. 2021, "Asymmetric loss for multi-label classification".
+    """
+    # The slope of a power below 1 is infinite at 0.
+    r = (torch.sigmoid(scores) - margin).clamp(min=torch.finfo(scores.dtype).tiny)
+    return -(r**gamma) * (torch.log1p(-r) if margin else logsigmoid(-scores))
+
+
+def hill_terms(scores: torch.Tensor, steepness: float) -> torch.Tensor:
+    """Returns `(steepness - p) p^2`, `p` the sigmoid of the score.
+
+    The loss of negatives of Zhang et al. 2021, "Simple and robust loss design for multi-label learning
+    with missing labels".
+    """
+    p = torch.sigmoid(scores)
+    return (steepness - p) * p**2
+
+
+def log_one_plus_sum(scores: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+    """Returns `log(1 + sum of exp(z_i))` over the chosen labels, (...); `chosen` is (..., C) bool."""
+    terms = scores.masked_fill(~chosen, -torch.inf)
+    return torch.cat([torch.zeros_like(scores[..., :1]), terms], -1).logsumexp(-1)
+
+
 def negative_tolerant_terms(
     scores: torch.Tensor,
     positives: torch.Tensor,
@@ -194,9 +220,9 @@ def rebalancing_weights(
     return alpha + torch.sigmoid(beta * (relative - mu))
 
 
-def check_gamma(gamma: float) -> None:
+def check_gamma(gamma: float, name: str = "gamma") -> None:
     """Raises a `ConfigurationError` unless `gamma` is finite and at least 0."""
-    check_number("gamma", gamma, gamma >= 0, "a finite number of at least 0, 0 for no focal factor")
+    check_number(name, gamma, gamma >= 0, "a finite number of at least 0, 0 for no focal factor")
 
 
 def check_rebalancing(alpha: float, beta: float, mu: float) -> None:

@@ -1,17 +1,12 @@
 """Losses of items, tokens or whole texts, that may have several labels."""
 
-from typing import Any, Dict, List, Optional
+from typing import Dict, Optional
 
 import torch
 
 from tagger.common.from_allennlp import ConfigurationError, Registrable, Vocabulary
 from tagger.common.ranges import check_number
-from tagger.common.training_counts import (
-    AwaitedCounts,
-    CountedLabels,
-    LabelCounts,
-    inverse_effective_number,
-)
+from tagger.common.training_counts import AwaitedCounts, LabelCounts
 from tagger.common.vocabulary import check_is_label, tags_in_order
 from tagger.modules import loss_formulas as formulas
 from tagger.modules.class_weights import check_weight
@@ -21,7 +16,8 @@ from tagger.modules.weight_rules import WeightRule
 class MultiLabelLoss(torch.nn.Module, Registrable):
     """The loss of items, tokens or whole texts, that may have several labels or none.
 
-    A loss implements `label_losses`. One of its numbers out of range is a `ConfigurationError`.
+    A loss implements `label_losses`, or `item_losses` if labels of an item depend on each other. One of
+    its numbers out of range is a `ConfigurationError`.
     """
 
     default_implementation = "binary_cross_entropy"
@@ -29,10 +25,10 @@ class MultiLabelLoss(torch.nn.Module, Registrable):
     def forward(
         self, scores: torch.Tensor, gold_labels: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
-        """Sums the losses of each item's known labels.
+        """Returns the loss of each item, by its known labels alone.
 
-        It is a sum, so that a known label counts the same whether or not other labels of the item are
-        unknown. Half precision is computed in single.
+        In most losses it is the sum of the labels' losses, so that a known label counts the same whether
+        or not other labels of the item are unknown. Half precision is computed in single.
 
         Args:
             scores: (..., C), log-odds of each label, finite where they count.
@@ -56,8 +52,20 @@ class MultiLabelLoss(torch.nn.Module, Registrable):
             scores = scores.float()
         zeros = torch.zeros_like(scores)
         # Before the losses too, because a NaN would pass the gradient of the `where` after them.
-        losses = self.label_losses(torch.where(known, scores, zeros), gold_labels > 0)
-        return torch.where(known, losses, zeros).sum(-1)
+        return self.item_losses(torch.where(known, scores, zeros), gold_labels > 0, known)
+
+    def item_losses(
+        self, scores: torch.Tensor, positives: torch.Tensor, known: torch.Tensor
+    ) -> torch.Tensor:
+        """The loss of each item, (...); here the sum over its known labels.
+
+        Args:
+            scores: (..., C), 0 where unknown, single or double precision.
+            positives: (..., C) bool, whether the item is known to have the label.
+            known: (..., C) bool, whether this is known.
+        """
+        losses = self.label_losses(scores, positives)
+        return torch.where(known, losses, torch.zeros_like(losses)).sum(-1)
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
         """The loss of each label; unknown labels are taken for negatives.
@@ -164,161 +172,72 @@ class MultiLabelFocalLoss(MultiLabelLoss):
         return torch.where(positives, self.alpha * terms, (1 - self.alpha) * terms)
 
 
-class CountedMultiLabelLoss(MultiLabelLoss):
-    """A focal loss that knows how often training shows each label.
+@MultiLabelLoss.register("asymmetric")
+class AsymmetricLoss(MultiLabelLoss):
+    """ASL: a focal loss whose negatives have their own exponent, and count nothing if they are easy.
 
-    The counts come from the trainer's callback `training_counts` or from the arguments, and are saved
-    with the model. Until they are known, computing the loss raises a `RuntimeError`.
+    `-(1 - p)^g log p` for positives and `-r^h log (1 - r)` for negatives, where `p` is the probability
+    of the label and `r = max(p - margin, 0)` (Ridnik et al. 2021, "Asymmetric loss for multi-label
+    classification").
 
     Args:
-        gamma: The exponent of the focal factor.
-        label_counts: The number of training items that have each label, if no trainer supplies it.
-        num_items: The number of training items, if no trainer supplies it.
-        vocab: Holds the labels; the model in a config supplies it.
-        label_namespace: The vocabulary's namespace of the labels.
-
-    Raises:
-        ConfigurationError: If both numbers and the vocabulary are missing, or as `CountedLabels` does.
+        positive_gamma: `g`.
+        negative_gamma: `h`.
+        margin: Negatives that are less probable count nothing; 0 for none.
     """
 
     def __init__(
-        self,
-        gamma: float = 2.0,
-        label_counts: Optional[List[int]] = None,
-        num_items: Optional[int] = None,
-        vocab: Optional[Vocabulary] = None,
-        label_namespace: str = "labels",
+        self, positive_gamma: float = 0.0, negative_gamma: float = 4.0, margin: float = 0.05
     ) -> None:
         super().__init__()
-        formulas.check_gamma(gamma)
-        self.gamma = gamma
-        self.counts = CountedLabels(label_counts, num_items, vocab, label_namespace)
-
-    def forward(
-        self, scores: torch.Tensor, gold_labels: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
-        self.counts.check_known()
-        return super().forward(scores, gold_labels, mask)
+        formulas.check_gamma(positive_gamma, "positive_gamma")
+        formulas.check_gamma(negative_gamma, "negative_gamma")
+        check_number("margin", margin, 0 <= margin < 1, "at least 0 and below 1")
+        self.positive_gamma, self.negative_gamma = positive_gamma, negative_gamma
+        self.margin = margin
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        return self.weights(positives) * self.terms(scores, positives)
-
-    def weights(self, positives: torch.Tensor) -> torch.Tensor:
-        """What the term of each label weighs, (C,) or (..., C); here 1."""
-        return torch.ones_like(self.counts.label_counts)
-
-    def terms(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        """The unweighted loss of each label, (..., C)."""
-        return formulas.focal_terms(scores, positives, self.gamma)
+        of_positive = formulas.focal_terms(scores, positives, self.positive_gamma)
+        of_negative = formulas.margin_terms(scores, self.negative_gamma, self.margin)
+        return torch.where(positives, of_positive, of_negative)
 
 
-class _ClassBalanced(torch.nn.Module):
-    counts: CountedLabels
+@MultiLabelLoss.register("hill")
+class HillLoss(MultiLabelLoss):
+    """`(steepness - p) p^2` for negatives: it pushes less where a label was probably only missed.
 
-    def __init__(self, beta: float = 0.9, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        formulas.check_class_balancing(beta)
-        self.beta = beta
-
-    def weights(self, positives: torch.Tensor) -> torch.Tensor:
-        return inverse_effective_number(self.counts.label_counts, self.beta)
-
-
-class _Rebalanced(torch.nn.Module):
-    counts: CountedLabels
-
-    def __init__(
-        self, alpha: float = 0.1, beta: float = 10.0, mu: float = 0.9, **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        formulas.check_rebalancing(alpha, beta, mu)
-        self.rebalancing = (alpha, beta, mu)
-
-    def weights(self, positives: torch.Tensor) -> torch.Tensor:
-        counts = self.counts.label_counts
-        return formulas.rebalancing_weights(positives, counts, *self.rebalancing)
-
-
-@MultiLabelLoss.register("class_balanced_focal")
-class ClassBalancedFocalLoss(_ClassBalanced, CountedMultiLabelLoss):
-    """CB: `(1 - b) / (1 - b^n)` times the focal loss of each label (Cui et al. 2019; Huang et al. 2021).
+    `p` is the probability of the label. The loss of positives is focal, of the score minus a margin
+    (Zhang et al. 2021, "Simple and robust loss design for multi-label learning with missing labels").
 
     Args:
-        beta: `b`. With .9, the papers' value for texts, all labels seen more than about 40 times weigh
-            the same. For tokens, of which there are many more, take .999 or above. The loss gets
-            smaller with `1 - b`.
-        **kwargs: The arguments of `CountedMultiLabelLoss`.
+        steepness: `lambda`; with 1.5 the slope at probability 1 is 0.
+        margin: What is subtracted from the scores of positives.
+        gamma: The exponent of the focal factor of positives.
     """
 
+    def __init__(self, steepness: float = 1.5, margin: float = 1.0, gamma: float = 2.0) -> None:
+        super().__init__()
+        check_number("steepness", steepness, steepness >= 1, "at least 1")
+        check_number("margin", margin, margin >= 0, "at least 0")
+        formulas.check_gamma(gamma)
+        self.steepness, self.margin, self.gamma = steepness, margin, gamma
 
-@MultiLabelLoss.register("rebalanced_focal")
-class RebalancedFocalLoss(_Rebalanced, CountedMultiLabelLoss):
-    """R-FL: `alpha + sigmoid(beta (r - mu))` times the focal loss of each label (Huang et al. 2021).
+    def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
+        of_positive = formulas.focal_terms(scores - self.margin, positives, self.gamma)
+        return torch.where(positives, of_positive, formulas.hill_terms(scores, self.steepness))
 
-    `r` compares the rarity of a label with that of the item's positives; `rebalancing_weights` defines
-    it, for items without a positive too. Labels that the item may have, but is not known to have, are
-    not among these positives.
 
-    Args:
-        alpha: The least weight.
-        beta: How steeply weights rise with `r`.
-        mu: The `r` in the middle of the rise.
-        **kwargs: The arguments of `CountedMultiLabelLoss`.
+@MultiLabelLoss.register("zero_bounded_ranking")
+class ZeroBoundedRankingLoss(MultiLabelLoss):
+    """ZLPR: positives rank above a score of 0, and negatives below.
+
+    `log(1 + sum of exp(-z)) + log(1 + sum of exp(z))`, the first sum over an item's positives, the
+    second over its negatives (Su et al. 2022, "ZLPR: a novel loss for multi-label classification"). So
+    the worst labels of an item count most.
     """
 
-
-@MultiLabelLoss.register("negative_tolerant")
-class NegativeTolerantLoss(CountedMultiLabelLoss):
-    """NTR-FL: the focal loss of scores minus `v = kappa log(N / n - 1)`, with scaled negatives.
-
-    After Huang et al. 2021, who take the regularization from Wu et al. 2020. A negative's score is
-    multiplied by `lambda` and its loss divided by it; see `negative_tolerant_terms`. Predictions use
-    the plain scores, so thresholds other than .5 may be better: see the callback `tune_thresholds`.
-
-    Args:
-        kappa: The size of the bias; 0 for none.
-        negative_scale: `lambda`; 1 treats negatives as positives.
-        **kwargs: The arguments of `CountedMultiLabelLoss`.
-    """
-
-    def __init__(self, kappa: float = 0.05, negative_scale: float = 2.0, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        check_number("kappa", kappa, kappa >= 0, "at least 0, 0 for no bias")
-        is_valid = negative_scale > 0
-        check_number("negative_scale", negative_scale, is_valid, "above 0, 1 to treat all alike")
-        self.kappa, self.negative_scale = kappa, negative_scale
-
-    def terms(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        bias = formulas.prior_bias(self.counts.label_counts, self.counts.num_items, self.kappa)
-        return formulas.negative_tolerant_terms(
-            scores, positives, bias, self.negative_scale, self.gamma
-        )
-
-
-@MultiLabelLoss.register("class_balanced_negative_tolerant")
-class ClassBalancedNegativeTolerantLoss(_ClassBalanced, NegativeTolerantLoss):
-    """CB-NTR: `(1 - b) / (1 - b^n)` times the negative-tolerant loss of each label (Huang et al. 2021).
-
-    Args:
-        beta: `b`, as in `ClassBalancedFocalLoss`; for tokens take .999 or above.
-        **kwargs: The arguments of `NegativeTolerantLoss`.
-    """
-
-
-@MultiLabelLoss.register("distribution_balanced")
-class DistributionBalancedLoss(_Rebalanced, NegativeTolerantLoss):
-    """DB: `alpha + sigmoid(beta (r - mu))` times the negative-tolerant loss of each label.
-
-    After Wu et al. 2020 and, with the focal factor, Huang et al. 2021. The weights, with `r`, `alpha`,
-    `beta` and `mu`, are those of `RebalancedFocalLoss`: they tell labels apart by the other labels of an
-    item. If items have one label each, every positive has `r = 1` and the same weight, however rare it
-    is, and so has every label of an item without labels. DB then degenerates;
-    `class_balanced_negative_tolerant` serves rare labels better. The other arguments are those of
-    `NegativeTolerantLoss`.
-
-    Args:
-        alpha: Those of `RebalancedFocalLoss`.
-        beta: See `alpha`.
-        mu: See `alpha`.
-        **kwargs: The arguments of `NegativeTolerantLoss`.
-    """
+    def item_losses(
+        self, scores: torch.Tensor, positives: torch.Tensor, known: torch.Tensor
+    ) -> torch.Tensor:
+        of_positives = formulas.log_one_plus_sum(-scores, known & positives)
+        return of_positives + formulas.log_one_plus_sum(scores, known & ~positives)

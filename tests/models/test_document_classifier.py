@@ -12,6 +12,9 @@ TOPICS = {"grain": "wheat corn harvest", "money": "bank rates dollar", "oil": "c
 LOSSES = [
     "binary_cross_entropy",
     "focal",
+    "asymmetric",
+    "hill",
+    "zero_bounded_ranking",
     "class_balanced_focal",
     "rebalanced_focal",
     "negative_tolerant",

@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.training_counts import LabelCounts
 from tagger.modules import MultiLabelLoss
-from tagger.modules.multi_label_losses import CountedMultiLabelLoss
+from tagger.modules.counted_multi_label_losses import CountedMultiLabelLoss
 from tests.spans.tagged import vocabulary_of
 
 # Too large for half precision.
@@ -32,6 +32,18 @@ def negative_tolerant(z, y, i, kappa=0.05, negative_scale=2.0, gamma=2.0, **_):
     return focal(s, y, gamma) if y else focal(negative_scale * s, y, gamma) / negative_scale
 
 
+def asymmetric(z, y, positive_gamma=0.0, negative_gamma=4.0, margin=0.05):
+    if y:
+        return focal(z, y, positive_gamma)
+    r = max(sigmoid(z) - margin, 0)
+    return -(r**negative_gamma) * math.log(1 - r)
+
+
+def hill(z, y, steepness=1.5, margin=1.0, gamma=2.0):
+    p = sigmoid(z)
+    return focal(z - margin, y, gamma) if y else (steepness - p) * p**2
+
+
 def class_balanced(i, beta=0.9, **_):
     return (1 - beta) / (1 - beta ** COUNTS[i])
 
@@ -47,6 +59,8 @@ FORMULAS = {
     "focal": lambda z, y, i, ys, alpha=None, **kw: (
         focal(z, y, **kw) * (1 if alpha is None else alpha if y else 1 - alpha)
     ),
+    "asymmetric": lambda z, y, i, ys, **kw: asymmetric(z, y, **kw),
+    "hill": lambda z, y, i, ys, **kw: hill(z, y, **kw),
     "class_balanced_focal": lambda z, y, i, ys, **kw: class_balanced(i, **kw) * focal(z, y, **kw),
     "rebalanced_focal": lambda z, y, i, ys, **kw: rebalanced(i, ys, **kw) * focal(z, y, **kw),
     "negative_tolerant": lambda z, y, i, ys, **kw: negative_tolerant(z, y, i, **kw),
@@ -62,6 +76,9 @@ NEGATIVE_TOLERANT = {"kappa": 0.3, "negative_scale": 3.5}
 SETTINGS = [
     *[(name, {}) for name in NAMES],
     ("focal", {"gamma": 0.7, "alpha": 0.3}),
+    ("asymmetric", {"positive_gamma": 1.0, "negative_gamma": 0.5, "margin": 0.2}),
+    ("asymmetric", {"margin": 0.0}),
+    ("hill", {"steepness": 1.0, "margin": 0.5, "gamma": 0.3}),
     ("class_balanced_focal", {"gamma": 1.5, "beta": 0.999}),
     ("rebalanced_focal", {"gamma": 0.5, "alpha": 0.4, "beta": 3.0, "mu": 0.2}),
     ("negative_tolerant", {"gamma": 1.0, **NEGATIVE_TOLERANT}),
@@ -101,6 +118,18 @@ def test_loss_is_the_formula_summed_over_known_labels(name, settings):
     ]
     actual = make(name, **settings)(scores, gold_labels).flatten()
     torch.testing.assert_close(actual, torch.tensor(expected).double(), rtol=1e-5, atol=1e-6)
+
+
+def test_ranking_loss_is_the_formula_of_an_items_known_labels():
+    scores, gold_labels = batch()
+    items = zip(scores.flatten(0, 1).tolist(), gold_labels.flatten(0, 1).tolist())
+    expected = [
+        math.log(1 + sum(math.exp(-z) for z, y in zip(zs, ys) if y == 1))
+        + math.log(1 + sum(math.exp(z) for z, y in zip(zs, ys) if y == 0))
+        for zs, ys in items
+    ]
+    actual = make("zero_bounded_ranking")(scores, gold_labels).flatten()
+    torch.testing.assert_close(actual, torch.tensor(expected).double())
 
 
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
@@ -181,6 +210,7 @@ def test_arguments_are_left_as_they_were(name):
     [
         ("focal", {"gamma": 0}, 1),
         ("focal", {"gamma": 0, "alpha": 0.5}, 0.5),
+        ("asymmetric", {"positive_gamma": 0, "negative_gamma": 0, "margin": 0}, 1),
         ("class_balanced_focal", {"gamma": 0, "beta": 0}, 1),
         ("rebalanced_focal", {"gamma": 0, "alpha": 0.5, "beta": 0}, 1),
         ("negative_tolerant", {"gamma": 0, "kappa": 0, "negative_scale": 1}, 1),
@@ -255,6 +285,10 @@ def test_positive_weights_follow_from_counts_by_rule_and_are_saved(rule, expecte
     [
         ("focal", {"gamma": -1}, "`gamma` must be .* at least 0, 0 for no focal factor; got -1"),
         ("focal", {"alpha": 1.0}, "`alpha` must be above 0 and below 1; got 1.0"),
+        ("asymmetric", {"negative_gamma": -1}, "`negative_gamma` must be .* at least 0.*; got -1"),
+        ("asymmetric", {"margin": 1}, "`margin` must be at least 0 and below 1; got 1"),
+        ("hill", {"steepness": 0.5}, "`steepness` must be at least 1; got 0.5"),
+        ("hill", {"margin": -1}, "`margin` must be at least 0; got -1"),
         ("class_balanced_focal", {"beta": 1.0}, "`beta` must be at least 0.*; got 1.0"),
         ("rebalanced_focal", {"alpha": -0.1}, "`alpha` must be at least 0; got -0.1"),
         ("rebalanced_focal", {"beta": math.inf}, "`beta` must be at least 0"),
