@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 from tagger.labels.judge import Item
 
-#: Probabilities are kept as far from 0 and 1.
+#: How far probabilities are kept from 0 and 1.
 _MARGIN = 1e-6
 #: How far log-odds may be shifted.
 _FARTHEST = 20.0
@@ -25,8 +25,10 @@ def with_shares_of_errors(
 ) -> np.ndarray:
     """Corrects the probabilities of errors, which were learnt where other shares of items were wrong.
 
-    The log-odds of all labelled entities, and of all that may have been missed, are shifted. Their means
-    get the proportion of `shares_of_errors`, and the total of `share_like_planted`, if it is less.
+    The log-odds of all labelled entities are shifted by a constant, and those of all that may have been
+    missed by another. The mean probabilities of the two kinds then stand in the proportion of
+    `shares_of_errors`. They sum to as many errors as `share_like_planted` counts, but no more than those
+    shares.
 
     Args:
         probabilities: (N,), as they were learnt from planted errors.
@@ -51,9 +53,9 @@ def with_shares_of_errors(
 def share_like_planted(mean: float, planted: float) -> float:
     """Estimates the share of errors like planted ones.
 
-    A classifier that tells a share `r` of planted errors from labels that it takes for right, though a
-    share `e` of them are such errors too, gives each the probability `r / (r + e)`. So its mean where
-    nothing is planted is `m = e r / (r + e)`, and `e = m r / (r - m)`.
+    Errors are planted with the share `r`. The classifier takes all other labels for right, though a
+    share `e` of them are such errors too. So it gives each such error, planted or not, the probability
+    `r / (r + e)`. Where nothing is planted its mean is `m = e r / (r + e)`, so `e = m r / (r - m)`.
 
     Args:
         mean: `m`.
@@ -73,12 +75,12 @@ def shares_of_errors(items: Sequence[Item]) -> Tuple[float, float]:
     A label is wrong as often as taggers, given that there is an entity, take another label or another
     border.
 
-    Where annotators miss entities, taggers learn to doubt all. Let `c` be the share of labelled entities
-    among those that taggers rather believe in than not, and `p` the probability of an entity where none
-    is labelled. If annotators miss all alike, one was missed there with the probability
+    Where annotators miss entities, taggers learn to doubt all. Of the places where an entity has a
+    probability above one half, let `c` be the share that is labelled. Let `p` be the probability of an
+    entity where none is labelled. If annotators miss all alike, one was missed there with probability
     `(1 - c) / c * p / (1 - p)`, at most 1 (Elkan & Noto 2008, "Learning classifiers from only positive
-    and unlabeled data", section 2; they estimate `c` as the mean probability at labelled entities, which
-    spurious ones lower).
+    and unlabeled data"; they estimate `c` as the mean probability at labelled entities, which spurious
+    ones lower).
 
     Returns:
         The two shares, 0 for no item.
@@ -87,12 +89,15 @@ def shares_of_errors(items: Sequence[Item]) -> Tuple[float, float]:
     labelled, others = (beliefs.clip(_MARGIN, 1 - _MARGIN)[kind] for kind in _kinds(items))
     wrong = 1 - np.minimum(labelled[:, 0] / labelled[:, 1], 1)
     num_known, num_unknown = ((each[:, 1] > 0.5).sum() for each in (labelled, others))
-    missed = np.minimum(num_unknown / max(num_known, 1) * np.exp(logit(others[:, 1])), 1)
+    presence = others[:, 1]
+    missed = np.minimum(num_unknown / max(num_known, 1) * presence / (1 - presence), 1)
     return _mean(wrong), _mean(missed)
 
 
 def shifted_to_mean(probabilities: np.ndarray, mean: float) -> np.ndarray:
     """Adds a constant to the log-odds of probabilities, (N,), so that their mean is `mean`.
+
+    Probabilities whose mean no shift makes `mean`, such as 0, are returned as they are.
 
     Example:
         >>> shifted_to_mean(np.array([0.1, 0.5]), 0.5).round(3)

@@ -74,7 +74,7 @@ def doubt(
         np.array([item.sentence for item in each], dtype=int) % _NUM_PARTS
         for each in (items, planted_items)
     )
-    signs_learnt, is_error_learnt = np.concatenate(signs), np.concatenate(is_error)
+    planted_signs, is_planted = np.concatenate(signs), np.concatenate(is_error)
     probabilities = np.zeros(len(items))
     for held_out in np.unique(own_part):
         classifier = HistGradientBoostingClassifier(
@@ -86,12 +86,11 @@ def doubt(
             random_state=seed,
         )
         is_learnt = part != held_out
-        classifier.fit(signs_learnt[is_learnt], is_error_learnt[is_learnt])
+        classifier.fit(planted_signs[is_learnt], is_planted[is_learnt])
         is_own = own_part == held_out
         probabilities[is_own] = classifier.predict_proba(own_signs[is_own])[:, 1]
     if not from_elsewhere:
-        learnt_from = planted_items, is_error_learnt
-        probabilities = with_shares_of_errors(probabilities, items, *learnt_from)
+        probabilities = with_shares_of_errors(probabilities, items, planted_items, is_planted)
     log_right = np.zeros(len(sentences))
     np.add.at(log_right, [item.sentence for item in items], np.log1p(-probabilities))
     return Doubts(items, probabilities, -np.expm1(log_right))

@@ -1,4 +1,4 @@
-// Ten losses on Reuters-21578, 90 labels, several for each document: that of Huang et al. 2021, and more, over frozen
+// Ten losses on Reuters-21578, 90 labels, several for each document: those of Huang et al. 2021 and three more, over frozen
 // features of the transformer all-MiniLM-L6-v2. With '../reuters_cnn.jsonnet' instead it is one with a small CNN.
 local classifier = (import '../reuters_frozen_minilm.jsonnet') + { test_data_path: 'data/reuters/test.jsonl' };
 local losses = [
