@@ -25,9 +25,12 @@ class Study(Command):
         "Train each variant in a study file with several seeds and tabulate the metrics. A study "
         "file is Jsonnet with three keys: `variants` maps names to complete configs; `seeds` is a "
         "list; and `columns` describes the table, each column with a `title` and the `metrics` "
-        "whose mean it shows. Jobs run in parallel. Start a stopped study again to run the "
-        "unfinished jobs. The folder gets `runs/`; `results.csv`, one line per run; and the table "
-        "with mean and standard deviation over seeds, `summary.md`, and as a figure, `summary.svg`."
+        "whose mean it shows. With `baseline`, a variant, the others are compared with it on test "
+        "data; with `tuned`, a list of variants, each of these is also evaluated after tuning its "
+        "decoding. Jobs run in parallel. Start a stopped study again to run the unfinished jobs. "
+        "The folder gets `runs/`; `results.csv`, one line per run; and the table with mean and "
+        "standard deviation over seeds, `summary.md`, and as a figure, `summary.svg`; the same of "
+        "differences as `differences.csv` and `differences.svg`."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -38,15 +41,22 @@ class Study(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         check_installed("report")
-        from tagger.reports.figures import draw_variants
-        from tagger.studies import format_summary
+        from tagger.reports.figures import draw_differences, draw_variants
         from tagger.studies.variants import read_study, run_study
 
         study = read_study(args.study)
-        table, failed = run_study(study, args.folder, args.variants, args.workers)
+        table, differences, failed = run_study(study, args.folder, args.variants, args.workers)
         if table:
             (args.folder / "summary.svg").write_text(draw_variants(table), encoding="utf-8")
-        say(format_summary(table))
+        if differences:
+            titles = dict.fromkeys(title for cells in differences.values() for title in cells)
+            panels = {
+                title: {name: cells[title] for name, cells in differences.items() if title in cells}
+                for title in titles
+            }
+            figure = draw_differences(panels, str(study.baseline))
+            (args.folder / "differences.svg").write_text(figure, encoding="utf-8")
+        say((args.folder / "summary.md").read_text().rstrip())
         _end_if_failed(self.name, failed)
 
 

@@ -4,7 +4,7 @@ import tagger.common.needs_allennlp  # noqa: F401
 from tagger.data.data_loaders import BucketedDataLoader
 from tagger.data.dataset_readers import ColumnDatasetReader, DocumentDatasetReader
 from tagger.data.fields import LabelSetsField, TagField, TagSetsField
-from tagger.data.samplers import OversamplingBatchSampler
+from tagger.data.samplers import OversamplingBatchSampler, SentenceResamplingBatchSampler
 from tagger.data.token_indexers import CachedCharactersIndexer
 from tagger.data.tokenizers import (
     BlanksTokenizer,
@@ -24,6 +24,7 @@ __all__ = [
     "OversamplingBatchSampler",
     "PunctuationTokenizer",
     "RegularExpressionTokenizer",
+    "SentenceResamplingBatchSampler",
     "TagField",
     "TagSetsField",
 ]

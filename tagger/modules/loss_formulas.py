@@ -83,13 +83,20 @@ def cross_entropy(
 
 
 def dice_loss(
-    scores: torch.Tensor, gold_tags: torch.Tensor, alpha: float, smoothing: float
+    scores: torch.Tensor,
+    gold_tags: torch.Tensor,
+    alpha: float,
+    smoothing: float,
+    of_each_token: bool = False,
 ) -> torch.Tensor:
     """`N sum_k (q_k - [k = y])^2 / D_k` with `D_k = s + sum_tokens (q_k^2 + [k = y])`.
 
     The mean over the tokens is `sum_k 1 - (2 sum_tokens q_k [k = y] + s) / D_k`, one minus the Dice
     coefficient of each tag over all tokens. `q_k = (1 - p_k)^alpha p_k` with `alpha` at least 0, and `s`
     is the smoothing, above 0.
+
+    With `of_each_token`, the sums are over each token alone: `sum_k (q_k - [k = y])^2 / D_k`, one minus
+    the token's own coefficient of each tag.
     """
     log_probabilities = scores.log_softmax(-1)
     misses = -torch.expm1(log_probabilities)
@@ -98,6 +105,8 @@ def dice_loss(
     # (N, K)
     q = misses**alpha * log_probabilities.exp()
     is_gold = torch.nn.functional.one_hot(gold_tags, scores.size(-1)).to(q.dtype)
+    if of_each_token:
+        return ((q - is_gold) ** 2 / (smoothing + q**2 + is_gold)).sum(-1)
     # (K,)
     sizes = smoothing + (q**2 + is_gold).sum(0)
     return len(scores) * ((q - is_gold) ** 2 / sizes).sum(-1)

@@ -183,14 +183,14 @@ class DiceLoss(TokenLoss):
     `q_k = (1 - p_k)^alpha p_k` has the self-adjusting factor of Li et al., section 3.4. Every tag counts
     the same, however rare it is.
 
-    Deviation: Li et al. sum the self-adjusting coefficients of single tokens. There every token counts
-    the same, so on data that are mostly `O` a softmax learns to prefer `O` first. The slope of an
-    entity's coefficient is proportional to the probability of its tag; once that is near 0, the model
-    predicts `O` alone and stays there.
+    With `of_each_token`, the sums run over one token, as in the self-adjusting loss of Li et al. There
+    every token counts the same, so on data that are mostly `O` a softmax learns to prefer `O` first. The
+    slope of an entity's coefficient is proportional to the probability of its tag; once that is near 0,
+    the model predicts `O` alone and stays there.
 
-    A token's loss is its share of the sum, times the number of tokens, so that the mean over tokens is
-    the sum. It depends on the batch: take batches that show most tags. The weight of the gold tag
-    multiplies the whole share, false positives of other tags included.
+    Over the batch, a token's loss is its share of the sum, times the number of tokens, so that the mean
+    over tokens is the sum. It depends on the batch: take batches that show most tags. The weight of the
+    gold tag multiplies the whole share, false positives of other tags included.
 
     Args:
         alpha: At least 0; 0 leaves the self-adjusting factor out. Keep it small: beyond
@@ -198,18 +198,26 @@ class DiceLoss(TokenLoss):
         smoothing: Above 0. The larger it is, the less rare tags count, down to the squared error of each
             token by itself. The smaller it is, the more a false positive of a tag costs that the batch
             lacks. With many tags or small batches, take about 10.
+        of_each_token: Whether each token has coefficients of its own.
         **kwargs: The arguments of `ClassWeights`.
     """
 
-    def __init__(self, alpha: float = 0.0, smoothing: float = 1.0, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        alpha: float = 0.0,
+        smoothing: float = 1.0,
+        of_each_token: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         check_number("alpha", alpha, alpha >= 0, "a finite number of at least 0")
         check_number("smoothing", smoothing, smoothing > 0, "a finite number above 0")
         self.alpha = alpha
         self.smoothing = smoothing
+        self.of_each_token = of_each_token
 
     def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
-        return dice_loss(scores, gold_tags, self.alpha, self.smoothing)
+        return dice_loss(scores, gold_tags, self.alpha, self.smoothing, self.of_each_token)
 
 
 @TokenLoss.register("logit_adjusted")

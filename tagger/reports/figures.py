@@ -169,7 +169,9 @@ def draw_variants(table: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
     Args:
         table: By the name of a variant and the title of a column, the values of its runs.
     """
-    titles = list(next(iter(table.values())))
+    titles = [
+        title for title in next(iter(table.values())) if all(title in c for c in table.values())
+    ]
     figure = _new_figure(2.4 + 2.2 * len(titles), 0.7 + 0.26 * len(table))
     rows = range(len(table))
     grid = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
@@ -181,6 +183,38 @@ def draw_variants(table: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
         axes.set_title(title)
         axes.margins(x=0.1)
     grid[0].set_yticks(rows, [_short(name, 45) for name in table])
+    grid[0].invert_yaxis()
+    return figure
+
+
+@_as_svg
+def draw_differences(
+    panels: Mapping[str, Mapping[str, Tuple[float, float, float]]], baseline: str
+) -> Figure:
+    """Draws differences from a baseline: a dot for each variant, a bar over its interval.
+
+    Bars that lie on one side of 0 are darker.
+
+    Args:
+        panels: By the title of a panel and the name of a variant, a difference, and the lower and the
+            upper bound of its interval.
+        baseline: What the variants are compared with.
+    """
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    figure = _new_figure(2.6 + 1.9 * len(panels), 0.9 + 0.24 * len(names))
+    grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (title, panel) in zip(grid, panels.items()):
+        for row, name in enumerate(names):
+            if name in panel:
+                middle, low, high = panel[name]
+                alpha = 1.0 if low > 0 or high < 0 else 0.45
+                line = {"color": PAGE["first"].light, "alpha": alpha}
+                axes.plot([low, high], [row, row], "-", **line)
+                axes.plot([middle], [row], "o", **line)
+        axes.axvline(0, color="#767676", linewidth=0.6)
+        axes.set_title(title)
+    figure.supxlabel(f"difference from {baseline}, in points", fontsize=9)
+    grid[0].set_yticks(range(len(names)), [_short(name, 45) for name in names])
     grid[0].invert_yaxis()
     return figure
 

@@ -88,19 +88,18 @@ Table = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 def tabulate(results: Sequence[Result], columns: Sequence[Column]) -> Table:
-    """Returns the values of each variant's runs.
+    """Returns the values of each variant's runs, and the minutes of those that were trained.
 
     Raises:
         ValueError: If a run lacks a column's metric.
     """
     table: Dict[str, Dict[str, List[float]]] = {}
-    with_minutes = all(_DURATION in result.metrics for result in results)
     for result in results:
         *factors, _seed = result.factors.values()
         cells = table.setdefault(", ".join(map(str, factors)), {})
         for column in columns:
             cells.setdefault(column.title, []).append(_cell(result, column.metrics))
-        if with_minutes:
+        if _DURATION in result.metrics:
             cells.setdefault(MINUTES, []).append(_minutes(str(result.metrics[_DURATION])))
     return table
 
@@ -110,10 +109,10 @@ def format_summary(table: Table) -> str:
 
     It has the mean and the standard deviation over seeds.
     """
-    titles = list(next(iter(table.values()), {}))
+    titles = list(dict.fromkeys(title for cells in table.values() for title in cells))
     lines = [f"| | {' | '.join(titles)} | runs |", f"|---|{'---|' * len(titles)}---|"]
     for name, cells in table.items():
-        texts = [_mean_and_spread(values) for values in cells.values()]
+        texts = [_mean_and_spread(cells[title]) if title in cells else "–" for title in titles]
         num_runs = max(map(len, cells.values()), default=0)
         lines.append(f"| {name} | {' | '.join(texts)} | {num_runs} |")
     return "\n".join(lines)

@@ -1,9 +1,11 @@
 """A study of the variants of a config: each trains with several seeds."""
 
+import csv
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.common.did_you_mean import did_you_mean
+from tagger.studies.comparison import Difference, compare, format_differences
 from tagger.studies.jobs import Job, default_num_workers, run_jobs, seeded_jobs
 from tagger.studies.results import (
     MINUTES,
@@ -12,12 +14,16 @@ from tagger.studies.results import (
     format_summary,
     read_results,
     tabulate,
+    text_cell,
     write_results,
 )
+from tagger.studies.sentence_counts import COUNTS_FILE, SentenceCounts
+from tagger.studies.work import tune
+from tagger.transformers.feature_store import own_cache_settings
 
 #: A column of a table, as a study file spells it.
 COLUMN = '{title: "F1", metrics: ["best_validation_f1-measure-overall"]}'
-#: The type of each value of a study file, and what it looks like.
+#: The type of each value that a study file needs, and what it looks like.
 _FORMS: Dict[str, Tuple[type, str]] = {
     "variants": (dict, "an object with a config for each name, such as {plain: {...}}"),
     "seeds": (list, "a list of numbers, such as [1, 2, 3]"),
@@ -26,11 +32,35 @@ _FORMS: Dict[str, Tuple[type, str]] = {
 
 
 class Study(NamedTuple):
-    """What a study file holds."""
+    """What a study file holds.
+
+    Attributes:
+        variants: Configs by name.
+        seeds: The seeds of each.
+        columns: The columns of the table.
+        baseline: The variant that the others are compared with, if any.
+        tuned: Variants that are also evaluated after tuning their decoding.
+    """
 
     variants: Dict[str, Any]
     seeds: List[int]
     columns: List[Column]
+    baseline: Optional[str] = None
+    tuned: Sequence[str] = ()
+
+
+class Outcome(NamedTuple):
+    """What a study gives.
+
+    Attributes:
+        table: The values of each variant's runs.
+        differences: By variant and column, the differences from the baseline; empty without one.
+        failed: The runs that failed.
+    """
+
+    table: Table
+    differences: Dict[str, Dict[str, Difference]]
+    failed: List[Job]
 
 
 def read_study(path: Path) -> Study:
@@ -63,7 +93,17 @@ def read_study(path: Path) -> Study:
             raise ValueError(
                 f"{path} calls a column {title!r}, as another column of the table is called; rename it"
             )
-    return Study(study["variants"], study["seeds"], columns)
+    baseline, tuned = study.get("baseline"), study.get("tuned") or []
+    if not isinstance(tuned, list):
+        raise ValueError(f"{path} gives `tuned` as {tuned!r}; expected a list of variants")
+    for key, names in {"baseline": [] if baseline is None else [baseline], "tuned": tuned}.items():
+        for name in names:
+            if name not in study["variants"]:
+                raise ValueError(
+                    f"{path} names `{name}` in `{key}`, which is no variant of it"
+                    + did_you_mean(str(name), list(study["variants"]))
+                )
+    return Study(study["variants"], study["seeds"], columns, baseline, tuned)
 
 
 def _column(column: Any, path: Path) -> Column:
@@ -87,8 +127,8 @@ def run_study(
     folder: Path,
     names: Optional[Sequence[str]] = None,
     num_workers: Optional[int] = None,
-) -> Tuple[Table, List[Job]]:
-    """Runs the unfinished jobs, and writes `results.csv` and `summary.md`; returns values and failures.
+) -> Outcome:
+    """Runs the unfinished jobs; writes `results.csv`, `summary.md` and perhaps `differences.csv`.
 
     Raises:
         ValueError: If there is no variant of a name, if the folder holds a run of the same name with
@@ -102,12 +142,68 @@ def run_study(
     ]
     # All variants run with the first seed first, so a preliminary table is complete early.
     jobs.sort(key=lambda job: study.seeds.index(job.factors["seed"]))
-    failed = run_jobs(jobs, folder, num_workers or default_num_workers(jobs[0].config))
+    num_workers = num_workers or default_num_workers(jobs[0].config)
+    failed = run_jobs(jobs, folder, num_workers)
+    tuning = [
+        _tuning_job(job, folder)
+        for job in jobs
+        if job.factors["variant"] in study.tuned and job not in failed
+    ]
+    if tuning:
+        failed += run_jobs(tuning, folder, num_workers, tune)
+        jobs = _beside_their_variants(jobs, tuning)
     results = read_results(jobs, folder)
     write_results(results, folder / "results.csv")
     table = tabulate(results, study.columns)
-    (folder / "summary.md").write_text(format_summary(table) + "\n")
-    return table, failed
+    summary = format_summary(table)
+    differences: Dict[str, Dict[str, Difference]] = {}
+    counts = _read_counts(jobs, folder)
+    if study.baseline in counts:
+        differences = compare(counts, study.baseline, study.columns)
+        summary += f"\n\n{format_differences(differences, study.baseline)}"
+        _write_differences(differences, folder / "differences.csv")
+    (folder / "summary.md").write_text(f"{summary}\n")
+    return Outcome(table, differences, failed)
+
+
+def _tuning_job(job: Job, folder: Path) -> Job:
+    """Returns the job that tunes the decoding of what a job has trained."""
+    config = {
+        "archive": str(job.folder(folder) / "model.tar.gz"),
+        "overrides": own_cache_settings(dict(job.config)),
+        **{key: job.config[key] for key in ("test_data_path",) if key in job.config},
+    }
+    return Job({**job.factors, "variant": f"{job.factors['variant']}, tuned"}, config)
+
+
+def _beside_their_variants(jobs: Sequence[Job], tuning: Sequence[Job]) -> List[Job]:
+    by_factors = {tuple(job.factors.values()): job for job in tuning}
+    together = []
+    for job in jobs:
+        together.append(job)
+        tuned = by_factors.get((f"{job.factors['variant']}, tuned", job.factors["seed"]))
+        together += [] if tuned is None else [tuned]
+    return together
+
+
+def _read_counts(jobs: Sequence[Job], folder: Path) -> Dict[str, Dict[int, SentenceCounts]]:
+    counts: Dict[str, Dict[int, SentenceCounts]] = {}
+    for job in jobs:
+        path = job.folder(folder) / COUNTS_FILE
+        if job.is_finished(folder) and path.exists():
+            by_seed = counts.setdefault(job.factors["variant"], {})
+            by_seed[job.factors["seed"]] = SentenceCounts.read(path)
+    return counts
+
+
+def _write_differences(differences: Dict[str, Dict[str, Difference]], path: Path) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["variant", "column", *Difference._fields])
+        for name, cells in differences.items():
+            for title, difference in cells.items():
+                numbers = (round(number, 3) for number in difference)
+                writer.writerow([text_cell(name), text_cell(title), *numbers])
 
 
 def _chosen(variants: Mapping[str, Any], names: Optional[Sequence[str]]) -> Dict[str, Any]:

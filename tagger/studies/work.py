@@ -1,8 +1,10 @@
-"""The kinds of work that a study's job can do: train, or evaluate a trained model."""
+"""The kinds of work that a study's job can do: train a model, or evaluate or tune a trained one."""
 
 import json
 from pathlib import Path
 from typing import Any, Callable, Dict, Mapping
+
+from tagger.studies.sentence_counts import COUNTS_FILE, count_sentences
 
 #: Takes a job's config and its folder, which does not exist yet, and writes `metrics.json` into it.
 Work = Callable[[Mapping[str, Any], Path], None]
@@ -10,6 +12,8 @@ Work = Callable[[Mapping[str, Any], Path], None]
 
 def train(config: Mapping[str, Any], folder: Path) -> None:
     """Trains as `allennlp train` does and keeps the metrics and the archive, but no checkpoints.
+
+    With test data it keeps counts by sentence, too, where `count_sentences` knows them.
 
     Training does not see the file that the config names as `test_data_path`: AllenNLP would put its
     words into the vocabulary. The archive is evaluated on it afterwards.
@@ -33,6 +37,7 @@ def train(config: Mapping[str, Any], folder: Path) -> None:
         archive = load_archive(folder / "model.tar.gz", overrides=own)
         metrics.update(measure(archive, test_data_path, "test"))
         file.write_text(json.dumps(metrics, indent=2))
+        _keep_counts(archive, test_data_path, folder)
 
 
 def evaluate(config: Mapping[str, Any], folder: Path) -> None:
@@ -51,6 +56,36 @@ def evaluate(config: Mapping[str, Any], folder: Path) -> None:
         metrics.update(measure(archive, config["test_data_path"], "test"))
     folder.mkdir(parents=True)
     (folder / "metrics.json").write_text(json.dumps(metrics, indent=2))
+    if "test_data_path" in config:
+        _keep_counts(archive, config["test_data_path"], folder)
+
+
+def tune(config: Mapping[str, Any], folder: Path) -> None:
+    """Evaluates an archive whose decoding is tuned to the macro F1 of the validation data.
+
+    Args:
+        config: As in `evaluate`.
+        folder: The folder for the results, and for the settings of the decoding, `decoding.json`.
+    """
+    from allennlp.models import load_archive
+
+    from tagger.tuning.decoding import Target
+    from tagger.tuning.labelled_file import settings_of, tuner_on_file
+
+    archive = load_archive(config["archive"], overrides=dict(config["overrides"]))
+    reader, data_path = archive.validation_dataset_reader, archive.config["validation_data_path"]
+    tuner = tuner_on_file(archive.model, reader, data_path)
+    targets = [Target(label, "macro_f1") for label in tuner.labels]
+    tuned = tuner.tune(targets, settings_of(archive.model))._asdict()
+    head = {f"model.head.{name}": value for name, value in tuned.items()}
+    evaluate({**config, "overrides": {**config["overrides"], **head}}, folder)
+    (folder / "decoding.json").write_text(json.dumps(tuned, indent=2))
+
+
+def _keep_counts(archive: Any, test_data_path: str, folder: Path) -> None:
+    counts = count_sentences(archive.model, archive.validation_dataset_reader, test_data_path)
+    if counts is not None:
+        counts.write(folder / COUNTS_FILE)
 
 
 def measure(archive: Any, data_path: str, prefix: str) -> Dict[str, Any]:

@@ -1,3 +1,4 @@
+import csv
 import json
 import re
 from xml.etree import ElementTree
@@ -52,6 +53,53 @@ def test_it_writes_results_and_a_table(allennlp, at_root, tmp_path, capfd):
     assert line.startswith("plain,1,")
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
+def test_variants_are_compared_with_a_baseline_and_tuned(allennlp, at_root, tmp_path, capfd):
+    config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
+    config["trainer"]["num_epochs"] = 6
+    config["test_data_path"] = "data/toy/test.txt"
+    longer = json.loads(json.dumps(config))
+    longer["trainer"]["num_epochs"] = 8
+    study = {
+        "variants": {"plain": config, "longer": longer},
+        "seeds": [1],
+        "columns": [
+            {"title": "F1", "metrics": ["test_f1-measure-overall"]},
+            {"title": "macro F1", "metrics": ["test_f1-measure-macro"]},
+        ],
+        "baseline": "plain",
+        "tuned": ["plain"],
+    }
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    for _ in range(2):
+        allennlp("study", tmp_path / "study.json", "-s", tmp_path / "out")
+    out = tmp_path / "out"
+    assert "1 runs, of which 1 are finished" in capfd.readouterr().out
+    rows = {
+        name: list(csv.DictReader((out / f"{name}.csv").read_text().splitlines()))
+        for name in ("results", "differences")
+    }
+    results = {line["variant"]: line for line in rows["results"]}
+    assert list(results) == ["longer", "plain", "plain, tuned"]
+    differences = rows["differences"]
+    assert {(line["variant"], line["column"]) for line in differences} == {
+        (variant, column) for variant in ("plain, tuned", "longer") for column in ("F1", "macro F1")
+    }
+    for line in differences:
+        metric = {"F1": "test_f1-measure-overall", "macro F1": "test_f1-measure-macro"}[
+            line["column"]
+        ]
+        values = [float(results[variant][metric]) for variant in ("plain", line["variant"])]
+        assert float(line["mean"]) == pytest.approx(100 * (values[1] - values[0]), abs=0.001)
+    dev = "best_validation_f1-measure-macro"
+    assert float(results["plain, tuned"][dev]) >= float(results["plain"][dev])
+    assert "| difference from plain | F1 | macro F1 |" in (out / "summary.md").read_text()
+    figure = ElementTree.parse(out / "differences.svg")
+    texts = {"".join(each.itertext()).strip() for each in figure.iter(f"{SVG}text")}
+    assert {"plain, tuned", "longer", "macro F1", "difference from plain, in points"} <= texts
+
+
 def test_the_example_of_the_page_is_a_study(at_root, tmp_path):
     (example,) = re.findall(
         r"^```text\n(.*?)^```",
@@ -97,6 +145,13 @@ def plain(*titles):
             [],
             "the column .*'metrics': 'f'.*; expected an object",
         ),
+        (
+            {**plain("F1"), "baseline": "plane"},
+            [],
+            "names `plane` in `baseline`, which is no variant of it; did you mean `plain`",
+        ),
+        ({**plain("F1"), "tuned": ["x"]}, [], "names `x` in `tuned`, which is no variant"),
+        ({**plain("F1"), "tuned": "plain"}, [], "gives `tuned` as 'plain'; expected a list"),
         (plain("minutes"), [], "calls a column 'minutes', as another column"),
         (plain("F1", "F1"), [], "calls a column 'F1', as another column"),
     ],

@@ -229,6 +229,19 @@ def test_the_mean_dice_loss_is_one_minus_the_coefficient_of_each_tag(batch):
     torch.testing.assert_close(mean, (1 - (2 * overlap + 0.7) / (size + 0.7)).sum())
 
 
+def test_the_dice_loss_of_each_token_is_one_minus_its_own_coefficients(batch):
+    loss = TokenLoss.by_name("dice")(alpha=0.3, smoothing=0.7, of_each_token=True)
+    scores, gold_tags, mask = batch
+    for b, t in (mask & (gold_tags >= 0)).nonzero().tolist():
+        expected = 0.0
+        for k, p in enumerate(softmax(scores[b, t].tolist())):
+            q, is_gold = (1 - p) ** 0.3 * p, float(k == gold_tags[b, t])
+            expected += 1 - (2 * q * is_gold + 0.7) / (q**2 + is_gold + 0.7)
+        alone = loss(*(tensor[b : b + 1, t : t + 1] for tensor in batch))
+        assert loss(*batch)[b, t].item() == pytest.approx(expected) == alone.item()
+    assert torch.autograd.gradcheck(lambda tensor: loss(tensor, gold_tags, mask), (scores,))
+
+
 def test_dice_learns_rare_tags_from_tokens_that_are_mostly_o():
     gold_tags = torch.multinomial(torch.tensor([0.85, 0.07, 0.05, 0.03]), 400, replacement=True)
     centres = torch.eye(4, 8)

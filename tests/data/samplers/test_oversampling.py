@@ -12,7 +12,7 @@ from allennlp.data.fields import MultiLabelField, TextField
 from allennlp.data.samplers import BatchSampler
 
 from tagger.data import LabelSetsField, OversamplingBatchSampler, TagField, TagSetsField
-from tagger.data.samplers.oversampling import draw_repeats, repeat_factors
+from tagger.data.samplers.repeating import LabelledSentence, draw_repeats
 from tagger.spans import possible_tags
 from tests.conftest import CONFIGS
 
@@ -44,15 +44,20 @@ def instances():
     return [instance(tags) for tags in TAGS]
 
 
+def factors_of(label_sets, threshold, empty_rate=1.0):
+    sentences = [LabelledSentence(dict.fromkeys(labels, 2), 5) for labels in label_sets]
+    return OversamplingBatchSampler(2, threshold, empty_rate).factors(sentences)
+
+
 def test_factors_are_those_of_the_definition():
     label_sets = [{"LOC", "PER"}] + 4 * [{"PER"}] + 15 * [set()]
-    factors = repeat_factors(label_sets, threshold=0.5, empty_rate=0.3)
+    factors = factors_of(label_sets, threshold=0.5, empty_rate=0.3)
     per, loc = (0.5 / 0.25) ** 0.5, (0.5 / 0.05) ** 0.5
     assert factors.tolist() == pytest.approx([loc] + 4 * [per] + 15 * [0.3])
 
 
 def test_a_label_above_the_threshold_changes_nothing():
-    assert repeat_factors([{"PER"}, set()], threshold=0.4).tolist() == [1, 1]
+    assert factors_of([{"PER"}, set()], threshold=0.4).tolist() == [1, 1]
 
 
 def test_repeats_are_factors_rounded_up_or_down_that_hold_on_average():

@@ -1,0 +1,168 @@
+"""What batch samplers share that show some sentences more often than others."""
+
+import logging
+from collections import Counter, defaultdict
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence
+
+import numpy as np
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Instance
+from allennlp.data.samplers import BucketBatchSampler
+
+from tagger.common.training_counts import LabelCounts, count_labels
+from tagger.data.fields import TagSetsField
+from tagger.spans import labels_of_tags
+
+logger = logging.getLogger(__name__)
+
+
+class LabelledSentence(NamedTuple):
+    """What a sampler looks at in a sentence, or in a text with labels of its own.
+
+    Attributes:
+        counts: How many tokens have each label; of tokens without one nothing.
+        num_tokens: How many tokens have known tags, 1 for a text with labels of its own.
+    """
+
+    counts: Dict[str, int]
+    num_tokens: int
+
+
+class RepeatingBatchSampler(BucketBatchSampler):
+    """AllenNLP's bucket sampler, with some sentences repeated and others left out.
+
+    A sampler implements `factors`, how often an epoch shows each sentence on average. Each epoch draws
+    the fractional part of that number anew.
+
+    All epochs have the same number of sentences, which learning rate schedules need. For this, the
+    fractional parts are drawn together by systematic sampling, not sentence by sentence, and the number
+    is rounded down. AllenNLP seeds all draws: they are numpy's and Python's.
+
+    The counts are of the instances that the data loader passes: with `max_instances_in_memory`, or on
+    several workers, each part has its own.
+
+    Args:
+        batch_size: The number of sentences in a batch.
+        label_namespace: The namespace of the labels, or of the tags that spell them: `B-PER` and
+            `I-PER` are the label `PER`, and `O` is none.
+        **kwargs: The arguments of AllenNLP's `bucket`. Without `shuffle` the order is fixed, but not
+            which sentences are repeated.
+
+    Raises:
+        ConfigurationError: Once there are instances, if none of them has a label.
+    """
+
+    def __init__(self, batch_size: int, label_namespace: str = "labels", **kwargs: Any) -> None:
+        super().__init__(batch_size, **kwargs)
+        self.label_namespace = label_namespace
+        self._is_logged = False
+
+    def factors(self, sentences: Sequence[LabelledSentence]) -> np.ndarray:
+        """Returns how often an epoch shows each sentence, on average: (sentences,), at least 0."""
+        raise NotImplementedError
+
+    def get_batch_indices(self, instances: Sequence[Instance]) -> Iterable[List[int]]:
+        sentences = _labelled_sentences(instances, self.label_namespace)
+        factors = self.factors(sentences)
+        if not self._is_logged:
+            logger.info("Over-sampling:\n%s", format_shares(sentences, factors))
+            self._is_logged = True
+        drawn = np.repeat(np.arange(len(instances)), draw_repeats(factors)).tolist()
+        for batch in super().get_batch_indices([instances[i] for i in drawn]):
+            yield [drawn[i] for i in batch]
+
+    def get_num_batches(self, instances: Sequence[Instance]) -> int:
+        factors = self.factors(_labelled_sentences(instances, self.label_namespace))
+        # AllenNLP's sampler looks at the length alone.
+        return super().get_num_batches(range(_num_drawn(factors)))  # type: ignore[arg-type]
+
+
+def draw_repeats(factors: np.ndarray) -> np.ndarray:
+    """Rounds each factor up or down at random, with numpy's generator.
+
+    The probability of rounding up is the factor's fraction, scaled so that all sum to a whole number.
+
+    Returns:
+        Whole numbers. Their sum is the sum of the factors, rounded down.
+    """
+    whole, num_drawn = np.floor(factors), _num_drawn(factors)
+    num_up = num_drawn - int(whole.sum())
+    if num_up == 0:
+        return whole.astype(int)
+    order = np.random.permutation(len(factors))
+    # The fractions are lengths on a line, in random order. Those that hold an evenly spaced point go up.
+    ends = np.cumsum((factors - whole)[order])
+    points_before = np.floor(ends * (num_up / ends[-1]) + np.random.random())
+    whole[order] += np.diff(points_before, prepend=0)
+    return whole.astype(int)
+
+
+def shares_of_sentences(
+    sentences: Sequence[LabelledSentence], weights: np.ndarray
+) -> Dict[str, float]:
+    """Returns the share of the sentences that have each label; the sentences are weighted."""
+    totals: Dict[str, float] = defaultdict(float)
+    for sentence, weight in zip(sentences, weights.tolist()):
+        for label in sentence.counts:
+            totals[label] += weight
+    return {label: total / weights.sum() for label, total in totals.items()}
+
+
+def format_shares(sentences: Sequence[LabelledSentence], factors: np.ndarray) -> str:
+    """Returns a table of the share of sentences that have each label, before and after."""
+    before = shares_of_sentences(sentences, np.ones(len(factors)))
+    after = shares_of_sentences(sentences, factors)
+    width = max(map(len, ["sentences", *before]))
+    rows = [f"{'':{width}}   before    after"]
+    rows += [
+        f"{label:{width}}  {share:7.2%}  {after[label]:7.2%}"
+        for label, share in sorted(before.items(), key=lambda item: -item[1])
+    ]
+    return "\n".join([*rows, f"{'sentences':{width}}  {len(factors):7}  {_num_drawn(factors):7}"])
+
+
+def _num_drawn(factors: np.ndarray) -> int:
+    # A sum of fractions that is a whole number may come out just below it.
+    return int(np.floor(factors.sum() + 1e-6))
+
+
+def _labelled_sentences(
+    instances: Iterable[Instance], label_namespace: str
+) -> List[LabelledSentence]:
+    counts = [_count_labels(instance) for instance in instances]
+    tags = [of_instance.get(label_namespace, {}) for of_instance in counts]
+    # All tags at once, because the tags of one sentence may not show their encoding.
+    all_tags = sorted(set().union(*tags))
+    label_of = dict(zip(all_tags, labels_of_tags(all_tags)))
+    sentences = []
+    for of_instance, of_tags in zip(counts, tags):
+        of_labels: Counter = Counter()
+        for tag, number in of_tags.items():
+            of_labels[label_of[tag]] += number
+        # What has no label.
+        of_labels.pop(None, None)
+        num_tokens = of_instance.num_items.get(label_namespace, 0)
+        sentences.append(LabelledSentence(dict(of_labels), num_tokens))
+    if counts and not any(sentence.counts for sentence in sentences):
+        found = sorted(set().union(*counts))
+        raise ConfigurationError(
+            f"`label_namespace` is {label_namespace!r}, where none of the {len(counts)} instances has "
+            f"a label to over-sample; there are labels in {', '.join(found) or 'no namespace'}; correct "
+            f"it, or use the sampler `bucket`"
+        )
+    return sentences
+
+
+def _count_labels(instance: Instance) -> LabelCounts:
+    """Counts the labels of an instance, also those of tokens whose label is known, but not their tag."""
+    counts = count_labels([instance])
+    for field in instance.fields.values():
+        if isinstance(field, TagSetsField):
+            # One of the possible tags stands for the label that all of them have.
+            tags = [
+                min(tags.tags)
+                for tags in field.tag_sets
+                if tags.only_tag is None and tags.only_label is not None
+            ]
+            counts.add(field._label_namespace, tags, num_items=len(tags))
+    return counts

@@ -1,0 +1,82 @@
+"""A batch sampler that shows sentences with many, rare or densely packed entities more often."""
+
+import math
+from collections import Counter
+from typing import Any, Sequence
+
+import numpy as np
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.samplers import BatchSampler
+
+from tagger.data.samplers.repeating import LabelledSentence, RepeatingBatchSampler
+
+#: The forms of the number of repeats: see `SentenceResamplingBatchSampler`.
+FORMS = ("sC", "sCR", "sCRD", "nsCRD")
+
+
+@BatchSampler.register("sentence_resampling")
+class SentenceResamplingBatchSampler(RepeatingBatchSampler):
+    """Repeats each sentence by how many tokens of entities it has, and how rare their labels are.
+
+    After Wang & Wang 2022, "Sentence-level resampling for named entity recognition". A sentence of `l`
+    tokens, `c_k` of them with the label k, is shown as many times as one of these forms gives, rounded
+    up:
+
+    - `sC`, smoothed, by count: `sqrt(1 + sum c_k)`;
+    - `sCR`, with rareness: `sqrt(1 + sum w_k c_k)`;
+    - `sCRD`, with density: `(1 + sum w_k c_k) / sqrt(l)`;
+    - `nsCRD`, normalised: `(1 + sum w_k sqrt(c_k)) / sqrt(l)`.
+
+    `w_k` is minus the logarithm, to the base 2, of the share of all tokens that have the label. A
+    sentence without a label is shown once. The authors' code has no square root in `sC`; here it has
+    one, as the others' smoothing.
+
+    An epoch gets longer: take fewer epochs for the same number of steps.
+
+    Args:
+        batch_size: The number of sentences in a batch.
+        form: One of the four.
+        label_namespace: As in `RepeatingBatchSampler`.
+        **kwargs: The arguments of AllenNLP's `bucket`.
+
+    Raises:
+        ConfigurationError: If the form is unknown, or, once there are instances, none of them has a
+            label.
+    """
+
+    def __init__(
+        self,
+        batch_size: int,
+        form: str = "nsCRD",
+        label_namespace: str = "labels",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(batch_size, label_namespace, **kwargs)
+        if form not in FORMS:
+            raise ConfigurationError(f"`form` must be one of {', '.join(FORMS)}; got {form!r}")
+        self.form = form
+
+    def factors(self, sentences: Sequence[LabelledSentence]) -> np.ndarray:
+        totals: Counter = Counter()
+        for sentence in sentences:
+            totals.update(sentence.counts)
+        num_tokens = sum(sentence.num_tokens for sentence in sentences)
+        rareness = {label: math.log2(num_tokens / total) for label, total in totals.items()}
+        return np.array(
+            [
+                float(math.ceil(self._importance(sentence, rareness))) if sentence.counts else 1.0
+                for sentence in sentences
+            ]
+        )
+
+    def _importance(self, sentence: LabelledSentence, rareness: dict) -> float:
+        of_labels = sentence.counts.items()
+        if self.form == "sC":
+            return math.sqrt(1 + sum(count for _, count in of_labels))
+        if self.form == "sCR":
+            return math.sqrt(1 + sum(rareness[label] * count for label, count in of_labels))
+        if self.form == "sCRD":
+            total = 1 + sum(rareness[label] * count for label, count in of_labels)
+        else:
+            total = 1 + sum(rareness[label] * math.sqrt(count) for label, count in of_labels)
+        return total / math.sqrt(sentence.num_tokens)

@@ -1,0 +1,14 @@
+// Remedies on BC5CDR: two labels, diseases and chemicals, of which none is rare.
+// Files: see data/README.md; `python scripts/prepare_glove.py` and `python scripts/prepare_minilm.py`.
+(import 'remedies.libsonnet') + {
+  tagger:: (import '../bc5cdr_bilstm_crf.jsonnet') + {
+    transformer:: 'data/all-MiniLM-L6-v2',
+    batch_size:: 32,
+    learning_rate:: 0.003,
+    // Few, for many runs.
+    num_epochs:: 4,
+    test_data_path: 'data/bc5cdr/test.tsv',
+  },
+  rare_labels:: ['Disease'],
+  left_out:: (import 'few.libsonnet'),
+}

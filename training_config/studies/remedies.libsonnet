@@ -1,0 +1,60 @@
+// What helps rare labels? One tagger, trained plainly and with each remedy. A child names the corpus.
+local balanced = { weight_rule: 'balanced' };
+local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
+local forms = ['sC', 'sCR', 'sCRD', 'nsCRD'];
+
+{
+  tagger:: error 'set `tagger`, the plain config',
+  rare_labels:: error 'set `rare_labels`, the labels whose measures the table shows',
+  // The tag that most tokens have; null if none stands out.
+  majority_tag:: 'O',
+  // Remedies that a child leaves out, for larger corpora.
+  left_out:: [],
+
+  local crf(weighting) = $.tagger { weighting:: weighting },
+  local softmax(loss) = $.tagger {
+    model+: { head: { type: 'softmax', loss: loss, constrain_decoding: true } },
+  },
+  local sampled(sampler) = {
+    data_loader: {
+      type: 'bucketed',
+      batch_sampler: { batch_size: $.tagger.batch_size } + sampler,
+    },
+  },
+  local all = {
+    'CRF': $.tagger,
+    'CRF, chain, inverse_sqrt': crf({ type: 'chain' } + inverse_sqrt),
+    'CRF, chain, balanced': crf({ type: 'chain' } + balanced),
+    'CRF, marginal, gamma 2': crf({ type: 'marginal', gamma: 2 }),
+    'CRF, softmax_margin, missing 1': crf({ type: 'softmax_margin', missing: 1 }),
+    'CRF, emission, inverse_sqrt': crf({ type: 'emission' } + inverse_sqrt),
+    'CRF, oversampling': $.tagger + sampled({ type: 'oversampling', threshold: 0.1 }),
+    'softmax': softmax({ type: 'cross_entropy' }),
+    'softmax, inverse_sqrt': softmax({ type: 'cross_entropy' } + inverse_sqrt),
+    'softmax, focal': softmax({ type: 'focal' }),
+    'softmax, class_balanced': softmax({ type: 'class_balanced' }),
+    'softmax, logit_adjusted': softmax({ type: 'logit_adjusted' }),
+    'softmax, dice': softmax({ type: 'dice' }),
+    // As Li et al. 2020 have it.
+    'softmax, dice of each token, alpha .6': softmax({ type: 'dice', of_each_token: true, alpha: 0.6 }),
+  } + {
+    ['CRF, sentence_resampling, ' + form]: $.tagger + sampled({ type: 'sentence_resampling', form: form })
+    for form in forms
+  } + if $.majority_tag == null then {} else {
+    // Majority-or-minority learning (Nemoto et al. 2024) adds a second loss of the tokens of the majority tag.
+    // Up to the learning rate that is a weight of this tag, here 2.
+    'softmax, majority or minority': softmax({ type: 'cross_entropy', label_weights: { [$.majority_tag]: 2 } }),
+  },
+
+  seeds: [1, 2, 3],
+  baseline: 'CRF',
+  tuned: ['CRF', 'softmax'],
+  variants: { [name]: all[name] for name in std.objectFields(all) if !std.member($.left_out, name) },
+  columns: [
+    { title: 'dev macro F1', metrics: ['best_validation_f1-measure-macro'] },
+    { title: 'micro F1', metrics: ['test_f1-measure-overall'] },
+    { title: 'macro F1', metrics: ['test_f1-measure-macro'] },
+    { title: 'rare F1', metrics: ['test_f1-measure-' + label for label in $.rare_labels] },
+    { title: 'rare recall', metrics: ['test_recall-' + label for label in $.rare_labels] },
+  ],
+}

@@ -1,0 +1,26 @@
+// Remedies for rare labels on US addresses: 29 labels, every token has one.
+// Files: `python scripts/prepare_us_addresses.py`.
+(import 'remedies.libsonnet') + {
+  tagger:: (import '../us_addresses_bilstm_crf.jsonnet') + {
+    // Fewer than in the config, for many runs.
+    num_epochs:: 16,
+    test_data_path: 'data/us_addresses/test.txt',
+  },
+  // Ten or more test spans, and at most 109 training spans.
+  rare_labels:: [
+    'AddressNumberSuffix',
+    'BuildingName',
+    'IntersectionSeparator',
+    'Recipient',
+    'StreetNamePostDirectional',
+    'StreetNamePreType',
+    'SubaddressIdentifier',
+    'SubaddressType',
+    'USPSBoxGroupID',
+    'USPSBoxGroupType',
+    'USPSBoxID',
+    'USPSBoxType',
+  ],
+  // Every token has a label.
+  majority_tag:: null,
+}
