@@ -59,6 +59,8 @@ def test_variants_are_compared_with_a_baseline_and_tuned(allennlp, at_root, tmp_
     config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
     config["trainer"]["num_epochs"] = 6
     config["test_data_path"] = "data/toy/test.txt"
+    # Without tuning it finds no person.
+    config["model"]["head"]["decode_bias"] = {"PER": -20.0}
     longer = json.loads(json.dumps(config))
     longer["trainer"]["num_epochs"] = 8
     study = {
@@ -93,7 +95,7 @@ def test_variants_are_compared_with_a_baseline_and_tuned(allennlp, at_root, tmp_
         values = [float(results[variant][metric]) for variant in ("plain", line["variant"])]
         assert float(line["mean"]) == pytest.approx(100 * (values[1] - values[0]), abs=0.001)
     dev = "best_validation_f1-measure-macro"
-    assert float(results["plain, tuned"][dev]) >= float(results["plain"][dev])
+    assert float(results["plain, tuned"][dev]) > float(results["plain"][dev])
     assert "| difference from plain | F1 | macro F1 |" in (out / "summary.md").read_text()
     figure = ElementTree.parse(out / "differences.svg")
     texts = {"".join(each.itertext()).strip() for each in figure.iter(f"{SVG}text")}

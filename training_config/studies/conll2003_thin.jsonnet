@@ -7,6 +7,9 @@
   tagger:: (import '../conll2003_frozen_minilm_crf.jsonnet') + {
     // Fewer than in the config, for many runs.
     num_epochs:: 3,
+    // Word vectors add little to the transformer's features, and take longer to read than a run to train.
+    glove_file:: null,
+    carry_transformer:: false,
     train_data_path: 'data/conll2003_thin/train.txt',
     validation_data_path: 'data/conll2003_thin/dev.txt',
     test_data_path: 'data/conll2003/eng.testb',
