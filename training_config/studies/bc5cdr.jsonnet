@@ -12,6 +12,7 @@
     carry_transformer:: false,
     test_data_path: 'data/bc5cdr/test.tsv',
   },
+  resampled_epochs:: { nsCRD: 2 },
   rare_labels:: ['Disease'],
   left_out:: (import 'few.libsonnet'),
 }

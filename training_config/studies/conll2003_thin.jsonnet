@@ -14,6 +14,13 @@
     validation_data_path: 'data/conll2003_thin/dev.txt',
     test_data_path: 'data/conll2003/eng.testb',
   },
+  resampled_epochs:: { nsCRD: 1 },
   rare_labels:: ['MISC'],
   left_out:: (import 'few.libsonnet'),
+  // Test data have a hundred times as many.
+  more:: {
+    'CRF, prior correction': $.tagger { model+: { head+: { decode_bias: { MISC: std.log(100) } } } },
+    'CRF, chain, MISC 10': $.tagger { weighting:: { type: 'chain', label_weights: { MISC: 10 } } },
+    'CRF, softmax_margin, MISC 10': $.tagger { weighting:: { type: 'softmax_margin', label_weights: { MISC: 10 } } },
+  },
 }

@@ -10,6 +10,7 @@
     carry_transformer:: false,
     test_data_path: 'data/crossner_music/test.txt',
   },
+  resampled_epochs:: { sC: 5, sCR: 2, sCRD: 2, nsCRD: 4 },
   // At most 36 training entities each; `musicalinstrument` has two.
   rare_labels:: ['country', 'event', 'location', 'misc', 'musicalinstrument', 'organisation', 'person', 'song'],
 }

@@ -2,9 +2,6 @@
 [
   'CRF, chain, balanced',
   'CRF, emission, inverse_sqrt',
-  'CRF, sentence_resampling, sC',
-  'CRF, sentence_resampling, sCR',
-  'CRF, sentence_resampling, sCRD',
   'softmax, class_balanced',
   'softmax, dice',
   'softmax, dice of each token, alpha .6',

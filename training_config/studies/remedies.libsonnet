@@ -1,13 +1,14 @@
 // What helps rare labels? One tagger, trained plainly and with each remedy. A child names the corpus.
 local balanced = { weight_rule: 'balanced' };
 local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
-local forms = ['sC', 'sCR', 'sCRD', 'nsCRD'];
 
 {
   tagger:: error 'set `tagger`, the plain config',
   rare_labels:: error 'set `rare_labels`, the labels whose measures the table shows',
   // The tag that most tokens have; null if none stands out.
   majority_tag:: 'O',
+  // The epochs of each form of sentence resampling, whose epochs are longer: about as many steps as without.
+  resampled_epochs:: error 'set `resampled_epochs`, such as { sC: 5 }',
   // Remedies that a child leaves out, for larger corpora.
   left_out:: [],
 
@@ -38,8 +39,9 @@ local forms = ['sC', 'sCR', 'sCRD', 'nsCRD'];
     // As Li et al. 2020 have it.
     'softmax, dice of each token, alpha .6': softmax({ type: 'dice', of_each_token: true, alpha: 0.6 }),
   } + {
-    ['CRF, sentence_resampling, ' + form]: $.tagger + sampled({ type: 'sentence_resampling', form: form })
-    for form in forms
+    ['CRF, sentence_resampling, ' + form]:
+      $.tagger { num_epochs:: $.resampled_epochs[form] } + sampled({ type: 'sentence_resampling', form: form })
+    for form in std.objectFields($.resampled_epochs)
   } + if $.majority_tag == null then {} else {
     // Majority-or-minority learning (Nemoto et al. 2024) adds a second loss of the tokens of the majority tag.
     // Up to the learning rate that is a weight of this tag, here 2.
@@ -49,7 +51,9 @@ local forms = ['sC', 'sCR', 'sCRD', 'nsCRD'];
   seeds: [1, 2, 3],
   baseline: 'CRF',
   tuned: ['CRF', 'softmax'],
-  variants: { [name]: all[name] for name in std.objectFields(all) if !std.member($.left_out, name) },
+  // Variants of a child's own.
+  more:: {},
+  variants: { [name]: all[name] for name in std.objectFields(all) if !std.member($.left_out, name) } + $.more,
   columns: [
     { title: 'dev macro F1', metrics: ['best_validation_f1-measure-macro'] },
     { title: 'micro F1', metrics: ['test_f1-measure-overall'] },

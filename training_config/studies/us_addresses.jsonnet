@@ -6,6 +6,7 @@
     num_epochs:: 16,
     test_data_path: 'data/us_addresses/test.txt',
   },
+  resampled_epochs:: { sC: 5, sCR: 3, sCRD: 2, nsCRD: 2 },
   // Ten or more test spans, and at most 109 training spans.
   rare_labels:: [
     'AddressNumberSuffix',

@@ -9,11 +9,10 @@
     carry_transformer:: false,
     test_data_path: 'data/wnut17/emerging.test.annotated',
   },
+  resampled_epochs:: { sCR: 4, nsCRD: 4 },
   rare_labels:: ['corporation', 'creative-work', 'group', 'product'],
   left_out:: [
     'CRF, emission, inverse_sqrt',
-    'CRF, sentence_resampling, sC',
-    'CRF, sentence_resampling, sCRD',
     'softmax, class_balanced',
   ],
 }

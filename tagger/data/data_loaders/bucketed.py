@@ -54,7 +54,8 @@ class BucketedDataLoader(DataLoader):
         shuffle: Whether each epoch has new batches in random order. They depend on `seed` and on the
             number of epochs before, also after `--recover`.
         sort_by_length: Whether a batch holds instances of similar length, measured by their longest
-            tensor. Without `shuffle`, the longest come first. Without either, instances keep the order
+            tensor; documents, with a field `sentence_lengths`, by their longest sentence, because a
+            model makes a batch of all sentences. Without `shuffle`, the longest come first. Without either, instances keep the order
             of the file; use this where predictions are written.
         max_tokens: In place of `batch_size`, the most tokens in a batch, its padding included. Where a
             transformer's indexer makes word pieces, they count. A longer instance is a batch of its own.
@@ -170,8 +171,16 @@ class BucketedDataLoader(DataLoader):
                 return batches_within(self._lengths, self._max_tokens)
             return shuffled_batches_within(self._lengths, self._max_tokens, generator)
         if not self._shuffle:
-            return ordered_batches(self._lengths, self._num_batches, self._sort_by_length)
-        return shuffled_batches(self._lengths, self._num_batches, generator, self._sort_by_length)
+            return ordered_batches(self._row_lengths(), self._num_batches, self._sort_by_length)
+        lengths = self._row_lengths()
+        return shuffled_batches(lengths, self._num_batches, generator, self._sort_by_length)
+
+    def _row_lengths(self) -> np.ndarray:
+        """Returns the length of the longest sentence of each document, or that of each sentence, (N,)."""
+        column = self._columns.get("sentence_lengths")
+        if column is None:
+            return self._lengths
+        return column.batch(np.arange(len(self._lengths))).max(dim=1).values.numpy()
 
     def _assemble(self, indices: np.ndarray) -> TensorDict:
         return {name: column.batch(indices) for name, column in self._columns.items()}

@@ -122,6 +122,27 @@ def test_unshuffled_batches_go_from_long_to_short_or_stay_in_the_order_of_the_fi
     assert sum(words_of(loader), []) == sum(words_of(loader), []) == sentences
 
 
+def test_documents_go_together_by_their_longest_sentence(tmp_path):
+    # Sentence lengths: the longest document has the shortest sentences.
+    documents = [[2] * 5, [6, 1], [3] * 3, [5]]
+    lines = []
+    for lengths in documents:
+        lines.append("-DOCSTART- O\n")
+        lines += ["\n".join(f"w{length} O" for _ in range(length)) + "\n" for length in lengths]
+    file = tmp_path / "documents.txt"
+    file.write_text("\n".join(lines))
+    reader = ColumnDatasetReader(documents="docstart")
+    loader = BucketedDataLoader(reader, file, batch_size=2, shuffle=False)
+    loader.index_with(Vocabulary.from_instances(reader.read(file)))
+    longest = [[max(words, key=len) for words in batch] for batch in words_of(loader)]
+    assert longest == [["w6", "w5"], ["w3", "w2"]]
+    loader = BucketedDataLoader(reader, file, batch_size=2)
+    loader.index_with(Vocabulary.from_instances(reader.read(file)))
+    assert sorted(words for batch in words_of(loader) for words in batch) == sorted(
+        [f"w{length}" for length in lengths for _ in range(length)] for lengths in documents
+    )
+
+
 def test_a_sampler_chooses_the_batches(loader_of, reader):
     instances = list(reader.read(TRAIN))
     sampler = BucketBatchSampler(batch_size=5, sorting_keys=["tokens"], shuffle=False)
