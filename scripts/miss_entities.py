@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Misses a share of the entities of a column file, as annotators do: their tokens get the tag `O`.
 
-    python scripts/miss_entities.py data/wnut17/wnut17train.conll data/wnut17_missed/train.txt --share 0.5
+    python scripts/miss_entities.py data/wnut17/wnut17train.conll data/wnut17_missed/train.txt
 
 The same seed misses the same entities. Tags are BIO.
 """
