@@ -5,6 +5,7 @@
     transformer:: 'data/all-MiniLM-L6-v2',
     batch_size:: 32,
     learning_rate:: 0.003,
+    hidden_size:: 128,
     // Few, for many runs.
     num_epochs:: 4,
     // Word vectors add little to the transformer's features, and take longer to read than a run to train.

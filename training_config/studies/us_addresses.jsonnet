@@ -22,6 +22,7 @@
     'USPSBoxID',
     'USPSBoxType',
   ],
+  left_out:: ['CRF, emission, inverse_sqrt', 'softmax, class_balanced'],
   // Every token has a label.
   majority_tag:: null,
 }
