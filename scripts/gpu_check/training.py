@@ -28,6 +28,7 @@ LOSSES = (
     "focal",
     "asymmetric",
     "hill",
+    "self_paced_correction",
     "zero_bounded_ranking",
     "class_balanced_focal",
     "rebalanced_focal",

@@ -3,6 +3,7 @@
 from typing import Any, List, Optional
 
 import torch
+import torch.distributed
 
 from tagger.common.from_allennlp import Vocabulary
 from tagger.common.ranges import check_number
@@ -169,3 +170,67 @@ class DistributionBalancedLoss(_Rebalanced, NegativeTolerantLoss):
         mu: See `alpha`.
         **kwargs: The arguments of `NegativeTolerantLoss`.
     """
+
+
+@MultiLabelLoss.register("self_paced_correction")
+class SelfPacedCorrectionLoss(CountedMultiLabelLoss):
+    """SPLC: after a first pass over the training items, probable negatives are taken for positives.
+
+    Known positives have the focal loss of their score minus a margin, as in `HillLoss`; negatives have
+    the plain focal loss. Once the warm-up is over, a negative whose probability is above `threshold`
+    was probably only missed. It has the focal loss of a positive from then on, without the margin
+    (Zhang et al. 2021, "Simple and robust loss design for multi-label learning with missing labels",
+    section 4). Neither the count of items nor the correction touches evaluation, so that losses of
+    development data can be compared between epochs.
+
+    Args:
+        threshold: Negatives that are more probable are taken for positives.
+        margin: What is subtracted from the scores of known positives.
+        warm_up_epochs: How often training must have seen as many items as there are before negatives are
+            corrected. An item without a known label does not count.
+        **kwargs: The arguments of `CountedMultiLabelLoss`.
+
+    Attributes:
+        num_seen: () int64, how many items training has seen, by all workers; saved with the model, so
+            that a run that is continued goes on where it was.
+    """
+
+    num_seen: torch.Tensor
+
+    def __init__(
+        self,
+        threshold: float = 0.6,
+        margin: float = 1.0,
+        warm_up_epochs: float = 1.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_number("threshold", threshold, 0 < threshold < 1, "above 0 and below 1")
+        check_number("margin", margin, margin >= 0, "at least 0")
+        is_valid = warm_up_epochs >= 0
+        check_number("warm_up_epochs", warm_up_epochs, is_valid, "at least 0, to correct at once")
+        self.threshold, self.margin = threshold, margin
+        self.warm_up_epochs = warm_up_epochs
+        self.register_buffer("num_seen", torch.tensor(0))
+
+    def item_losses(
+        self, scores: torch.Tensor, positives: torch.Tensor, known: torch.Tensor
+    ) -> torch.Tensor:
+        losses = super().item_losses(scores, positives, known)
+        if self.training:
+            self.num_seen += _num_workers() * known.any(-1).sum()
+        return losses
+
+    def terms(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
+        shifted = torch.where(positives, scores - self.margin, scores)
+        if self.training:
+            # A tensor, because a GPU would have to be waited for.
+            is_warm = self.num_seen >= self.warm_up_epochs * self.counts.num_items
+            positives = positives | (is_warm & (torch.sigmoid(scores) > self.threshold))
+        return formulas.focal_terms(shifted, positives, self.gamma)
+
+
+def _num_workers() -> int:
+    # Workers have batches of about the same size.
+    is_distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+    return torch.distributed.get_world_size() if is_distributed else 1

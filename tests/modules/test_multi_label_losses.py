@@ -61,6 +61,10 @@ FORMULAS = {
     ),
     "asymmetric": lambda z, y, i, ys, **kw: asymmetric(z, y, **kw),
     "hill": lambda z, y, i, ys, **kw: hill(z, y, **kw),
+    # Before the correction.
+    "self_paced_correction": lambda z, y, i, ys, threshold=0.6, margin=1.0, **kw: focal(
+        z - margin if y else z, y, **kw
+    ),
     "class_balanced_focal": lambda z, y, i, ys, **kw: class_balanced(i, **kw) * focal(z, y, **kw),
     "rebalanced_focal": lambda z, y, i, ys, **kw: rebalanced(i, ys, **kw) * focal(z, y, **kw),
     "negative_tolerant": lambda z, y, i, ys, **kw: negative_tolerant(z, y, i, **kw),
@@ -79,6 +83,7 @@ SETTINGS = [
     ("asymmetric", {"positive_gamma": 1.0, "negative_gamma": 0.5, "margin": 0.2}),
     ("asymmetric", {"margin": 0.0}),
     ("hill", {"steepness": 1.0, "margin": 0.5, "gamma": 0.3}),
+    ("self_paced_correction", {"gamma": 0.7, "margin": 0.5, "threshold": 0.3}),
     ("class_balanced_focal", {"gamma": 1.5, "beta": 0.999}),
     ("rebalanced_focal", {"gamma": 0.5, "alpha": 0.4, "beta": 3.0, "mu": 0.2}),
     ("negative_tolerant", {"gamma": 1.0, **NEGATIVE_TOLERANT}),
@@ -222,6 +227,58 @@ def test_unit_settings_reduce_to_binary_cross_entropy(name, settings, factor):
     torch.testing.assert_close(make(name, **settings)(scores, gold_labels), expected)
 
 
+# Probabilities of .95, .61 and .12, and of .59, .61 and .98.
+CORRECTED_SCORES = torch.tensor([[3.0, 0.45, -2.0], [0.35, 0.45, 4.0]], dtype=torch.float64)
+CORRECTED_LABELS = torch.tensor([[0, 1, 0], [0, 0, -1]])
+
+
+def corrected(z, y, gamma=2.0, threshold=0.6, margin=1.0):
+    return focal(z - margin if y else z, y or sigmoid(z) > threshold, gamma)
+
+
+@pytest.mark.parametrize("settings", [{}, {"gamma": 0.7, "threshold": 0.2, "margin": 0.5}])
+def test_after_the_warm_up_probable_negatives_are_taken_for_positives(settings):
+    loss = make("self_paced_correction", warm_up_epochs=0, **settings)
+    expected = [
+        sum(corrected(z, y, **settings) for z, y in zip(zs, ys) if y >= 0)
+        for zs, ys in zip(CORRECTED_SCORES.tolist(), CORRECTED_LABELS.tolist())
+    ]
+    losses = loss(CORRECTED_SCORES, CORRECTED_LABELS)
+    torch.testing.assert_close(losses, torch.tensor(expected).double())
+    scores = CORRECTED_SCORES.clone().requires_grad_()
+    assert torch.autograd.gradcheck(lambda s: loss(s, CORRECTED_LABELS), scores)
+    loss(scores, CORRECTED_LABELS).sum().backward()
+    # It raises the score of the label that was missed.
+    assert scores.grad[0, 0] < 0 < scores.grad[0, 2]
+
+
+def test_the_correction_begins_once_training_has_seen_as_many_items_as_there_are():
+    settings = {"label_counts": [3, 2, 1], "num_items": 5, "warm_up_epochs": 2}
+    name = "self_paced_correction"
+    loss, again = (MultiLabelLoss.by_name(name)(**settings) for _ in range(2))
+    before = focal(3.0, 0) + focal(0.45 - 1, 1) + focal(-2.0, 0)
+    after = focal(3.0, 1) + focal(0.45 - 1, 1) + focal(-2.0, 0)
+    labels = torch.cat([CORRECTED_LABELS, torch.full((2, 3), -1)])
+    scores = torch.cat([CORRECTED_SCORES, torch.zeros(2, 3)])
+    # Two items of the four count; a masked one and those without a known label do not.
+    for _ in range(5):
+        assert loss(scores, labels)[0].item() == pytest.approx(before)
+        loss(scores[:1], labels[:1], torch.zeros(1).bool())
+    again.load_state_dict(loss.state_dict())
+    for each in (loss, again):
+        # Evaluation is not corrected.
+        assert each.eval()(scores, labels)[0].item() == pytest.approx(before)
+        assert each.train()(scores, labels)[0].item() == pytest.approx(after)
+
+
+def test_evaluation_does_not_count_as_training():
+    loss = MultiLabelLoss.by_name("self_paced_correction")(label_counts=[1] * 3, num_items=2)
+    for _ in range(3):
+        loss.eval()(CORRECTED_SCORES, CORRECTED_LABELS)
+    first, second = (loss.train()(CORRECTED_SCORES, CORRECTED_LABELS)[0] for _ in range(2))
+    assert first != second
+
+
 def test_with_one_label_an_item_distribution_balancing_weighs_all_positives_the_same():
     scores = torch.zeros(3, 3)
     gold_labels = torch.eye(3, dtype=torch.long)
@@ -289,6 +346,13 @@ def test_positive_weights_follow_from_counts_by_rule_and_are_saved(rule, expecte
         ("asymmetric", {"margin": 1}, "`margin` must be at least 0 and below 1; got 1"),
         ("hill", {"steepness": 0.5}, "`steepness` must be at least 1; got 0.5"),
         ("hill", {"margin": -1}, "`margin` must be at least 0; got -1"),
+        (
+            "self_paced_correction",
+            {"threshold": 1},
+            "`threshold` must be above 0 and below 1; got 1",
+        ),
+        ("self_paced_correction", {"margin": -1}, "`margin` must be at least 0; got -1"),
+        ("self_paced_correction", {"warm_up_epochs": -1}, "`warm_up_epochs` must be .*; got -1"),
         ("class_balanced_focal", {"beta": 1.0}, "`beta` must be at least 0.*; got 1.0"),
         ("rebalanced_focal", {"alpha": -0.1}, "`alpha` must be at least 0; got -0.1"),
         ("rebalanced_focal", {"beta": math.inf}, "`beta` must be at least 0"),
