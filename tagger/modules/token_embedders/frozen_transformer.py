@@ -11,7 +11,7 @@ from allennlp.common.tqdm import Tqdm
 from allennlp.modules import TokenEmbedder
 
 from tagger.common.files import spell_bytes
-from tagger.common.ranges import check_dropouts, check_number, check_sizes
+from tagger.common.ranges import check_dropouts, check_is_one_of, check_number, check_sizes
 from tagger.common.threads import BATCHES_AT_ONCE
 from tagger.data.data_loaders.batch_order import in_chunks
 from tagger.modules.linear import Linear
@@ -28,6 +28,8 @@ _CHUNK = 2**27
 # Bytes of embedded passages that evaluation remembers: sentences of a passage may be in other batches.
 _MEMORY = 2**29
 _LARGEST_HALF = torch.finfo(torch.float16).max
+#: What becomes of the layers: a weighted sum, or all of them side by side.
+COMBINATIONS = ("mix", "concatenate")
 
 
 class _Place(NamedTuple):
@@ -40,7 +42,7 @@ class _Place(NamedTuple):
 
 @TokenEmbedder.register("frozen_transformer")
 class FrozenTransformerEmbedder(TokenEmbedder):
-    """Embeds words by the hidden states of a frozen transformer, mixed by learnt weights.
+    """Embeds words by the hidden states of a frozen transformer: a learnt mix, or several side by side.
 
     The mix of layers is that of Peters et al. (2018), equation 1: softmax weights and a scale. The
     indexer is `frozen_transformer`, which says what the transformer reads together.
@@ -56,15 +58,17 @@ class FrozenTransformerEmbedder(TokenEmbedder):
 
     Args:
         model_name: The transformer: a folder, or a name in the cache of the Hugging Face hub.
-        layers: The hidden states that are mixed, from 0 for the embeddings; negative ones count from the
-            end. None mixes all.
+        layers: The hidden states that are used, from 0 for the embeddings; negative ones count from the
+            end. None uses all.
+        combination: `"mix"`, or `"concatenate"`: each layer is normalised, to mean 0 and variance 1 over
+            its features (Ba et al. 2016), and a word's features are those of all layers, `H * D`.
         pooling: How the states of its pieces become a word's: `"mean"`, or the `"first"` or the `"last"`
             piece alone.
         max_pieces: The most pieces that the transformer reads together. A longer sentence is read in
             windows that overlap.
         overlap: At least how many pieces two such windows share.
         projection_dim: The features of a word after a linear layer; None for no such layer.
-        dropout: The dropout of the mixed features, before the linear layer.
+        dropout: The dropout of the combined features, before the linear layer.
         precision: What the transformer computes in: `"float32"`; `"bfloat16"`; or `"auto"` for the
             fastest of the device: bfloat16 if it has units for matrices in it, else 8-bit integers on a
             CPU with instructions for them, else float32.
@@ -91,6 +95,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         self,
         model_name: str,
         layers: Optional[List[int]] = None,
+        combination: str = "mix",
         pooling: str = "mean",
         max_pieces: int = 250,
         overlap: int = 64,
@@ -104,6 +109,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
     ) -> None:
         super().__init__()
         check_dropouts(dropout=dropout)
+        check_is_one_of("combination", combination, COMBINATIONS)
         check_number("max_cache_gb", max_cache_gb, max_cache_gb >= 0, "at least 0")
         check_number("max_carried_mb", max_carried_mb, max_carried_mb >= 0, "at least 0")
         if projection_dim is not None:
@@ -116,10 +122,12 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         self.transformer_name = Path(model_name).name
         self.transformer_folder = transformer.folder
         num_layers = len(self._features.layers)
-        self.layer_scores = torch.nn.Parameter(torch.zeros(num_layers))
-        self.scale = torch.nn.Parameter(torch.ones(()))
+        self._is_mix = combination == "mix"
+        if self._is_mix:
+            self.layer_scores = torch.nn.Parameter(torch.zeros(num_layers))
+            self.scale = torch.nn.Parameter(torch.ones(()))
         self.dropout = torch.nn.Dropout(dropout)
-        size = self._features.size
+        size = self._size = self._features.size * (1 if self._is_mix else num_layers)
         self.projection = Linear(size, projection_dim) if projection_dim else None
         self.register_buffer(
             "digest", torch.tensor(list(bytes.fromhex(transformer.digest)), dtype=torch.uint8)
@@ -131,7 +139,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         self._has_warned = False
 
     def get_output_dim(self) -> int:
-        return self._features.size if self.projection is None else self.projection.out_features
+        return self._size if self.projection is None else self.projection.out_features
 
     def forward(
         self,
@@ -154,10 +162,10 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             (B, T, E), undefined in the padding.
         """
         passages, places = self._passages(pieces, num_pieces, passage_lengths, first_word, mask)
-        mixed = self._mixed(passages, places)
-        # (B, T, D)
-        embedded = mixed.new_zeros(*mask.shape, mixed.size(1))
-        embedded[mask] = mixed
+        combined = self._combined(passages, places)
+        # (B, T, D), or (B, T, H D) if layers are concatenated
+        embedded = combined.new_zeros(*mask.shape, combined.size(1))
+        embedded[mask] = combined
         embedded = self.dropout(embedded)
         return embedded if self.projection is None else self.projection(embedded)
 
@@ -165,7 +173,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         """Computes the features of passages, unless they are on disk, and keeps them for `forward`."""
         if self._max_bytes <= 0:
             return
-        features, device = self._features, self.layer_scores.device
+        features, device = self._features, self.digest.device
         if self._store is None:
             shape = len(features.layers), features.size
             self._store = FeatureStore(
@@ -205,7 +213,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             return True
         assert self._store is not None
         keys = list(missing)
-        device = self.layer_scores.device
+        device = self.digest.device
         at_once = BATCHES_AT_ONCE if device.type == "cpu" else 1
         computed = self._features.compute(list(missing.values()), device, batches_at_once=at_once)
         return self._store.add([(keys[index], _half(states)) for index, states in computed])
@@ -236,9 +244,13 @@ class FrozenTransformerEmbedder(TokenEmbedder):
                 start, left = 0, left - taken
         return passages, places
 
-    def _mixed(self, passages: Dict[bytes, Passage], places: Sequence[_Place]) -> torch.Tensor:
-        """Returns the mixed features of all words of a batch, one instance after the other, (N, D)."""
-        weights = self.scale * self.layer_scores.softmax(0)
+    def _combined(self, passages: Dict[bytes, Passage], places: Sequence[_Place]) -> torch.Tensor:
+        """Returns the combined features of all words of a batch, one instance after the other.
+
+        They are (N, D), or (N, H D) if layers are concatenated.
+        """
+        device = self.digest.device
+        mix = self.scale * self.layer_scores.softmax(0) if self._is_mix else None
         store = self._store
         found: Dict[bytes, Any] = {
             key: None if store is None else store.get(key) for key in passages
@@ -249,21 +261,21 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         if torch.is_grad_enabled() or not missing:
             if missing:
                 wanted = [passages[key] for key in missing]
-                for index, states in self._features.compute(wanted, weights.device):
+                for index, states in self._features.compute(wanted, device):
                     found[missing[index]] = _half(states)
             words = np.concatenate([found[at.key][at.start : at.end] for at in places])
             # (N, H, D)
-            layers = torch.from_numpy(words).to(weights.device, non_blocking=True).float()
-            return torch.matmul(weights, layers)
+            layers = torch.from_numpy(words).to(device, non_blocking=True).float()
+            return _side_by_side(layers) if mix is None else torch.matmul(mix, layers)
         # With other weights the mix is another.
-        mix = weights.cpu().numpy().tobytes()
-        mixed = self._recent.get(mix + key for key in passages)
-        new = [key for key in passages if mix + key not in mixed]
+        prefix = b"" if mix is None else mix.cpu().numpy().tobytes()
+        combined = self._recent.get(prefix + key for key in passages)
+        new = [key for key in passages if prefix + key not in combined]
         wanted = [passages[key] for key in new]
-        for index, states in self._features.compute(wanted, weights.device, weights):
-            mixed[mix + new[index]] = states
-        self._recent.put(mixed)
-        return torch.cat([mixed[mix + at.key][at.start : at.end] for at in places])
+        for index, states in self._features.compute(wanted, device, mix):
+            combined[prefix + new[index]] = _side_by_side(states) if mix is None else states
+        self._recent.put(combined)
+        return torch.cat([combined[prefix + at.key][at.start : at.end] for at in places])
 
     def _warn_of_missing(self) -> None:
         if not self._has_warned:
@@ -291,3 +303,8 @@ class FrozenTransformerEmbedder(TokenEmbedder):
 def _half(states: torch.Tensor) -> np.ndarray:
     # Infinity would make every mix NaN.
     return states.clamp(-_LARGEST_HALF, _LARGEST_HALF).to(torch.float16).cpu().numpy()
+
+
+def _side_by_side(layers: torch.Tensor) -> torch.Tensor:
+    """Normalises each layer of each word, (N, H, D), and puts them side by side, (N, H D)."""
+    return torch.nn.functional.layer_norm(layers, layers.shape[-1:]).flatten(1)

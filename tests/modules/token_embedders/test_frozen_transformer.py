@@ -39,9 +39,10 @@ def random_embedder(folder, tmp_path, **arguments):
     embedder = FrozenTransformerEmbedder(
         folder, max_pieces=60, overlap=10, cache_folder=str(tmp_path / "cache"), **arguments
     )
-    with torch.no_grad():
-        embedder.layer_scores.copy_(torch.randn(len(embedder.layer_scores)))
-        embedder.scale.fill_(1.7)
+    if "combination" not in arguments:
+        with torch.no_grad():
+            embedder.layer_scores.copy_(torch.randn(len(embedder.layer_scores)))
+            embedder.scale.fill_(1.7)
     return embedder
 
 
@@ -172,6 +173,39 @@ def test_the_mix_is_learnt_and_the_transformer_is_not(folder, tmp_path):
     assert set(embedder.state_dict()) == {*names, "digest"}
     embedder(**batch_of(folder, sentences())[0]).square().sum().backward()
     assert all(each.grad.abs().sum() > 0 for each in embedder.parameters())
+
+
+def test_concatenated_layers_are_normalised_one_by_one(folder, tmp_path):
+    embedder = random_embedder(folder, tmp_path, combination="concatenate", layers=[2, 0])
+    tensors, passages = batch_of(folder, [DocumentTokens(DOCUMENT, 0, 4)])
+    with torch.no_grad():
+        (document,) = embedder.eval()(**tensors)
+    ((_, states),) = embedder._features.compute(passages, torch.device("cpu"))
+    # (W, H, D)
+    variances, means = torch.var_mean(states, -1, unbiased=False, keepdim=True)
+    expected = (states - means) / (variances + 1e-5).sqrt()
+    torch.testing.assert_close(document, expected.flatten(1), atol=1e-5, rtol=1e-5)
+    assert embedder.get_output_dim() == document.size(1) == 2 * states.size(2)
+    assert not list(embedder.parameters())
+
+
+def test_concatenated_layers_are_read_as_they_were_prepared(folder, tmp_path):
+    embedder = random_embedder(folder, tmp_path, combination="concatenate", projection_dim=5)
+    assert embedder.get_output_dim() == 5
+    tensors, passages = batch_of(folder, sentences())
+    mask = tensors["mask"]
+    with torch.no_grad():
+        computed = embedder.eval()(**tensors)[mask]
+        torch.testing.assert_close(embedder(**tensors)[mask], computed)
+        embedder.prepare(passages)
+        # Kept in half precision.
+        read = embedder.train()(**tensors)[mask]
+    torch.testing.assert_close(read, computed, atol=2e-2, rtol=2e-2)
+
+
+def test_other_combinations_are_refused(folder):
+    with pytest.raises(ConfigurationError, match="`combination` must be one of mix, concatenate"):
+        FrozenTransformerEmbedder(folder, combination="sum")
 
 
 def test_a_changed_mix_changes_what_was_embedded_before(embedder, folder):
