@@ -30,10 +30,13 @@ class TuneThresholdsCallback(TrainerCallback):
         least_positives: How many items of the development data must have a label for its threshold to be
             tuned. A threshold that is best for one or two items may predict the label everywhere in
             other data.
+        common: Whether all labels get one threshold, tuned to `"micro"` or `"macro"` F1; see there. It
+            fits less to chance than a threshold by label, and it serves labels that the development
+            data do not show.
 
     Raises:
-        ConfigurationError: If the target is unknown or `least_positives` is below 1. When training
-            starts: if the model has no thresholds.
+        ConfigurationError: If the target is unknown, or none for a common threshold, or
+            `least_positives` is below 1. When training starts: if the model has no thresholds.
     """
 
     def __init__(
@@ -41,13 +44,14 @@ class TuneThresholdsCallback(TrainerCallback):
         serialization_dir: str,
         target: Union[str, Dict[str, float]] = "micro",
         least_positives: int = 5,
+        common: bool = False,
     ) -> None:
         super().__init__(serialization_dir)
-        check_tuning_target(target)
+        check_tuning_target(target, common)
         if least_positives < 1:
             raise ConfigurationError(f"`least_positives` must be at least 1; got {least_positives}")
         self._tuner = functools.partial(
-            tune_thresholds, target=target, least_positives=least_positives
+            tune_thresholds, target=target, least_positives=least_positives, common=common
         )
         self._modules: List[torch.nn.Module] = []
 

@@ -75,6 +75,13 @@ def test_documents_are_learnt_under_every_loss(train, loss):
     assert "best_validation_hamming-loss" in metrics
 
 
+def test_a_common_threshold_is_tuned(train):
+    folder = train("focal", {"type": "tune_thresholds", "target": "macro", "common": True})
+    thresholds = load_archive(folder / "model.tar.gz").model.thresholds.thresholds.tolist()
+    assert len(set(thresholds)) == 1
+    assert thresholds[0] != 0.5
+
+
 def test_an_archive_predicts_as_the_trained_model_did(train):
     predictor = Predictor.from_archive(load_archive(train("focal") / "model.tar.gz"))
     prediction = predictor.predict_json(

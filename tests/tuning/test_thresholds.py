@@ -73,6 +73,46 @@ def test_each_label_is_tuned_to_the_best_f1_precision_and_recall(seed):
     best({"recall": 0.6}, lambda tp, predicted, gold: -predicted if tp >= 0.6 * gold else -N - 1)
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("target", ["micro", "macro"])
+def test_a_common_threshold_is_the_best_of_all_that_are_the_same_for_every_label(target, seed):
+    probabilities, targets = random_items(seed)
+
+    def gain(threshold):
+        counts = counts_at([threshold] * C, probabilities, targets)
+        return micro_f1(counts) if target == "micro" else sum(f1(*each) for each in counts) / C
+
+    tuned = tune_thresholds(probabilities, targets, target, common=True, least_positives=N).tolist()
+    assert len(tuned) == C
+    assert len(set(tuned)) == 1
+    every = {threshold for of_label in thresholds_of(probabilities) for threshold in of_label}
+    assert gain(tuned[0]) == pytest.approx(max(map(gain, every)), abs=1e-12)
+    dirty = probabilities.masked_fill(targets < 0, torch.nan)
+    assert tune_thresholds(dirty, targets, target, common=True).tolist() == tuned
+
+
+def test_a_common_threshold_serves_rare_labels_as_well_for_macro_f1_alone():
+    probabilities = torch.tensor([[0.9, 0.1]] * 10 + [[0.3, 0.25]] + [[0.3, 0.1]] * 9)
+    targets = torch.tensor([[1, 0]] * 10 + [[0, 1]] + [[0, 0]] * 9)
+    tuned = {
+        target: tune_thresholds(probabilities, targets, target, common=True).tolist()
+        for target in ("micro", "macro")
+    }
+    assert tuned["micro"] == pytest.approx([0.6, 0.6])
+    assert tuned["macro"] == pytest.approx([0.175, 0.175])
+
+
+def test_a_common_threshold_of_no_positives_is_the_default():
+    for items in (torch.empty(0, 2), torch.rand(3, 2)):
+        tuned = tune_thresholds(items, torch.zeros_like(items), common=True, default=0.4)
+        assert tuned.tolist() == pytest.approx([0.4, 0.4])
+
+
+def test_a_common_threshold_has_no_precision_or_recall_of_each_label():
+    with pytest.raises(ConfigurationError, match="`common` needs the `target` 'micro' or 'macro'"):
+        tune_thresholds(torch.rand(2, 2), torch.ones(2, 2), {"recall": 0.9}, common=True)
+
+
 @pytest.mark.parametrize("target", ["micro", "macro", {"precision": 0.5}, {"recall": 1.0}])
 def test_unknown_targets_never_count_whatever_their_probability(target):
     probabilities, targets = random_items(seed=3)
