@@ -16,6 +16,7 @@ from tagger.modules.encoders import build_encoder
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.linear import Linear
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
+from tagger.modules.term_scores import TermScores
 
 
 @Model.register("document_classifier", constructor="from_partial_objects")
@@ -37,6 +38,8 @@ class DocumentClassifier(MeasuredModel):
         label_namespace: The vocabulary's namespace of the labels.
         initializer: Initialises the parameters.
         regularizer: Penalises the parameters.
+        term_scores: Adds scores that are linear in the words to those of the encoded text. It has a
+            token indexer of its own, for which the embedder has no embedder.
 
     Raises:
         ConfigurationError: If the vocabulary has no labels, or the threshold is no probability.
@@ -55,6 +58,7 @@ class DocumentClassifier(MeasuredModel):
         label_namespace: str = "labels",
         initializer: Optional[InitializerApplicator] = None,
         regularizer: Optional[RegularizerApplicator] = None,
+        term_scores: Optional[TermScores] = None,
     ) -> None:
         super().__init__(vocab, regularizer)  # type: ignore[arg-type]  # AllenNLP's default is None
         self.labels = tags_in_order(vocab, label_namespace)
@@ -64,6 +68,7 @@ class DocumentClassifier(MeasuredModel):
         self.dropout = torch.nn.Dropout(dropout)
         self.projection = Linear(encoder.get_output_dim(), len(self.labels))
         self.thresholds = LabelThresholds(vocab, label_namespace, threshold)
+        self.term_scores = term_scores
         if initializer is not None:
             initializer(self)
 
@@ -79,10 +84,11 @@ class DocumentClassifier(MeasuredModel):
         label_namespace: str = "labels",
         initializer: Optional[InitializerApplicator] = None,
         regularizer: Optional[RegularizerApplicator] = None,
+        term_scores: Optional[TermScores] = None,
     ) -> "DocumentClassifier":
         """Builds the classifier from a config and passes the embedder's size to the encoder."""
         built = build_encoder(encoder, text_field_embedder.get_output_dim())
-        others = loss, dropout, threshold, label_namespace, initializer, regularizer
+        others = loss, dropout, threshold, label_namespace, initializer, regularizer, term_scores
         return cls(vocab, text_field_embedder, built, *others)
 
     def forward(
@@ -102,10 +108,7 @@ class DocumentClassifier(MeasuredModel):
             `loss`, a scalar, the mean over documents, if `labels` are given. Except in training steps
             with `labels`, also `probabilities`, (B, C), and `predicted_labels`, (B, C) bool.
         """
-        mask = get_text_field_mask(tokens)
-        encoded = self.encoder(self.text_field_embedder(tokens), mask)
-        # (B, C)
-        scores = self.projection(self.dropout(encoded))
+        scores = self._scores(tokens)
         output = {} if labels is None else {"loss": self.loss(scores, labels).mean()}
         if labels is not None and self.training:
             return output
@@ -114,6 +117,17 @@ class DocumentClassifier(MeasuredModel):
             self.thresholds.measure(probabilities, labels)
         predicted = self.thresholds(probabilities)
         return {**output, "probabilities": probabilities, "predicted_labels": predicted}
+
+    def _scores(self, tokens: TextFieldTensors) -> torch.Tensor:
+        """Returns the scores of the labels, (B, C) log-odds."""
+        terms = self.term_scores
+        embedded = (
+            tokens if terms is None else {k: v for k, v in tokens.items() if k != terms.indexer}
+        )
+        encoded = self.encoder(self.text_field_embedder(embedded), get_text_field_mask(embedded))
+        # (B, C)
+        scores = self.projection(self.dropout(encoded))
+        return scores if terms is None else scores + terms(tokens)
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
         """Gives each document a list of `labels`, and `probabilities` by label."""

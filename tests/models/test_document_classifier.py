@@ -5,6 +5,7 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.common.params import with_overrides
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
@@ -40,7 +41,7 @@ def train(tmp_path):
         lines = "".join(json.dumps(document) + "\n" for document in documents(count, name))
         (tmp_path / f"{name}.jsonl").write_text(lines)
 
-    def run(loss, *callbacks):
+    def run(loss, *callbacks, **overrides):
         embedding = {"type": "embedding", "embedding_dim": 16}
         params = {
             "dataset_reader": {"type": "document"},
@@ -60,6 +61,7 @@ def train(tmp_path):
                 "callbacks": ["training_counts", *callbacks],
             },
         }
+        params = with_overrides(params, overrides)
         train_model(Params(params), str(tmp_path / loss))
         return tmp_path / loss
 
@@ -73,6 +75,29 @@ def test_documents_are_learnt_under_every_loss(train, loss):
     assert metrics["best_validation_f1-measure-macro"] > 0.9
     assert metrics["best_validation_f1-measure-head"] > 0.9
     assert "best_validation_hamming-loss" in metrics
+
+
+def test_scores_that_are_linear_in_the_words_are_learnt_and_archived(train):
+    indexers = {"tokens": {"type": "single_id"}, "words": {"type": "single_id"}}
+    folder = train(
+        "focal",
+        **{
+            "dataset_reader.token_indexers": indexers,
+            "model.term_scores": {"indexer": "words"},
+            # Nothing else learns.
+            "trainer.optimizer": {
+                "type": "adam",
+                "lr": 0.0,
+                "parameter_groups": [[["^term_scores"], {"lr": 0.5}]],
+            },
+        },
+    )
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["best_validation_f1-measure-macro"] > 0.8
+    model = load_archive(folder / "model.tar.gz").model
+    assert model.term_scores.num_texts > 0
+    predictor = Predictor.from_archive(load_archive(folder / "model.tar.gz"))
+    assert predictor.predict_json({"text": "wheat corn harvest"})["labels"] == ["grain"]
 
 
 def test_a_common_threshold_is_tuned(train):
