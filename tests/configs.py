@@ -19,7 +19,8 @@ def build_model(params, folder):
     """
     text = json.dumps(params.as_dict(quiet=True))
     if TRANSFORMER in text:
-        save_small_transformer(folder)
+        # As many layers as the real one has, because configs name some.
+        save_small_transformer(folder, num_layers=6)
     params = Params(json.loads(text.replace(TRANSFORMER, str(folder))))
     DatasetReader.from_params(params["dataset_reader"])
     embedders = params["model"]["text_field_embedder"]["token_embedders"]
@@ -39,10 +40,10 @@ def build_model(params, folder):
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a")
 
 
-def save_small_transformer(folder, words=WORDS, size=2):
+def save_small_transformer(folder, words=WORDS, size=2, num_layers=2):
     """Writes a transformer with random weights, and its tokenizer."""
     (folder / "vocab.txt").write_text("\n".join(words))
     BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    sizes = dict.fromkeys(("num_attention_heads", "num_hidden_layers"), 2)
+    sizes = {"num_attention_heads": 2, "num_hidden_layers": num_layers}
     config = BertConfig(vocab_size=len(words), hidden_size=size, **sizes)
     BertModel(config).save_pretrained(folder)
