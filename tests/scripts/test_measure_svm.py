@@ -1,0 +1,55 @@
+import json
+
+import pytest
+
+from scripts import measure_svm
+from tests.configs import save_small_transformer
+
+WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "wheat", "corn", "bank", "rates", "the")
+TEXTS = {"wheat the corn": ["grain"], "bank rates the": ["money"], "corn bank": ["grain", "money"]}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    transformer = tmp_path / "transformer"
+    transformer.mkdir()
+    save_small_transformer(transformer, WORDS, size=8)
+    frozen = {"type": "frozen_transformer", "model_name": str(transformer)}
+    config = {
+        "dataset_reader": {
+            "type": "document",
+            "token_indexers": {"text": {**frozen, "unit": "text"}},
+        },
+        "model": {
+            "text_field_embedder": {"token_embedders": {"text": {**frozen, "layers": [1, 2]}}}
+        },
+    }
+    (tmp_path / "config.jsonnet").write_text(json.dumps(config))
+    lines = [json.dumps({"text": text, "labels": labels}) + "\n" for text, labels in TEXTS.items()]
+    (tmp_path / "train.jsonl").write_text("".join(lines * 4))
+    other = json.dumps({"text": "wheat the corn", "labels": ["grain", "new"]})
+    (tmp_path / "test.jsonl").write_text("".join([*lines, other]))
+    return [f"--{part}={tmp_path / part}.jsonl" for part in ("train", "test")] + [
+        f"--config={tmp_path / 'config.jsonnet'}"
+    ]
+
+
+def test_machines_over_words_and_features_are_measured(files, capsys):
+    pytest.importorskip("sklearn", reason="needs scikit-learn")
+    measure_svm.main(files)
+    header, titles, *rows = capsys.readouterr().out.splitlines()
+    assert header == "12 training documents, 4 test documents"
+    assert titles.split() == ["micro", "macro", "head", "medium", "tail"]
+    figures = {row[:24].strip(): [float(number) for number in row[24:].split()] for row in rows}
+    assert list(figures) == ["TF-IDF", "frozen features", "both"]
+    for micro, macro, *_ in figures.values():
+        # All but the label that no training document has.
+        assert micro == pytest.approx(100 * 10 / 11, abs=0.1)
+        assert macro == pytest.approx(100 * 2 / 3, abs=0.1)
+
+
+def test_a_config_without_frozen_features_is_refused():
+    embedders = {"token_embedders": {"tokens": {"type": "empty"}}}
+    with pytest.raises(SystemExit, match="one token embedder of the type `frozen_transformer`"):
+        measure_svm._embedder({"model": {"text_field_embedder": embedders}})
