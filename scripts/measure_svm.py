@@ -129,7 +129,9 @@ def _decisions(parts: Sequence[Tuple[Any, Any]], gold: np.ndarray) -> np.ndarray
     train, test = (hstack([csr_matrix(part[k]) for part in parts]).tocsr() for k in (0, 1))
     decisions = np.full((test.shape[0], gold.shape[1]), False)
     for k in np.flatnonzero(gold.any(0)):
-        machine = LinearSVC(class_weight="balanced", random_state=0).fit(train, gold[:, k])
+        machine = LinearSVC(class_weight="balanced", max_iter=10_000, random_state=0).fit(
+            train, gold[:, k]
+        )
         decisions[:, k] = machine.decision_function(test) > 0
     return decisions
 

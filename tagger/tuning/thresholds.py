@@ -64,7 +64,6 @@ def tune_thresholds(
     target: TuningTarget = "micro",
     default: float = 0.5,
     least_positives: int = 1,
-    common: bool = False,
 ) -> torch.Tensor:
     """Finds the best thresholds for these items; no other thresholds are better.
 
@@ -83,9 +82,6 @@ def tune_thresholds(
         default: The threshold of a label with fewer than `least_positives` items.
         least_positives: How many items must have a label for its threshold to be tuned, at least 1. A
             threshold that is best for one or two items may predict the label everywhere in other data.
-        common: Whether all labels get one threshold, the best of these. The target is `"micro"` or
-            `"macro"`. Rare labels are tuned with the others, so `least_positives` does not count;
-            without any positive the threshold is `default`.
 
     Returns:
         (C,), of the type of `probabilities`.
@@ -101,14 +97,9 @@ def tune_thresholds(
         [0.30000001192092896]
         >>> tune_thresholds(probabilities, gold_labels, {"precision": 0.9}).tolist()
         [0.75]
-        >>> both = torch.tensor([[0.9, 0.5], [0.6, 0.1]]), torch.tensor([[1, 1], [0, 0]])
-        >>> [round(each, 2) for each in tune_thresholds(*both, common=True).tolist()]
-        [0.3, 0.3]
     """
-    check_tuning_target(target, common)
+    check_tuning_target(target)
     _check_shapes(probabilities, gold_labels)
-    if common:
-        return _best_common(probabilities, gold_labels, target == "macro", default)
     cuts = _all_cuts(probabilities, gold_labels)
     is_tuned = cuts.num_gold >= least_positives
     if target == "micro":
@@ -125,6 +116,55 @@ def tune_thresholds(
         best = _least_precision(cuts, value) if name == "precision" else _least_recall(cuts, value)
     thresholds = cuts.thresholds.gather(0, best)[0]
     return torch.where(is_tuned, thresholds, torch.full_like(thresholds, default))
+
+
+def tune_common_threshold(
+    probabilities: torch.Tensor,
+    gold_labels: torch.Tensor,
+    target: TuningTarget = "micro",
+    default: float = 0.5,
+) -> torch.Tensor:
+    """Finds the best threshold for these items if all labels have the same one.
+
+    It is as those of `tune_thresholds`. Rare labels are tuned with the others, however few items have
+    them.
+
+    Args:
+        probabilities: (N, C), from 0 to 1.
+        gold_labels: (N, C), as for `tune_thresholds`.
+        target: `"micro"` or `"macro"` F1.
+        default: The threshold if no item has a label.
+
+    Returns:
+        (C,), of the type of `probabilities`, the same number for every label.
+
+    Raises:
+        ConfigurationError: If `target` is none of these.
+        ValueError: If the shapes differ.
+
+    Example:
+        >>> items = torch.tensor([[0.9, 0.5], [0.6, 0.1]]), torch.tensor([[1, 1], [0, 0]])
+        >>> [round(each, 2) for each in tune_common_threshold(*items).tolist()]
+        [0.3, 0.3]
+    """
+    check_tuning_target(target, common=True)
+    _check_shapes(probabilities, gold_labels)
+    num_labels = gold_labels.size(1)
+    if not bool((gold_labels > 0).any()):
+        return torch.full_like(probabilities.sum(0), default)
+    # Micro F1 is that of a single label, which holds the items of all.
+    shape = (-1, num_labels) if target == "macro" else (-1, 1)
+    cuts = _all_cuts(probabilities.reshape(shape), gold_labels.reshape(shape))
+    f1 = 2 * cuts.true_positives / (cuts.num_predicted + cuts.num_gold).clamp(min=1)
+    # (N, C) or (N C, 1), what F1 gains when an item is predicted too
+    gains = f1.diff(dim=0)
+    known = probabilities.masked_fill(gold_labels < 0, -1.0).reshape(shape)
+    # As `gains`, in the order of all probabilities.
+    values, order = known.sort(dim=0, descending=True)[0].flatten().sort(descending=True)
+    total = torch.cat([gains.new_zeros(1), gains.flatten()[order].cumsum(0)]).unsqueeze(1)
+    # Unknown ones come last, and no gain is in them.
+    cuts = _all_cuts(values.unsqueeze(1), torch.zeros_like(values).unsqueeze(1))
+    return cuts.thresholds.gather(0, cuts.best(total))[0].expand(num_labels).clone()
 
 
 def _check_shapes(probabilities: torch.Tensor, gold_labels: torch.Tensor) -> None:
@@ -154,28 +194,6 @@ def _all_cuts(probabilities: torch.Tensor, gold_labels: torch.Tensor) -> _Cuts:
         # The middle of two neighbouring floats is one of them.
         thresholds=torch.where(middle > first, middle, last),
     )
-
-
-def _best_common(
-    probabilities: torch.Tensor, gold_labels: torch.Tensor, is_macro: bool, default: float
-) -> torch.Tensor:
-    """Returns the threshold with the highest F1 if all labels have the same one, (C,)."""
-    num_labels = gold_labels.size(1)
-    if not bool((gold_labels > 0).any()):
-        return torch.full_like(probabilities.sum(0), default)
-    # Micro F1 is that of a single label, which holds the items of all.
-    shape = (-1, num_labels) if is_macro else (-1, 1)
-    cuts = _all_cuts(probabilities.reshape(shape), gold_labels.reshape(shape))
-    f1 = 2 * cuts.true_positives / (cuts.num_predicted + cuts.num_gold).clamp(min=1)
-    # (N, C) or (N C, 1), what F1 gains when an item is predicted too
-    gains = f1.diff(dim=0)
-    known = probabilities.masked_fill(gold_labels < 0, -1.0).reshape(shape)
-    # As `gains`, in the order of all probabilities.
-    values, order = known.sort(dim=0, descending=True)[0].flatten().sort(descending=True)
-    total = torch.cat([gains.new_zeros(1), gains.flatten()[order].cumsum(0)]).unsqueeze(1)
-    # Unknown ones come last, and no gain is in them.
-    cuts = _all_cuts(values.unsqueeze(1), torch.zeros_like(values).unsqueeze(1))
-    return cuts.thresholds.gather(0, cuts.best(total))[0].expand(num_labels).clone()
 
 
 def _best_micro_f1(cuts: _Cuts, is_tuned: torch.Tensor, others: torch.Tensor) -> torch.Tensor:

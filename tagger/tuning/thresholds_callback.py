@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from tagger.tuning.thresholds import check_tuning_target, tune_thresholds
+from tagger.tuning.thresholds import check_tuning_target, tune_common_threshold, tune_thresholds
 
 
 @TrainerCallback.register("tune_thresholds")
@@ -30,9 +30,9 @@ class TuneThresholdsCallback(TrainerCallback):
         least_positives: How many items of the development data must have a label for its threshold to be
             tuned. A threshold that is best for one or two items may predict the label everywhere in
             other data.
-        common: Whether all labels get one threshold, tuned to `"micro"` or `"macro"` F1; see there. It
-            fits less to chance than a threshold by label, and it serves labels that the development
-            data do not show.
+        common: Whether all labels get one threshold, for `"micro"` or `"macro"` F1, whatever
+            `least_positives`; see `tagger.tuning.thresholds.tune_common_threshold`. It fits less to
+            chance than a threshold by label, and it serves labels that the development data do not show.
 
     Raises:
         ConfigurationError: If the target is unknown, or none for a common threshold, or
@@ -50,8 +50,10 @@ class TuneThresholdsCallback(TrainerCallback):
         check_tuning_target(target, common)
         if least_positives < 1:
             raise ConfigurationError(f"`least_positives` must be at least 1; got {least_positives}")
-        self._tuner = functools.partial(
-            tune_thresholds, target=target, least_positives=least_positives, common=common
+        self._tuner = (
+            functools.partial(tune_common_threshold, target=target)
+            if common
+            else functools.partial(tune_thresholds, target=target, least_positives=least_positives)
         )
         self._modules: List[torch.nn.Module] = []
 

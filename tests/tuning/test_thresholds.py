@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from tagger.tuning.thresholds import tune_thresholds
+from tagger.tuning.thresholds import tune_common_threshold, tune_thresholds
 
 N, C = 12, 3
 
@@ -82,20 +82,20 @@ def test_a_common_threshold_is_the_best_of_all_that_are_the_same_for_every_label
         counts = counts_at([threshold] * C, probabilities, targets)
         return micro_f1(counts) if target == "micro" else sum(f1(*each) for each in counts) / C
 
-    tuned = tune_thresholds(probabilities, targets, target, common=True, least_positives=N).tolist()
+    tuned = tune_common_threshold(probabilities, targets, target).tolist()
     assert len(tuned) == C
     assert len(set(tuned)) == 1
     every = {threshold for of_label in thresholds_of(probabilities) for threshold in of_label}
     assert gain(tuned[0]) == pytest.approx(max(map(gain, every)), abs=1e-12)
     dirty = probabilities.masked_fill(targets < 0, torch.nan)
-    assert tune_thresholds(dirty, targets, target, common=True).tolist() == tuned
+    assert tune_common_threshold(dirty, targets, target).tolist() == tuned
 
 
 def test_a_common_threshold_serves_rare_labels_as_well_for_macro_f1_alone():
     probabilities = torch.tensor([[0.9, 0.1]] * 10 + [[0.3, 0.25]] + [[0.3, 0.1]] * 9)
     targets = torch.tensor([[1, 0]] * 10 + [[0, 1]] + [[0, 0]] * 9)
     tuned = {
-        target: tune_thresholds(probabilities, targets, target, common=True).tolist()
+        target: tune_common_threshold(probabilities, targets, target).tolist()
         for target in ("micro", "macro")
     }
     assert tuned["micro"] == pytest.approx([0.6, 0.6])
@@ -104,13 +104,13 @@ def test_a_common_threshold_serves_rare_labels_as_well_for_macro_f1_alone():
 
 def test_a_common_threshold_of_no_positives_is_the_default():
     for items in (torch.empty(0, 2), torch.rand(3, 2)):
-        tuned = tune_thresholds(items, torch.zeros_like(items), common=True, default=0.4)
+        tuned = tune_common_threshold(items, torch.zeros_like(items), default=0.4)
         assert tuned.tolist() == pytest.approx([0.4, 0.4])
 
 
 def test_a_common_threshold_has_no_precision_or_recall_of_each_label():
     with pytest.raises(ConfigurationError, match="`common` needs the `target` 'micro' or 'macro'"):
-        tune_thresholds(torch.rand(2, 2), torch.ones(2, 2), {"recall": 0.9}, common=True)
+        tune_common_threshold(torch.rand(2, 2), torch.ones(2, 2), {"recall": 0.9})
 
 
 @pytest.mark.parametrize("target", ["micro", "macro", {"precision": 0.5}, {"recall": 1.0}])
