@@ -9,7 +9,7 @@ For each label there is a machine with the penalty 1 and weights that balance it
 TF-IDF of words and pairs, over the frozen features of a transformer, and over both. The config supplies
 the dataset reader, the transformer and its layers. Of each layer, the mean of the training documents is
 subtracted from the features, which are then scaled to the length 1. A label without a training document
-is never predicted.
+is never predicted. scikit-learn stops a few machines before they converge, and warns of it.
 """
 
 import argparse
@@ -129,9 +129,7 @@ def _decisions(parts: Sequence[Tuple[Any, Any]], gold: np.ndarray) -> np.ndarray
     train, test = (hstack([csr_matrix(part[k]) for part in parts]).tocsr() for k in (0, 1))
     decisions = np.full((test.shape[0], gold.shape[1]), False)
     for k in np.flatnonzero(gold.any(0)):
-        machine = LinearSVC(class_weight="balanced", max_iter=10_000, random_state=0).fit(
-            train, gold[:, k]
-        )
+        machine = LinearSVC(class_weight="balanced", random_state=0).fit(train, gold[:, k])
         decisions[:, k] = machine.decision_function(test) > 0
     return decisions
 
