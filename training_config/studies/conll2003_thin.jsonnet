@@ -17,7 +17,7 @@
   },
   resampled_epochs:: { nsCRD: 1 },
   rare_labels:: ['MISC'],
-  left_out:: (import 'few.libsonnet'),
+  left_out:: (import 'few.libsonnet') + ['CRF, softmax_margin, missing 1', 'softmax, majority or minority'],
   // Test data have a hundred times as many.
   more:: {
     'CRF, prior correction': $.tagger { model+: { head+: { decode_bias: { MISC: std.log(100) } } } },
