@@ -38,7 +38,8 @@ class Study(NamedTuple):
         variants: Configs by name.
         seeds: The seeds of each.
         columns: The columns of the table.
-        baseline: The variant that the others are compared with, if any.
+        baseline: The variant that the others are compared with, if any, such as `plain` or
+            `plain, tuned`.
         tuned: Variants that are also evaluated after tuning their decoding.
     """
 
@@ -96,14 +97,21 @@ def read_study(path: Path) -> Study:
     baseline, tuned = study.get("baseline"), study.get("tuned") or []
     if not isinstance(tuned, list):
         raise ValueError(f"{path} gives `tuned` as {tuned!r}; expected a list of variants")
-    for key, names in {"baseline": [] if baseline is None else [baseline], "tuned": tuned}.items():
-        for name in names:
-            if name not in study["variants"]:
-                raise ValueError(
-                    f"{path} names `{name}` in `{key}`, which is no variant of it"
-                    + did_you_mean(str(name), list(study["variants"]))
-                )
+    variants = list(study["variants"])
+    for name in tuned:
+        _check_is_variant("tuned", name, variants, path)
+    if baseline is not None:
+        variants += [f"{name}, tuned" for name in tuned]
+        _check_is_variant("baseline", baseline, variants, path)
     return Study(study["variants"], study["seeds"], columns, baseline, tuned)
+
+
+def _check_is_variant(key: str, name: Any, variants: Sequence[str], path: Path) -> None:
+    if name not in variants:
+        raise ValueError(
+            f"{path} names `{name}` in `{key}`, which is no variant of it"
+            + did_you_mean(str(name), variants)
+        )
 
 
 def _column(column: Any, path: Path) -> Column:

@@ -120,6 +120,12 @@ def plain(*titles):
     return {"variants": {"plain": {}}, "seeds": [1], "columns": columns}
 
 
+def test_a_tuned_variant_may_be_the_baseline(tmp_path):
+    file = tmp_path / "study.json"
+    file.write_text(json.dumps({**plain("F1"), "tuned": ["plain"], "baseline": "plain, tuned"}))
+    assert read_study(file).baseline == "plain, tuned"
+
+
 @pytest.mark.parametrize(
     ("study", "options", "message"),
     [
@@ -152,6 +158,7 @@ def plain(*titles):
             [],
             "names `plane` in `baseline`, which is no variant of it; did you mean `plain`",
         ),
+        ({**plain("F1"), "baseline": "plain, tuned"}, [], "`plain, tuned` in `baseline`"),
         ({**plain("F1"), "tuned": ["x"]}, [], "names `x` in `tuned`, which is no variant"),
         ({**plain("F1"), "tuned": "plain"}, [], "gives `tuned` as 'plain'; expected a list"),
         (plain("minutes"), [], "calls a column 'minutes', as another column"),

@@ -50,7 +50,18 @@ local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
 
   seeds: [1, 2, 3],
   baseline: 'CRF',
-  tuned: ['CRF', 'softmax'],
+  // The controls, and what is best beside tuning.
+  tuned: [
+    name
+    for name in [
+      'CRF',
+      'CRF, chain, inverse_sqrt',
+      'CRF, sentence_resampling, nsCRD',
+      'softmax',
+      'softmax, inverse_sqrt',
+    ]
+    if std.objectHas($.variants, name)
+  ],
   // Variants of a child's own.
   more:: {},
   variants: { [name]: all[name] for name in std.objectFields(all) if !std.member($.left_out, name) } + $.more,

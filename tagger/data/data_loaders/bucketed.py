@@ -55,8 +55,8 @@ class BucketedDataLoader(DataLoader):
             number of epochs before, also after `--recover`.
         sort_by_length: Whether a batch holds instances of similar length, measured by their longest
             tensor; documents, with a field `sentence_lengths`, by their longest sentence, because a
-            model makes a batch of all sentences. Without `shuffle`, the longest come first. Without either, instances keep the order
-            of the file; use this where predictions are written.
+            model makes a batch of all sentences. Without `shuffle`, the longest come first. Without
+            either, instances keep the order of the file; use this where predictions are written.
         max_tokens: In place of `batch_size`, the most tokens in a batch, its padding included. Where a
             transformer's indexer makes word pieces, they count. A longer instance is a batch of its own.
         batch_sampler: Chooses the batches in place of the arguments above. It keeps all instances in
@@ -176,7 +176,7 @@ class BucketedDataLoader(DataLoader):
         return shuffled_batches(lengths, self._num_batches, generator, self._sort_by_length)
 
     def _row_lengths(self) -> np.ndarray:
-        """Returns the length of the longest sentence of each document, or that of each sentence, (N,)."""
+        """Returns the length of each sentence, or of the longest sentence of each document, (N,)."""
         column = self._columns.get("sentence_lengths")
         if column is None:
             return self._lengths
