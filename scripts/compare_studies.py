@@ -6,18 +6,34 @@
 The folders are those of `allennlp study` with a `baseline`. Each becomes a column of the table, which
 has the difference of each variant from the baseline in points, with its 95 % interval; a difference
 whose interval does not hold 0 is bold. The first row has the baseline itself: the mean of its runs.
+
+With `--by-count`, a second table has a column for labels with few, more and many training entities, of
+all studies together: the mean over labels of the difference in F1 and in recall. Labels with fewer than
+ten test entities do not count.
 """
 
 import argparse
 import csv
+import itertools
+import json
 import statistics
+from collections import Counter
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Tuple
 
+from allennlp.common import Params
+from allennlp.data import DatasetReader
+
+import tagger.components  # noqa: F401  (registers them)
 from tagger.reports.figures import draw_differences
+from tagger.spans import tags_to_spans
 from tagger.studies.comparison import Difference
 from tagger.studies.results import read_text_cell
 
+#: Where the ranges of training entities begin, but for the first.
+LEAST_COUNTS = (30, 300, 3_000)
+#: F1 of fewer says nothing.
+LEAST_TEST_ENTITIES = 10
 _METRICS = {"micro F1": "test_f1-measure-overall", "macro F1": "test_f1-measure-macro"}
 
 
@@ -38,6 +54,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     except OSError as error:
         raise SystemExit(f"{error}; run `allennlp study` with a `baseline` first") from None
     print(format_table(found, options.baseline, level))
+    if options.by_count:
+        print(f"\n{format_by_count(options.folders, options.baseline)}")
     if options.figure is not None:
         options.figure.write_text(draw_differences(found, options.baseline), encoding="utf-8")
 
@@ -84,6 +102,81 @@ def _text(difference: Difference) -> str:
     return f"**{text}**" if difference.low > 0 or difference.high < 0 else text
 
 
+def format_by_count(folders: Sequence[Path], baseline: str) -> str:
+    """Returns a Markdown table, with a row for each variant and a column for each range of counts."""
+    cells: Dict[str, Dict[int, List[Tuple[float, float]]]] = {}
+    for folder in folders:
+        ranges = {
+            label: sum(count >= least for least in LEAST_COUNTS)
+            for label, count in training_counts(folder).items()
+        }
+        measured = _measures_of_labels(folder)
+        for name, by_label in measured.items():
+            for label, measures in by_label.items():
+                others = measured[baseline].get(label)
+                if label in ranges and others is not None:
+                    f1, recall = (each - other for each, other in zip(measures, others))
+                    of_name = cells.setdefault(name, {})
+                    of_name.setdefault(ranges[label], []).append((f1, recall))
+    bounds = [f"{low:,} to {high - 1:,}" for low, high in itertools.pairwise(LEAST_COUNTS)]
+    titles = [f"below {LEAST_COUNTS[0]}", *bounds, f"{LEAST_COUNTS[-1]:,} or more"]
+    lines = [
+        f"| F1, recall | {' | '.join(titles)} |",
+        f"|---|{'---|' * len(titles)}",
+    ]
+    for name in sorted(cells.keys() - {baseline}):
+        texts = (_mean_pair(cells[name].get(k, [])) for k in range(len(titles)))
+        lines.append(f"| {name} | {' | '.join(texts)} |")
+    sizes = (f"{len(cells[baseline].get(k, []))} labels" for k in range(len(titles)))
+    return "\n".join([*lines, f"| | {' | '.join(sizes)} |"])
+
+
+def training_counts(folder: Path) -> Dict[str, int]:
+    """Returns how many training entities each label has, by the config of one of a study's runs."""
+    config = json.loads(next(folder.glob("runs/*/*/config.json")).read_text())
+    # Its own indexers may need a transformer.
+    settings = {**config["dataset_reader"], "token_indexers": {"tokens": {"type": "single_id"}}}
+    reader = DatasetReader.from_params(Params(dict(settings)))
+    encoding = settings["tag_encoding"]
+    counts: Counter = Counter()
+    for instance in reader.read(config["train_data_path"]):
+        tags = instance["tags"].labels  # type: ignore[attr-defined]
+        counts.update(label for label, _ in tags_to_spans(tags, encoding))
+    return dict(counts)
+
+
+def _measures_of_labels(folder: Path) -> Dict[str, Dict[str, Tuple[float, float]]]:
+    """Returns the mean F1 and recall, in percent, by variant and label."""
+    with (folder / "results.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    by_variant: Dict[str, List[Dict[str, str]]] = {}
+    for row in rows:
+        by_variant.setdefault(read_text_cell(row["variant"]), []).append(row)
+    prefix = "test_num-gold-"
+    labels = [
+        name[len(prefix) :]
+        for name, value in rows[0].items()
+        if name.startswith(prefix) and float(value or 0) >= LEAST_TEST_ENTITIES
+    ]
+    return {
+        name: {
+            label: (
+                100 * statistics.mean(float(run[f"test_f1-measure-{label}"]) for run in runs),
+                100 * statistics.mean(float(run[f"test_recall-{label}"]) for run in runs),
+            )
+            for label in labels
+            if label != "overall"
+        }
+        for name, runs in by_variant.items()
+    }
+
+
+def _mean_pair(pairs: Sequence[Tuple[float, float]]) -> str:
+    if not pairs:
+        return "–"
+    return ", ".join(f"{statistics.mean(each):+.1f}" for each in zip(*pairs))
+
+
 def _mean_of(folder: Path, options: argparse.Namespace) -> Optional[float]:
     with (folder / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -105,6 +198,7 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     add("--titles", nargs="+", help="one for each folder; by default the folders' names")
     add("--column", default="macro F1", help="the column of the studies' tables")
     add("--baseline", default="CRF", help="the variant that the studies compare with")
+    add("--by-count", action="store_true", help="also compare by the number of training entities")
     add("--figure", type=Path, metavar="FILE", help="where to write the figure, as SVG")
     return parser.parse_args(arguments)
 
