@@ -8,8 +8,8 @@ has the difference of each variant from the baseline in points, with its 95 % in
 whose interval does not hold 0 is bold. The first row has the baseline itself: the mean of its runs.
 
 With `--by-count`, a second table has a column for labels with few, more and many training entities, of
-all studies together: the mean over labels of the difference in F1 and in recall. Labels with fewer than
-ten test entities do not count.
+all studies together: the mean over labels of the difference in F1 and in recall. It shows the variants
+that all studies have. Labels with fewer than ten test entities do not count.
 """
 
 import argparse
@@ -105,14 +105,16 @@ def _text(difference: Difference) -> str:
 def format_by_count(folders: Sequence[Path], baseline: str) -> str:
     """Returns a Markdown table, with a row for each variant and a column for each range of counts."""
     cells: Dict[str, Dict[int, List[Tuple[float, float]]]] = {}
-    for folder in folders:
+    studies = {folder: _measures_of_labels(folder) for folder in folders}
+    # Others would be means over other labels.
+    names = set.intersection(*({*measured} for measured in studies.values()))
+    for folder, measured in studies.items():
         ranges = {
             label: sum(count >= least for least in LEAST_COUNTS)
             for label, count in training_counts(folder).items()
         }
-        measured = _measures_of_labels(folder)
-        for name, by_label in measured.items():
-            for label, measures in by_label.items():
+        for name in sorted(names):
+            for label, measures in measured[name].items():
                 others = measured[baseline].get(label)
                 if label in ranges and others is not None:
                     f1, recall = (each - other for each, other in zip(measures, others))
@@ -124,7 +126,7 @@ def format_by_count(folders: Sequence[Path], baseline: str) -> str:
         f"| F1, recall | {' | '.join(titles)} |",
         f"|---|{'---|' * len(titles)}",
     ]
-    for name in sorted(cells.keys() - {baseline}):
+    for name in sorted(names - {baseline}):
         texts = (_mean_pair(cells[name].get(k, [])) for k in range(len(titles)))
         lines.append(f"| {name} | {' | '.join(texts)} |")
     sizes = (f"{len(cells[baseline].get(k, []))} labels" for k in range(len(titles)))
