@@ -22,7 +22,7 @@ from tagger.common.console import say
 from tagger.metrics import format_metrics
 from tagger.metrics.label_metrics import MEASURES, metrics_by_label, precision_recall_f1
 from tagger.tuning.curves import decoding_curves
-from tagger.tuning.decoding import MEANS, DecodingTuner, Settings, Target
+from tagger.tuning.decoding import LEAST_ENTITIES, MEANS, DecodingTuner, Settings, Target
 from tagger.tuning.evidence import few_entities, format_evidence
 from tagger.tuning.labelled_file import settings_of, tuner_on_file
 from tagger.tuning.promise_record import Goal, Promise
@@ -57,7 +57,10 @@ class TuneDecoding(Command):
             "PER,LOC=0.005"
         )
         add("--leak", type=_label_and_number, action="append", metavar="LABELS=SHARE", help=text)
-        text = "maximise macro F1, by tuning all labels without a target"
+        text = (
+            "maximise macro F1, by tuning all labels without a target that have at least "
+            f"{LEAST_ENTITIES} entities there"
+        )
         add("--macro-f1", action="store_true", help=text)
         text = (
             "what to fit: a bias, which predicts a label more or less often, or a threshold on the "
@@ -119,7 +122,7 @@ class TuneDecoding(Command):
         in_order = args.confidence is not None
         tuner = tuner_on_file(model, reader, args.input_file, args.batch_size, in_order)
         tuned = start = settings_of(model)
-        targets = [] if in_order else _targets(args, tuner.labels)
+        targets = [] if in_order else _targets(args, tuner)
         promises: List[Promise] = []
         if in_order:
             tuned, promises = _promised(args, tuner, reader, start)
@@ -251,7 +254,7 @@ def _label_and_number(text: str) -> Tuple[str, float, Optional[float]]:
         ) from None
 
 
-def _targets(args: argparse.Namespace, labels: Sequence[str]) -> List[Target]:
+def _targets(args: argparse.Namespace, tuner: DecodingTuner) -> List[Target]:
     targets = []
     for measure in ("precision", "recall", "f_beta"):
         for label, number, level in getattr(args, measure) or []:
@@ -259,7 +262,12 @@ def _targets(args: argparse.Namespace, labels: Sequence[str]) -> List[Target]:
             targets.append(Target(label, measure, number))
     if args.macro_f1:
         named = {target.label for target in targets}
-        targets += [Target(label, "macro_f1") for label in labels if label not in named]
+        targets += [each for each in tuner.macro_f1_targets() if each.label not in named]
+        if not targets:
+            raise ConfigurationError(
+                f"`--macro-f1` needs a label with at least {LEAST_ENTITIES} entities, and "
+                f"{args.input_file} has none; give more sentences, or name a target for each label"
+            )
     return targets
 
 

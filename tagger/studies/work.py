@@ -69,14 +69,12 @@ def tune(config: Mapping[str, Any], folder: Path) -> None:
     """
     from allennlp.models import load_archive
 
-    from tagger.tuning.decoding import Target
     from tagger.tuning.labelled_file import settings_of, tuner_on_file
 
     archive = load_archive(config["archive"], overrides=dict(config["overrides"]))
     reader, data_path = archive.validation_dataset_reader, archive.config["validation_data_path"]
     tuner = tuner_on_file(archive.model, reader, data_path)
-    targets = [Target(label, "macro_f1") for label in tuner.labels]
-    tuned = tuner.tune(targets, settings_of(archive.model))._asdict()
+    tuned = tuner.tune(tuner.macro_f1_targets(), settings_of(archive.model))._asdict()
     head = {f"model.head.{name}": value for name, value in tuned.items()}
     evaluate({**config, "overrides": {**config["overrides"], **head}}, folder)
     (folder / "decoding.json").write_text(json.dumps(tuned, indent=2))

@@ -24,6 +24,9 @@ MEANS = ("bias", "threshold")
 
 #: The biases to try, in nats: from -12 to 12 in coarse steps, then in fine steps around the best.
 COARSE_STEP, FINE_STEP, LARGEST_BIAS = 0.5, 0.0625, 12.0
+#: Fewer entities of a label say too little to tune it to the macro F1: what is best for one or two may
+#: predict the label everywhere in other data.
+LEAST_ENTITIES = 5
 #: The bias of one label changes the spans of others, so all labels are fitted up to this many times.
 MAX_PASSES = 5
 
@@ -193,6 +196,11 @@ class DecodingTuner:
             for counts, chosen in ((right, is_kept & entities.is_right), (predicted, is_kept)):
                 counts.append(np.bincount(units[entities.sentences[chosen]], minlength=num_units))
         return np.stack(right), np.stack(predicted)
+
+    def macro_f1_targets(self) -> List[Target]:
+        """Returns targets for all labels with enough entities, `LEAST_ENTITIES`."""
+        enough = zip(self.labels, self._num_gold >= LEAST_ENTITIES)
+        return [Target(label, "macro_f1") for label, is_enough in enough if is_enough]
 
     def tune(
         self, targets: Sequence[Target], start: Settings, means: Optional[Sequence[str]] = None

@@ -159,6 +159,16 @@ def test_targets_that_do_not_fit_are_refused(arguments, message, run, tmp_path, 
 
 
 @pytest.mark.slow
+def test_macro_f1_needs_a_label_that_the_data_show_often(allennlp, trained, tmp_path):
+    few, output = tmp_path / "few.txt", tmp_path / "tuned.tar.gz"
+    few.write_text("Maria B-PER\nlives O\n")
+    message = "needs a label with at least 5 entities, and .*few.txt has none; give more sentences"
+    with pytest.raises(SystemExit, match=message):
+        allennlp("tune-decoding", trained / "model.tar.gz", few, "-o", output, "--macro-f1")
+    assert not output.exists()
+
+
+@pytest.mark.slow
 def test_a_broken_archive_is_named_in_one_line(run, detuned, tmp_path):
     detuned.write_bytes(detuned.read_bytes()[:5_000])
     with pytest.raises(SystemExit, match="^tune-decoding: .*detuned.tar.gz") as error:

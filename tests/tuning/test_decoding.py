@@ -80,6 +80,16 @@ def test_several_labels_meet_their_targets_together(tuner):
     assert set(tuned.decode_bias) | set(tuned.entity_thresholds) == {"X", "Y"}
 
 
+def test_labels_of_few_entities_are_no_target_of_macro_f1():
+    vocab = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(TAGS)}})
+    head = CrfHead(vocab, tag_encoding="BIO")
+    # Five entities of X, four of Y.
+    tags = torch.tensor([[1, 2, 3, 0, 1, 0], [1, 1, 3, 3, 3, 1]])
+    batch = Batch(torch.randn(2, 6, 5), tags, torch.ones(2, 6, dtype=torch.bool))
+    tuner = DecodingTuner(head, TAGS, "BIO", [batch])
+    assert tuner.macro_f1_targets() == [Target("X", "macro_f1")]
+
+
 def test_macro_f1_grows_and_other_labels_keep_their_settings(tuner):
     def macro_f1(settings):
         f1s = []
