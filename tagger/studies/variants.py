@@ -82,9 +82,7 @@ def read_study(path: Path) -> Study:
             )
     for key, (form, example) in _FORMS.items():
         if not study.get(key):
-            raise ValueError(
-                f"{path} lacks the key `{key}`; a study file has {', '.join(Study._fields)}"
-            )
+            raise ValueError(f"{path} lacks the key `{key}`; a study file has {', '.join(_FORMS)}")
         if not isinstance(study[key], form):
             raise ValueError(f"{path} gives `{key}` as {study[key]!r}; expected {example}")
     columns = [_column(column, path) for column in study["columns"]]
