@@ -11,7 +11,6 @@
     test_data_path: 'data/crossner_music/test.txt',
   },
   resampled_epochs:: { sC: 9, sCR: 5, sCRD: 3, nsCRD: 8 },
-  left_out:: ['CRF, emission, inverse_sqrt', 'softmax, class_balanced'],
   // At most 36 training entities each; `musicalinstrument` has two.
   rare_labels:: ['country', 'event', 'location', 'misc', 'musicalinstrument', 'organisation', 'person', 'song'],
 }

@@ -1,8 +1,6 @@
 // The remedies that are left out on larger corpora.
 [
   'CRF, chain, balanced',
-  'CRF, emission, inverse_sqrt',
-  'softmax, class_balanced',
   'softmax, dice',
   'softmax, dice of each token, alpha .6',
   'softmax, focal',

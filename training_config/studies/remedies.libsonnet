@@ -28,12 +28,10 @@ local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
     'CRF, chain, balanced': crf({ type: 'chain' } + balanced),
     'CRF, marginal, gamma 2': crf({ type: 'marginal', gamma: 2 }),
     'CRF, softmax_margin, missing 1': crf({ type: 'softmax_margin', missing: 1 }),
-    'CRF, emission, inverse_sqrt': crf({ type: 'emission' } + inverse_sqrt),
     'CRF, oversampling': $.tagger + sampled({ type: 'oversampling', threshold: 0.1 }),
     'softmax': softmax({ type: 'cross_entropy' }),
     'softmax, inverse_sqrt': softmax({ type: 'cross_entropy' } + inverse_sqrt),
     'softmax, focal': softmax({ type: 'focal' }),
-    'softmax, class_balanced': softmax({ type: 'class_balanced' }),
     'softmax, logit_adjusted': softmax({ type: 'logit_adjusted' }),
     'softmax, dice': softmax({ type: 'dice' }),
     // As Li et al. 2020 have it.

@@ -23,10 +23,8 @@
     'USPSBoxType',
   ],
   left_out:: [
-    'CRF, emission, inverse_sqrt',
     // It costs entities that get no label.
     'CRF, softmax_margin, missing 1',
-    'softmax, class_balanced',
     'softmax, dice',
     'softmax, dice of each token, alpha .6',
   ],

@@ -14,8 +14,6 @@
   rare_labels:: ['corporation', 'creative-work', 'group', 'product'],
   left_out:: [
     'CRF, chain, balanced',
-    'CRF, emission, inverse_sqrt',
-    'softmax, class_balanced',
     'softmax, dice',
     'softmax, dice of each token, alpha .6',
     'softmax, focal',
