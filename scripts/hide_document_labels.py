@@ -9,29 +9,26 @@ documents, the first of them keeps it, so that the labels of the corpus stay the
 hides the same labels, and those of a smaller share are among those of a larger one.
 """
 
-import argparse
 import json
 import random
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from scripts.changed_copies import new_parser, parse, write
+
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
-    options = _options(arguments)
-    if not 0 <= options.share <= 1:
-        raise SystemExit(f"--share must lie in [0, 1]; got {options.share}")
-    if options.target.exists():
-        raise SystemExit(f"{options.target} is there already; move it, or name another file")
+    parser = new_parser(__doc__, "lines of JSON with `labels`")
+    parser.add_argument("--share", type=float, required=True, help="of labels to hide")
+    options = parse(parser, arguments)
     try:
         documents = _read(options.file)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from None
     num_labels = sum(len(document["labels"]) for document in documents)
     num_hidden = hide(documents, options.share, options.seed)
-    options.target.parent.mkdir(parents=True, exist_ok=True)
-    lines = "".join(json.dumps(document) + "\n" for document in documents)
-    options.target.write_text(lines, encoding="utf-8")
+    write(options.target, (json.dumps(document) + "\n" for document in documents))
     print(f"{options.target}: {num_hidden:,} of {num_labels:,} labels hidden")
 
 
@@ -74,17 +71,6 @@ def _read(path: Path) -> List[Dict[str, Any]]:
             )
         documents.append(document)
     return documents
-
-
-def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("file", type=Path, metavar="FILE", help="lines of JSON with `labels`")
-    parser.add_argument("target", type=Path, metavar="TARGET", help="the file to write")
-    parser.add_argument("--share", type=float, required=True, help="of labels to hide")
-    parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

@@ -7,32 +7,18 @@ import pytest
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance, Token
-from allennlp.data.fields import MultiLabelField, TextField
+from allennlp.data import Instance
+from allennlp.data.fields import MultiLabelField
 from allennlp.data.samplers import BatchSampler
 
-from tagger.data import LabelSetsField, OversamplingBatchSampler, TagField, TagSetsField
+from tagger.data import LabelSetsField, OversamplingBatchSampler, TagSetsField
 from tagger.data.samplers.repeating import LabelledSentence, draw_repeats
 from tagger.spans import possible_tags
 from tests.conftest import CONFIGS
+from tests.data.samplers.sentences import instance, text_of
 
 # One sentence in twenty has a LOC, a quarter has a PER, the others have no label.
 TAGS = [["B-LOC", "B-PER"]] + 4 * [["B-PER", "I-PER", "O"]] + 15 * [["O", "O", "O", "O"]]
-
-
-@pytest.fixture(autouse=True)
-def _same_draws_in_every_test():
-    np.random.seed(0)
-    random.seed(0)
-
-
-def text_of(length):
-    return TextField([Token("word")] * length)
-
-
-def instance(tags):
-    text = text_of(len(tags))
-    return Instance({"tokens": text, "tags": TagField(tags, text, unknown_tag="?")})
 
 
 def counts_of_an_epoch(sampler, instances):

@@ -1,36 +1,20 @@
 import math
-import random
 from collections import Counter
 
-import numpy as np
 import pytest
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance, Token
-from allennlp.data.fields import MultiLabelField, TextField
+from allennlp.data import Instance
+from allennlp.data.fields import MultiLabelField
 from allennlp.data.samplers import BatchSampler
 
-from tagger.data import SentenceResamplingBatchSampler, TagField, TagSetsField
+from tagger.data import SentenceResamplingBatchSampler, TagSetsField
 from tagger.data.samplers.sentence_resampling import FORMS
 from tagger.spans import possible_tags
+from tests.data.samplers.sentences import instance, text_of
 
 # Ten tokens: two of LOC, four of PER.
 SENTENCES = [["B-LOC", "I-LOC", "B-PER", "O"], ["B-PER", "B-PER", "I-PER"], ["O", "O", "O"]]
 LOC, PER = math.log2(10 / 2), math.log2(10 / 4)
-
-
-@pytest.fixture(autouse=True)
-def _same_draws_in_every_test():
-    np.random.seed(0)
-    random.seed(0)
-
-
-def text_of(length):
-    return TextField([Token("word")] * length)
-
-
-def instance(tags):
-    text = text_of(len(tags))
-    return Instance({"tokens": text, "tags": TagField(tags, text, unknown_tag="?")})
 
 
 def counts_of_an_epoch(instances, form, **kwargs):
