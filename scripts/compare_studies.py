@@ -27,7 +27,7 @@ from allennlp.data import DatasetReader
 import tagger.components  # noqa: F401  (registers them)
 from tagger.reports.figures import draw_differences
 from tagger.spans import tags_to_spans
-from tagger.studies.comparison import Difference
+from tagger.studies.comparison import Difference, read_differences
 from tagger.studies.results import read_text_cell
 
 #: Where the ranges of training entities begin, but for the first.
@@ -47,7 +47,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         )
     try:
         found = {
-            title: read_differences(folder / "differences.csv", options.column)
+            title: {
+                name: cells[options.column]
+                for name, cells in read_differences(folder / "differences.csv").items()
+                if options.column in cells
+            }
             for title, folder in zip(titles, options.folders)
         }
         level = [_mean_of(folder, options) for folder in options.folders]
@@ -58,19 +62,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         print(f"\n{format_by_count(options.folders, options.baseline)}")
     if options.figure is not None:
         options.figure.write_text(draw_differences(found, options.baseline), encoding="utf-8")
-
-
-def read_differences(path: Path, column: str) -> Dict[str, Difference]:
-    """Returns the differences of a column, by variant."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {
-        read_text_cell(row["variant"]): Difference(
-            *(float(row[name]) for name in Difference._fields)
-        )
-        for row in rows
-        if read_text_cell(row["column"]) == column
-    }
 
 
 def format_table(

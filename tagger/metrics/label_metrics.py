@@ -79,6 +79,24 @@ def macro_average(counts: np.ndarray) -> List[float]:
     return metrics.mean(axis=1).tolist() if occurs.any() else [0.0] * 3
 
 
+def macro_average_of_draws(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Returns mean precision, recall and F1 of the labels that occur in some data, for draws from these.
+
+    A label that a draw lacks keeps the values that it has in all data: without it, the mean would be
+    that of frequent labels.
+
+    Args:
+        sums: (R, 3, C), the counts of R draws.
+        counts: (3, C), those of all data.
+
+    Returns:
+        (3, R).
+    """
+    of_all, of_draws = precision_recall_f1(counts), precision_recall_f1(np.moveaxis(sums, 1, 0))
+    by_label = np.where(sums[:, 1:].any(axis=1), of_draws, of_all[:, np.newaxis])
+    return by_label.sum(axis=2) / max(counts.any(axis=0).sum(), 1)
+
+
 def mean_of_defined(counts: np.ndarray) -> List[float]:
     """Returns mean precision, recall and F1, each over the labels for which it is defined.
 

@@ -13,7 +13,11 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 import numpy as np
 
 from tagger.metrics.intervals import bootstrap_intervals
-from tagger.metrics.label_metrics import MEASURES, precision_recall_f1
+from tagger.metrics.label_metrics import (
+    MEASURES,
+    macro_average_of_draws,
+    precision_recall_f1,
+)
 from tagger_onnx.display import label_colours
 
 #: A label with fewer gold items has no interval: so few say too little even about their own spread.
@@ -82,14 +86,10 @@ def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> D
 def _averages(sums: np.ndarray, all_counts: np.ndarray) -> np.ndarray:
     """Returns precision, recall, F1 and macro F1, (R, 4), from sums, (R, 3, C).
 
-    The macro average is over the labels that occur in `all_counts`, (3, C). A label that a draw lacks
-    keeps the F1 that it has there: without it, the mean would be that of frequent labels.
+    The macro average is that of `macro_average_of_draws`; `all_counts` is (3, C).
     """
     micro = precision_recall_f1(np.moveaxis(sums.sum(axis=2), 1, 0))
-    of_draws = precision_recall_f1(np.moveaxis(sums, 1, 0))[2]
-    by_label = np.where(sums[:, 1:].any(axis=1), of_draws, precision_recall_f1(all_counts)[2])
-    macro = by_label.sum(axis=1) / max(all_counts.any(axis=0).sum(), 1)
-    return np.stack([*micro, macro], axis=1)
+    return np.stack([*micro, macro_average_of_draws(sums, all_counts)[2]], axis=1)
 
 
 def _of_labels(sums: np.ndarray) -> np.ndarray:

@@ -3,12 +3,15 @@
 Letters: `n` seeds, `S` sentences or texts, `C` labels, `R` resamples.
 """
 
+import csv
+from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tagger.metrics.label_metrics import MEASURES, precision_recall_f1
-from tagger.studies.results import Column
+from tagger.metrics.intervals import percentile_intervals
+from tagger.metrics.label_metrics import MEASURES, macro_average_of_draws, precision_recall_f1
+from tagger.studies.results import Column, read_text_cell, text_cell
 from tagger.studies.sentence_counts import SentenceCounts
 
 NUM_RESAMPLES = 2_000
@@ -75,8 +78,8 @@ def _differences(
         # (n, R + 1); the last is of all sentences as they are
         by_seed = 100 * np.stack([one[title] - other[title] for one, other in measured])
         resampled = by_seed[chosen, np.arange(NUM_RESAMPLES)[:, np.newaxis]].mean(axis=1)
-        low, high = np.quantile(resampled, [0.025, 0.975]).tolist()
-        differences[title] = Difference(float(by_seed[:, -1].mean()), low, high)
+        low, high = percentile_intervals(resampled)
+        differences[title] = Difference(float(by_seed[:, -1].mean()), float(low), float(high))
     return differences
 
 
@@ -105,16 +108,11 @@ def _measure(metric: str, labels: List[str], sums: np.ndarray) -> Optional[np.nd
     name, index = metric[len(f"{_PREFIX}{measure}-") :], MEASURES.index(measure)
     if name == "overall":
         return precision_recall_f1(np.moveaxis(sums.sum(axis=2), 1, 0))[index]
-    by_label = precision_recall_f1(np.moveaxis(sums, 1, 0))[index]
+    if name == "macro":
+        return macro_average_of_draws(sums, sums[-1])[index]
     if name in labels:
-        return by_label[:, labels.index(name)]
-    if name != "macro":
-        return None
-    # A label that a resample lacks keeps its value: without it, the mean would be that of others.
-    is_drawn = np.asarray(sums[:, 1:].any(axis=1))
-    by_label = np.where(is_drawn, by_label, by_label[-1])
-    occurs = is_drawn[-1]
-    return by_label[:, occurs].mean(axis=1) if occurs.any() else np.zeros(len(sums))
+        return precision_recall_f1(sums[:, :, labels.index(name)].T)[index]
+    return None
 
 
 def format_differences(differences: Differences, baseline: str) -> str:
@@ -133,3 +131,25 @@ def format_differences(differences: Differences, baseline: str) -> str:
 def _text(difference: Difference) -> str:
     mean, low, high = (f"{number:+.1f}" for number in difference)
     return f"{mean} ({low} to {high})"
+
+
+def write_differences(differences: Differences, path: Path) -> None:
+    """Writes a CSV file with a line for each variant and column."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["variant", "column", *Difference._fields])
+        for name, cells in differences.items():
+            for title, difference in cells.items():
+                numbers = (round(number, 3) for number in difference)
+                writer.writerow([text_cell(name), text_cell(title), *numbers])
+
+
+def read_differences(path: Path) -> Dict[str, Dict[str, Difference]]:
+    """Reads what `write_differences` writes."""
+    differences: Dict[str, Dict[str, Difference]] = {}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            numbers = (float(row[name]) for name in Difference._fields)
+            cells = differences.setdefault(read_text_cell(row["variant"]), {})
+            cells[read_text_cell(row["column"])] = Difference(*numbers)
+    return differences

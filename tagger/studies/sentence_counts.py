@@ -72,9 +72,10 @@ def _count_texts(model: Any, reader: Any, data_path: str) -> SentenceCounts:
     for group in lazy_groups_of(iter(reader.read(data_path)), _BATCH_SIZE):
         batch = Batch(group)
         batch.index_instances(model.vocab)
+        tensors: Any = batch.as_tensor_dict()
+        gold = tensors["labels"]
         with torch.no_grad():
-            output = model(**move_to_device(batch.as_tensor_dict(), device))
-        gold = torch.stack([instance["labels"].as_tensor({}) for instance in group])
+            output = model(**move_to_device(tensors, device))
         predicted = output["predicted_labels"].cpu() & (gold >= 0)
         is_gold = gold > 0
         counts.append(torch.stack([predicted & is_gold, predicted, is_gold], 1).long().numpy())

@@ -1,11 +1,15 @@
 """A study of the variants of a config: each trains with several seeds."""
 
-import csv
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.common.did_you_mean import did_you_mean
-from tagger.studies.comparison import Difference, compare, format_differences
+from tagger.studies.comparison import (
+    Difference,
+    compare,
+    format_differences,
+    write_differences,
+)
 from tagger.studies.jobs import Job, default_num_workers, run_jobs, seeded_jobs
 from tagger.studies.results import (
     MINUTES,
@@ -14,7 +18,6 @@ from tagger.studies.results import (
     format_summary,
     read_results,
     tabulate,
-    text_cell,
     write_results,
 )
 from tagger.studies.sentence_counts import COUNTS_FILE, SentenceCounts
@@ -150,14 +153,11 @@ def run_study(
     jobs.sort(key=lambda job: study.seeds.index(job.factors["seed"]))
     num_workers = num_workers or default_num_workers(jobs[0].config)
     failed = run_jobs(jobs, folder, num_workers)
-    tuning = [
-        _tuning_job(job, folder)
-        for job in jobs
-        if job.factors["variant"] in study.tuned and job not in failed
-    ]
+    with_tuned = [[job, *_tuning_jobs(job, study, folder)] for job in jobs if job not in failed]
+    tuning = [job for _, *tuned in with_tuned for job in tuned]
     if tuning:
         failed += run_jobs(tuning, folder, num_workers, tune)
-        jobs = _beside_their_variants(jobs, tuning)
+    jobs = [job for together in with_tuned for job in together]
     results = read_results(jobs, folder)
     write_results(results, folder / "results.csv")
     table = tabulate(results, study.columns)
@@ -167,29 +167,18 @@ def run_study(
     if study.baseline in counts:
         differences = compare(counts, study.baseline, study.columns)
         summary += f"\n\n{format_differences(differences, study.baseline)}"
-        _write_differences(differences, folder / "differences.csv")
+        write_differences(differences, folder / "differences.csv")
     (folder / "summary.md").write_text(f"{summary}\n")
     return Outcome(table, differences, failed)
 
 
-def _tuning_job(job: Job, folder: Path) -> Job:
-    """Returns the job that tunes the decoding of what a job has trained."""
-    config = {
-        "archive": str(job.folder(folder) / "model.tar.gz"),
-        "overrides": own_cache_settings(dict(job.config)),
-        **{key: job.config[key] for key in ("test_data_path",) if key in job.config},
-    }
-    return Job({**job.factors, "variant": f"{job.factors['variant']}, tuned"}, config)
-
-
-def _beside_their_variants(jobs: Sequence[Job], tuning: Sequence[Job]) -> List[Job]:
-    by_factors = {tuple(job.factors.values()): job for job in tuning}
-    together = []
-    for job in jobs:
-        together.append(job)
-        tuned = by_factors.get((f"{job.factors['variant']}, tuned", job.factors["seed"]))
-        together += [] if tuned is None else [tuned]
-    return together
+def _tuning_jobs(job: Job, study: Study, folder: Path) -> List[Job]:
+    """Returns the job that tunes the decoding of what a job has trained, if the study asks for it."""
+    name = job.factors["variant"]
+    if name not in study.tuned:
+        return []
+    config = job.evaluation(folder, own_cache_settings(dict(job.config)))
+    return [Job({**job.factors, "variant": f"{name}, tuned"}, config)]
 
 
 def _read_counts(jobs: Sequence[Job], folder: Path) -> Dict[str, Dict[int, SentenceCounts]]:
@@ -200,16 +189,6 @@ def _read_counts(jobs: Sequence[Job], folder: Path) -> Dict[str, Dict[int, Sente
             by_seed = counts.setdefault(job.factors["variant"], {})
             by_seed[job.factors["seed"]] = SentenceCounts.read(path)
     return counts
-
-
-def _write_differences(differences: Dict[str, Dict[str, Difference]], path: Path) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["variant", "column", *Difference._fields])
-        for name, cells in differences.items():
-            for title, difference in cells.items():
-                numbers = (round(number, 3) for number in difference)
-                writer.writerow([text_cell(name), text_cell(title), *numbers])
 
 
 def _chosen(variants: Mapping[str, Any], names: Optional[Sequence[str]]) -> Dict[str, Any]:

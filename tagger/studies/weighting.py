@@ -109,11 +109,7 @@ def biased_jobs(
     return [
         Job(
             {**_factors(DECODE_BIAS, label, weight), "seed": job.factors["seed"]},
-            {
-                "archive": str(job.folder(study) / "model.tar.gz"),
-                "overrides": {"model.head.decode_bias": {label: math.log(weight)}},
-                **{key: job.config[key] for key in ("test_data_path",) if key in job.config},
-            },
+            job.evaluation(study, {"model.head.decode_bias": {label: math.log(weight)}}),
         )
         for job in plain
         for label in labels

@@ -35,9 +35,8 @@ def train(config: Mapping[str, Any], folder: Path) -> None:
         metrics = json.loads(file.read_text())
         own = own_cache_settings(dict(config))
         archive = load_archive(folder / "model.tar.gz", overrides=own)
-        metrics.update(measure(archive, test_data_path, "test"))
+        metrics.update(_measure_test(archive, test_data_path, folder))
         file.write_text(json.dumps(metrics, indent=2))
-        _keep_counts(archive, test_data_path, folder)
 
 
 def evaluate(config: Mapping[str, Any], folder: Path) -> None:
@@ -52,12 +51,10 @@ def evaluate(config: Mapping[str, Any], folder: Path) -> None:
 
     archive = load_archive(config["archive"], overrides=dict(config["overrides"]))
     metrics = measure(archive, archive.config["validation_data_path"], "best_validation")
-    if "test_data_path" in config:
-        metrics.update(measure(archive, config["test_data_path"], "test"))
     folder.mkdir(parents=True)
-    (folder / "metrics.json").write_text(json.dumps(metrics, indent=2))
     if "test_data_path" in config:
-        _keep_counts(archive, config["test_data_path"], folder)
+        metrics.update(_measure_test(archive, config["test_data_path"], folder))
+    (folder / "metrics.json").write_text(json.dumps(metrics, indent=2))
 
 
 def tune(config: Mapping[str, Any], folder: Path) -> None:
@@ -80,10 +77,13 @@ def tune(config: Mapping[str, Any], folder: Path) -> None:
     (folder / "decoding.json").write_text(json.dumps(tuned, indent=2))
 
 
-def _keep_counts(archive: Any, test_data_path: str, folder: Path) -> None:
+def _measure_test(archive: Any, test_data_path: str, folder: Path) -> Dict[str, Any]:
+    """Returns an archive's metrics on test data, and keeps the counts by sentence in the folder."""
+    metrics = measure(archive, test_data_path, "test")
     counts = count_sentences(archive.model, archive.validation_dataset_reader, test_data_path)
     if counts is not None:
         counts.write(folder / COUNTS_FILE)
+    return metrics
 
 
 def measure(archive: Any, data_path: str, prefix: str) -> Dict[str, Any]:

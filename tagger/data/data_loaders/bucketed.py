@@ -101,6 +101,8 @@ class BucketedDataLoader(DataLoader):
         # Empty until they are indexed.
         self._columns: Dict[str, Column] = {}
         self._lengths = np.zeros(0)
+        # Of the longest sentence of each document; of sentences the same.
+        self._row_lengths = np.zeros(0)
 
         own_seed = np.random.randint(2**31) if seed is None else seed
         workers = _gather_from_workers((len(self._instances), own_seed))
@@ -132,6 +134,11 @@ class BucketedDataLoader(DataLoader):
         """Indexes the instances and packs their tensors."""
         self._columns = collect_columns(self._indexed_instances(vocab))
         self._lengths = np.max([column.lengths() for column in self._columns.values()], axis=0)
+        self._row_lengths = self._lengths
+        if "sentence_lengths" in self._columns:
+            everything = np.arange(len(self._lengths))
+            lengths = self._columns["sentence_lengths"].batch(everything)
+            self._row_lengths = lengths.max(dim=1).values.numpy()
 
     def set_target_device(self, device: torch.device) -> None:
         self._device = device
@@ -171,16 +178,9 @@ class BucketedDataLoader(DataLoader):
                 return batches_within(self._lengths, self._max_tokens)
             return shuffled_batches_within(self._lengths, self._max_tokens, generator)
         if not self._shuffle:
-            return ordered_batches(self._row_lengths(), self._num_batches, self._sort_by_length)
-        lengths = self._row_lengths()
+            return ordered_batches(self._row_lengths, self._num_batches, self._sort_by_length)
+        lengths = self._row_lengths
         return shuffled_batches(lengths, self._num_batches, generator, self._sort_by_length)
-
-    def _row_lengths(self) -> np.ndarray:
-        """Returns the length of each sentence, or of the longest sentence of each document, (N,)."""
-        column = self._columns.get("sentence_lengths")
-        if column is None:
-            return self._lengths
-        return column.batch(np.arange(len(self._lengths))).max(dim=1).values.numpy()
 
     def _assemble(self, indices: np.ndarray) -> TensorDict:
         return {name: column.batch(indices) for name, column in self._columns.items()}
