@@ -186,7 +186,7 @@ class DiceLoss(TokenLoss):
     With `of_each_token`, the sums run over one token, as in the self-adjusting loss of Li et al. There
     every token counts the same, so on data that are mostly `O` a softmax learns to prefer `O` first. The
     slope of an entity's coefficient is proportional to the probability of its tag; once that is near 0,
-    the model predicts `O` alone and stays there.
+    the model learns entities late, or never.
 
     Over the batch, a token's loss is its share of the sum, times the number of tokens, so that the mean
     over tokens is the sum. It depends on the batch: take batches that show most tags. The weight of the

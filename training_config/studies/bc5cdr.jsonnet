@@ -1,16 +1,13 @@
 // Remedies on BC5CDR: two labels, diseases and chemicals, of which none is rare.
 // Files: see data/README.md; `python scripts/prepare_minilm.py`.
 (import 'remedies.libsonnet') + {
-  tagger:: (import '../bc5cdr_bilstm_crf.jsonnet') + {
+  tagger:: (import '../bc5cdr_bilstm_crf.jsonnet') + $.light + {
     transformer:: 'data/all-MiniLM-L6-v2',
     batch_size:: 32,
     learning_rate:: 0.003,
     hidden_size:: 128,
     // Few, for many runs.
     num_epochs:: 4,
-    // Word vectors add little to the transformer's features, and take longer to read than a run to train.
-    glove_file:: null,
-    carry_transformer:: false,
     test_data_path: 'data/bc5cdr/test.tsv',
   },
   resampled_epochs:: { nsCRD: 2 },

@@ -4,13 +4,10 @@
 //   python scripts/thin_label.py data/conll2003/eng.train data/conll2003_thin/train.txt MISC --share 0.01
 //   python scripts/thin_label.py data/conll2003/eng.testa data/conll2003_thin/dev.txt MISC --share 0.01
 (import 'remedies.libsonnet') + {
-  tagger:: (import '../conll2003_frozen_minilm_crf.jsonnet') + {
+  tagger:: (import '../conll2003_frozen_minilm_crf.jsonnet') + $.light + {
     // Less than in the config, for many runs.
     hidden_size:: 128,
     num_epochs:: 4,
-    // Word vectors add little to the transformer's features, and take longer to read than a run to train.
-    glove_file:: null,
-    carry_transformer:: false,
     train_data_path: 'data/conll2003_thin/train.txt',
     validation_data_path: 'data/conll2003_thin/dev.txt',
     test_data_path: 'data/conll2003/eng.testb',

@@ -1,13 +1,10 @@
 // Remedies for rare labels on CrossNER's music domain: a hundred training sentences with 648 entities of 13 labels.
 // Files: see data/README.md; `python scripts/prepare_minilm.py`.
 (import 'remedies.libsonnet') + {
-  tagger:: (import '../crossner_music_bilstm_crf.jsonnet') + {
+  tagger:: (import '../crossner_music_bilstm_crf.jsonnet') + $.light + {
     transformer:: 'data/all-MiniLM-L6-v2',
     // Enough over frozen features.
     num_epochs:: 40,
-    // Word vectors add little to the transformer's features, and take longer to read than a run to train.
-    glove_file:: null,
-    carry_transformer:: false,
     test_data_path: 'data/crossner_music/test.txt',
   },
   resampled_epochs:: { sC: 9, sCR: 5, sCRD: 3, nsCRD: 8 },

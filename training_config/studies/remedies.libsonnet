@@ -4,6 +4,8 @@ local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
 
 {
   tagger:: error 'set `tagger`, the plain config',
+  // For taggers over a transformer: without word vectors and a copy of the transformer, runs start and end faster.
+  light:: { glove_file:: null, carry_transformer:: false },
   rare_labels:: error 'set `rare_labels`, the labels whose measures the table shows',
   // The tag that most tokens have; null if none stands out.
   majority_tag:: 'O',

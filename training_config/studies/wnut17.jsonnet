@@ -1,13 +1,10 @@
 // Remedies for rare labels on WNUT-17. Of 1,975 training entities 660 are persons; each rare label has 140 to 264.
 // Files: see data/README.md; `python scripts/prepare_minilm.py`.
 (import 'remedies.libsonnet') + {
-  tagger:: (import '../wnut17_frozen_minilm_crf.jsonnet') + {
+  tagger:: (import '../wnut17_frozen_minilm_crf.jsonnet') + $.light + {
     // Less than in the config, for many runs.
     hidden_size:: 128,
     num_epochs:: 8,
-    // Word vectors add little to the transformer's features, and take longer to read than a run to train.
-    glove_file:: null,
-    carry_transformer:: false,
     test_data_path: 'data/wnut17/emerging.test.annotated',
   },
   resampled_epochs:: { nsCRD: 4 },
