@@ -2,29 +2,15 @@
 // frozen features of the transformer all-MiniLM-L6-v2 and the TF-IDF of the words; and thresholds that are tuned.
 // With '../reuters_cnn.jsonnet' instead it is a study of a small CNN. `python scripts/measure_svm.py` is the control.
 local classifier = (import '../reuters_frozen_minilm.jsonnet') + { test_data_path: 'data/reuters/test.jsonl' };
-local losses = [
-  'binary_cross_entropy',
-  'focal',
-  'asymmetric',
-  'hill',
-  'self_paced_correction',
-  'zero_bounded_ranking',
-  'class_balanced_focal',
-  'rebalanced_focal',
-  'negative_tolerant',
-  'distribution_balanced',
-  'class_balanced_negative_tolerant',
-];
 local tuned(settings) = classifier {
   loss:: { type: 'binary_cross_entropy' },
   trainer+: { callbacks+: [{ type: 'tune_thresholds' } + settings] },
 };
 
-{
-  seeds: [1, 2, 3],
+(import 'losses.libsonnet') + {
   variants: {
     [loss]: classifier { loss:: { type: loss } }
-    for loss in losses
+    for loss in $.losses
   } + {
     // The config's ten epochs are few for it.
     'binary_cross_entropy, 30 epochs': classifier {
