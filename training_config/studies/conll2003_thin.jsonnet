@@ -3,17 +3,14 @@
 //
 //   python scripts/thin_label.py data/conll2003/eng.train data/conll2003_thin/train.txt MISC --share 0.01
 //   python scripts/thin_label.py data/conll2003/eng.testa data/conll2003_thin/dev.txt MISC --share 0.01
-(import 'remedies.libsonnet') + {
-  tagger:: (import '../conll2003_frozen_minilm_crf.jsonnet') + $.light + {
-    // Less than in the config, for many runs.
-    hidden_size:: 128,
-    num_epochs:: 4,
+local whole = import 'conll2003.jsonnet';
+
+whole {
+  tagger:: whole.tagger {
     train_data_path: 'data/conll2003_thin/train.txt',
     validation_data_path: 'data/conll2003_thin/dev.txt',
-    test_data_path: 'data/conll2003/eng.testb',
   },
   resampled_epochs:: { nsCRD: 1 },
-  rare_labels:: ['MISC'],
   left_out:: (import 'few.libsonnet') + ['CRF, softmax_margin, missing 1', 'softmax, majority or minority'],
   // Test data have a hundred times as many.
   more:: {

@@ -6,29 +6,16 @@
 //   sed -E 's/\t[BI]-/\t/' data/wnut17/emerging.dev.conll > data/wnut17_types/dev.txt
 //   sed -E 's/\t[BI]-/\t/' data/wnut17/emerging.test.annotated > data/wnut17_types/test.txt
 local folder = 'data/wnut17_types/';
-local tagger(loss) = (import '../wnut17_frozen_minilm_crf.jsonnet') + {
-  // As in wnut17.jsonnet.
-  glove_file:: null,
-  carry_transformer:: false,
-  hidden_size:: 128,
-  num_epochs:: 8,
-
-  source_encoding:: null,
-  tag_encoding:: null,
-  train_data_path: folder + 'train.txt',
-  validation_data_path: folder + 'dev.txt',
-  test_data_path: folder + 'test.txt',
-  dataset_reader+: { label_separator: '|' },
-  model+: { head: { type: 'sigmoid', loss: loss } },
-};
-local tuned(settings) = tagger({ type: 'binary_cross_entropy' }) + {
-  trainer+: { callbacks+: [{ type: 'tune_thresholds' } + settings] },
-};
 
 (import 'losses.libsonnet') + {
-  variants: { [loss]: tagger({ type: loss }) for loss in $.losses } + {
-    'binary_cross_entropy, thresholds by label': tuned({ target: 'macro' }),
-    'binary_cross_entropy, common threshold': tuned({ target: 'micro', common: true }),
+  trained_with(loss):: (import 'wnut17.jsonnet').tagger {
+    source_encoding:: null,
+    tag_encoding:: null,
+    train_data_path: folder + 'train.txt',
+    validation_data_path: folder + 'dev.txt',
+    test_data_path: folder + 'test.txt',
+    dataset_reader+: { label_separator: '|' },
+    model+: { head: { type: 'sigmoid', loss: loss } },
   },
   columns: [
     { title: 'dev macro F1', metrics: ['best_validation_f1-measure-macro'] },
