@@ -16,11 +16,11 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.data import DatasetReader
 from allennlp.models import Archive, load_archive
 
+from tagger.commands.changes import say_changes
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import check_output
 from tagger.common.console import say
-from tagger.metrics import format_metrics
-from tagger.metrics.label_metrics import MEASURES, metrics_by_label, precision_recall_f1
+from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
 from tagger.tuning.curves import decoding_curves
 from tagger.tuning.decoding import LEAST_ENTITIES, MEANS, DecodingTuner, Settings, Target
 from tagger.tuning.evidence import few_entities, format_evidence
@@ -224,14 +224,10 @@ def _print_result(
 ) -> None:
     before, counts = tuner.counts(start), tuner.counts(tuned)
     is_same = dict(zip(tuner.labels, (before == counts).all(0)))
-    hidden = {label for label, same in is_same.items() if same} - {each.label for each in targets}
-    names = {f"{measure}-{label}" for measure in (*MEASURES, "num-gold") for label in hidden}
-    for title, each in {"Before": before, "After": counts}.items():
-        metrics = metrics_by_label(tuner.labels, each)
-        shown = {name: number for name, number in metrics.items() if name not in names}
-        say(f"{title}\n{format_metrics(shown)}\n")
-    if hidden:
-        say(f"Labels not shown, which are unchanged: {len(hidden)}\n")
+    named = {target.label for target in targets}
+    unchanged = {label for label, same in is_same.items() if same} - named
+    first, last = (metrics_by_label(tuner.labels, each) for each in (before, counts))
+    say_changes(first, last, unchanged)
     if start == tuned:
         say("The tagger meets all targets as it is; its settings are unchanged\n")
     if not targets:

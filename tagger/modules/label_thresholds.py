@@ -20,9 +20,9 @@ class LabelThresholds(torch.nn.Module):
     """Decides from probabilities which labels items have, and measures the decisions.
 
     It serves any model whose items, tokens or whole texts, may have several labels. The thresholds are a
-    buffer, saved with the model. The trainer's callback `tune_thresholds` calls `start_tuning` and
-    `stop_tuning`. In between, thresholds are tuned at the end of each pass over development data, and
-    the metrics of the pass are those of the tuned thresholds.
+    buffer, saved with the model. The trainer's callback `tune_thresholds`, and the command
+    `tune-thresholds`, call `start_tuning` and `stop_tuning`. In between, thresholds are tuned at the end
+    of each pass over development data, and the metrics of the pass are those of the tuned thresholds.
 
     Args:
         vocab: Holds the labels.
@@ -105,6 +105,15 @@ class LabelThresholds(torch.nn.Module):
         self.thresholds.copy_(tuned)
         self._metrics.reset()
         self._metrics(probabilities >= tuned, gold_labels, probabilities=probabilities)
+
+
+def thresholds_of(model: torch.nn.Module) -> Dict[str, LabelThresholds]:
+    """Returns the thresholds in a model, by the names of the modules."""
+    return {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, LabelThresholds)
+    }
 
 
 def _of_all_workers(share: torch.Tensor) -> torch.Tensor:

@@ -140,7 +140,7 @@ def write_differences(differences: Differences, path: Path) -> None:
         writer.writerow(["variant", "column", *Difference._fields])
         for name, cells in differences.items():
             for title, difference in cells.items():
-                numbers = (round(number, 3) for number in difference)
+                numbers = (round(number, 6) for number in difference)
                 writer.writerow([text_cell(name), text_cell(title), *numbers])
 
 

@@ -88,26 +88,9 @@ def _measure_test(archive: Any, test_data_path: str, folder: Path) -> Dict[str, 
 
 def measure(archive: Any, data_path: str, prefix: str) -> Dict[str, Any]:
     """Returns an archive's metrics on a file, by their names with a prefix."""
-    from allennlp.data import DataLoader
     from allennlp.training.util import evaluate as evaluate_model
 
-    from tagger.training.frozen_features import keep_features
+    from tagger.training.evaluation import evaluation_loader
 
-    config = archive.config.duplicate()
-    loader = DataLoader.from_params(
-        config.get("validation_data_loader") or config["data_loader"],
-        reader=archive.validation_dataset_reader,
-        data_path=data_path,
-    )
-    loader.index_with(archive.model.vocab)
-    if _has_callback(config, "frozen_features"):
-        # The study's other runs read the same text.
-        keep_features(archive.model, [loader])
-    metrics = evaluate_model(archive.model, loader)
+    metrics = evaluate_model(archive.model, evaluation_loader(archive, data_path))
     return {f"{prefix}_{name}": value for name, value in metrics.items()}
-
-
-def _has_callback(config: Any, name: str) -> bool:
-    """Returns whether the trainer of a config has a callback, with or without settings."""
-    callbacks = config.get("trainer", {}).get("callbacks", None) or []
-    return any((each if isinstance(each, str) else each.get("type")) == name for each in callbacks)

@@ -9,7 +9,7 @@
 - `promise_fitting`: shares that hold with a stated confidence; `promises` has its tests,
   `promise_ladders` the order of settings, `promise_record` what an archive keeps, and `units` what is
   drawn independently;
-- `tuned_archive`: writes the archive with other settings;
+- `tuned_archive`: writes the archive with other settings or thresholds;
 - `thresholds`: the thresholds of labels, and `thresholds_callback`, which fits them in training.
 """
 

@@ -57,8 +57,8 @@ def tuned_model(model: Model) -> TaggingModel:
     head = getattr(model, "head", None)
     if not isinstance(model, TaggingModel) or not isinstance(head, ChainHead):
         raise ConfigurationError(
-            "`archive_file` must hold a `sequence_tagger` with the head `crf` or `softmax`; the "
-            "callback `tune_thresholds` tunes the thresholds of the head `sigmoid` in training"
+            "`archive_file` must hold a `sequence_tagger` with the head `crf` or `softmax`; "
+            "`allennlp tune-thresholds` tunes models of several labels"
         )
     if model.tag_encoding in (None, "IOB1"):
         raise ConfigurationError(

@@ -3,13 +3,16 @@
 Letters: `C` labels, `N` items, `k` how many items a label is predicted for.
 """
 
-from typing import Dict, NamedTuple, Union
+import functools
+from typing import Callable, Dict, NamedTuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
 
 #: The goal of tuning: see `tune_thresholds`.
 TuningTarget = Union[str, Dict[str, float]]
+#: How many items of the development data must have a label for its threshold to be tuned.
+LEAST_POSITIVES = 5
 
 
 class _Cuts(NamedTuple):
@@ -32,6 +35,29 @@ class _Cuts(NamedTuple):
     def best(self, gains: torch.Tensor) -> torch.Tensor:
         """Returns the possible cut of the highest gain; of equals, that with the fewest predictions."""
         return gains.masked_fill(~self.is_possible, -torch.inf).argmax(0, keepdim=True)
+
+
+def threshold_tuner(
+    target: TuningTarget = "micro", least_positives: int = LEAST_POSITIVES, common: bool = False
+) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Returns a function that finds thresholds, (C,), from probabilities and gold labels, (N, C).
+
+    Args:
+        target: The goal; see `tune_thresholds`.
+        least_positives: How many items must have a label for its threshold to be tuned.
+        common: Whether all labels get one threshold, for `"micro"` or `"macro"` F1, whatever
+            `least_positives`; see `tune_common_threshold`.
+
+    Raises:
+        ConfigurationError: If the target is unknown, or none for a common threshold, or
+            `least_positives` is below 1.
+    """
+    check_tuning_target(target, common)
+    if least_positives < 1:
+        raise ConfigurationError(f"`least_positives` must be at least 1; got {least_positives}")
+    if common:
+        return functools.partial(tune_common_threshold, target=target)
+    return functools.partial(tune_thresholds, target=target, least_positives=least_positives)
 
 
 def check_tuning_target(target: TuningTarget, common: bool = False) -> None:

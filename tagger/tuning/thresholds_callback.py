@@ -1,14 +1,13 @@
 """Tunes a model's thresholds on the development data."""
 
-import functools
 from typing import Any, Dict, List, Optional, Union
 
-import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from tagger.tuning.thresholds import check_tuning_target, tune_common_threshold, tune_thresholds
+from tagger.modules.label_thresholds import LabelThresholds, thresholds_of
+from tagger.tuning.thresholds import LEAST_POSITIVES, threshold_tuner
 
 
 @TrainerCallback.register("tune_thresholds")
@@ -20,8 +19,8 @@ class TuneThresholdsCallback(TrainerCallback):
     `allennlp evaluate` nor the evaluation of test data right after training changes a threshold. This is
     a callback because a model cannot tell development data from test data.
 
-    The callback calls `start_tuning(tuner)` and `stop_tuning()` of every module of the model that has
-    these methods, such as `LabelThresholds`.
+    It tunes every `LabelThresholds` of the model. `allennlp tune-thresholds` does the same for a saved
+    model, without training.
 
     Args:
         serialization_dir: The folder of the run; supplied by the trainer.
@@ -43,32 +42,25 @@ class TuneThresholdsCallback(TrainerCallback):
         self,
         serialization_dir: str,
         target: Union[str, Dict[str, float]] = "micro",
-        least_positives: int = 5,
+        least_positives: int = LEAST_POSITIVES,
         common: bool = False,
     ) -> None:
         super().__init__(serialization_dir)
-        check_tuning_target(target, common)
-        if least_positives < 1:
-            raise ConfigurationError(f"`least_positives` must be at least 1; got {least_positives}")
-        self._tuner = (
-            functools.partial(tune_common_threshold, target=target)
-            if common
-            else functools.partial(tune_thresholds, target=target, least_positives=least_positives)
-        )
-        self._modules: List[torch.nn.Module] = []
+        self._tuner = threshold_tuner(target, least_positives, common)
+        self._thresholds: List[LabelThresholds] = []
 
     def on_start(
         self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
     ) -> None:
         super().on_start(trainer, is_primary, **kwargs)
-        self._modules = [m for m in trainer.model.modules() if hasattr(m, "start_tuning")]
-        if not self._modules:
+        self._thresholds = list(thresholds_of(trainer.model).values())
+        if not self._thresholds:
             raise ConfigurationError(
                 "`tune_thresholds` needs a model with thresholds, such as a `sequence_tagger` whose "
                 "head is `sigmoid`; leave the callback out"
             )
-        for module in self._modules:
-            module.start_tuning(self._tuner)  # type: ignore[operator]
+        for each in self._thresholds:
+            each.start_tuning(self._tuner)
 
     def on_end(
         self,
@@ -78,5 +70,5 @@ class TuneThresholdsCallback(TrainerCallback):
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        for module in self._modules:
-            module.stop_tuning()  # type: ignore[operator]
+        for each in self._thresholds:
+            each.stop_tuning()

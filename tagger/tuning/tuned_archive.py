@@ -1,13 +1,15 @@
-"""Copies of archives: with other settings for decoding, or with further files."""
+"""Copies of archives: with other settings for decoding, other thresholds, or further files."""
 
 import json
 import tarfile
+import tempfile
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import IO, Any, Mapping, Optional, Sequence, Union, cast
 
+import torch
 from allennlp.common.file_utils import cached_path
-from allennlp.models.archival import CONFIG_NAME
+from allennlp.models.archival import _WEIGHTS_NAME, CONFIG_NAME
 
 from tagger.common.files import write_atomically
 from tagger.tuning.curves import CURVES_NAME, DecodingCurves
@@ -36,6 +38,34 @@ def write_settings(
         added[PROMISES_NAME] = promises_to_json(promises)
     dropped = CURVES_NAME, PROMISES_NAME
     rewrite_archive(archive_file, output, settings._asdict(), overwrite, dropped, added)
+
+
+def write_weights(
+    archive_file: Path,
+    output: Path,
+    changed: Mapping[str, torch.Tensor],
+    overwrite: bool = False,
+) -> None:
+    """Copies an archive and replaces some of its weights.
+
+    Args:
+        archive_file: The archive.
+        output: The archive to write.
+        changed: New values by their names in the model's state.
+        overwrite: Whether the output may exist.
+
+    Raises:
+        FileExistsError: If the output exists, unless `overwrite` is true.
+    """
+    with tarfile.open(cached_path(archive_file)) as old:
+        file = cast(IO[bytes], old.extractfile(_WEIGHTS_NAME))
+        weights = torch.load(BytesIO(file.read()), map_location="cpu", weights_only=True)
+    weights.update({name: value.cpu() for name, value in changed.items()})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / _WEIGHTS_NAME
+        torch.save(weights, path)
+        dropped, added = (_WEIGHTS_NAME,), {_WEIGHTS_NAME: path}
+        rewrite_archive(archive_file, output, {}, overwrite, dropped, added)
 
 
 def rewrite_archive(

@@ -1,5 +1,7 @@
 import json
 import random
+import re
+import tarfile
 
 import pytest
 import torch
@@ -9,7 +11,11 @@ from allennlp.common.params import with_overrides
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
+from tagger.tuning.tuned_archive import write_weights
+from tests.conftest import ROOT
+
 TOPICS = {"grain": "wheat corn harvest", "money": "bank rates dollar", "oil": "crude barrel opec"}
+DEV = ROOT / "data/toy/dev.txt"
 LOSSES = [
     "binary_cross_entropy",
     "focal",
@@ -105,6 +111,55 @@ def test_a_common_threshold_is_tuned(train):
     thresholds = load_archive(folder / "model.tar.gz").model.thresholds.thresholds.tolist()
     assert len(set(thresholds)) == 1
     assert thresholds[0] != 0.5
+
+
+def test_a_saved_model_is_tuned_as_in_training(train, allennlp, capsys, tmp_path):
+    archive = train("focal", {"type": "tune_thresholds", "target": "macro"}) / "model.tar.gz"
+    plain, tuned, common = (tmp_path / f"{name}.tar.gz" for name in ("plain", "tuned", "common"))
+    write_weights(archive, plain, {"thresholds.thresholds": torch.full((3,), 0.999)})
+    before = load_archive(plain).model.state_dict()
+    assert before["thresholds.thresholds"].tolist() == pytest.approx([0.999] * 3)
+
+    capsys.readouterr()
+    allennlp("tune-thresholds", plain, tmp_path / "dev.jsonl", "-o", tuned, "--target", "macro")
+    printed = capsys.readouterr().out
+    assert float(re.findall(r"^macro .* (\S+)", printed, re.MULTILINE)[1]) > 0.9
+    assert len(re.findall("^oil ", printed, re.MULTILINE)) == 2
+    expected = load_archive(archive).model.state_dict()
+    after = load_archive(tuned).model.state_dict()
+    assert not torch.equal(before["thresholds.thresholds"], after["thresholds.thresholds"])
+    assert all(torch.equal(after[name], expected[name]) for name in expected)
+    with tarfile.open(archive) as old, tarfile.open(tuned) as new:
+        assert sorted(old.getnames()) == sorted(new.getnames())
+
+    allennlp("tune-thresholds", archive, tmp_path / "dev.jsonl", "-o", common, "--common")
+    (threshold,) = set(load_archive(common).model.thresholds.thresholds.tolist())
+    assert threshold != 0.5
+    # Nothing is left to gain, and no label is shown.
+    capsys.readouterr()
+    allennlp("tune-thresholds", common, tmp_path / "dev.jsonl", "-o", tuned, "--force", "--common")
+    assert "Labels not shown, which are unchanged: 3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--target", "precision=high"], "expected micro, macro, precision=0.9 or recall=0.9"),
+        (["--target", "f1"], "expected micro, macro, precision=0.9 or recall=0.9; got 'f1'"),
+        (["--target", "recall=2"], "its number above 0 and at most 1; got {'recall': 2.0}"),
+        (["--target", "recall=0.9", "--common"], "`common` needs the `target` 'micro' or 'macro'"),
+        (["--least-positives", "0"], "`least_positives` must be at least 1; got 0"),
+        ([], "`archive_file` must hold a `document_classifier`, or a `sequence_tagger` with"),
+    ],
+)
+def test_what_has_no_thresholds_or_no_target_is_refused(
+    trained, allennlp, capsys, tmp_path, options, says
+):
+    output = tmp_path / "tuned.tar.gz"
+    with pytest.raises(SystemExit) as error:
+        allennlp("tune-thresholds", trained / "model.tar.gz", DEV, "-o", output, *options)
+    assert says in f"{error.value.code} {capsys.readouterr().err}"
+    assert not output.exists()
 
 
 def test_an_archive_predicts_as_the_trained_model_did(train):

@@ -102,7 +102,7 @@ TUNED = {"type": "tune_thresholds", "target": "macro"}
 
 
 @pytest.mark.slow
-def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(corpus):
+def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(corpus, allennlp):
     # Noise, so that the thresholds of the epochs differ.
     write_corpus(corpus / "dev.txt", LEXICON, seed=1, noise=0.4)
     # Test data that would be best served by thresholds of 0.
@@ -144,6 +144,14 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
     assert again[0]["labels"] == prediction["labels"]
     assert len(again[1]["labels"]) == 1
     assert json.loads(predictor.dump_line(prediction)) == prediction
+
+    # A saved model is tuned to other targets.
+    saved, tuned = corpus / "run" / "model.tar.gz", corpus / "tuned.tar.gz"
+    for target in ("recall=1", "macro"):
+        files = [saved, corpus / "dev.txt", "-o", tuned, "--force"]
+        allennlp("tune-thresholds", *files, "--target", target)
+        changed = load_archive(tuned).model.head.thresholds.thresholds
+        assert torch.equal(changed, thresholds) == (target == "macro")
 
 
 @pytest.mark.slow

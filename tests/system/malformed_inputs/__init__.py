@@ -14,6 +14,7 @@ from tests.system.malformed_inputs.other_commands import (
     of_start,
     of_the_others,
     of_tune_decoding,
+    of_tune_thresholds,
 )
 from tests.system.malformed_inputs.prediction import of_evaluate, of_predict, of_predict_file
 from tests.system.malformed_inputs.training import of_train
@@ -24,6 +25,7 @@ CASES: List[Case] = [
     *of_predict(),
     *of_predict_file(),
     *of_tune_decoding(),
+    *of_tune_thresholds(),
     *of_compare_data(),
     *of_find_label_errors(),
     *of_convert(),

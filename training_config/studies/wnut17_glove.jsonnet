@@ -1,0 +1,22 @@
+// Remedies on WNUT-17 over GloVe 50 and characters, without a transformer: does another tagger rank them the same?
+// Files: see data/README.md; `python scripts/prepare_glove.py`.
+local whole = import 'wnut17.jsonnet';
+
+whole {
+  tagger:: (import '../wnut17_bilstm_crf.jsonnet') + {
+    // As with a transformer.
+    hidden_size:: 128,
+    num_epochs:: 8,
+    test_data_path: 'data/wnut17/emerging.test.annotated',
+  },
+  left_out:: [
+    'CRF, chain, balanced',
+    'CRF, marginal, gamma 2',
+    'CRF, softmax_margin, missing 1',
+    'softmax, dice',
+    'softmax, dice of each token, alpha .6',
+    'softmax, focal',
+    'softmax, logit_adjusted',
+    'softmax, majority or minority',
+  ],
+}
