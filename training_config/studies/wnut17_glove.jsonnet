@@ -12,7 +12,9 @@ whole {
   left_out:: [
     'CRF, chain, balanced',
     'CRF, marginal, gamma 2',
+    'CRF, oversampling',
     'CRF, softmax_margin, missing 1',
+    'softmax',
     'softmax, dice',
     'softmax, dice of each token, alpha .6',
     'softmax, focal',
