@@ -32,6 +32,7 @@ local classifier(loss) = cnn + {
 
 {
   seeds: [1, 2, 3],
+  baseline: 'binary_cross_entropy',
   variants: {
     [loss]: classifier(loss)
     for loss in ['binary_cross_entropy', 'distribution_balanced', 'class_balanced_negative_tolerant']
