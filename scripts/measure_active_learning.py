@@ -17,7 +17,6 @@ from typing import Any, Optional
 
 import numpy as np
 from allennlp.common import Params
-from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.models import Archive, load_archive
 
 from tagger.common.console import say
@@ -219,7 +218,7 @@ def _ask(
     path = folder / "pool.txt"
     pool.write(path, every=True)
     instances = list(archive.validation_dataset_reader.read(str(path)))
-    keep_features(archive.model, [SimpleDataLoader(instances, 64, vocab=archive.model.vocab)])
+    keep_features(archive.model, instances)
     return list(doubtful_sentences(archive.model, instances, *how))
 
 

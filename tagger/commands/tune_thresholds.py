@@ -7,7 +7,7 @@ import argparse
 import logging
 from contextlib import suppress
 from pathlib import Path
-from typing import Mapping, Set
+from typing import List, Mapping
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
@@ -70,23 +70,17 @@ class TuneThresholds(Command):
         for each in found.values():
             each.start_tuning(tuner)
         after = evaluate(archive.model, loader, args.cuda_device)
-        say_changes(before, after, _unchanged(before, after))
+        labels = {label for each in found.values() for label in each.labels}
+        say_changes(
+            before, after, [c for c in labels if _measures(before, c) == _measures(after, c)]
+        )
         tuned = {f"{name}.thresholds": each.thresholds for name, each in found.items()}
         write_weights(args.archive_file, args.output, tuned, args.force)
         say(f"Wrote {args.output}")
 
 
-def _unchanged(before: Mapping[str, float], after: Mapping[str, float]) -> Set[str]:
-    """Returns the labels whose metrics are the same."""
-    from tagger.reports.run_tables import AVERAGES
-
-    prefix = "num-gold-"
-    labels = {name.removeprefix(prefix) for name in before if name.startswith(prefix)}
-    return {
-        label
-        for label in labels - set(AVERAGES)
-        if all(before[f"{each}-{label}"] == after[f"{each}-{label}"] for each in MEASURES)
-    }
+def _measures(metrics: Mapping[str, float], label: str) -> List[float]:
+    return [metrics[f"{measure}-{label}"] for measure in MEASURES]
 
 
 def _target(text: str) -> TuningTarget:

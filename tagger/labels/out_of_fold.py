@@ -20,7 +20,7 @@ from tagger.modules.heads import ChainHead
 from tagger.spans import spans_to_tags
 from tagger.studies import Job, run_jobs
 from tagger.studies.work import train
-from tagger.tuning.labelled_file import read_batches
+from tagger.tuning.labelled_file import encoded, read_instances
 
 _SCORES = "scores.npz"
 _SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
@@ -160,7 +160,7 @@ def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores
             f"spell entities in BIO, BIOUL, BMES or IOBES; got `{type(model).__name__}` with "
             f"{getattr(model, 'tag_encoding', None) or 'plain labels'}"
         )
-    batches = read_batches(model, reader, path, 64, in_order=True)
+    batches = [batch for batch, _, _ in encoded(model, read_instances(reader, path), 64)]
     chains = [head.chain_scores(batch.emissions) for batch in batches]
     return SentenceScores(
         np.array(model.tags),

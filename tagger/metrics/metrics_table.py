@@ -103,8 +103,8 @@ def format_metrics_file(path: Path) -> str:
 
 def metrics_tables(metrics: Mapping[str, float]) -> List[List[List[str]]]:
     """Returns the tables of `format_metrics` as rows of cells. The first row is the header."""
-    names, token_names = _names(metrics, ""), _names(metrics, "token-")
-    character_names = [name for name in _names(metrics, "character-") if name in AVERAGES]
+    names, token_names = measured_names(metrics, ""), measured_names(metrics, "token-")
+    character_names = [name for name in measured_names(metrics, "character-") if name in AVERAGES]
     labels = [name for name in names or token_names if name not in AVERAGES]
     averages = [name for name in token_names if name in AVERAGES]
     classes = [*labels, NO_LABEL]
@@ -116,12 +116,18 @@ def metrics_tables(metrics: Mapping[str, float]) -> List[List[List[str]]]:
             metrics, "", [*labels, *ERRORS_OF_PREDICTED], [*labels, *ERRORS_OF_GOLD], what="spans"
         ),
         _confusion_table(metrics, "token-", classes, classes, what="tokens"),
-        _scheme_table(metrics, _names(metrics, f"{SCHEMES[-1]}-")),
+        _scheme_table(metrics, measured_names(metrics, f"{SCHEMES[-1]}-")),
     ]
     return [rows for rows in tables if len(rows) > 1]
 
 
-def _names(metrics: Mapping[str, float], prefix: str) -> List[str]:
+def measured_names(metrics: Mapping[str, float], prefix: str) -> List[str]:
+    """Returns the labels and averages that metrics are of, in their order.
+
+    Example:
+        >>> measured_names({"token-precision-LOC": 0.5, "token-precision-macro": 0.5}, "token-")
+        ['LOC', 'macro']
+    """
     stem = f"{prefix}{MEASURES[0]}-"
     return [name[len(stem) :] for name in metrics if name.startswith(stem)]
 

@@ -41,8 +41,8 @@ class LabelThresholds(torch.nn.Module):
         super().__init__()
         is_valid = 0 < threshold < 1
         check_number("threshold", threshold, is_valid, "a probability, above 0 and below 1")
-        num_labels = len(tags_in_order(vocab, label_namespace))
-        self.register_buffer("thresholds", torch.full((num_labels,), threshold))
+        self.labels = tags_in_order(vocab, label_namespace)
+        self.register_buffer("thresholds", torch.full((len(self.labels),), threshold))
         # For the metrics of frequent and of rare labels.
         self.counts = CountedLabels(vocab=vocab, label_namespace=label_namespace)
         self._metrics = MultiLabelMetrics(vocab, label_namespace)

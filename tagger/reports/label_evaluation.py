@@ -9,9 +9,8 @@ import numpy as np
 from allennlp.data import DatasetReader
 
 from tagger.metrics.calibration import count_calibration
-from tagger.models import DocumentClassifier, TaggingModel
-from tagger.modules.heads import SigmoidHead
-from tagger.modules.label_thresholds import LabelThresholds
+from tagger.models import TaggingModel
+from tagger.modules.label_thresholds import thresholds_of
 from tagger.reports.evaluation import (
     Evaluation,
     Place,
@@ -46,7 +45,8 @@ def evaluate_label_sets(
     """
     is_tagger = isinstance(model, TaggingModel)
     field = "tags" if is_tagger else "labels"
-    labels, decider = _labels_and_thresholds(model)
+    (decider,) = thresholds_of(model).values()
+    labels = decider.labels
     thresholds = dict(zip(labels, decider.thresholds.tolist()))
     make_example: Callable[..., Example] = _example_of_tokens if is_tagger else _example_of_document
     counts, num_words, num_wrong = [], 0, 0
@@ -95,13 +95,6 @@ def _count(gold: np.ndarray, is_predicted: np.ndarray) -> np.ndarray:
     """Counts the labels of items, (N, C) each: (3, C) right, predicted and gold."""
     counted = (is_predicted & (gold > 0), is_predicted & (gold >= 0), gold > 0)
     return np.stack([each.sum(0) for each in counted])
-
-
-def _labels_and_thresholds(model: Reportable) -> Tuple[List[str], LabelThresholds]:
-    if isinstance(model, DocumentClassifier):
-        return model.labels, model.thresholds
-    assert isinstance(model.head, SigmoidHead)
-    return model.tags, model.head.thresholds
 
 
 def _points_of_labels(

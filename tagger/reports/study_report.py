@@ -6,7 +6,7 @@ from statistics import mean
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tagger.metrics import metrics_tables
-from tagger.metrics.metrics_table import AVERAGES, BEST_PREFIX
+from tagger.metrics.metrics_table import AVERAGES, BEST_PREFIX, measured_names
 from tagger.reports.error_tables import confusion_tables
 from tagger.reports.figures import draw_weight_panels
 from tagger.reports.page import write_page
@@ -65,6 +65,7 @@ def write_study_report(
     # All labels and strategies share the plain model's runs.
     plain = [r.metrics for r in next(iter(groups.values())) if r.factors["weight"] == 1]
     metrics, confusions = _over_seeds(plain, level)
+    labels = [name for name in measured_names(metrics, LEVELS[level]) if name not in AVERAGES]
     write_page(
         "study.html",
         path,
@@ -87,7 +88,7 @@ def write_study_report(
             for measure in ("recall", "precision")
         },
         plain_tables=metrics_tables(metrics),
-        confusions=confusion_tables(confusions, _labels(metrics, LEVELS[level])),
+        confusions=confusion_tables(confusions, labels),
     )
 
 
@@ -133,13 +134,6 @@ def _by_label_and_strategy(results: Sequence[Result]) -> Groups:
             if result.factors["label"] == label:
                 groups.setdefault((label, result.factors["strategy"]), []).append(result)
     return groups
-
-
-def _labels(metrics: Mapping[str, float], prefix: str) -> List[str]:
-    """Returns the labels whose metrics these are."""
-    stem = f"{prefix}f1-measure-"
-    names = [name[len(stem) :] for name in metrics if name.startswith(stem)]
-    return [name for name in names if name not in AVERAGES]
 
 
 def _over_seeds(

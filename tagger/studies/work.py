@@ -66,14 +66,12 @@ def tune(config: Mapping[str, Any], folder: Path) -> None:
     """
     from allennlp.models import load_archive
 
-    from tagger.training.evaluation import evaluation_loader
-    from tagger.tuning.labelled_file import settings_of, tuner_on_file
+    from tagger.training.evaluation import evaluation_instances
+    from tagger.tuning.labelled_file import decoding_tuner, settings_of
 
     archive = load_archive(config["archive"], overrides=dict(config["overrides"]))
-    reader, data_path = archive.validation_dataset_reader, archive.config["validation_data_path"]
-    # From now on the model reads the features that training has kept of these texts.
-    evaluation_loader(archive, data_path)
-    tuner = tuner_on_file(archive.model, reader, data_path)
+    instances = evaluation_instances(archive, archive.config["validation_data_path"])
+    tuner = decoding_tuner(archive.model, instances)
     tuned = tuner.tune(tuner.macro_f1_targets(), settings_of(archive.model))._asdict()
     head = {f"model.head.{name}": value for name, value in tuned.items()}
     evaluate({**config, "overrides": {**config["overrides"], **head}}, folder)

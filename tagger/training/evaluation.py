@@ -1,8 +1,8 @@
 """What evaluates a saved model on a file."""
 
-from typing import Any
+from typing import Any, Iterable, List
 
-from allennlp.data import DataLoader
+from allennlp.data import DataLoader, Instance
 from allennlp.models import Archive
 
 from tagger.training.frozen_features import keep_features
@@ -21,9 +21,20 @@ def evaluation_loader(archive: Archive, data_path: str) -> DataLoader:
         data_path=data_path,
     )
     loader.index_with(archive.model.vocab)
-    if _has_callback(config, "frozen_features"):
-        keep_features(archive.model, [loader])
+    _keep_features(archive, loader.iter_instances())
     return loader
+
+
+def evaluation_instances(archive: Archive, data_path: str) -> List[Instance]:
+    """Reads a file as the archive's config wants it for validation; keeps features as above."""
+    instances = list(archive.validation_dataset_reader.read(data_path))
+    _keep_features(archive, instances)
+    return instances
+
+
+def _keep_features(archive: Archive, instances: Iterable[Instance]) -> None:
+    if _has_callback(archive.config, "frozen_features"):
+        keep_features(archive.model, instances)
 
 
 def _has_callback(config: Any, name: str) -> bool:

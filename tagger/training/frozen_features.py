@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Iterable, Iterator, Tuple
 
-from allennlp.data import DataLoader, Vocabulary
+from allennlp.data import Instance, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
@@ -23,23 +23,25 @@ class FrozenFeaturesCallback(TrainerCallback):
     ) -> None:
         super().on_start(trainer, is_primary, **kwargs)
         loaders = (trainer.data_loader, trainer._validation_data_loader)
-        keep_features(trainer.model, [loader for loader in loaders if loader is not None])
+        keep_features(
+            trainer.model,
+            (each for loader in loaders if loader is not None for each in loader.iter_instances()),
+        )
 
 
-def keep_features(model: Model, loaders: Iterable[DataLoader]) -> None:
-    """Computes the features of all texts of loaders in large batches, and keeps them on disk.
+def keep_features(model: Model, instances: Iterable[Instance]) -> None:
+    """Computes the features of all texts of instances in large batches, and keeps them on disk.
 
     The token embedders `frozen_transformer` of the model read them from then on. Without one it does
-    nothing.
+    nothing, and reads no instance.
     """
     embedders = _embedders(model)
     if not embedders:
         return
     passages: Dict[str, Dict[bytes, Passage]] = {name: {} for name in embedders}
-    for loader in loaders:
-        for name, passage in _passages(loader, model.vocab):
-            if name in passages:
-                passages[name].setdefault(passage.key(), passage)
+    for name, passage in _passages(instances, model.vocab):
+        if name in passages:
+            passages[name].setdefault(passage.key(), passage)
     for name, embedder in embedders.items():
         embedder.prepare(list(passages[name].values()))
 
@@ -55,9 +57,9 @@ def _embedders(model: Model) -> Dict[str, FrozenTransformerEmbedder]:
     }
 
 
-def _passages(loader: DataLoader, vocab: Vocabulary) -> Iterator[Tuple[str, Passage]]:
-    """Yields the passages of a loader's texts, each with the name of its indexer."""
-    for instance in loader.iter_instances():
+def _passages(instances: Iterable[Instance], vocab: Vocabulary) -> Iterator[Tuple[str, Passage]]:
+    """Yields the passages of the texts of instances, each with the name of its indexer."""
+    for instance in instances:
         for field in instance.fields.values():
             if not isinstance(field, TextField):
                 continue

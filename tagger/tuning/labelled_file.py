@@ -26,9 +26,7 @@ def tuner_on_file(
     batch_size: int = 64,
     in_order: bool = False,
 ) -> DecodingTuner:
-    """Returns a tuner on the sentences of a file. It has a head of its own; the model stays as it is.
-
-    That head gives the chain's own probabilities, by which thresholds decide.
+    """Returns a tuner on the sentences of a file; see `decoding_tuner`.
 
     Args:
         model: A `sequence_tagger` with a head `crf` or `softmax`.
@@ -40,8 +38,31 @@ def tuner_on_file(
     Raises:
         ConfigurationError: If the model's decoding has no settings, or the file holds no sentence.
     """
+    tuned_model(model)
+    return decoding_tuner(model, read_instances(reader, path), batch_size, in_order)
+
+
+def decoding_tuner(
+    model: Model, instances: Sequence[Instance], batch_size: int = 64, in_order: bool = False
+) -> DecodingTuner:
+    """Returns a tuner on sentences. It has a head of its own; the model stays as it is.
+
+    That head gives the chain's own probabilities, by which thresholds decide.
+
+    Args:
+        model: A `sequence_tagger` with a head `crf` or `softmax`.
+        instances: The sentences.
+        batch_size: The number of sentences at a time.
+        in_order: Whether to keep the order of the sentences, which takes longer.
+
+    Raises:
+        ConfigurationError: If the model's decoding has no settings.
+    """
     model = tuned_model(model)
-    batches = read_batches(model, reader, path, batch_size, in_order)
+    if not in_order:
+        # Batches of similar lengths need little padding.
+        instances = sorted(instances, key=lambda instance: len(instance["tokens"]))
+    batches = [batch for batch, _, _ in encoded(model, instances, batch_size)]
     head = copy.deepcopy(cast(ChainHead, model.head))
     head.recalibration = None
     assert model.tag_encoding is not None
@@ -69,27 +90,22 @@ def tuned_model(model: Model) -> TaggingModel:
 
 
 def settings_of(model: Model) -> Settings:
-    """Returns the settings of a model's decoder; the model is one that `tuner_on_file` takes."""
+    """Returns the settings of a model's decoder; the model is one that `decoding_tuner` takes."""
     assert isinstance(model, TaggingModel)
     assert isinstance(model.head, ChainHead)
     return Settings(model.head.decoder.decode_bias, model.head.decoder.entity_thresholds)
 
 
-def read_batches(
-    model: TaggingModel, reader: DatasetReader, path: str, batch_size: int, in_order: bool = False
-) -> List[Batch]:
-    """Reads a file and computes its emissions; puts the model into evaluation mode.
+def read_instances(reader: DatasetReader, path: str) -> List[Instance]:
+    """Reads a file.
 
     Raises:
         ConfigurationError: If the file holds no sentence.
     """
     instances = list(reader.read(path))
-    if not in_order:
-        # Batches of similar lengths need little padding.
-        instances.sort(key=lambda instance: len(instance["tokens"]))
     if not instances:
         raise ConfigurationError(f"`input_file` {path} holds no sentence")
-    return [batch for batch, _, _ in encoded(model, instances, batch_size)]
+    return instances
 
 
 def encoded(

@@ -12,7 +12,7 @@ from tagger.commands.predict_file import predict_file
 from tagger.modules.heads import ChainHead
 from tagger.reports.tag_evaluation import evaluate_tags, span_probabilities
 from tagger.spans import tags_to_spans
-from tagger.tuning.labelled_file import read_batches
+from tagger.tuning.labelled_file import encoded, read_instances
 
 
 @pytest.fixture
@@ -64,7 +64,8 @@ def test_predict_file_takes_documents_in_lines(archive, tmp_path):
 
 def test_decoding_is_tuned_on_the_sentences_of_documents(archive, data):
     model = archive.model
-    batches = read_batches(model, archive.validation_dataset_reader, data, batch_size=5)
+    instances = read_instances(archive.validation_dataset_reader, data)
+    batches = [batch for batch, _, _ in encoded(model, instances, batch_size=5)]
     assert sum(len(batch.mask) for batch in batches) == 40
     head = model.head
     assert isinstance(head, ChainHead)

@@ -15,7 +15,7 @@ import tagger
 from tagger.data import ColumnDatasetReader
 from tagger.tuning.curves import saved_curves
 from tagger.tuning.decoding import Settings
-from tagger.tuning.labelled_file import read_batches
+from tagger.tuning.labelled_file import encoded, read_instances
 from tagger.tuning.promise_record import (
     PROMISES_NAME,
     Goal,
@@ -189,7 +189,8 @@ def test_tags_that_are_known_in_part_do_not_count(archive, tmp_path):
     (tmp_path / "dev.txt").write_text("Ada B-PER\nLovelace ?\nleft O\n")
     reader = ColumnDatasetReader(unknown_tag="?")
     reader._token_indexers = archive.dataset_reader._token_indexers
-    (batch,) = read_batches(archive.model, reader, str(tmp_path / "dev.txt"), batch_size=2)
+    instances = read_instances(reader, str(tmp_path / "dev.txt"))
+    ((batch, *_),) = encoded(archive.model, instances, batch_size=2)
     tags = [archive.model.vocab.get_token_index(tag, "labels") for tag in ("B-PER", "O")]
     assert batch.gold_tags.tolist() == [[tags[0], -1, tags[1]]]
 
