@@ -34,6 +34,7 @@ local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
     'softmax': softmax({ type: 'cross_entropy' }),
     'softmax, inverse_sqrt': softmax({ type: 'cross_entropy' } + inverse_sqrt),
     'softmax, focal': softmax({ type: 'focal' }),
+    'softmax, class_balanced': softmax({ type: 'class_balanced' }),
     'softmax, logit_adjusted': softmax({ type: 'logit_adjusted' }),
     'softmax, dice': softmax({ type: 'dice' }),
     // As Li et al. 2020 have it.

@@ -15,6 +15,7 @@ whole {
     'CRF, oversampling',
     'CRF, softmax_margin, missing 1',
     'softmax',
+    'softmax, class_balanced',
     'softmax, dice',
     'softmax, dice of each token, alpha .6',
     'softmax, focal',
