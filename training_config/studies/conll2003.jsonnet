@@ -14,7 +14,6 @@
     'CRF, marginal, gamma 2',
     'CRF, oversampling',
     'CRF, softmax_margin, missing 1',
-    'softmax, class_balanced',
     'softmax, dice',
     'softmax, focal',
     'softmax, inverse_sqrt',

@@ -28,6 +28,7 @@ local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
     'CRF': $.tagger,
     'CRF, chain, inverse_sqrt': crf({ type: 'chain' } + inverse_sqrt),
     'CRF, chain, balanced': crf({ type: 'chain' } + balanced),
+    'CRF, chain, effective_number': crf({ type: 'chain', weight_rule: 'effective_number' }),
     'CRF, marginal, gamma 2': crf({ type: 'marginal', gamma: 2 }),
     'CRF, softmax_margin, missing 1': crf({ type: 'softmax_margin', missing: 1 }),
     'CRF, oversampling': $.tagger + sampled({ type: 'oversampling', threshold: 0.1 }),
@@ -57,8 +58,10 @@ local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
     for name in [
       'CRF',
       'CRF, chain, inverse_sqrt',
+      'CRF, chain, effective_number',
       'CRF, sentence_resampling, nsCRD',
       'softmax',
+      'softmax, class_balanced',
       'softmax, inverse_sqrt',
     ]
     if std.objectHas($.variants, name)

@@ -1,4 +1,4 @@
-// Three losses on Reuters-21578 over a transformer whose upper two layers are fine-tuned, over kept states of the lower
+// Four losses on Reuters-21578 over a transformer whose upper two layers are fine-tuned, over kept states of the lower
 // four. Texts end after 64 words, so that a run takes a core less than half an hour.
 // Files: `python scripts/prepare_reuters.py SOURCE` and `python scripts/prepare_minilm.py`.
 local transformer = 'data/all-MiniLM-L6-v2';
@@ -35,7 +35,12 @@ local classifier(loss) = cnn + {
   baseline: 'binary_cross_entropy',
   variants: {
     [loss]: classifier(loss)
-    for loss in ['binary_cross_entropy', 'distribution_balanced', 'class_balanced_negative_tolerant']
+    for loss in [
+      'binary_cross_entropy',
+      'negative_tolerant',
+      'distribution_balanced',
+      'class_balanced_negative_tolerant',
+    ]
   },
   columns: (import 'reuters.jsonnet').columns,
 }

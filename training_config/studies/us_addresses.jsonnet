@@ -6,6 +6,7 @@
     num_epochs:: 16,
     test_data_path: 'data/us_addresses/test.txt',
   },
+  seeds: [1, 2, 3, 4, 5],
   resampled_epochs:: { nsCRD: 2 },
   // Ten or more test spans, and at most 109 training spans.
   rare_labels:: [

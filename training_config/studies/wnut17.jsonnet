@@ -7,6 +7,7 @@
     num_epochs:: 8,
     test_data_path: 'data/wnut17/emerging.test.annotated',
   },
+  seeds: [1, 2, 3, 4, 5],
   resampled_epochs:: { nsCRD: 4 },
   rare_labels:: ['corporation', 'creative-work', 'group', 'product'],
   left_out:: [

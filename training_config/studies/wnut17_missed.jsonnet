@@ -6,6 +6,7 @@ local whole = import 'wnut17.jsonnet';
 
 whole {
   tagger:: whole.tagger { train_data_path: 'data/wnut17_missed/train.txt' },
+  seeds: [1, 2, 3],
   resampled_epochs:: {},
   left_out:: (import 'few.libsonnet') + ['CRF, oversampling', 'softmax, majority or minority'],
 }
