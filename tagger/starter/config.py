@@ -198,7 +198,7 @@ def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
     if rare and found.scheme.label_separator is None:
         lines += [
             f"  // Rare: {listed(rare)}. This line finds more of them, but makes more errors:",
-            "  // weighting:: { type: 'chain', weight_rule: 'inverse_sqrt' },",
+            "  // weighting:: { type: 'chain', weight_rule: 'effective_number' },",
         ]
     elif rare:
         lines += [

@@ -177,7 +177,7 @@ def test_a_rare_label_has_a_line_that_weights_it(begin, tmp_path):
     weighted = text.replace("// weighting::", "weighting::")
     (tmp_path / "weighted.jsonnet").write_text(weighted)
     weighting = Params.from_file("weighted.jsonnet")["model"]["head"]["weighting"].as_dict()
-    assert weighting == {"type": "chain", "weight_rule": "inverse_sqrt"}
+    assert weighting == {"type": "chain", "weight_rule": "effective_number"}
 
 
 def test_bio_with_mistakes_is_read_as_iob1_and_the_mistake_shown(begin):
