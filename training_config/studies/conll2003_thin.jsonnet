@@ -11,7 +11,12 @@ whole {
     validation_data_path: 'data/conll2003_thin/dev.txt',
   },
   resampled_epochs:: { nsCRD: 1 },
-  left_out:: (import 'few.libsonnet') + ['CRF, softmax_margin, missing 1', 'softmax, majority or minority'],
+  left_out:: (import 'few.libsonnet') + [
+    'CRF, chain, effective_number',
+    'CRF, softmax_margin, missing 1',
+    'softmax, class_balanced',
+    'softmax, majority or minority',
+  ],
   // Test data have a hundred times as many.
   more:: {
     'CRF, prior correction': $.tagger { model+: { head+: { decode_bias: { MISC: std.log(100) } } } },
