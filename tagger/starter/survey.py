@@ -8,9 +8,9 @@ from tagger.common.files import check_is_file
 from tagger.data.column_file import Row, read_sentences
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.formats import recognise
-from tagger.starter.columns import Columns, blank_comments, find_columns, find_delimiter
-from tagger.starter.schemes import Scheme, check_scheme, find_scheme, labels_in
-from tagger.starter.text_encodings import decode
+from tagger.data.survey.columns import Columns, blank_comments, find_columns, find_delimiter
+from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in
+from tagger.data.survey.text_encodings import decode
 from tagger.starter.text_files import TextFile, read_text_files
 from tagger.starter.tokenization import Tokenization, find_tokenization
 

@@ -5,7 +5,7 @@ from os import PathLike
 from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tagger.data.column_file import Row, split_columns
-from tagger.starter.schemes import are_spans
+from tagger.data.survey.schemes import are_spans
 
 #: What may stand between columns, in the order in which it is tried; None means blanks and tabs.
 DELIMITERS = (None, "\t", ",", ";")

@@ -1,7 +1,7 @@
 import pytest
 
 from tagger.data.column_file import read_sentences
-from tagger.starter.columns import Columns, blank_comments, find_columns, find_delimiter
+from tagger.data.survey.columns import Columns, blank_comments, find_columns, find_delimiter
 
 SPANS = "1 Ada N B-NP B-PER\n2 left V O O\n\n1 Why R O O\n2 not R O O"
 

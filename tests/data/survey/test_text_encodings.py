@@ -3,7 +3,7 @@ import gzip
 
 import pytest
 
-from tagger.starter.text_encodings import decode
+from tagger.data.survey.text_encodings import decode
 
 TEXT = "Zoë B-PER\nčeká O\n"
 LATIN = "Zoë B-PER\nfährt O\n"

@@ -1,8 +1,8 @@
 import pytest
 
 from tagger.data.column_file import read_sentences
+from tagger.data.survey.schemes import Scheme, are_spans, check_scheme, find_scheme, labels_in
 from tagger.spans import ENCODINGS, spans_to_tags
-from tagger.starter.schemes import Scheme, are_spans, check_scheme, find_scheme, labels_in
 
 #: Spans that are told apart in every encoding.
 SPANS = [("PER", (0, 2)), ("PER", (3, 3)), ("LOC", (5, 6))]
