@@ -1,6 +1,5 @@
 """A tagger in one ONNX file: `load` reads the file, `OnnxTagger.tag` tags texts."""
 
-import itertools
 import json
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +11,7 @@ from tagger_onnx import checksum
 from tagger_onnx.inputs import RUN_CHARACTERS
 from tagger_onnx.leaks import PlacedChain, Predicted
 from tagger_onnx.lookup import KINDS, distinct_words
+from tagger_onnx.segments import join_words
 from tagger_onnx.splitter import splitter_of
 from tagger_onnx.tagged_text import Entity, Extras, TaggedText, TextOrTokens
 from tagger_onnx.text_tagger import TextTagger
@@ -89,7 +89,7 @@ class OnnxTagger(TextTagger[str]):
 
     @property
     def splitting(self) -> str:
-        """What splits texts into tokens: `blanks`, `punctuation`, or the rules of a language."""
+        """What splits texts into tokens: `blanks`, `words`, or the rules of a language, say."""
         language = self._splitting.get("language")
         return f"the rules of `{language}`" if language else str(self._splitting["type"])
 
@@ -177,9 +177,8 @@ class OnnxTagger(TextTagger[str]):
             return _Sentence(
                 text_or_tokens, [token.text for token in found], [token.start for token in found]
             )
-        words = list(text_or_tokens)
-        ends = itertools.accumulate((len(word) + 1 for word in words), initial=0)
-        return _Sentence(" ".join(words), words, list(ends)[: len(words)])
+        text, starts = join_words(text_or_tokens)
+        return _Sentence(text, list(text_or_tokens), starts)
 
     def _tagged_text(
         self, sentence: _Sentence, outputs: Dict[str, np.ndarray], probabilities: bool

@@ -1,68 +1,19 @@
-"""Splits texts into tokens: at blanks, around punctuation, or by the rules of a language."""
+"""Splits texts into tokens by the rules of a language, or as `tagger_onnx.segments` does."""
 
 import re
-import string
-import unicodedata
-from functools import lru_cache
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from tagger_onnx.inputs import begin_of
+from tagger_onnx.segments import Token, splitter_at
 
 _PIECE = re.compile(r"\S+")
 # The most distinct pieces of text that are remembered.
 _MAX_PIECES = 100_000
 
 
-class Token(NamedTuple):
-    """A token, and the offset at which it begins."""
-
-    text: str
-    start: int
-
-
-def split_at_blanks(text: str) -> List[Token]:
-    """Splits a text at white space alone; a byte order mark in front is part of no token.
-
-    Example:
-        >>> split_at_blanks("in Chicago, IL")[1]
-        Token(text='Chicago,', start=3)
-    """
-    return [Token(piece[0], piece.start()) for piece in _PIECE.finditer(text, begin_of(text))]
-
-
-def split_at_punctuation(text: str) -> List[Token]:
-    """Splits a text at white space and around each punctuation mark, as BERT does.
-
-    Example:
-        >>> [token.text for token in split_at_punctuation("don't go.")]
-        ['don', "'", 't', 'go', '.']
-    """
-    tokens = []
-    for piece, start in split_at_blanks(text):
-        first = 0
-        for place, character in enumerate(piece):
-            if _is_punctuation(character):
-                if first < place:
-                    tokens.append(Token(piece[first:place], start + first))
-                tokens.append(Token(character, start + place))
-                first = place + 1
-        if first < len(piece):
-            tokens.append(Token(piece[first:], start + first))
-    return tokens
-
-
-@lru_cache(maxsize=4096)
-def _is_punctuation(character: str) -> bool:
-    return character in string.punctuation or unicodedata.category(character).startswith("P")
-
-
 def splitter_of(splitting: Dict[str, Any]) -> Callable[[str], List[Token]]:
     """Returns what splits texts as `tagger.export.splitting.describe_splitting` describes it."""
-    if splitting["type"] == "blanks":
-        return split_at_blanks
-    if splitting["type"] == "punctuation":
-        return split_at_punctuation
-    return Splitter(splitting)
+    return splitter_at(splitting["pattern"]) if "pattern" in splitting else Splitter(splitting)
 
 
 class Splitter:

@@ -65,7 +65,8 @@ class TaggedText(NamedTuple):
     """A text with what a tagger found in it. A notebook shows the text with its entities marked.
 
     Attributes:
-        text: The text; tokens that came without one are joined by single blanks.
+        text: The text; tokens that came without one are joined by single blanks, where their scripts
+            have blanks.
         tokens: The tokens.
         tags: A tag for each token, such as `B-PER`; empty if tokens may have several labels.
         labels: For each token the list of its labels, if tokens may have several; else empty.

@@ -1,4 +1,4 @@
-// Splits texts into tokens at blanks, around punctuation, or by rules that a file holds: the twin of
+// Splits texts into tokens by an expression or by the rules that a file holds: the twin of
 // `tagger_onnx/splitter.py`, which says how. The rules are regular expressions of Python.
 
 // What Python takes for blanks.
@@ -6,29 +6,17 @@ const BLANK = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\
 const WORD = "\\p{L}\\p{N}_";
 const PIECES = new RegExp(`[^${BLANK}]+`, "gu");
 
-const PUNCTUATION = /[\p{P}!-\/:-@[-`{-~]/u;
-
 /** Returns what splits texts: an object whose `split` returns tokens, each with its `text` and its `start`. */
 export function splitterOf(splitting) {
-  if (splitting.type === "blanks") return { split: splitAtBlanks };
-  if (splitting.type === "punctuation") return { split: splitAtPunctuation };
-  return new Splitter(splitting);
+  return splitting.pattern ? { split: splitterAt(splitting.pattern) } : new Splitter(splitting);
 }
 
-function splitAtBlanks(text) {
-  const begin = text.startsWith("\ufeff") ? 1 : 0;
-  return [...text.slice(begin).matchAll(PIECES)].map((piece) => ({ text: piece[0], start: begin + piece.index }));
-}
-
-function splitAtPunctuation(text) {
-  return splitAtBlanks(text).flatMap(({ text: piece, start }) => {
-    const tokens = [];
-    for (const own of piece.match(new RegExp(`${PUNCTUATION.source}|(?:(?!${PUNCTUATION.source}).)+`, "gsu"))) {
-      tokens.push({ text: own, start });
-      start += own.length;
-    }
-    return tokens;
-  });
+function splitterAt(pattern) {
+  const expression = new RegExp(pattern, "gu");
+  return (text) => {
+    const begin = text.startsWith("\ufeff") ? 1 : 0;
+    return [...text.slice(begin).matchAll(expression)].map((match) => ({ text: match[0], start: begin + match.index }));
+  };
 }
 
 class Splitter {

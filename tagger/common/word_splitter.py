@@ -1,6 +1,6 @@
 """Splits texts into words by the rules of a language."""
 
-from typing import Any, List, Tuple
+from typing import Any, List, Optional, Tuple
 
 from tagger.common.from_allennlp import ConfigurationError
 from tagger_onnx.inputs import begin_of
@@ -39,3 +39,38 @@ class WordSplitter:
         begin = begin_of(text)
         words = [token for token in self.pipeline.tokenizer(text[begin:]) if not token.is_space]
         return [word.text for word in words], [begin + word.idx for word in words]
+
+
+def sentence_pipeline(language: str) -> Any:
+    """Returns spaCy's `sentencizer` behind the rules of a language, which know its abbreviations.
+
+    Languages without such rules, or whose library is not installed, get the rules of none.
+
+    Raises:
+        ConfigurationError: If spaCy has no such language.
+    """
+    splitter = rules_at_hand(language)
+    pipeline = (splitter or WordSplitter("xx")).pipeline
+    pipeline.add_pipe("sentencizer")
+    return pipeline
+
+
+def rules_at_hand(language: str) -> Optional[WordSplitter]:
+    """Returns the rules of a language; None if it has none, or their library is not installed.
+
+    Raises:
+        ConfigurationError: If spaCy has no such language.
+    """
+    import spacy
+
+    try:
+        splitter = WordSplitter(language)
+    except ConfigurationError:
+        try:
+            spacy.util.get_lang_class(language)
+        except Exception:
+            pass
+        else:
+            return None
+        raise
+    return splitter if splitter.has_rules else None

@@ -8,15 +8,18 @@ from tagger.data.samplers import OversamplingBatchSampler, SentenceResamplingBat
 from tagger.data.token_indexers import CachedCharactersIndexer
 from tagger.data.tokenizers import (
     BlanksTokenizer,
+    CharactersTokenizer,
     LanguageRulesTokenizer,
     PunctuationTokenizer,
     RegularExpressionTokenizer,
+    WordsTokenizer,
 )
 
 __all__ = [
     "BlanksTokenizer",
     "BucketedDataLoader",
     "CachedCharactersIndexer",
+    "CharactersTokenizer",
     "ColumnDatasetReader",
     "DocumentDatasetReader",
     "LabelSetsField",
@@ -27,4 +30,5 @@ __all__ = [
     "SentenceResamplingBatchSampler",
     "TagField",
     "TagSetsField",
+    "WordsTokenizer",
 ]

@@ -1,18 +1,21 @@
 """Texts as words: their sentences, their words, and where each word stands."""
 
 import itertools
-import re
 from functools import cached_property
-from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+import regex
 from allennlp.data import Token, Tokenizer
 
-from tagger.common.word_splitter import WordSplitter
+from tagger.common.word_splitter import sentence_pipeline
 from tagger.data.tokenizers import LanguageRulesTokenizer, words_of
-from tagger_onnx.inputs import RUN_CHARACTERS, begin_of
+from tagger_onnx.inputs import RUN_CHARACTERS, begin_of, longest_run
+from tagger_onnx.segments import join_words
 
 # Where paragraphs meet.
-_BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
+_BLANK_LINES = regex.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
+# Behind marks that always end a sentence, since no blank need follow them, and behind what closes it.
+_FULL_STOPS = regex.compile(r"[。！？｡．।॥።။។៕]+[\p{Pe}\p{Pf}\"']*\s*")
 
 
 class Text(NamedTuple):
@@ -23,11 +26,15 @@ class Text(NamedTuple):
     starts: List[int]
     sentence_lengths: List[int]
 
+    def word_spans(self) -> List[Tuple[int, int]]:
+        """Returns the start and end of each word."""
+        return [(start, start + len(word)) for word, start in zip(self.words, self.starts)]
+
     def sentences(self) -> List[List[Token]]:
         """Returns the words of each sentence as tokens with character offsets."""
         tokens = iter(
-            Token(word, idx=start, idx_end=start + len(word))
-            for word, start in zip(self.words, self.starts)
+            Token(word, idx=start, idx_end=end)
+            for word, (start, end) in zip(self.words, self.word_spans())
         )
         return [list(itertools.islice(tokens, length)) for length in self.sentence_lengths]
 
@@ -38,9 +45,9 @@ class Text(NamedTuple):
 
 
 def sentence_of_words(words: List[str]) -> Text:
-    """Makes a sentence of words, which single blanks join."""
-    ends = itertools.accumulate(len(word) + 1 for word in words)
-    return Text(" ".join(words), words, [0, *ends][:-1], [len(words)])
+    """Makes a sentence of words, which single blanks join where their scripts have blanks."""
+    text, starts = join_words(words)
+    return Text(text, words, starts, [len(words)])
 
 
 def document_of_words(words: List[str], sentence_lengths: List[int]) -> Text:
@@ -89,8 +96,10 @@ class TextSplitter:
         self.tokenizer = tokenizer
         self._sentence_borders = sentence_borders
         self._language = language
-        uses_rules = isinstance(tokenizer, LanguageRulesTokenizer) and tokenizer.splitter.has_rules
-        self.run_characters = run_characters if uses_rules else None
+        self._uses_rules = (
+            isinstance(tokenizer, LanguageRulesTokenizer) and tokenizer.splitter.has_rules
+        )
+        self.run_characters = run_characters if self._uses_rules else None
 
     def sentence(self, text: str) -> Text:
         """Splits a sentence into tokens."""
@@ -111,7 +120,7 @@ class TextSplitter:
 
     def _sentences(self, text: str) -> Iterable[Tuple[int, str]]:
         """Yields the sentences, each with its offset."""
-        borders = re.compile("\n") if self._sentence_borders == "lines" else _BLANK_LINES
+        borders = regex.compile("\n") if self._sentence_borders == "lines" else _BLANK_LINES
         ends = [border.span() for border in borders.finditer(text)]
         starts = [begin_of(text), *(end for _, end in ends)]
         stops = [*(start for start, _ in ends), len(text)]
@@ -119,11 +128,21 @@ class TextSplitter:
             if self._sentence_borders == "lines":
                 yield start, text[start:stop]
             else:
-                for sentence in self._sentencizer(text[start:stop]).sents:
-                    yield start + sentence.start_char, sentence.text
+                for part in _parts(text, start, stop):
+                    if not self._uses_rules and longest_run(text[slice(*part)]) > RUN_CHARACTERS:
+                        yield part[0], text[slice(*part)]
+                        continue
+                    for sentence in self._sentencizer(text[slice(*part)]).sents:
+                        yield part[0] + sentence.start_char, sentence.text
 
     @cached_property
     def _sentencizer(self) -> Any:
-        pipeline = WordSplitter(self._language).pipeline
-        pipeline.add_pipe("sentencizer")
-        return pipeline
+        return sentence_pipeline(self._language)
+
+
+def _parts(text: str, start: int, stop: int) -> Iterator[Tuple[int, int]]:
+    """Yields the parts of a paragraph that full stops end for certain."""
+    for full_stop in _FULL_STOPS.finditer(text, start, stop):
+        yield start, full_stop.end()
+        start = full_stop.end()
+    yield start, stop

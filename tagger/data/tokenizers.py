@@ -2,7 +2,7 @@
 
 import logging
 from functools import cached_property
-from typing import List, Optional, Tuple
+from typing import ClassVar, List, Optional, Tuple
 
 import regex
 from allennlp.common.checks import ConfigurationError
@@ -10,7 +10,7 @@ from allennlp.data import DatasetReader, Token, Tokenizer
 
 from tagger.common.word_splitter import WordSplitter
 from tagger_onnx.inputs import InputError, begin_of
-from tagger_onnx.splitter import split_at_blanks, split_at_punctuation
+from tagger_onnx.segments import PATTERNS, splitter_at
 
 logger = logging.getLogger(__name__)
 
@@ -22,8 +22,22 @@ def _tokens(words: List[str], starts: List[int]) -> List[Token]:
     return [Token(word, idx=start, idx_end=start + len(word)) for word, start in zip(words, starts)]
 
 
+class SegmentTokenizer(Tokenizer):
+    """Splits texts in a way that depends on no language; see `tagger_onnx.segments`."""
+
+    #: The name of the pattern.
+    name: ClassVar[str]
+    _said: ClassVar[str]
+
+    def tokenize(self, text: str) -> List[Token]:
+        return [Token(word, idx=start) for word, start in splitter_at(PATTERNS[self.name])(text)]
+
+    def __str__(self) -> str:
+        return self._said
+
+
 @Tokenizer.register("blanks")
-class BlanksTokenizer(Tokenizer):
+class BlanksTokenizer(SegmentTokenizer):
     """Splits at white space alone, so that `Chicago,` keeps its comma.
 
     Example:
@@ -31,15 +45,11 @@ class BlanksTokenizer(Tokenizer):
         [('in', 0), ('Chicago,', 4), ('IL', 13)]
     """
 
-    def tokenize(self, text: str) -> List[Token]:
-        return [Token(word, idx=start) for word, start in split_at_blanks(text)]
-
-    def __str__(self) -> str:
-        return "blanks"
+    name, _said = "blanks", "blanks"
 
 
 @Tokenizer.register("punctuation")
-class PunctuationTokenizer(Tokenizer):
+class PunctuationTokenizer(SegmentTokenizer):
     """Splits at white space, and around each punctuation mark, as BERT does before its word pieces.
 
     Example:
@@ -47,11 +57,34 @@ class PunctuationTokenizer(Tokenizer):
         ['don', "'", 't', 'go', ',', 'U', '.', 'S', '.']
     """
 
-    def tokenize(self, text: str) -> List[Token]:
-        return [Token(word, idx=start) for word, start in split_at_punctuation(text)]
+    name, _said = "punctuation", "blanks and punctuation"
 
-    def __str__(self) -> str:
-        return "blanks and punctuation"
+
+@Tokenizer.register("words")
+class WordsTokenizer(SegmentTokenizer):
+    """Takes each word and each other sign as a token, in any script.
+
+    In scripts without blanks between words, such as Chinese, Japanese and Thai, each character is a
+    token, apart from runs of Katakana.
+
+    Example:
+        >>> [token.text for token in WordsTokenizer().tokenize("他在Google工作了10年。")]
+        ['他', '在', 'Google', '工', '作', '了', '10', '年', '。']
+    """
+
+    name, _said = "words", "words in any script"
+
+
+@Tokenizer.register("characters")
+class CharactersTokenizer(SegmentTokenizer):
+    """Takes each character as a token, with the marks and joiners that belong to it.
+
+    Example:
+        >>> [token.text for token in CharactersTokenizer().tokenize("ที่ 5G")]
+        ['ที่', '5', 'G']
+    """
+
+    name, _said = "characters", "characters"
 
 
 @Tokenizer.register("language_rules")
@@ -100,6 +133,7 @@ class RegularExpressionTokenizer(Tokenizer):
     """
 
     def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
         try:
             self._expression = regex.compile(pattern)
         except regex.error as error:

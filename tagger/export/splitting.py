@@ -6,7 +6,8 @@ from typing import Any, Dict, Optional
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Tokenizer
 
-from tagger.data.tokenizers import BlanksTokenizer, LanguageRulesTokenizer, PunctuationTokenizer
+from tagger.data.tokenizers import LanguageRulesTokenizer, SegmentTokenizer
+from tagger_onnx.segments import PATTERNS
 
 
 def describe_splitting(tokenizer: Tokenizer) -> Dict[str, Any]:
@@ -15,10 +16,8 @@ def describe_splitting(tokenizer: Tokenizer) -> Dict[str, Any]:
     Raises:
         ConfigurationError: If the runtime cannot split texts as it does.
     """
-    if isinstance(tokenizer, BlanksTokenizer):
-        return {"type": "blanks"}
-    if isinstance(tokenizer, PunctuationTokenizer):
-        return {"type": "punctuation"}
+    if isinstance(tokenizer, SegmentTokenizer):
+        return {"type": tokenizer.name, "pattern": PATTERNS[tokenizer.name]}
     if isinstance(tokenizer, LanguageRulesTokenizer):
         return {"type": "language_rules", **_rules(tokenizer.language)}
     raise ConfigurationError(

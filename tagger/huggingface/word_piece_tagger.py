@@ -1,7 +1,6 @@
 """Tags texts with a CRF on a transformer."""
 
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -16,6 +15,7 @@ from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans import labels_of_tags
 from tagger.spans.entities import EntityFinder
 from tagger_compat import archive_guard
+from tagger_onnx.segments import join_words
 from tagger_onnx.tagged_text import Entity, Extras, TaggedText
 from tagger_onnx.text_tagger import TextTagger
 
@@ -92,9 +92,8 @@ class WordPieceTagger(TextTagger[str]):
     def _split(self, text_or_words: Union[str, Sequence[str]]) -> _Words:
         if isinstance(text_or_words, str):
             return _Words(text_or_words, *self._splitter(text_or_words))
-        words = list(text_or_words)
-        *starts, _ = accumulate((len(word) + 1 for word in words), initial=0)
-        return _Words(" ".join(words), words, starts)
+        text, starts = join_words(text_or_words)
+        return _Words(text, list(text_or_words), starts)
 
     @cached_property
     def _splitter(self) -> WordSplitter:

@@ -58,7 +58,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
     is a JSON object:
 
     - `text`: the sentence or document. Tokens that came without a text are joined by single blanks,
-      sentences by line feeds.
+      where their scripts have blanks, sentences by line feeds.
     - `sentences`, of documents: the first and the last token of each sentence.
     - `tokens` and `tags`: one string per token. The head `sigmoid` gives `labels` in place of `tags`, a
       list per token.

@@ -80,7 +80,8 @@ class TextTagged(BaseModel):
     """A text with what the model found in it."""
 
     text: str = Field(
-        description="The text; tokens that came without one, joined by single blanks."
+        description="The text; tokens that came without one, joined by single blanks, where their "
+        "scripts have blanks."
     )
     tokens: List[str]
     tags: List[str] = Field(

@@ -143,7 +143,7 @@ def _tag_lines(found: Survey) -> List[str]:
 
 def _token_lines(found: Survey) -> List[str]:
     """The lines that say how texts become tokens like those of the file."""
-    tokenizer, language, shares, of = found.tokenization
+    tokenizer, language, shares, of, _ = found.tokenization
     name, share = next(iter(shares.items()))
     lines = [f"  // Texts are split by {name}, which gives {share:.1%} of these {of}."]
     if tokenizer is not None:

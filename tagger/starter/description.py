@@ -16,8 +16,7 @@ def describe(found: Survey) -> List[str]:
     """Returns what the files hold, and how, in lines."""
     train = found.files[0]
     lines = _described_file(found, train)
-    what = "borders" if found.tokenization.of != "tokens" else "tokens"
-    lines.append(f"  {what:11}{found.tokenization.describe()}")
+    lines += found.tokenization.describe()
     for dev in found.files[1:]:
         lines += _described_file(found, dev)
     unseen = found.unseen_labels()

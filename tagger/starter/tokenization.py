@@ -1,47 +1,33 @@
 """How the tokens of a corpus were made: which tokenizer splits its text into the same tokens."""
 
-import importlib
 import re
 from collections import Counter
-from functools import cache
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from allennlp.data import Tokenizer
 
+from tagger.common.word_splitter import rules_at_hand
 from tagger.data.formats import AnnotatedText
 from tagger.data.joined_text import join_tokens
 from tagger.data.tokenizers import (
     BlanksTokenizer,
+    CharactersTokenizer,
     LanguageRulesTokenizer,
     PunctuationTokenizer,
     RegularExpressionTokenizer,
+    SegmentTokenizer,
+    WordsTokenizer,
     words_of,
 )
+from tagger.starter.languages import guess_language
+from tagger_onnx.segments import is_character, is_unspaced
 
 T = TypeVar("T")
 
-#: Languages that are recognised by their frequent words, by their spaCy codes.
-_LANGUAGES: Tuple[str, ...] = (
-    "bg",
-    "ca",
-    "cs",
-    "da",
-    "de",
-    "el",
-    "en",
-    "es",
-    "et",
-    "fi",
-    "fr",
-    "hr",
-    "hu",
-    "id",
-)
-_LANGUAGES += ("it", "lt", "lv", "nb", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "uk", "vi")
-#: At least so many different frequent words tell a language.
-_FEWEST_WORDS = 3
-#: At least this share of all words are frequent words of the language.
-_SHARE_OF_LANGUAGE = 0.2
+#: A tokenizer that reproduces fewer of the tokens, or of the borders of entities, fits badly.
+LEAST_SHARE = 0.9
+#: At least this share of tokens are single characters in a corpus that is split into characters.
+_SHARE_OF_CHARACTERS = 0.9
 #: The share of its occurrences in which a mark that is otherwise a token may stand inside a token.
 _SHARE_INSIDE = 0.05
 #: How much better a regular expression must be, since it cannot be exported to ONNX.
@@ -59,18 +45,35 @@ class Tokenization(NamedTuple):
         shares: For each tokenizer, the F1 of its tokens against those of the corpus; the best
             first.
         of: What the shares are of: tokens, or of texts without tokens the borders of entities.
+        has_blanks: Whether the script has blanks between words.
     """
 
     tokenizer: Any
     language: str
     shares: Dict[str, float]
     of: str = "tokens"
+    has_blanks: bool = True
 
-    def describe(self) -> str:
-        """Says how well each tokenizer fits, the best first."""
+    def describe(self) -> List[str]:
+        """Says what the language is, how well each tokenizer fits, and what to do if none does."""
         (best, share), *others = self.shares.items()
-        said = [f"splitting by {best} gives {share:.1%} of them"]
-        return "; ".join(said + [f"by {name} {share:.1%}" for name, share in others])
+        fits = [
+            f"splitting by {best} gives {share:.1%} of them",
+            *(f"by {name} {share:.1%}" for name, share in others),
+        ]
+        lines = [f"  {'borders' if self.of != 'tokens' else 'tokens':11}{'; '.join(fits)}"]
+        language = "unknown to spaCy" if self.language == "xx" else self.language
+        if not self.has_blanks:
+            language += ", without blanks between words, so tokens are joined without any"
+        if language != "en":
+            lines.insert(0, f"  language   {language}")
+        if share < LEAST_SHARE:
+            lines.append(
+                "  warning    texts will be split otherwise than this file, so entities in them will be "
+                "missed; `allennlp convert` it to doccano's format and start with the result, whose "
+                "tokens are chosen to fit the entities"
+            )
+        return lines
 
 
 def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
@@ -82,24 +85,18 @@ def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
         sentences: The tokens of each sentence.
     """
     sentences = _spread(sentences)
-    language = guess_language(token for sentence in sentences for token in sentence)
-    candidates: List[Tokenizer] = [
-        LanguageRulesTokenizer(language),
-        BlanksTokenizer(),
-        PunctuationTokenizer(),
-    ]
-    shares = {str(each): share_alike(sentences, each) for each in candidates}
+    tokens = [token for sentence in sentences for token in sentence]
+    language, candidates = _candidates(tokens)
+    shares = [(each, share_alike(sentences, each)) for each in candidates]
     # `sorted` is stable, so the first of equals wins.
-    ordered = sorted(shares.items(), key=lambda item: -item[1])
-    configs = {str(candidates[1]): {"type": "blanks"}, str(candidates[2]): {"type": "punctuation"}}
+    ordered = sorted(shares, key=lambda item: -item[1])
     pattern = marks_expression(sentences)
     if pattern is not None:
         expression = RegularExpressionTokenizer(pattern)
         share = share_alike(sentences, expression)
         if share >= ordered[0][1] + _LEAST_GAIN:
-            ordered.insert(0, (str(expression), share))
-            configs[str(expression)] = {"type": "regular_expression", "pattern": pattern}
-    return Tokenization(configs.get(ordered[0][0]), language, dict(ordered))
+            ordered.insert(0, (expression, share))
+    return _tokenization(ordered, language, tokens, "tokens")
 
 
 def find_tokenization_of_texts(texts: Sequence[AnnotatedText]) -> Tokenization:
@@ -109,16 +106,51 @@ def find_tokenization_of_texts(texts: Sequence[AnnotatedText]) -> Tokenization:
         texts: Texts without tokens.
     """
     texts = _spread(texts)
-    language = guess_language(word for text in texts for word in re.findall(r"\w+", text.text))
-    candidates: List[Tokenizer] = [
-        LanguageRulesTokenizer(language),
+    tokens = [word for text in texts for word in words_of(WordsTokenizer(), text.text)[0]]
+    language, candidates = _candidates(tokens)
+    # Characters fit every border, so words come before them.
+    candidates.sort(key=lambda each: isinstance(each, CharactersTokenizer))
+    shares = [(each, _share_of_borders(texts, each)) for each in candidates]
+    ordered = sorted(shares, key=lambda item: -item[1])
+    return _tokenization(ordered, language, tokens, "borders of entities")
+
+
+def _candidates(tokens: Sequence[str]) -> Tuple[str, List[Tokenizer]]:
+    """Returns the language of tokens, and the tokenizers that may have made them."""
+    language = guess_language(tokens)
+    has_rules = rules_at_hand(language) is not None
+    by_characters = sum(map(is_character, tokens)) >= _SHARE_OF_CHARACTERS * len(tokens)
+    if _has_no_blanks(tokens):
+        rules = [LanguageRulesTokenizer(language)] if has_rules else []
+        return language, [CharactersTokenizer(), WordsTokenizer(), *rules]
+    return language, [
+        LanguageRulesTokenizer(language if has_rules else "xx"),
         BlanksTokenizer(),
         PunctuationTokenizer(),
+        *([] if all(map(str.isascii, tokens)) else [WordsTokenizer()]),
+        *([CharactersTokenizer()] if by_characters else []),
     ]
-    shares = {str(each): _share_of_borders(texts, each) for each in candidates}
-    ordered = dict(sorted(shares.items(), key=lambda item: -item[1]))
-    configs = {str(candidates[1]): {"type": "blanks"}, str(candidates[2]): {"type": "punctuation"}}
-    return Tokenization(configs.get(next(iter(ordered))), language, ordered, "borders of entities")
+
+
+def _has_no_blanks(tokens: Sequence[str]) -> bool:
+    """Whether most words are of scripts that have no blanks between words."""
+    words = [token for token in tokens if any(map(str.isalnum, token))]
+    return sum(map(is_unspaced, words)) > len(words) / 2
+
+
+def _tokenization(
+    ordered: Sequence[Tuple[Tokenizer, float]], language: str, tokens: Sequence[str], of: str
+) -> Tokenization:
+    best = ordered[0][0]
+    config: Optional[Dict[str, str]] = None
+    if isinstance(best, SegmentTokenizer):
+        config = {"type": best.name}
+    elif isinstance(best, RegularExpressionTokenizer):
+        config = {"type": "regular_expression", "pattern": best.pattern}
+    elif isinstance(best, LanguageRulesTokenizer) and best.language != language:
+        config = {"type": "language_rules", "language": best.language}
+    shares = {str(tokenizer): share for tokenizer, share in ordered}
+    return Tokenization(config, language, shares, of, not _has_no_blanks(tokens))
 
 
 def _share_of_borders(texts: Iterable[AnnotatedText], tokenizer: Tokenizer) -> float:
@@ -175,35 +207,6 @@ def share_alike(sentences: Iterable[Sequence[str]], tokenizer: Tokenizer) -> flo
         num_alike += len(found.intersection(spans))
         num_tokens += len(found) + len(spans)
     return 2 * num_alike / max(num_tokens, 1)
-
-
-def guess_language(tokens: Iterable[str]) -> str:
-    """Guesses a language from its frequent words; English if no language has enough of them.
-
-    Returns:
-        A spaCy code.
-
-    Example:
-        >>> guess_language("la maison est dans le village et elle est petite".split())
-        'fr'
-    """
-    words = [token.lower() for token in tokens if token[:1].isalpha()]
-    shares = {
-        language: sum(word in frequent for word in words) / max(len(words), 1)
-        for language, frequent in _frequent_words().items()
-    }
-    best = max(shares, key=shares.__getitem__)
-    num_distinct = len(_frequent_words()[best].intersection(words))
-    is_clear = shares[best] >= _SHARE_OF_LANGUAGE and num_distinct >= _FEWEST_WORDS
-    return best if is_clear else "en"
-
-
-@cache
-def _frequent_words() -> Dict[str, frozenset]:
-    return {
-        language: frozenset(importlib.import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS)
-        for language in _LANGUAGES
-    }
 
 
 def _spread(sentences: Sequence[T]) -> Sequence[T]:

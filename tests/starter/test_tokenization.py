@@ -1,7 +1,8 @@
 import pytest
 
 from tagger.data.joined_text import join_tokens
-from tagger.starter.tokenization import find_tokenization, guess_language
+from tagger.starter.languages import guess_language
+from tagger.starter.tokenization import find_tokenization
 
 ENGLISH = ["She", "said", "it", "is", "n't", "his", ",", "but", "the", "U.K.", "(", "2", ")"]
 FRENCH = ["L'", "avion", "du", "président", "est", "dans", "l'", "ombre", ",", "à", "Paris", "."]

@@ -190,8 +190,7 @@ class TextFiles:
         check_text(text.text, text.place, self._splitter.run_characters)
         split = self._splitter.document if self._are_documents else self._splitter.sentence
         found = split(text.text)
-        spans = [(start, start + len(word)) for word, start in zip(found.words, found.starts)]
-        return text._replace(tokens=spans, sentence_lengths=found.sentence_lengths)
+        return text._replace(tokens=found.word_spans(), sentence_lengths=found.sentence_lengths)
 
     def _sentences(self, fitted: AnnotatedText) -> List[LabelledSentence]:
         spans = fitted.tokens or []

@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 
 from tagger.data.joined_text import join_tokens
 from tagger.spans import Span, infer_encoding, spans_to_tags, tags_to_spans
+from tagger_onnx.segments import WORDS, splitter_at
 
 #: The key of `properties` that is true if each token has a plain label, such as a part of speech.
 PLAIN_TAGS = "plain_tags"
@@ -15,8 +16,6 @@ PLAIN_TAGS = "plain_tags"
 ASKED, OPEN = "tagger_asked", "tagger_open"
 #: The tag of tokens in such a part.
 UNKNOWN_TAG = "?"
-#: Words and marks, for texts that come without tokens.
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 class Annotation(NamedTuple):
@@ -140,14 +139,15 @@ def scores_of(text: AnnotatedText) -> List[Dict[str, float]]:
 def fit_to_tokens(text: AnnotatedText) -> FittedText:
     """Cuts tokens where entities begin and end, and at white space, and trims entities to tokens.
 
-    A text without tokens is split into words and marks first.
+    A text without tokens is split into words and other signs first, as `WORDS` says.
 
     Raises:
         ValueError: If an entity holds no token.
     """
     tokens = text.tokens
     if tokens is None:
-        tokens = [match.span() for match in _TOKEN.finditer(text.text)]
+        found = splitter_at(WORDS)(text.text)
+        tokens = [(start, start + len(word)) for word, start in found]
     borders = sorted({border for entity in text.entities for border in entity[1:]})
     pieces = [list(_pieces(text.text, token, borders)) for token in tokens]
     fitted = [piece for token in pieces for piece in token]

@@ -4,6 +4,7 @@ from itertools import accumulate
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence
 
 from tagger.data.formats.annotated_text import Annotation
+from tagger_onnx.segments import cuts_word
 
 #: What offsets may count. JavaScript counts UTF-16 units, in which an emoji is two.
 UNITS = ("characters", "bytes", "utf16")
@@ -139,10 +140,6 @@ def _is_plausible(
         if entity.quote is not None:
             if not _is_quote(entity.quote, text[start:end]):
                 return False
-        elif _cuts_word(text, start) or _cuts_word(text, end):
+        elif cuts_word(text, start) or cuts_word(text, end):
             return False
     return True
-
-
-def _cuts_word(text: str, position: int) -> bool:
-    return text[position - 1 : position].isalnum() and text[position : position + 1].isalnum()

@@ -1,0 +1,95 @@
+"""Which language texts are in, by their script and their frequent words."""
+
+import importlib
+import unicodedata
+from collections import Counter
+from functools import cache, lru_cache
+from typing import Dict, FrozenSet, Iterable, Optional, Tuple
+
+import regex
+
+#: The languages of each script by their spaCy codes. If frequent words do not tell them apart, it is the
+#: first. A script that is not here has no language in spaCy.
+_LANGUAGES: Dict[str, Tuple[str, ...]] = {
+    "Latin": (
+        *("en", "ca", "cs", "da", "de", "es", "et", "fi", "fr", "hr", "hu", "id", "it", "lt", "lv"),
+        *("nb", "nl", "pl", "pt", "ro", "sv", "tr", "vi"),
+    ),
+    "Cyrillic": ("ru", "uk", "bg", "mk", "sr", "ky", "tt"),
+    "Arabic": ("ar", "fa", "ur"),
+    "Devanagari": ("hi", "mr", "ne", "sa"),
+    "Ethiopic": ("am", "ti"),
+    "Han": ("zh",),
+    "Kana": ("ja",),
+    "Hangul": ("ko",),
+    "Thai": ("th",),
+    "Greek": ("el",),
+    "Hebrew": ("he",),
+    "Armenian": ("hy",),
+    "Bengali": ("bn",),
+    "Gujarati": ("gu",),
+    "Tamil": ("ta",),
+    "Telugu": ("te",),
+    "Kannada": ("kn",),
+    "Malayalam": ("ml",),
+    "Sinhala": ("si",),
+    "Tibetan": ("bo",),
+    "Other": ("xx",),
+}
+_SCRIPTS = regex.compile(
+    "|".join(
+        f"(?P<{name}>\\p{{Script={name}}})" for name in _LANGUAGES if name not in ("Kana", "Other")
+    )
+    + "|(?P<Kana>[\\p{Hiragana}\\p{Katakana}])|(?P<Other>\\p{L})"
+)
+#: Chinese characters are Japanese if at least this share of words is in Kana.
+_SHARE_OF_KANA = 0.05
+#: At least so many different frequent words tell a language.
+_FEWEST_WORDS = 3
+#: At least this share of all words are frequent words of the language.
+_SHARE_OF_LANGUAGE = 0.2
+
+
+def guess_language(tokens: Iterable[str]) -> str:
+    """Guesses a language from the script of most tokens, and from frequent words.
+
+    Returns:
+        A spaCy code: that of English for texts in Latin letters without enough frequent words of any
+        language, `xx` for scripts that spaCy has no language for.
+
+    Example:
+        >>> guess_language("la maison est dans le village et elle est petite".split())
+        'fr'
+        >>> [guess_language(text) for text in ("我在北京", "東京に行く", "ပြည်")]
+        ['zh', 'ja', 'xx']
+    """
+    tokens = list(tokens)
+    counts = Counter(filter(None, map(_script_of, tokens)))
+    if counts["Kana"] >= _SHARE_OF_KANA * (counts["Kana"] + counts["Han"]):
+        counts["Kana"] += counts.pop("Han", 0)
+    script = max(counts, key=counts.__getitem__) if any(counts.values()) else "Latin"
+    first, *others = _LANGUAGES[script]
+    return _by_frequent_words(tokens, (first, *others)) if others else first
+
+
+def _by_frequent_words(tokens: Iterable[str], languages: Tuple[str, ...]) -> str:
+    words = [unicodedata.normalize("NFC", token.lower()) for token in tokens if _script_of(token)]
+    shares = {
+        language: sum(word in _frequent_words(language) for word in words) / max(len(words), 1)
+        for language in languages
+    }
+    best = max(shares, key=shares.__getitem__)
+    num_distinct = len(_frequent_words(best).intersection(words))
+    is_clear = shares[best] >= _SHARE_OF_LANGUAGE and num_distinct >= _FEWEST_WORDS
+    return best if is_clear else languages[0]
+
+
+@lru_cache(maxsize=100_000)
+def _script_of(token: str) -> Optional[str]:
+    found = _SCRIPTS.search(token)
+    return found and found.lastgroup
+
+
+@cache
+def _frequent_words(language: str) -> FrozenSet[str]:
+    return frozenset(importlib.import_module(f"spacy.lang.{language}.stop_words").STOP_WORDS)

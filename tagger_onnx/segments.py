@@ -1,0 +1,186 @@
+"""What words, punctuation and characters are, in any script: everything that splits text asks here.
+
+The expressions follow Unicode's rules for text segmentation (UAX 29), with the differences that taggers
+need: an apostrophe or a full stop inside a word is a token, so that an entity may end there. They use
+only what both the package `regex` and JavaScript understand, because exported files hold them.
+"""
+
+from functools import cache, lru_cache
+from itertools import accumulate
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+
+from tagger_onnx.inputs import begin_of
+
+
+class Token(NamedTuple):
+    """A token, and the offset at which it begins."""
+
+    text: str
+    start: int
+
+
+# What belongs to the character before it: combining marks, Thai and Lao AM, soft hyphens, joiners, the
+# skin colours of emoji, and the tags of flags.
+_MARK = "[\\p{M}\u0e33\u0eb3\u00ad\u200c\u200d\u2060\\p{Emoji_Modifier}\U000e0020-\U000e007f]"
+# Scripts without blanks between words. Tibetan has a mark between syllables, and Thai has blanks around
+# words of other scripts.
+_EAST_ASIAN = "\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Bopomofo}\\p{scx=Yi}"
+_SOUTH_EAST_ASIAN = (
+    "\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}\\p{scx=Tai_Le}\\p{scx=New_Tai_Lue}"
+    "\\p{scx=Tai_Tham}\\p{scx=Tai_Viet}\\p{scx=Ahom}\\p{scx=Balinese}\\p{scx=Javanese}"
+)
+_UNSPACED = f"(?=[\\p{{L}}\\p{{Nl}}])[{_EAST_ASIAN}{_SOUTH_EAST_ASIAN}]"
+# Signs that join the letter before them with that behind them.
+_STACKER = "\u1039\u17d2\u1a60\u1b44\ua9c0"
+_VIRAMA = f"{_STACKER}\u094d\u09cd\u0a4d\u0acd\u0b4d\u0c4d\u0ccd\u0d4d\u0dca"
+_FLAG = f"\\p{{Regional_Indicator}}{{2}}{_MARK}*"
+_EMOJI = f"\\p{{Extended_Pictographic}}{_MARK}*(?:(?<=\u200d)\\p{{Extended_Pictographic}}{_MARK}*)*"
+# White space, controls and marks of direction are in no token.
+_OTHER = f"[^\\p{{White_Space}}\\p{{Cc}}\\p{{Cf}}]{_MARK}*"
+_LETTER = f"(?!{_UNSPACED})[\\p{{L}}\\p{{N}}_]{_MARK}*"
+_HEBREW_ABBREVIATION = "(?<=\\p{Script=Hebrew})[\"'](?=\\p{Script=Hebrew})|[\u05f3\u05f4]"
+_PUNCTUATION = "[\\p{P}$+<=>^`|~]"
+
+#: Words, and every other sign by itself. In scripts that have no blanks between words a character is a
+#: word, apart from runs of Katakana.
+WORDS = (
+    f"(?:{_LETTER})(?:{_LETTER}|{_HEBREW_ABBREVIATION}|(?<=[lL])\u00b7(?=[lL]))*"
+    f"|(?:(?=\\p{{L}})\\p{{scx=Katakana}}(?<!\\p{{Script=Hiragana}}){_MARK}*)+"
+    f"|{_UNSPACED}{_MARK}*(?:(?<=[{_STACKER}]){_UNSPACED}{_MARK}*)*"
+    f"|{_FLAG}|{_EMOJI}|{_OTHER}"
+)
+#: What people take for one character, with its marks. A conjunct of Indic letters is one.
+CHARACTERS = (
+    "[\u1100-\u115f\ua960-\ua97c]+[\u1160-\u11a7\ud7b0-\ud7c6]*[\u11a8-\u11ff\ud7cb-\ud7fb]*"
+    f"{_MARK}*|{_FLAG}|{_EMOJI}"
+    f"|\\p{{L}}{_MARK}*(?:(?<=[{_VIRAMA}]\u200d?)\\p{{L}}{_MARK}*)*|{_OTHER}"
+)
+#: What stands between white space, divided around each punctuation mark, as BERT does.
+PUNCTUATION = f"{_PUNCTUATION}{_MARK}*|(?:(?!{_PUNCTUATION})[^\\p{{White_Space}}\\x1c-\\x1f])+"
+_INSIDE = f"(?<=[^\\s]){_MARK}|(?<=[\\p{{L}}\\p{{N}}_]{_MARK}*)(?<!{_UNSPACED}{_MARK}*){_LETTER}"
+#: How texts may be split without rules of a language.
+PATTERNS: Dict[str, str] = {
+    "blanks": "[^\\p{White_Space}\\x1c-\\x1f]+",
+    "punctuation": PUNCTUATION,
+    "words": WORDS,
+    "characters": CHARACTERS,
+}
+
+
+# What a character may be; the first that fits.
+_KINDS = {
+    "east": f"(?=[\\p{{L}}\\p{{Nl}}])[{_EAST_ASIAN}]",
+    "mark": "[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]",
+    "south-east": f"[{_SOUTH_EAST_ASIAN}\\p{{scx=Tibetan}}]",
+    "hangul": "\\p{scx=Hangul}",
+    "other": "[\\p{L}\\p{N}]",
+    "sign": ".|\\n",
+}
+_UNSPACED_KINDS = ("east", "south-east")
+#: So many words at least, each of one character, are characters rather than words.
+_FEWEST_CHARACTERS = 4
+
+
+def splitter_at(pattern: str) -> Callable[[str], List[Token]]:
+    """Returns what takes each match of one of these patterns as a token.
+
+    A byte order mark in front of a text is part of no token.
+
+    Example:
+        >>> [token.text for token in splitter_at(WORDS)("हिन्दी, ภาษาไทย, 1.5 mg")]
+        ['हिन्दी', ',', 'ภ', 'า', 'ษ', 'า', 'ไ', 'ท', 'ย', ',', '1', '.', '5', 'mg']
+        >>> [token.text for token in splitter_at(CHARACTERS)("हिन्दी")]
+        ['हि', 'न्दी']
+        >>> [token.text for token in splitter_at(PUNCTUATION)("don't go.")]
+        ['don', "'", 't', 'go', '.']
+    """
+    expression = _compiled(pattern)
+    return lambda text: [
+        Token(match[0], match.start()) for match in expression.finditer(text, begin_of(text))
+    ]
+
+
+def cuts_word(text: str, position: int) -> bool:
+    """Whether a position is inside a word, or in front of a mark that belongs to a character.
+
+    Example:
+        >>> [cuts_word("हिन्दी", 1), cuts_word("Rome", 2), cuts_word("北京", 1), cuts_word("a b", 1)]
+        [True, True, False, False]
+    """
+    return _compiled(_INSIDE).match(text, position) is not None
+
+
+def is_character(word: str) -> bool:
+    """Whether a word is a single character with its marks."""
+    return _compiled(CHARACTERS).fullmatch(word) is not None
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether a word begins in a script that has no blanks between words."""
+    return _kinds(word)[0] in _UNSPACED_KINDS
+
+
+def blanks_before(words: Sequence[str]) -> List[bool]:
+    """Says which words have a blank before them, as far as their scripts tell; the first has none.
+
+    Words of scripts that have no blanks follow each other directly. So do words of other scripts among
+    those of Chinese or Japanese, and words that are single characters of such a script or of Hangul.
+
+    Example:
+        >>> blanks_before(["他", "在", "Google", "工作"]), blanks_before(["see", "北京", "today"])
+        ([False, False, False, False], [False, True, True])
+    """
+    if all(map(str.isascii, words)):
+        return [place > 0 for place in range(len(words))]
+    kinds = [_kinds(word) for word in words]
+    is_east_asian = sum((first == "east") - (first == "other") for first, _ in kinds) >= 0
+    is_by_characters = (
+        len(words) >= _FEWEST_CHARACTERS
+        and any(first not in ("other", "sign") for first, _ in kinds)
+        and all(map(is_character, words))
+    )
+
+    def is_apart(left: str, right: str) -> bool:
+        pair = {left, right}
+        if is_by_characters or "mark" in pair or pair <= {*_UNSPACED_KINDS}:
+            return False
+        return "east" not in pair or "hangul" in pair or not is_east_asian
+
+    return [
+        place > 0 and is_apart(kinds[place - 1][1], kinds[place][0]) for place in range(len(words))
+    ]
+
+
+def join_words(words: Sequence[str]) -> Tuple[str, List[int]]:
+    """Joins words by single blanks, where their scripts have blanks.
+
+    Returns:
+        The text, and the offset at which each word starts.
+
+    Example:
+        >>> join_words(["New", "York", "!"]), join_words(["北京", "！"])
+        (('New York !', [0, 4, 9]), ('北京！', [0, 2]))
+    """
+    blanks = blanks_before(words)
+    ends = accumulate(len(word) + has_blank for word, has_blank in zip(words, blanks))
+    text = "".join(" " * has_blank + word for word, has_blank in zip(words, blanks))
+    return text, [end - len(word) for word, end in zip(words, ends)]
+
+
+@lru_cache(maxsize=100_000)
+def _kinds(word: str) -> Tuple[str, str]:
+    """Returns what the first and the last character of a word are, apart from marks."""
+    bare = [each for each in word if not _compiled(_MARK).match(each)] or ["-"]
+    first, last = (
+        next(name for name, pattern in _KINDS.items() if _compiled(pattern).match(each))
+        for each in (bare[0], bare[-1])
+    )
+    return first, last
+
+
+@cache
+def _compiled(pattern: str) -> Any:
+    # Imported at the first use, since taggers that split by the rules of a language do not need it.
+    import regex
+
+    return regex.compile(pattern)
