@@ -86,7 +86,7 @@ def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
 
     from tagger.metrics import format_metrics
     from tagger.predictors.saved_tagger import SavedTagger
-    from tagger.predictors.text_evaluation import evaluate_joined_tokens, gold_tokens
+    from tagger.predictors.text_evaluation import evaluate_joined_tokens, gold_tokens, reproduction
 
     if args.predictions_output_file or "," in args.input_file:
         raise ConfigurationError(
@@ -103,7 +103,7 @@ def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
     if args.output_file:
         with write_atomically(Path(args.output_file), overwrite=True) as path:
             path.write_text(json.dumps(metrics, indent=2), encoding="utf-8")
-    show_last("Metrics on text", format_metrics(metrics))
+    show_last("Metrics on text", f"{format_metrics(metrics)}\n\n{reproduction(tagger, metrics)}.")
     return metrics
 
 

@@ -2,7 +2,19 @@
 
 import logging
 from collections import Counter
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, cast
+from typing import (
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    cast,
+)
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
@@ -140,14 +152,19 @@ def evaluate_joined_tokens(tagger: SavedTagger, data: Iterable[GoldTokens]) -> D
     shares = fit.metrics()
     if min(shares.values()) < _LEAST_SHARE:
         logger.warning(
-            "Splitting texts by %s reproduces %.1f %% of the gold tokens and %.1f %% of the borders of "
-            "entities, so the tagger misses entities in texts; `allennlp start` finds the `tokenizer` "
-            "that fits",
-            tagger.tokenizer,
-            100 * shares["reproduced-tokens"],
-            100 * shares["reproduced-borders"],
+            "%s: entities in texts are missed; `allennlp start` finds the `tokenizer` that fits",
+            reproduction(tagger, shares),
         )
     return {**metrics, **shares}
+
+
+def reproduction(tagger: SavedTagger, metrics: Mapping[str, float]) -> str:
+    """Says how well a tagger's tokens fit, of the metrics of `evaluate_joined_tokens`."""
+    tokens, borders = (metrics[f"reproduced-{what}"] for what in ("tokens", "borders"))
+    return (
+        f"Splitting texts by {tagger.tokenizer} reproduces {tokens:.1%} of the gold tokens and "
+        f"{borders:.1%} of the borders of entities"
+    )
 
 
 def evaluate_texts(tagger: SavedTagger, texts: Iterable[GoldText]) -> Dict[str, float]:
