@@ -42,7 +42,7 @@ _SCRIPTS = regex.compile(
     )
     + "|(?P<Kana>[\\p{Hiragana}\\p{Katakana}])|(?P<Other>\\p{L})"
 )
-#: Chinese characters are Japanese if at least this share of words is in Kana.
+#: Chinese characters are Japanese if there are more words in Kana than this share of them.
 _SHARE_OF_KANA = 0.05
 #: At least so many different frequent words tell a language.
 _FEWEST_WORDS = 3
@@ -64,12 +64,16 @@ def guess_language(tokens: Iterable[str]) -> str:
         ['zh', 'ja', 'xx']
     """
     tokens = list(tokens)
+    languages = _LANGUAGES[main_script(tokens)]
+    return _by_frequent_words(tokens, languages) if len(languages) > 1 else languages[0]
+
+
+def main_script(tokens: Iterable[str]) -> str:
+    """Returns the script of most tokens, such as `Latin`, or `Kana` for Japanese; `Other` if unknown."""
     counts = Counter(filter(None, map(_script_of, tokens)))
-    if counts["Kana"] >= _SHARE_OF_KANA * (counts["Kana"] + counts["Han"]):
+    if counts["Kana"] > _SHARE_OF_KANA * counts["Han"]:
         counts["Kana"] += counts.pop("Han", 0)
-    script = max(counts, key=counts.__getitem__) if any(counts.values()) else "Latin"
-    first, *others = _LANGUAGES[script]
-    return _by_frequent_words(tokens, (first, *others)) if others else first
+    return max(counts, key=counts.__getitem__) if any(counts.values()) else "Latin"
 
 
 def _by_frequent_words(tokens: Iterable[str], languages: Tuple[str, ...]) -> str:

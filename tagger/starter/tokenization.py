@@ -19,7 +19,7 @@ from tagger.data.tokenizers import (
     WordsTokenizer,
     words_of,
 )
-from tagger.starter.languages import guess_language
+from tagger.starter.languages import guess_language, main_script
 from tagger_onnx.segments import is_character, is_unspaced
 
 T = TypeVar("T")
@@ -111,6 +111,10 @@ def find_tokenization_of_texts(texts: Sequence[AnnotatedText]) -> Tokenization:
     # Characters fit every border, so words come before them.
     candidates.sort(key=lambda each: isinstance(each, CharactersTokenizer))
     shares = [(each, _share_of_borders(texts, each)) for each in candidates]
+    if max(share for _, share in shares) < LEAST_SHARE and main_script(tokens) != "Latin":
+        # Names have prefixes or suffixes there, such as the particles of Korean.
+        characters = CharactersTokenizer()
+        shares.append((characters, _share_of_borders(texts, characters)))
     ordered = sorted(shares, key=lambda item: -item[1])
     return _tokenization(ordered, language, tokens, "borders of entities")
 
