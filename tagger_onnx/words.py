@@ -4,6 +4,7 @@ import functools
 import hashlib
 import itertools
 import re
+import unicodedata
 from typing import Tuple
 
 #: The most signs of a shape: longer ones are too rare to learn from.
@@ -36,14 +37,22 @@ def word_hash(word: str) -> int:
 def word_shape(word: str) -> str:
     """Returns `X` for each capital, `x` for other letters, `d` for digits, other characters as they are.
 
-    Of a run of equal signs two stay, and of a long shape the first `MAX_SIGNS`.
+    Combining marks belong to their letters. Of a run of equal signs two stay, and of a long shape the
+    first `MAX_SIGNS`.
 
     Example:
         >>> [word_shape(word) for word in ("EU", "Lindqvist", "McDonald", "U.S.", "1996-08-22")]
         ['XX', 'Xxx', 'XxXxx', 'X.X.', 'dd-dd-dd']
+        >>> word_shape("हिन्दी")
+        'xx'
     """
-    runs = (list(run)[:2] for _, run in itertools.groupby(map(_sign, word)))
+    bare = word if word.isascii() else [each for each in word if not _is_mark(each)] or word
+    runs = (list(run)[:2] for _, run in itertools.groupby(map(_sign, bare)))
     return "".join(itertools.chain.from_iterable(runs))[:MAX_SIGNS]
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M")
 
 
 def _sign(character: str) -> str:

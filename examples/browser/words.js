@@ -6,9 +6,9 @@ export function wordForms(word, lowercase) {
   return [lowercase ? lower : word, lower, lower.replace(/\p{Nd}/gu, "0")];
 }
 
-/** `X` for each capital, `x` for other letters, `d` for digits, other characters as they are, at most 8. */
+/** `X` for each capital, `x` for other letters, `d` for digits, other characters as they are, at most 8; no marks. */
 export function wordShape(word) {
-  const signs = [...word].map((character) => {
+  const signs = [...(word.replace(/\p{M}/gu, "") || word)].map((character) => {
     if (DIGIT.test(character)) return "d";
     if (!/\p{L}/u.test(character)) return character;
     return /\p{Uppercase}/u.test(character) ? "X" : "x";

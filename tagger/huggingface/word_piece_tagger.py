@@ -2,7 +2,7 @@
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 from transformers import AutoTokenizer
@@ -15,7 +15,7 @@ from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans import labels_of_tags
 from tagger.spans.entities import EntityFinder
 from tagger_compat import archive_guard
-from tagger_onnx.segments import join_words
+from tagger_onnx.segments import PATTERNS, join_words, splitter_at
 from tagger_onnx.tagged_text import Entity, Extras, TaggedText
 from tagger_onnx.text_tagger import TextTagger
 
@@ -39,7 +39,8 @@ class WordPieceTagger(TextTagger[str]):
         model: The model, which is put into evaluation mode.
         tokenizer: Its tokenizer.
         language: The spaCy code of the language whose rules split texts into words. The rules are part
-            of spaCy; nothing is downloaded.
+            of spaCy; nothing is downloaded. Or one of `blanks`, `punctuation`, `words` and `characters`,
+            which split as the tokenizers of these names.
     """
 
     def __init__(
@@ -48,6 +49,8 @@ class WordPieceTagger(TextTagger[str]):
         self._model = model.eval()
         self._tokenizer = tokenizer
         self._language = language
+        if language in PATTERNS:
+            self.run_characters = None
         self._tags = model.config.tags
         self._labels = sorted({label for label in labels_of_tags(self._tags) if label is not None})
         self._size = window_size(tokenizer, model.config.backbone_config())
@@ -96,8 +99,16 @@ class WordPieceTagger(TextTagger[str]):
         return _Words(text, list(text_or_words), starts)
 
     @cached_property
-    def _splitter(self) -> WordSplitter:
-        return WordSplitter(self._language)
+    def _splitter(self) -> Callable[[str], Tuple[List[str], List[int]]]:
+        if self._language not in PATTERNS:
+            return WordSplitter(self._language)
+        split = splitter_at(PATTERNS[self._language])
+
+        def words_and_starts(text: str) -> Tuple[List[str], List[int]]:
+            found = split(text)
+            return [word for word, _ in found], [start for _, start in found]
+
+        return words_and_starts
 
     @torch.no_grad()
     def _emissions(

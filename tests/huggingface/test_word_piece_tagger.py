@@ -28,6 +28,21 @@ def test_entities_have_offsets_and_probabilities(tagger):
         assert entity.probability <= tagged.probabilities[entity.first][f"B-{entity.label}"] + 1e-6
 
 
+@pytest.mark.parametrize(
+    ("splitting", "text", "tokens"),
+    [
+        ("characters", "𠮷田、ที่", ["𠮷", "田", "、", "ที่"]),
+        ("words", "𠮷 he\u0301llo, हिन्दी", ["𠮷", "he\u0301llo", ",", "हिन्दी"]),
+    ],
+)
+def test_texts_in_other_scripts_may_be_split_without_rules(bert, splitting, text, tokens):
+    model = WordPieceTagger(random_model(bert), load_tokenizer(bert), splitting)
+    tagged = model.tag(text)
+    assert tagged.tokens == tokens
+    assert all(text[each.start : each.end] == each.text for each in tagged.entities)
+    assert len(model.tag("北" * 600).tokens) == 600
+
+
 def test_many_texts_are_tagged_as_each_alone(tagger):
     inputs = [TEXT, "", ["london", "ada"], " ".join(["ada in london"] * 20), "\u200b"]
     together = tagger.tag(inputs)

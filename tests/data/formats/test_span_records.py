@@ -101,6 +101,11 @@ def test_offsets_of_another_unit_are_noticed_and_converted(offsets, entity, tmp_
     assert read_one(tmp_path, record, offsets=offsets).entities == [Annotation("PER", 2, 5)]
 
 
+def test_entities_in_scripts_without_blanks_do_not_seem_to_cut_words(tmp_path):
+    record = {"text": "我，我王小明来", "label": [[3, 6, "PER"]]}
+    assert read_one(tmp_path, record).entities == [Annotation("PER", 3, 6)]
+
+
 def test_a_quote_that_differs_is_refused(tmp_path):
     record = {"text": "Ada left", "spans": [{"start": 0, "end": 4, "label": "PER", "text": "Bob"}]}
     with pytest.raises(ValueError, match="is 'Ada ' in the text, but 'Bob' in the record"):
