@@ -1,4 +1,4 @@
-"""Runs taggers that `allennlp export` wrote as ONNX files. It needs numpy and onnxruntime alone.
+"""Runs taggers that `allennlp export` wrote as ONNX files. It needs numpy, onnxruntime and regex.
 
 Example:
     import tagger_onnx

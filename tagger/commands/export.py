@@ -24,8 +24,8 @@ class Export(Command):
     help = "Write a saved tagger as one ONNX file."
     description = (
         "Write a saved tagger as one ONNX file, with its vocabulary, its labels and the rules "
-        "that split texts. The package `tagger_onnx` runs it with numpy and onnxruntime alone; "
-        "a web page can run it, too."
+        "that split texts. The package `tagger_onnx` runs it with numpy, onnxruntime and regex "
+        "alone; a web page can run it, too."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

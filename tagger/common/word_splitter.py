@@ -1,5 +1,6 @@
 """Splits texts into words by the rules of a language."""
 
+import contextlib
 from typing import Any, List, Optional, Tuple
 
 from tagger.common.from_allennlp import ConfigurationError
@@ -49,14 +50,14 @@ def sentence_pipeline(language: str) -> Any:
     Raises:
         ConfigurationError: If spaCy has no such language.
     """
-    splitter = rules_at_hand(language)
-    pipeline = (splitter or WordSplitter("xx")).pipeline
+    splitter = splitter_at_hand(language)
+    pipeline = (splitter if splitter and splitter.has_rules else WordSplitter("xx")).pipeline
     pipeline.add_pipe("sentencizer")
     return pipeline
 
 
-def rules_at_hand(language: str) -> Optional[WordSplitter]:
-    """Returns the rules of a language; None if it has none, or their library is not installed.
+def splitter_at_hand(language: str) -> Optional[WordSplitter]:
+    """Returns what splits texts in a language; None if it needs a library that is not installed.
 
     Raises:
         ConfigurationError: If spaCy has no such language.
@@ -64,13 +65,9 @@ def rules_at_hand(language: str) -> Optional[WordSplitter]:
     import spacy
 
     try:
-        splitter = WordSplitter(language)
+        return WordSplitter(language)
     except ConfigurationError:
-        try:
+        with contextlib.suppress(Exception):
             spacy.util.get_lang_class(language)
-        except Exception:
-            pass
-        else:
             return None
         raise
-    return splitter if splitter.has_rules else None

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 from allennlp.data import Tokenizer
 
-from tagger.common.word_splitter import rules_at_hand
+from tagger.common.word_splitter import splitter_at_hand
 from tagger.data.formats import AnnotatedText
 from tagger.data.joined_text import join_tokens
 from tagger.data.tokenizers import (
@@ -122,7 +122,8 @@ def find_tokenization_of_texts(texts: Sequence[AnnotatedText]) -> Tokenization:
 def _candidates(tokens: Sequence[str]) -> Tuple[str, List[Tokenizer]]:
     """Returns the language of tokens, and the tokenizers that may have made them."""
     language = guess_language(tokens)
-    has_rules = rules_at_hand(language) is not None
+    # spaCy splits Chinese into characters, all others into words.
+    has_rules = language != "zh" and splitter_at_hand(language) is not None
     by_characters = sum(map(is_character, tokens)) >= _SHARE_OF_CHARACTERS * len(tokens)
     if _has_no_blanks(tokens):
         rules = [LanguageRulesTokenizer(language)] if has_rules else []
