@@ -15,6 +15,7 @@ from allennlp.models import load_archive
 import tagger
 import tagger_onnx
 from tagger.commands.export import export
+from tagger.data import DocumentDatasetReader
 from tagger.data.formats import (
     FORMATS,
     AnnotatedText,
@@ -65,6 +66,21 @@ def test_no_token_begins_with_a_mark_and_words_between_blanks_stay_whole(languag
         if language not in BY_CHARACTERS:
             words = [word.rstrip(".?;।؟") for word in text.text.split()]
             assert [token for token in tokens if regex.search(r"\p{L}", token)] == words
+
+
+def test_documents_to_classify_keep_their_words():
+    instance = DocumentDatasetReader().text_to_instance("हिन्दी 5mg a_b, 北京")
+    assert [token.text for token in instance["tokens"]] == [
+        "हिन्दी",
+        "5",
+        "mg",
+        "a",
+        "_",
+        "b",
+        ",",
+        "北",
+        "京",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,33 @@
 """A reader of documents with several labels each."""
 
 import json
+import re
 from os import PathLike
 from typing import Any, Dict, Iterable, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Field, Instance, TokenIndexer, Tokenizer
+from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
 from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
-from allennlp.data.tokenizers import LettersDigitsTokenizer
 
 from tagger.common.inputs import open_input
 from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.fields import DocumentLabelsField
+from tagger.data.tokenizers import WordsTokenizer
+
+_PIECE = re.compile(r"\d+|[^\d_]+|_")
+
+
+class _LettersAndDigitsTokenizer(WordsTokenizer):
+    """As AllenNLP's `letters_digits`, but a word keeps its combining marks."""
+
+    def tokenize(self, text: str) -> List[Token]:
+        return [
+            Token(piece[0], idx=(token.idx or 0) + piece.start())
+            for token in super().tokenize(text)
+            for piece in _PIECE.finditer(token.text or "")
+        ]
 
 
 @DatasetReader.register("document")
@@ -28,7 +42,7 @@ class DocumentDatasetReader(DatasetReader):
             line breaks. Some may be missing, but not all.
         labels_key: The key of the list of labels, which may be empty.
         max_tokens: The most tokens of a document that are kept.
-        tokenizer: The tokenizer; None splits at anything that is neither letter nor digit.
+        tokenizer: The tokenizer; None splits into words and other signs, and letters from digits.
         token_indexers: How tokens are indexed; None for a single id of namespace `tokens`.
         label_namespace: The namespace of the labels in the vocabulary.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
@@ -61,7 +75,7 @@ class DocumentDatasetReader(DatasetReader):
         self._text_keys = text_keys or ["text"]
         self._labels_key = labels_key
         self._max_tokens = max_tokens
-        self._tokenizer = tokenizer or LettersDigitsTokenizer()
+        self._tokenizer = tokenizer or _LettersAndDigitsTokenizer()
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._label_namespace = label_namespace
 
