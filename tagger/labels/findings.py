@@ -15,6 +15,7 @@ from tagger.reports.page import write_page
 from tagger.spans import Span
 from tagger.studies.results import text_cell
 from tagger_onnx.display import label_colours
+from tagger_onnx.segments import join_words
 
 #: How many words a page shows before and behind what is in doubt.
 _CONTEXT = 15
@@ -51,7 +52,7 @@ class Finding(NamedTuple):
 
     def text(self, span: Optional[Span]) -> str:
         """Returns the words of an entity, or nothing."""
-        return " ".join(self.tokens[span[1][0] : span[1][1] + 1]) if span else ""
+        return join_words(self.tokens[span[1][0] : span[1][1] + 1])[0] if span else ""
 
     def spell(self, span: Optional[Span]) -> str:
         """Returns an entity's label and words, `-` for none."""
@@ -168,7 +169,7 @@ def write_findings(
             **{name: getattr(each, name) for name in (*names, "suggestion_probability")},
             "labelled": each.spell(each.labelled),
             "suggested": each.spell(each.suggested),
-            "text": " ".join(each.tokens),
+            "text": join_words(each.tokens)[0],
         }
         for each in findings
     ]
@@ -179,7 +180,7 @@ def write_findings(
             "sentence": number + 1,
             "line": corpus.sentences[number].rows[0].number,
             "probability": round(float(doubts.of_sentences[number]), 4),
-            "text": " ".join(corpus.sentences[number].tokens),
+            "text": join_words(corpus.sentences[number].tokens)[0],
         }
         for number in order
     ]
@@ -248,10 +249,8 @@ def _reading(finding: Finding, span: Optional[Span]) -> Dict[str, Any]:
     tokens = finding.tokens
     begin, end = span[1] if span else (last, last)
     return {
-        "before": " ".join(("…" if first else "", *tokens[first:begin])).strip(),
+        "before": join_words([*["…"] * (first > 0), *tokens[first:begin]])[0],
         "label": span[0] if span else None,
         "text": finding.text(span),
-        "after": " ".join(
-            (*tokens[end + 1 : last + 1], "…" if last + 1 < len(tokens) else "")
-        ).strip(),
+        "after": join_words([*tokens[end + 1 : last + 1], *["…"] * (last + 1 < len(tokens))])[0],
     }

@@ -6,6 +6,7 @@ from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequen
 import numpy as np
 
 from tagger.spans import Span
+from tagger_onnx.segments import join_words
 
 RIGHT = "right"
 
@@ -37,7 +38,7 @@ class Segment(NamedTuple):
     """A part of a sentence.
 
     Attributes:
-        text: The words, joined by single blanks.
+        text: The words, joined by single blanks where their scripts have blanks.
         notes: One for a span, none for the words between two spans, and any number for a token that may
             have several labels.
     """
@@ -158,10 +159,10 @@ def cut_into_segments(
     """
     segments, position = [], 0
     for (start, end), of_place in zip(places, notes):
-        segments.append(Segment(" ".join(words[position:start]), []))
-        segments.append(Segment(" ".join(words[start : end + 1]), of_place))
+        segments.append(Segment(join_words(words[position:start])[0], []))
+        segments.append(Segment(join_words(words[start : end + 1])[0], of_place))
         position = end + 1
-    segments.append(Segment(" ".join(words[position:]), []))
+    segments.append(Segment(join_words(words[position:])[0], []))
     return [segment for segment in segments if segment.text]
 
 
