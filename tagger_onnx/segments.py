@@ -1,8 +1,8 @@
-"""What words, punctuation and characters are, in any script: everything that splits text asks here.
+"""What words, punctuation and characters are in any script, for everything that splits or joins text.
 
-The expressions follow Unicode's rules for text segmentation (UAX 29), with the differences that taggers
-need: an apostrophe or a full stop inside a word is a token, so that an entity may end there. They use
-only what both the package `regex` and JavaScript understand, because exported files hold them.
+The expressions follow Unicode's text segmentation (UAX 29) with one difference: an apostrophe or a full
+stop inside a word is a token of its own, because an entity may end there. They use only what both the
+package `regex` and JavaScript understand, since exported files hold them.
 """
 
 from functools import cache, lru_cache

@@ -14,7 +14,7 @@ from tagger_onnx.segments import join_words
 
 # Where paragraphs meet.
 _BLANK_LINES = regex.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
-# Behind marks that always end a sentence, since no blank need follow them, and behind what closes it.
+# Marks that always end a sentence, whether or not a blank follows, with the quotes that close it.
 _FULL_STOPS = regex.compile(r"[。！？｡．।॥።။។៕]+[\p{Pe}\p{Pf}\"']*\s*")
 
 

@@ -69,9 +69,9 @@ class Tokenization(NamedTuple):
             lines.insert(0, f"  language   {language}")
         if share < LEAST_SHARE:
             lines.append(
-                "  warning    texts will be split otherwise than this file, so entities in them will be "
-                "missed; `allennlp convert` it to doccano's format and start with the result, whose "
-                "tokens are chosen to fit the entities"
+                "  warning    texts are split differently from this file, so entities will be missed; "
+                "convert it with `allennlp convert --to doccano`, and start with the result, whose "
+                "texts are split to fit the entities"
             )
         return lines
 
