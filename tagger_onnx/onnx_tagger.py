@@ -12,18 +12,21 @@ from tagger_onnx.inputs import RUN_CHARACTERS
 from tagger_onnx.leaks import PlacedChain, Predicted
 from tagger_onnx.lookup import KINDS, distinct_words
 from tagger_onnx.segments import join_words
+from tagger_onnx.sentences import sentence_lengths
 from tagger_onnx.splitter import splitter_of
-from tagger_onnx.tagged_text import Entity, Extras, TaggedText, TextOrTokens
+from tagger_onnx.tagged_text import Entity, Extras, TaggedText, TextOrTokens, joined
 from tagger_onnx.text_tagger import TextTagger
 
 #: The version of what the file's metadata holds.
-FORMAT = 2
+FORMAT = 3
 
 # The most tokens of a batch, padding included.
 _BATCH_TOKENS = 2048
 
 
 class _Sentence(NamedTuple):
+    """A sentence of a text: its words, and where they start in the text."""
+
     text: str
     words: List[str]
     starts: List[int]
@@ -76,6 +79,7 @@ class OnnxTagger(TextTagger[str]):
         self._placed = None if places is None else PlacedChain(places)
         self._splitting: Dict[str, Any] = description["splitting"]
         self._split = splitter_of(self._splitting)
+        self._max_sentence_tokens: Optional[int] = description["max_sentence_tokens"]
         self._indexers = [
             KINDS[each["kind"]](name, each) for name, each in description["indexers"].items()
         ]
@@ -116,7 +120,8 @@ class OnnxTagger(TextTagger[str]):
 
     def _tag_all(self, inputs: List[TextOrTokens], extras: Extras) -> List[TaggedText]:
         self._check(extras)
-        sentences = [self._sentence(each) for each in inputs]
+        texts = [self._sentences(each) for each in inputs]
+        sentences = list(itertools.chain(*texts))
         nothing = 0.0 if extras.leak_labels else None
         results = [
             TaggedText(sentence.text, [], [], [], [], [], (), nothing, nothing, (), self.labels)
@@ -130,7 +135,8 @@ class OnnxTagger(TextTagger[str]):
                 results[index] = self._tagged_text(sentences[index], own, extras.probabilities)
             if extras.leak_labels:
                 self._add_leaks(results, part, outputs["emissions"], extras.leak_labels)
-        return results
+        of_sentences = iter(results)
+        return [joined(list(itertools.islice(of_sentences, len(text)))) for text in texts]
 
     def _check(self, extras: Extras) -> None:
         """Raises a `ValueError` if the tagger cannot give what is asked for."""
@@ -171,14 +177,20 @@ class OnnxTagger(TextTagger[str]):
         for index, leak, number in zip(part, leaks.tolist(), expected.tolist()):
             results[index] = results[index]._replace(leak_probability=leak, expected_missed=number)
 
-    def _sentence(self, text_or_tokens: TextOrTokens) -> _Sentence:
-        if isinstance(text_or_tokens, str):
-            found = self._split(text_or_tokens)
-            return _Sentence(
-                text_or_tokens, [token.text for token in found], [token.start for token in found]
-            )
-        text, starts = join_words(text_or_tokens)
-        return _Sentence(text, list(text_or_tokens), starts)
+    def _sentences(self, text_or_tokens: TextOrTokens) -> List[_Sentence]:
+        """Returns the sentences of a text, at least one, which may have no word."""
+        if not isinstance(text_or_tokens, str):
+            text, starts = join_words(text_or_tokens)
+            return [_Sentence(text, list(text_or_tokens), starts)]
+        found = self._split(text_or_tokens)
+        starts = [token.start for token in found]
+        lengths = sentence_lengths(text_or_tokens, starts, self._max_sentence_tokens)
+        rest = iter(found)
+        parts = [list(itertools.islice(rest, length)) for length in lengths or [0]]
+        return [
+            _Sentence(text_or_tokens, [word for word, _ in part], [start for _, start in part])
+            for part in parts
+        ]
 
     def _tagged_text(
         self, sentence: _Sentence, outputs: Dict[str, np.ndarray], probabilities: bool

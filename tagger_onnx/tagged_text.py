@@ -1,6 +1,8 @@
 """A text with what a tagger found in it."""
 
 import html
+import itertools
+import math
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tagger_onnx.display import LABELS, MARK_TINT, label_colours, spell_probability
@@ -108,6 +110,28 @@ class TaggedText(NamedTuple):
             ]
             return f'<div style="line-height: 2">{" ".join(parts)}</div>'
         return f'<div style="line-height: 2; white-space: pre-wrap">{"".join(parts)}</div>'
+
+
+def joined(sentences: Sequence[TaggedText]) -> TaggedText:
+    """Joins the sentences of one text, in whose characters the offsets of all count."""
+    if len(sentences) == 1:
+        return sentences[0]
+    firsts = list(itertools.accumulate((len(each.tokens) for each in sentences), initial=0))
+    leaks = [each.leak_probability for each in sentences if each.leak_probability is not None]
+    missed = [each.expected_missed for each in sentences if each.expected_missed is not None]
+    return sentences[0]._replace(
+        tokens=[token for each in sentences for token in each.tokens],
+        tags=[tag for each in sentences for tag in each.tags],
+        labels=[labels for each in sentences for labels in each.labels],
+        probabilities=[row for each in sentences for row in each.probabilities],
+        entities=[
+            entity._replace(first=entity.first + first, last=entity.last + first)
+            for each, first in zip(sentences, firsts)
+            for entity in each.entities
+        ],
+        leak_probability=1 - math.prod(1 - leak for leak in leaks) if leaks else None,
+        expected_missed=math.fsum(missed) if missed else None,
+    )
 
 
 def _marked(

@@ -51,14 +51,18 @@ class WriteSoftLabels(Command):
         from tagger.commands.command_line import check_output
         from tagger.common.files import write_atomically
         from tagger.data.texts import TextSplitter
-        from tagger.data.tokenizers import tokenizer_of
+        from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
         from tagger.models.teaching import soft_labels_of
 
         check_output(args.output, [args.archive_file, args.input_file], args.force)
         check_for_gpu(args.cuda_device)
         archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
         if args.format == "text":
-            splitter = TextSplitter(*tokenizer_of(archive.validation_dataset_reader, args.language))
+            reader = archive.validation_dataset_reader
+            splitter = TextSplitter(
+                *tokenizer_of(reader, args.language),
+                max_sentence_tokens=max_sentence_tokens_of(reader),
+            )
             instances = _instances_of_text(archive, args.input_file, splitter)
         else:
             instances = reader_without_tags(archive).read(args.input_file)
@@ -88,8 +92,7 @@ def _instances_of_text(archive: Archive, path: str, splitter: "TextSplitter") ->
     with open_input(path) as lines:
         for number, text in decoded_lines(lines, path):
             check_text(text, f"{path}:{number}", splitter.run_characters)
-            words = splitter.sentence(text).words
-            if words:
-                instance = reader.text_to_instance(words)
+            for sentence in splitter.sentence(text).sentences():
+                instance = reader.text_to_instance(sentence)
                 reader.apply_token_indexers(instance)
                 yield instance

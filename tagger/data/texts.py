@@ -11,6 +11,7 @@ from tagger.common.word_splitter import sentence_pipeline
 from tagger.data.tokenizers import LanguageRulesTokenizer, words_of
 from tagger_onnx.inputs import RUN_CHARACTERS, begin_of, longest_run
 from tagger_onnx.segments import join_words
+from tagger_onnx.sentences import sentence_lengths
 
 # Where paragraphs meet.
 _BLANK_LINES = regex.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
@@ -81,6 +82,8 @@ class TextSplitter:
             the tokens are those of the rules, whose time grows with their square; None for any number.
         sentence_borders: `"rules"` to end sentences at punctuation (spaCy's `sentencizer`) and at blank
             lines, `"lines"` to end them at every line's end.
+        max_sentence_tokens: The most tokens of a text that `sentence` does not cut, as for
+            `tagger_onnx.sentences.sentence_lengths`.
 
     Attributes:
         run_characters: As above; None for tokenizers that have no such limit.
@@ -92,8 +95,10 @@ class TextSplitter:
         language: str = "en",
         run_characters: Optional[int] = RUN_CHARACTERS,
         sentence_borders: str = "rules",
+        max_sentence_tokens: Optional[int] = None,
     ) -> None:
         self.tokenizer = tokenizer
+        self._max_sentence_tokens = max_sentence_tokens
         self._sentence_borders = sentence_borders
         self._language = language
         self._uses_rules = (
@@ -102,7 +107,14 @@ class TextSplitter:
         self.run_characters = run_characters if self._uses_rules else None
 
     def sentence(self, text: str) -> Text:
-        """Splits a sentence into tokens."""
+        """Splits a text into tokens, and a long one into sentences by rule."""
+        found = self.whole(text)
+        return found._replace(
+            sentence_lengths=sentence_lengths(text, found.starts, self._max_sentence_tokens)
+        )
+
+    def whole(self, text: str) -> Text:
+        """Splits a sentence into tokens, however long it is."""
         words, starts = words_of(self.tokenizer, text)
         return Text(text, words, starts, [len(words)])
 

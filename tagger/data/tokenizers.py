@@ -182,6 +182,15 @@ def tokenizer_of(
     return chosen, language
 
 
+def max_sentence_tokens_of(dataset_reader: DatasetReader) -> Optional[int]:
+    """Returns the most tokens of a text that a tagger does not cut into sentences.
+
+    Args:
+        dataset_reader: The tagger's. One that does not say cuts no text.
+    """
+    return getattr(dataset_reader, "max_sentence_tokens", None)
+
+
 def words_of(tokenizer: Tokenizer, text: str) -> Tuple[List[str], List[int]]:
     """Splits a text into words.
 

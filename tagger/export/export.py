@@ -13,7 +13,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder
 
-from tagger.data.tokenizers import tokenizer_of
+from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
 from tagger.export.embedders import embed
 from tagger.export.encoders import encode, linear, type_name
 from tagger.export.graph import Graph
@@ -84,6 +84,7 @@ def exported(
         **describe_head(model),
         "indexers": indexers,
         "splitting": describe_splitting(tokenizer_of(dataset_reader, language)[0]),
+        "max_sentence_tokens": max_sentence_tokens_of(dataset_reader),
     }
     return _finished(graph, description)
 

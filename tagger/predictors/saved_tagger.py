@@ -15,6 +15,7 @@ from allennlp.models import Archive, load_archive
 from tagger.common.collections_paused import collections_paused
 from tagger.common.did_you_mean import did_you_mean
 from tagger.data.texts import Text
+from tagger.data.tokenizers import max_sentence_tokens_of
 from tagger.models import TaggingModel
 from tagger.modules import ChainDecoder
 from tagger.modules.chain_decoder import labels_with_bias
@@ -92,6 +93,11 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     def run_characters(self) -> Optional[int]:  # type: ignore[override]
         """The most characters without white space between them that a text may have; None for any."""
         return self._predictor.run_characters
+
+    @property
+    def max_sentence_tokens(self) -> Optional[int]:
+        """The most tokens of a text that is not cut into sentences by rule; None to cut no text."""
+        return max_sentence_tokens_of(self._dataset_reader)
 
     @cached_property
     def labels(self) -> List[str]:

@@ -21,7 +21,7 @@ from tagger.data.texts import (
     document_of_words,
     sentence_of_words,
 )
-from tagger.data.tokenizers import tokenizer_of
+from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
 from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
 from tagger.predictors.batched_predictor import BatchedPredictor
@@ -122,7 +122,10 @@ class SequenceTaggerPredictor(BatchedPredictor):
         if run_characters is not None and run_characters < 1:
             raise ConfigurationError(f"`run_characters` must be at least 1; got {run_characters}")
         tokenizer, language = tokenizer_of(dataset_reader, language)
-        self._splitter = TextSplitter(tokenizer, language, run_characters, sentence_borders)
+        most_tokens = max_sentence_tokens_of(dataset_reader)
+        self._splitter = TextSplitter(
+            tokenizer, language, run_characters, sentence_borders, most_tokens
+        )
 
     def of(self, model: TaggingModel, extras: Extras) -> "SequenceTaggerPredictor":
         """Returns a predictor of a changed copy of the model, which shares all else with this one."""
@@ -218,9 +221,9 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return self._dataset_reader.text_to_instance(tokens)
 
     def _instances(self, text: Text, is_document: bool) -> List[Instance]:
-        """Makes the instances of a text: none if it has no token, else one, or of a document several.
+        """Makes the instances of a text: one for each sentence, and none if it has no token.
 
-        A reader that keeps documents makes pieces of them; for others each sentence is an instance.
+        A reader that keeps documents makes pieces of them.
         """
         if not text.words:
             return []
@@ -231,7 +234,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
                     'give documents: {"document": "..."} or {"sentences": [...]}, or in Python '
                     "`tag_document`"
                 )
-            return [self._instance(text)]
+            return [self._dataset_reader.text_to_instance(tokens) for tokens in text.sentences()]
         make = getattr(self._dataset_reader, "document_to_instances", None)
         if make is not None:
             return make(text.sentences())
@@ -260,7 +263,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         if isinstance(value, Text):
             return value
         value = check_text_or_tokens(value, name, self.run_characters)
-        return sentence_of_words(value) if isinstance(value, list) else self._split(value, name)
+        return sentence_of_words(value) if isinstance(value, list) else self._splitter.whole(value)
 
     def _split(self, text: Any, name: str) -> Text:
         return self._splitter.sentence(check_text(text, name, self.run_characters))

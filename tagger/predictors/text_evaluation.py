@@ -243,7 +243,9 @@ def _gold_texts(
             words = [token.text or "" for token in sentence]
             text, spans = join_tokens(words) if whole.texts is None else _of_text(whole, at)
             own = tagger.split(text)
-            are_alike = are_alike and own.words == words
+            # A sentence by itself is cut by rule if it is long; those of a document stay whole.
+            is_whole = len(whole.document) > 1 or len(own.sentence_lengths) == 1
+            are_alike = are_alike and is_whole and own.words == words
             gold = tags_to_spans(tags[len(places) :][: len(words)], encoding)
             fit.add(own.word_spans(), spans, gold)
             for label, (first, last) in gold:

@@ -17,8 +17,10 @@ from spacy.training import Example
 from spacy.util import ensure_path, filter_spans, minibatch
 
 from tagger_onnx.inputs import begin_of
+from tagger_onnx.sentences import sentence_lengths
 
 if TYPE_CHECKING:
+    from tagger.data.texts import Text
     from tagger.predictors.saved_tagger import SavedTagger
 
 #: The archive in a folder that a pipeline is saved to.
@@ -30,7 +32,8 @@ class AllenNlpTagger(Pipe):
 
     It tags spaCy's own tokens, without those of white space and without a byte order mark in front. If a
     component before it has set the boundaries of sentences, it tags each sentence by itself, as taggers
-    are trained, otherwise the whole document. The model is loaded when it is first used.
+    are trained, otherwise the whole document. Long ones are cut as other texts are. The model is loaded
+    when it is first used.
 
     Args:
         name: The component's name in the pipeline.
@@ -158,12 +161,12 @@ class AllenNlpTagger(Pipe):
         takes_tokens = isinstance(tokenizer, LanguageRulesTokenizer) and (
             not docs or docs[0].lang_ in ("", tokenizer.language)
         )
-        inputs = [
-            [_text(doc[index]) for index in indices]
+        texts = [doc[indices[0] : indices[-1] + 1].text for doc, indices in places]
+        inputs: List[Any] = (
+            [self._with_tokens(text, *place) for text, place in zip(texts, places)]
             if takes_tokens
-            else doc[indices[0] : indices[-1] + 1].text
-            for doc, indices in places
-        ]
+            else texts
+        )
         found: Dict[int, List[Tuple[Span, Optional[float]]]] = {id(doc): [] for doc in docs}
         for (doc, indices), tagged in zip(places, self.tagger.tag(inputs)):
             for entity in tagged.entities:
@@ -179,6 +182,20 @@ class AllenNlpTagger(Pipe):
                 found[id(doc)].append((span, entity.probability))
         for doc in docs:
             self._annotate(doc, found[id(doc)])
+
+    def _with_tokens(self, text: str, doc: Doc, indices: List[int]) -> "Text":
+        """Returns a text with spaCy's tokens, cut into sentences as the tagger cuts it."""
+        from tagger.data.texts import Text
+
+        words = [_text(doc[index]) for index in indices]
+        begin = doc[indices[0]].idx
+        # A byte order mark is in front of the first word.
+        starts = [
+            doc[index].idx - begin + len(doc[index]) - len(word)
+            for index, word in zip(indices, words)
+        ]
+        lengths = sentence_lengths(text, starts, self.tagger.max_sentence_tokens)
+        return Text(text, words, starts, lengths)
 
     def _annotate(self, doc: Doc, found: List[Tuple[Span, Optional[float]]]) -> None:
         """Puts entities and their probabilities into a document."""

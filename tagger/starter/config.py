@@ -1,19 +1,24 @@
 """The config for a user's own files."""
 
 import json
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from tagger.data.column_file import Row
 from tagger.starter.at_hand import pretrained_at_hand
 from tagger.starter.survey import Survey
 
 #: A label with less than this share of the most frequent one is rare.
 _SHARE_OF_RARE = 0.1
+#: Training data of fewer tokens are tiny or small, and those of more are large.
+_TINY, _SMALL, _LARGE = 10_000, 40_000, 1_000_000
+#: Fewer entities get a small network.
+_FEW_ENTITIES, _SMALL_NETWORK = 800, 100
 #: How many labels a line names.
 _MOST_LISTED = 8
 
 
 class Sizes(NamedTuple):
-    """Settings that depend on the number of training sentences.
+    """Settings that depend on the size of the training data.
 
     Attributes:
         reason: Why they are what they are.
@@ -24,28 +29,42 @@ class Sizes(NamedTuple):
     settings: Dict[str, Any]
 
 
-def sizes_for(num_sentences: int) -> Sizes:
-    """Returns the settings that suit a number of training sentences.
+def sizes_for(num_tokens: int, num_entities: int) -> Sizes:
+    """Returns the settings that suit the training data.
 
-    Small data need many small batches and a small network; large data need few epochs. Training ends
-    before its last epoch if a quarter of all epochs pass without a better one.
+    Small data need many small batches and a small network; large data need few epochs. The number of
+    tokens decides, because sentences and texts may be of any length. But if there are few entities, the
+    network is small, however many tokens there are. Training ends before its last epoch if a quarter of
+    all epochs pass without a better one.
+
+    Args:
+        num_tokens: The number of tokens of the training data.
+        num_entities: The number of their entities, or of their tokens that have a label.
 
     Example:
-        >>> sizes_for(100).settings["batch_size"], sizes_for(10_000).settings
+        >>> sizes_for(2_000, 400).settings["batch_size"], sizes_for(200_000, 20_000).settings
         (8, {'patience': 6})
+        >>> sizes_for(200_000, 400).settings
+        {'hidden_size': 100, 'patience': 6}
     """
-    if num_sentences < 2_000:
-        num_epochs = 60 if num_sentences < 500 else 40
-        small = {"batch_size": 8, "hidden_size": 100, "num_epochs": num_epochs}
+    of_small = {"hidden_size": _SMALL_NETWORK}
+    if num_tokens < _SMALL:
+        num_epochs = 60 if num_tokens < _TINY else 40
         return Sizes(
             "small batches, a small network, many epochs; training ends early without progress",
-            {**small, "patience": num_epochs // 4},
+            {"batch_size": 8, **of_small, "num_epochs": num_epochs, "patience": num_epochs // 4},
         )
-    if num_sentences < 50_000:
+    has_few = num_entities < _FEW_ENTITIES
+    network = "a small network, since there are few entities; " if has_few else ""
+    settings: Dict[str, Any] = of_small if has_few else {}
+    if num_tokens < _LARGE:
         return Sizes(
-            "the sizes of the template; training ends early without progress", {"patience": 6}
+            f"{network or 'the sizes of the template; '}training ends early without progress",
+            {**settings, "patience": 6},
         )
-    return Sizes("large batches, few epochs", {"batch_size": 64, "num_epochs": 10})
+    return Sizes(
+        f"{network}large batches, few epochs", {**settings, "batch_size": 64, "num_epochs": 10}
+    )
 
 
 def rare_labels(counts: Dict[str, int]) -> List[str]:
@@ -76,18 +95,20 @@ def listed_counts(counts: Dict[str, int]) -> str:
     return listed([f"{label} {number:,}" for label, number in counts.items()])
 
 
-def make_config(found: Survey, train: str, dev: str, num_sentences: int) -> str:
+def make_config(found: Survey, train: str, dev: str, sentences: Sequence[Sequence[Row]]) -> str:
     """Returns a config in Jsonnet, with comments.
 
     Args:
         found: What the files hold.
         train: The path of the training file.
         dev: The path of the development file.
-        num_sentences: How many training sentences there are.
+        sentences: The sentences, or texts, of the training file.
     """
     counts = found.count_labels(found.files[0])
-    sizes = sizes_for(num_sentences)
+    num_tokens, num_entities = size_of(found, sentences)
+    sizes = sizes_for(num_tokens, num_entities)
     where = f"column {found.columns.tag}" if found.files[0].texts is None else "the file"
+    noun = "entities" if found.scheme.source_encoding is not None else "labels"
     spells = f"{where}: {listed_counts(counts)}"
     lines = [
         f"// A tagger for {found.files[0].path.name}, written by `allennlp start`.",
@@ -98,7 +119,7 @@ def make_config(found: Survey, train: str, dev: str, num_sentences: int) -> str:
         *_token_lines(found),
         *_unseen_tag_lines(found),
         "",
-        f"  // {num_sentences:,} training sentences: {sizes.reason}.",
+        f"  // {num_tokens:,} tokens to train on, with {num_entities:,} {noun}: {sizes.reason}.",
         *(f"  {name}:: {value}," for name, value in sizes.settings.items()),
         "",
         *_pretrained_lines(found),
@@ -108,6 +129,11 @@ def make_config(found: Survey, train: str, dev: str, num_sentences: int) -> str:
         "}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def size_of(found: Survey, sentences: Sequence[Sequence[Row]]) -> Tuple[int, int]:
+    """Returns how many tokens, and how many entities or labels, there are in some of the sentences."""
+    return sum(map(len, sentences)), sum(len(found.labels(rows)) for rows in sentences)
 
 
 def _tag_lines(found: Survey) -> List[str]:

@@ -5,6 +5,8 @@ from typing import List
 
 from tagger.starter.config import listed, listed_counts, rare_labels
 from tagger.starter.survey import ColumnFile, Survey
+from tagger.starter.text_files import TextFile
+from tagger_onnx.sentences import MOST_TOKENS
 
 #: Encodings that people know better by other names.
 _NAMES = {"utf-8": "UTF-8", "cp1252": "Windows-1252 or Latin-1, by the look of it"}
@@ -51,11 +53,34 @@ def _described_file(found: Survey, file: ColumnFile) -> List[str]:
     ]
     if counts and rare_labels(counts):
         lines.append(f"  rare       {listed(rare_labels(counts))}")
+    if file.texts is not None:
+        return lines + _described_cuts(file.texts)
     if max(lengths) > _LONGEST:
         longest = max(file.sentences, key=len)
         lines.append(
             f"  warning    the sentence on line {longest[0].number} has {len(longest):,} tokens: is a "
             f"blank line missing?"
+        )
+    return lines
+
+
+def _described_cuts(texts: TextFile) -> List[str]:
+    """Says into how many sentences long texts are cut, and which sentence could not be cut."""
+    every = [length for text in texts.cut for length in text.sentence_lengths or ()]
+    if len(every) == len(texts.cut):
+        return []
+    lines = [
+        f"  sentences  {len(every):,}, of {mean(every):.1f} tokens on average: texts of more than "
+        f"{MOST_TOKENS} tokens are cut between lines and sentences"
+    ]
+    if max(every) > _LONGEST:
+        text = max(texts.cut, key=lambda text: max(text.sentence_lengths or ()))
+        lengths = text.sentence_lengths or []
+        first = sum(lengths[: lengths.index(max(lengths))])
+        start = text.tokens[first][0] if text.tokens else 0
+        lines.append(
+            f"  warning    {text.place}: from character {start:,} on, no line and no sentence ends for "
+            f"{max(lengths):,} tokens, which are read as one sentence"
         )
     return lines
 

@@ -8,7 +8,7 @@ from tagger.data.column_file import Row
 from tagger.data.joined_text import join_tokens
 from tagger.data.stratified_split import stratified_split
 from tagger.starter.at_hand import pretrained_at_hand
-from tagger.starter.config import best_metric, make_config, sizes_for
+from tagger.starter.config import best_metric, make_config, size_of, sizes_for
 from tagger.starter.description import describe
 from tagger.starter.survey import ColumnFile, Survey, survey
 from tagger.starter.text_files import as_json_lines
@@ -76,14 +76,14 @@ def start(
             if not file.is_readable:
                 files[path] = _text(file.sentences, file)
                 chosen.append(f"  {path}: a copy of {file.path} in UTF-8, without comments")
-    files[output] = make_config(found, str(train), str(dev), len(parts[0]))
+    files[output] = make_config(found, str(train), str(dev), parts[0])
     return Start(
         files,
         [
             *describe(found),
             "Chose",
             *chosen,
-            *_choices(found, len(parts[0])),
+            *_choices(found, parts[0]),
             f"Wrote {', '.join(map(str, files))}. Go on with",
             *_commands(output, dev, _example(found, parts[1])),
         ],
@@ -115,8 +115,8 @@ def _text(sentences: Sequence[Sequence[Row]], file: ColumnFile) -> str:
     return "".join("\n".join(row.text for row in rows) + "\n\n" for rows in sentences)
 
 
-def _choices(found: Survey, num_sentences: int) -> List[str]:
-    sizes = sizes_for(num_sentences)
+def _choices(found: Survey, sentences: Sequence[Sequence[Row]]) -> List[str]:
+    sizes = sizes_for(*size_of(found, sentences))
     settings = ", ".join(f"{name} {value}" for name, value in sizes.settings.items())
     head = "CRF" if found.scheme.label_separator is None else "sigmoid"
     return [

@@ -15,6 +15,7 @@ from tagger.starter.tokenization import (
     find_tokenization,
     find_tokenization_of_texts,
 )
+from tagger_onnx.sentences import sentence_lengths
 
 
 class TextFile(NamedTuple):
@@ -26,6 +27,7 @@ class TextFile(NamedTuple):
         texts: Its texts, without those that have no token.
         counts: What became of the texts.
         sentences: A row for each token of each text; its number is that of the text, from 1.
+        cut: The texts as the dataset reader sees them: with tokens, and long ones cut into sentences.
     """
 
     path: Path
@@ -33,6 +35,7 @@ class TextFile(NamedTuple):
     texts: List[AnnotatedText]
     counts: TextCounts
     sentences: List[List[Row]]
+    cut: List[AnnotatedText]
 
 
 class TextFiles(NamedTuple):
@@ -100,10 +103,12 @@ def _file(
 ) -> TextFile:
     kept: List[AnnotatedText] = []
     sentences = []
+    cut: List[AnnotatedText] = []
     for text in texts:
         fitted = counts.add(counts.fitted(_with_tokens(text, tokenizer)))
         if fitted.tokens:
             kept.append(text)
+            cut.append(fitted)
             words = [fitted.text[start:end] for start, end in fitted.tokens]
             sentences.append(
                 [
@@ -113,14 +118,17 @@ def _file(
             )
     if not kept:
         raise ValueError(f"{path}: expected annotated texts in the format {format}, got none")
-    return TextFile(path, format, kept, counts, sentences)
+    return TextFile(path, format, kept, counts, sentences, cut)
 
 
 def _with_tokens(text: AnnotatedText, tokenizer: Tokenizer) -> AnnotatedText:
-    if text.tokens is not None:
-        return text
-    words, starts = words_of(tokenizer, text.text)
-    return text._replace(tokens=[(start, start + len(word)) for word, start in zip(words, starts)])
+    """Returns a text with tokens and sentences, as the dataset reader sees it."""
+    tokens = text.tokens
+    if tokens is None:
+        words, starts = words_of(tokenizer, text.text)
+        tokens = [(start, start + len(word)) for word, start in zip(words, starts)]
+    lengths = text.sentence_lengths or sentence_lengths(text.text, [start for start, _ in tokens])
+    return text._replace(tokens=tokens, sentence_lengths=lengths)
 
 
 def as_json_lines(texts: Sequence[AnnotatedText]) -> str:

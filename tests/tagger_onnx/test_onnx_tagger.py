@@ -86,9 +86,9 @@ def test_other_files_are_refused(run, path, tmp_path):
     model = onnx.load(path)
     entry, _ = model.metadata_props
     del model.metadata_props[1]
-    entry.value = entry.value.replace('"format": 2', '"format": 3')
+    entry.value = entry.value.replace('"format": 3', '"format": 4')
     onnx.save(model, str(tmp_path / "newer.onnx"))
-    with pytest.raises(ValueError, match="with format 2, got format 3; export the tagger again"):
+    with pytest.raises(ValueError, match="with format 3, got format 4; export the tagger again"):
         tagger_onnx.load(tmp_path / "newer.onnx")
     assert "texts split by the rules of `en`" in repr(run)
 

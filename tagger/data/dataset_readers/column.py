@@ -24,6 +24,7 @@ from tagger.data.documents import DocumentTokens, cut_document, cut_documents, w
 from tagger.data.fields import TagSetsField
 from tagger.data.formats import FORMATS, OVERLAPPING, recognise
 from tagger.spans import IllegalTagError
+from tagger_onnx.sentences import MOST_TOKENS
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +78,10 @@ class ColumnDatasetReader(DatasetReader):
         max_document_tokens: The most tokens of an instance. A longer document is cut at the borders
             of sentences into pieces of similar length; a longer sentence stays whole, in a piece of
             its own. A log line counts both.
+        max_sentence_tokens: The most tokens of a text that stays whole; a longer one is cut into
+            sentences by rule, see `tagger_onnx.sentences.sentence_lengths`. This holds for texts of
+            files and for those that the tagger gets later. Lists of tokens and the sentences of column
+            files stay whole. None cuts no text.
         instances: With `documents`, whether an instance is a document (`"documents"`) or a sentence
             (`"sentences"`), whose document only some token indexers see, such as
             `frozen_transformer`.
@@ -124,6 +129,7 @@ class ColumnDatasetReader(DatasetReader):
         overlapping: str = "refuse",
         label_names: Optional[List[str]] = None,
         offsets: Optional[str] = None,
+        max_sentence_tokens: Optional[int] = MOST_TOKENS,
         **kwargs: Any,
     ) -> None:
         check_extra_arguments(ColumnDatasetReader, kwargs)
@@ -133,6 +139,11 @@ class ColumnDatasetReader(DatasetReader):
         _check_documents(documents, max_document_tokens, instances)
         self.tokenizer = tokenizer
         self.language = language
+        if max_sentence_tokens is not None:
+            check_number(
+                "max_sentence_tokens", max_sentence_tokens, max_sentence_tokens >= 1, "at least 1"
+            )
+        self.max_sentence_tokens = max_sentence_tokens
         self.columns = ColumnFiles(token_column, tag_column, delimiter)
         self._spelling = spelling_of(
             source_encoding,
@@ -154,6 +165,7 @@ class ColumnDatasetReader(DatasetReader):
             tokenizer,
             language,
             documents is not None,
+            max_sentence_tokens,
         )
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._borders = documents

@@ -14,6 +14,7 @@ from tagger.data.formats import FORMATS, AnnotatedText, TextCounts, read_texts
 from tagger.data.texts import TextSplitter
 from tagger.data.tokenizers import LanguageRulesTokenizer
 from tagger_onnx.inputs import check_text
+from tagger_onnx.sentences import sentence_lengths
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +118,8 @@ class TextFiles:
         has_tags: Whether tags are read; without them texts need no entities.
         tokenizer: Splits texts; None for the rules of `language`.
         language: The spaCy code of the texts' language.
-        are_documents: Whether a text is split into sentences, where the file tells none.
+        are_documents: Whether every text is split into sentences, where the file tells none.
+        max_sentence_tokens: The most tokens of a text that is not split into sentences otherwise.
     """
 
     def __init__(
@@ -130,6 +132,7 @@ class TextFiles:
         tokenizer: Optional[Tokenizer],
         language: str,
         are_documents: bool,
+        max_sentence_tokens: Optional[int],
     ) -> None:
         self._spelling = spelling
         self._overlapping = overlapping
@@ -140,6 +143,7 @@ class TextFiles:
         self._tokenizer = tokenizer
         self._language = language
         self._are_documents = are_documents
+        self._max_sentence_tokens = max_sentence_tokens
 
     def documents(self, path: PathOrAddress, format: str) -> Iterator[List[LabelledSentence]]:
         """Yields the sentences of each text; texts without a token are left out and counted.
@@ -174,7 +178,9 @@ class TextFiles:
     def _splitter(self) -> TextSplitter:
         """Made at the first text, because rules take a second."""
         return TextSplitter(
-            self._tokenizer or LanguageRulesTokenizer(self._language), self._language
+            self._tokenizer or LanguageRulesTokenizer(self._language),
+            self._language,
+            max_sentence_tokens=self._max_sentence_tokens,
         )
 
     def _fitted(self, text: AnnotatedText, counts: TextCounts) -> AnnotatedText:
@@ -186,7 +192,11 @@ class TextFiles:
 
     def _with_tokens(self, text: AnnotatedText) -> AnnotatedText:
         if text.tokens is not None:
-            return text
+            starts = [start for start, _ in text.tokens]
+            lengths = text.sentence_lengths or sentence_lengths(
+                text.text, starts, self._max_sentence_tokens
+            )
+            return text._replace(sentence_lengths=lengths)
         check_text(text.text, text.place, self._splitter.run_characters)
         split = self._splitter.document if self._are_documents else self._splitter.sentence
         found = split(text.text)

@@ -81,7 +81,8 @@ def text_of_tokens(
         tokens: The tokens, none empty.
         tags: A tag for each, in any encoding of spans, or plain labels.
         place: Where they come from, for messages.
-        text: The text that they are from; None to join them as somebody would have typed them.
+        text: The text that they are from; None if they are a sentence, whose tokens are then joined as
+            somebody would have typed them.
         properties: What else the record holds.
 
     Raises:
@@ -93,8 +94,10 @@ def text_of_tokens(
         )
     if not all(tokens):
         raise ValueError(f"{place}: token {list(tokens).index('') + 1} is empty; remove it")
+    lengths = None
     if text is None:
         text, spans = join_tokens(tokens)
+        lengths = [len(tokens)]
     else:
         spans = locate_tokens(text, tokens, place)
     encoding = infer_encoding(tags)
@@ -107,7 +110,7 @@ def text_of_tokens(
             Annotation(label, spans[first][0], spans[last][1])
             for label, (first, last) in tags_to_spans(tags, encoding)
         ]
-    return AnnotatedText(text, entities, spans, None, place, properties)
+    return AnnotatedText(text, entities, spans, lengths, place, properties)
 
 
 def locate_tokens(text: str, tokens: Sequence[str], place: str) -> List[Tuple[int, int]]:

@@ -1,0 +1,103 @@
+"""Cuts long texts into sentences by rule. Every tagger uses it, so that all cut alike."""
+
+import bisect
+import itertools
+import re
+from typing import Iterable, List, Optional, Sequence
+
+#: The most tokens of a text that stays whole, unless a tagger is told otherwise.
+MOST_TOKENS = 100
+
+_BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
+#: A mark that ends a sentence, with brackets and quotation marks that close behind it.
+_END = re.compile(
+    r"(?<![.!?\u2026\u061f\u0964])[.!?\u2026\u061f\u0964]+[\"'\u00bb\u201d\u2019)\]]*\s+|[\u3002\uff01\uff1f]+\s*"
+)
+#: A full stop behind so few letters more often ends an abbreviation.
+_ABBREVIATION = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,3}$")
+
+
+def sentence_lengths(
+    text: str, starts: Sequence[int], most_tokens: Optional[int] = MOST_TOKENS
+) -> List[int]:
+    r"""Returns the number of tokens of each sentence of a text.
+
+    A text of up to `most_tokens` tokens is one sentence. A longer one is cut at blank lines; a paragraph
+    that is still too long, at the ends of its lines; and a line that is too long, behind marks that end
+    sentences, as few as possible. Where there is no such place, a sentence has more tokens.
+
+    The end of a line is no border if the next line begins with a small letter. If most lines are full,
+    so that the next word would not have fitted, the text was wrapped, and their ends are no borders.
+
+    Args:
+        text: The text.
+        starts: The offset at which each of its tokens starts, in order.
+        most_tokens: As above; None to cut no text.
+
+    Example:
+        >>> text = "Name: Ada\nBorn: 1815\nShe wrote notes. They were long."
+        >>> starts = [match.start() for match in re.finditer(r"\w+|\S", text)]
+        >>> sentence_lengths(text, starts, 8), sentence_lengths(text, starts, 4)
+        ([3, 3, 8], [3, 3, 4, 4])
+    """
+    if most_tokens is None or len(starts) <= most_tokens:
+        return [len(starts)] if starts else []
+    blank_lines, lines, marks = (
+        list(find(text)) for find in (_after_blank_lines, _after_lines, _after_marks)
+    )
+    lengths: List[int] = []
+    for paragraph in _cut(range(len(starts)), starts, blank_lines, most_tokens):
+        for line in _cut(paragraph, starts, lines, most_tokens):
+            parts = _cut(line, starts, marks, most_tokens)
+            lengths += _joined(map(len, parts), most_tokens)
+    return lengths
+
+
+def _cut(
+    tokens: range, starts: Sequence[int], borders: Sequence[int], most_tokens: int
+) -> List[range]:
+    """Cuts too long a range of tokens at borders, which are offsets."""
+    if len(tokens) <= most_tokens:
+        return [tokens]
+    begin, end = starts[tokens.start], starts[tokens.stop - 1]
+    inner = borders[bisect.bisect_right(borders, begin) : bisect.bisect_right(borders, end)]
+    places = sorted({bisect.bisect_left(starts, border) for border in inner} - {tokens.start})
+    return [range(*each) for each in itertools.pairwise([tokens.start, *places, tokens.stop])]
+
+
+def _joined(lengths: Iterable[int], most_tokens: int) -> List[int]:
+    joined: List[int] = []
+    for length in lengths:
+        if joined and joined[-1] + length <= most_tokens:
+            joined[-1] += length
+        else:
+            joined.append(length)
+    return joined
+
+
+def _after_blank_lines(text: str) -> Iterable[int]:
+    return (match.end() for match in _BLANK_LINES.finditer(text))
+
+
+def _after_lines(text: str) -> Iterable[int]:
+    """Yields the starts of lines that were begun on purpose, not because the one before was full."""
+    lines = text.splitlines(keepends=True)
+    begins = list(itertools.accumulate(map(len, lines)))
+    pairs = [
+        (len(line.rstrip()), following.split(maxsplit=1))
+        for line, following in itertools.pairwise(lines)
+    ]
+    width = max(len(line.rstrip()) for line in lines)
+    are_full = [bool(words) and length + 1 + len(words[0]) > width for length, words in pairs]
+    is_wrapped = 2 * sum(are_full) > len(are_full)
+    for begin, is_full, (_, words) in zip(begins, are_full, pairs):
+        if words and not words[0][0].islower() and not (is_wrapped and is_full):
+            yield begin
+
+
+def _after_marks(text: str) -> Iterable[int]:
+    for match in _END.finditer(text):
+        before = text[max(0, match.start() - 4) : match.start()]
+        is_abbreviation = match[0][0] == "." and _ABBREVIATION.search(before)
+        if not is_abbreviation and not text[match.end() : match.end() + 1].islower():
+            yield match.end()

@@ -1,0 +1,56 @@
+import re
+
+import pytest
+
+from tagger_onnx.sentences import sentence_lengths
+
+#: Lines of a form, and a paragraph of two sentences.
+LETTER = "Name: Ada\nBorn: 1815\n\nShe met Dr. Hill in Rome. They left at 3.5 p.m. and wrote."
+
+
+def cut(text, most_tokens):
+    starts = [match.start() for match in re.finditer(r"\w+|[^\w\s]", text)]
+    lengths = sentence_lengths(text, starts, most_tokens)
+    assert sum(lengths) == len(starts)
+    ends = [sum(lengths[: index + 1]) for index in range(len(lengths))]
+    return [
+        text[starts[end - length] : starts[end] if end < len(starts) else None].rstrip()
+        for end, length in zip(ends, lengths)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "most_tokens", "wanted"),
+    [
+        (LETTER, None, [LETTER]),
+        (LETTER, 100, [LETTER]),
+        (LETTER, 25, LETTER.split("\n\n")),
+        (LETTER, 12, ["Name: Ada\nBorn: 1815", *re.split("(?<=Rome.) ", LETTER.split("\n\n")[1])]),
+        (LETTER, 3, [*LETTER.split("\n")[:2], *re.split("(?<=Rome.) ", LETTER.split("\n\n")[1])]),
+        # A wrapped paragraph is cut where sentences end, not where lines do.
+        (
+            "They had spoken for\nFive hours there and\nSeven came. Bert and\nCarl went",
+            12,
+            ["They had spoken for\nFive hours there and\nSeven came.", "Bert and\nCarl went"],
+        ),
+        ("One two three four\nfive six", 4, ["One two three four\nfive six"]),
+        (
+            "One two three four\r\nFour five six\r\nSix",
+            4,
+            ["One two three four", "Four five six", "Six"],
+        ),
+        ('He said "No!" She went (at 5.) Then.', 6, ['He said "No!"', "She went (at 5.)", "Then."]),
+        ("\u6771\u4eac\u3002\u5927\u962a\u3002", 2, ["\u6771\u4eac\u3002", "\u5927\u962a\u3002"]),
+        ("no border " * 9, 4, [("no border " * 9).strip()]),
+        ("", 1, []),
+    ],
+)
+def test_long_texts_are_cut_at_the_clearest_borders(text, most_tokens, wanted):
+    assert cut(text, most_tokens) == wanted
+
+
+@pytest.mark.parametrize(
+    "text", ["." * 200_000, "a" * 200_000, "a.)" * 70_000, "\n" * 200_000, "A.\n" * 70_000]
+)
+def test_the_time_grows_with_the_text_alone(text):
+    sentence_lengths(text, range(len(text)), 10)
