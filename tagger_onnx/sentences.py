@@ -8,6 +8,10 @@ from typing import Iterable, List, Optional, Sequence
 #: The most tokens of a text that stays whole, unless a tagger is told otherwise.
 MOST_TOKENS = 100
 
+#: Text is not wrapped to lines of fewer characters.
+_NARROWEST = 50
+#: A full line that ends in one of them was the last of a paragraph or a sentence.
+_MARKS = (".", "!", "?", ":", ";")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 #: A mark that ends a sentence, with brackets and quotation marks that close behind it.
 _END = re.compile(
@@ -27,7 +31,8 @@ def sentence_lengths(
     sentences, as few as possible. Where there is no such place, a sentence has more tokens.
 
     The end of a line is no border if the next line begins with a small letter. If most lines are full,
-    so that the next word would not have fitted, the text was wrapped, and their ends are no borders.
+    so that the next word would not have fitted, the text was wrapped. Then a full line ends in a border
+    only behind a mark.
 
     Args:
         text: The text.
@@ -82,16 +87,18 @@ def _after_blank_lines(text: str) -> Iterable[int]:
 def _after_lines(text: str) -> Iterable[int]:
     """Yields the starts of lines that were begun on purpose, not because the one before was full."""
     lines = text.splitlines(keepends=True)
-    begins = list(itertools.accumulate(map(len, lines)))
+    begins = itertools.accumulate(map(len, lines))
+    # A line without its end, and the first word of the next one.
     pairs = [
-        (len(line.rstrip()), following.split(maxsplit=1))
+        (line.rstrip(), next(iter(following.split(maxsplit=1)), ""))
         for line, following in itertools.pairwise(lines)
     ]
     width = max(len(line.rstrip()) for line in lines)
-    are_full = [bool(words) and length + 1 + len(words[0]) > width for length, words in pairs]
-    is_wrapped = 2 * sum(are_full) > len(are_full)
-    for begin, is_full, (_, words) in zip(begins, are_full, pairs):
-        if words and not words[0][0].islower() and not (is_wrapped and is_full):
+    are_full = [len(line) + 1 + len(word) > width for line, word in pairs if word]
+    is_wrapped = width >= _NARROWEST and 2 * sum(are_full) > len(are_full)
+    for begin, (line, word) in zip(begins, pairs):
+        is_full = is_wrapped and len(line) + 1 + len(word) > width
+        if word and not word[0].islower() and (not is_full or line.endswith(_MARKS)):
             yield begin
 
 

@@ -28,6 +28,7 @@ ODD = [
     " \t\u3000",
     "w" * 400,
     " ".join(["Maria", "said", "the"] * 100),
+    " ".join(["Maria met Paulo (in Lisbon).", "Oslo said: a 12!"] * 15),
     "東京でパウロに会った。",
     "\ufffd \u00ad soft\u00adhyphen",
     "12 Elm St., Salem: L'Oise, 5mg/d. (x-ray) aujourd'hui M. d'Arc",

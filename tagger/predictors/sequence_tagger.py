@@ -52,9 +52,10 @@ SENTENCE_BORDERS = ("rules", "lines")
 class SequenceTaggerPredictor(BatchedPredictor):
     """Tags sentences or documents and lists the entities that the tags spell.
 
-    An input line is plain text, or a JSON object with one of these: `sentence`, a text; `tokens`, a list
-    of words; `document`, the text of a document, which is split into sentences; or `sentences`, a list
-    with a text or a list of words for each. `tagger_onnx.inputs` says what is refused. Each prediction
+    An input line is plain text, or a JSON object with one of these: `sentence`, a text, which is cut
+    into sentences by rule if it is longer than the reader's `max_sentence_tokens`; `tokens`, a list of
+    words; `document`, the text of a document, which is split into sentences; or `sentences`, a list with
+    a text or a list of words for each. `tagger_onnx.inputs` says what is refused. Each prediction
     is a JSON object:
 
     - `text`: the sentence or document. Tokens that came without a text are joined by single blanks,

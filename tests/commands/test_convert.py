@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tagger.data import ColumnDatasetReader
 from tagger.data.formats import FORMATS, Annotation, read_texts
 
 RECORD = {"id": 3, "text": "York University in York", "label": [[0, 15, "ORG"], [19, 23, "LOC"]]}
@@ -78,3 +79,17 @@ def test_json_that_is_not_recognised_is_no_column_file(content, convert, path, t
     path.write_text(content)
     with pytest.raises(SystemExit, match=r"^convert: .*in.jsonl: its format was not recognised"):
         convert(path, tmp_path / "a.conll")
+
+
+@pytest.mark.parametrize("name", ["train.conll", "train.conllu"])
+def test_a_long_text_becomes_sentences(name, convert, tmp_path):
+    lines = [f"Case {number} of Ada Hill , who was born in Lima ." for number in range(12)]
+    text = "\n".join(lines)
+    start = text.index("Lima")
+    # An entity across two lines joins them.
+    record = {"text": text, "label": [[start, start + len("Lima .\nCase"), "LOC"]]}
+    (tmp_path / "given.jsonl").write_text(json.dumps(record) + "\n")
+    convert(tmp_path / "given.jsonl", tmp_path / name)
+    reader = ColumnDatasetReader(source_encoding="BIO")
+    found = [" ".join(each["metadata"]["words"]) for each in reader.read(str(tmp_path / name))]
+    assert found == [" ".join(lines[:2]), *lines[2:]]

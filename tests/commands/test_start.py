@@ -9,6 +9,7 @@ from allennlp.common import Params
 from tagger.data import ColumnDatasetReader
 from tagger.data.formats import FORMATS, read_texts, write_texts
 from tagger.starter import start
+from tagger.starter.config import sizes_for
 from tagger.starter.survey import survey
 from tests.conftest import ROOT
 
@@ -207,6 +208,41 @@ def test_labels_of_the_development_file_alone_are_named_and_evaluated(
 def test_a_missing_blank_line_is_suspected(begin):
     _, said = begin(MINE + "so O\n" * 301 + "\n")
     assert "the sentence on line 61 has 301 tokens: is a blank line missing?" in said
+
+
+def test_long_texts_are_counted_in_tokens_and_named_by_their_files(allennlp, tmp_path, capsys):
+    cases = tmp_path / "cases"
+    cases.mkdir()
+    lines = [f"Patient {number} was seen by Dr. Hill in Lima." for number in range(60)]
+    for number in range(10):
+        text = "\n".join([f"Case {number}", *lines, "Word " * 301])
+        (cases / f"case_{number}.txt").write_text(text)
+        start = text.index("Hill")
+        (cases / f"case_{number}.ann").write_text(f"T1\tDOCTOR {start} {start + 4}\tHill\n")
+    allennlp("start", cases, cases, "-o", "mine.jsonnet")
+    said = capsys.readouterr().out
+    place = len("\n".join(["Case 0", *lines])) + 1
+    assert f"case_0.txt: from character {place:,} on, no line and no sentence ends for 301" in said
+    assert "texts      10, of 903.0 tokens on average, 903 at most" in said
+    assert "sentences  620, of 14.6 tokens on average: texts of more than 100 tokens" in said
+    assert "blank line" not in said
+    assert "on line" not in said
+    config = (tmp_path / "mine.jsonnet").read_text()
+    assert "// 9,030 tokens to train on, with 10 entities: small batches" in config
+
+
+@pytest.mark.parametrize(
+    ("num_tokens", "num_entities", "sizes"),
+    [
+        (9_999, 5_000, {"batch_size": 8, "hidden_size": 100, "num_epochs": 60, "patience": 15}),
+        (10_000, 5_000, {"batch_size": 8, "hidden_size": 100, "num_epochs": 40, "patience": 10}),
+        (40_000, 800, {"patience": 6}),
+        (40_000, 799, {"hidden_size": 100, "patience": 6}),
+        (1_000_000, 9_000, {"batch_size": 64, "num_epochs": 10}),
+    ],
+)
+def test_sizes_depend_on_tokens_and_entities(num_tokens, num_entities, sizes):
+    assert sizes_for(num_tokens, num_entities).settings == sizes
 
 
 def test_nothing_is_overwritten_without_force(begin, tmp_path):

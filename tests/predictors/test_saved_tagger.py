@@ -5,10 +5,15 @@ import pickle
 import pytest
 from allennlp.commands.train import train_model
 from allennlp.common.checks import ConfigurationError
+from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
 import tagger
+import tagger_onnx
+from tagger.commands.export import export
+from tagger.predictors.saved_tagger import SavedTagger
 from tests.models.test_multi_label_tagger import LEXICON, params_of, write_corpus
+from tests.routes import ONNX_TOLERANCE
 
 TEXT = "Ada  Lovelace met Mr. Babbage in London."
 TEXTS = [TEXT, "Grace Mwangi works for <Acme & Sons> in Oslo.", "Maria left."]
@@ -32,6 +37,42 @@ def several_labels(tmp_path_factory):
         write_corpus(folder / name, LEXICON)
     train_model(params_of(folder, num_epochs=2), str(folder / "run"))
     return tagger.load(folder / "run")
+
+
+def test_a_long_text_is_tagged_sentence_by_sentence(trained, tmp_path):
+    lines = ["Ada Lovelace met Mr. Babbage.", "Grace Mwangi works in Oslo.", "", "Maria left."]
+    archive = load_archive(
+        trained / "model.tar.gz", overrides='{"dataset_reader.max_sentence_tokens": 8}'
+    )
+    model = SavedTagger.of(archive, "toy")
+    given = {"leak_labels": ["PER"], "candidates": 0.01, "probabilities": True}
+    text = "\n".join(lines)
+    tagged = model.tag(text, **given)
+    alone = [model.tag(line, **given) for line in lines]
+    assert tagged.text == text
+    assert tagged.tags == [tag for each in alone for tag in each.tags]
+    assert len(tagged.probabilities) == len(tagged.tokens)
+    found = [(each.label, each.text, each.probability) for each in tagged.entities]
+    assert found == [
+        (entity.label, entity.text, entity.probability)
+        for each in alone
+        for entity in each.entities
+    ]
+    assert found
+    for entity in (*tagged.entities, *tagged.candidates):
+        assert text[entity.start : entity.end] == entity.text
+        assert tagged.tokens[entity.first] == entity.text.split()[0]
+    expected = sum(each.expected_missed for each in alone)
+    assert tagged.expected_missed == pytest.approx(expected)
+    export(archive, tmp_path / "tagger.onnx")
+    exported = tagger_onnx.load(tmp_path / "tagger.onnx").tag(text, leak_labels=["PER"])
+    assert (exported.tokens, exported.tags) == (tagged.tokens, tagged.tags)
+    places = [each[:-1] for each in tagged.entities]
+    assert [each[:-1] for each in exported.entities] == places
+    assert exported.leak_probability == pytest.approx(tagged.leak_probability, abs=ONNX_TOLERANCE)
+    # Its tokens, as a list, are one sentence.
+    whole = model.tag(tokens=tagged.tokens)
+    assert len(whole.tags) == len(tagged.tags)
 
 
 def entities_of(prediction):

@@ -6,6 +6,12 @@ from tagger_onnx.sentences import sentence_lengths
 
 #: Lines of a form, and a paragraph of two sentences.
 LETTER = "Name: Ada\nBorn: 1815\n\nShe met Dr. Hill in Rome. They left at 3.5 p.m. and wrote."
+#: A paragraph with a sentence that ends in a line, and one that ends with a line.
+WRAPPED = """\
+They had spoken for Five hours in front of all the People
+Of Lima and Oslo. Seven more of them came. Bert and Carl,
+Two of those who had spoken, went home and stayed there.
+The others left."""
 
 
 def cut(text, most_tokens):
@@ -28,11 +34,7 @@ def cut(text, most_tokens):
         (LETTER, 12, ["Name: Ada\nBorn: 1815", *re.split("(?<=Rome.) ", LETTER.split("\n\n")[1])]),
         (LETTER, 3, [*LETTER.split("\n")[:2], *re.split("(?<=Rome.) ", LETTER.split("\n\n")[1])]),
         # A wrapped paragraph is cut where sentences end, not where lines do.
-        (
-            "They had spoken for\nFive hours there and\nSeven came. Bert and\nCarl went",
-            12,
-            ["They had spoken for\nFive hours there and\nSeven came.", "Bert and\nCarl went"],
-        ),
+        (WRAPPED, 30, re.split(r"(?<=came\.) |(?<=there\.)\n", WRAPPED)),
         ("One two three four\nfive six", 4, ["One two three four\nfive six"]),
         (
             "One two three four\r\nFour five six\r\nSix",

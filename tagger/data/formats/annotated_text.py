@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 from tagger.data.joined_text import join_tokens
 from tagger.spans import Span, infer_encoding, spans_to_tags, tags_to_spans
 from tagger_onnx.segments import WORDS, splitter_at
+from tagger_onnx.sentences import sentence_lengths
 
 #: The key of `properties` that is true if each token has a plain label, such as a part of speech.
 PLAIN_TAGS = "plain_tags"
@@ -281,11 +282,23 @@ def _places(fitted: AnnotatedText) -> List[Span]:
     ]
 
 
+def lengths_of(fitted: AnnotatedText) -> List[int]:
+    """Returns the number of tokens of each sentence, of a text that `fit_to_tokens` made.
+
+    Where the text tells no sentences, a long one is cut by rule, as the reader `column` cuts it.
+    """
+    tokens = fitted.tokens or []
+    if fitted.sentence_lengths is not None:
+        return fitted.sentence_lengths
+    by_rule = sentence_lengths(fitted.text, [start for start, _ in tokens])
+    return _sentence_lengths(tokens, [1] * len(tokens), by_rule, fitted.entities)
+
+
 def sentences(text: AnnotatedText) -> Iterator[Tuple[List[str], List[str]]]:
-    """Yields the tokens and tags of each sentence of a text; of all, where it tells none."""
+    """Yields the tokens and tags of each sentence of a text."""
     fitted = fit_to_tokens(text).text
     tokens, tags = tokens_and_tags(fitted)
     start = 0
-    for length in fitted.sentence_lengths or [len(tokens)]:
+    for length in lengths_of(fitted):
         yield tokens[start : start + length], tags[start : start + length]
         start += length

@@ -14,6 +14,7 @@ from tagger.data.formats.annotated_text import (
     PLAIN_TAGS,
     AnnotatedText,
     fit_to_tokens,
+    lengths_of,
     text_of_tokens,
     tokens_and_tags,
 )
@@ -178,7 +179,7 @@ def _lines(text: AnnotatedText) -> Iterator[str]:
         raise ValueError(f"{text.place}: CoNLL-U has no texts without tokens; leave this one out")
     spans = fitted.tokens or []
     ends, first = set(), 0
-    for length in fitted.sentence_lengths or [len(tokens)]:
+    for length in lengths_of(fitted):
         first += length
         ends.add(first)
     number = 0

@@ -1,5 +1,6 @@
 import json
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,44 @@ def test_a_text_is_a_document_whose_sentences_end_as_in_prediction(tmp_path):
     (sentence,) = read(path)
     assert sentence["tokens"].tokens.texts == ["Ada left. Why? \n\nNo one "]
     assert ColumnDatasetReader().document_sizes(path) == [1]
+
+
+CASE = "Name: Ada\nBorn: 1815 in\nLondon. She left."
+
+
+@pytest.mark.parametrize(
+    ("label", "most_tokens", "wanted"),
+    [
+        ([6, 9, "PER"], 4, ["Name: Ada", "Born: 1815 in", "London.", "She left."]),
+        # A sentence does not end inside an entity.
+        ([16, 30, "BIRTH"], 4, ["Name: Ada", "Born: 1815 in\nLondon.", "She left."]),
+        ([6, 9, "PER"], 100, [CASE]),
+        ([6, 9, "PER"], None, [CASE]),
+    ],
+)
+@pytest.mark.parametrize("has_tokens", [False, True])
+def test_a_long_text_is_cut_into_sentences(label, most_tokens, wanted, has_tokens, tmp_path):
+    record = {"text": CASE, "spans": [dict(zip(("start", "end", "label"), label))]}
+    if has_tokens:
+        tokens = re.finditer(r"\w+|\S", CASE)
+        record["tokens"] = [
+            {"text": each[0], "start": each.start(), "end": each.end(), "id": id}
+            for id, each in enumerate(tokens)
+        ]
+    found = read(write(tmp_path, record), max_sentence_tokens=most_tokens)
+    texts = [each["tokens"].tokens.texts[each["tokens"].tokens.first] for each in found]
+    assert texts == wanted
+    begun = [tag for each in found for tag in each["tags"].labels if tag != "O"]
+    assert begun[0] == f"B-{label[2]}"
+
+
+def test_a_list_of_tokens_is_one_sentence_however_long(tmp_path):
+    words = CASE.split()
+    path = write(tmp_path, {"tokens": words, "ner_tags": ["B-PER"] + ["O"] * (len(words) - 1)})
+    (found,) = read(path, max_sentence_tokens=2)
+    assert found["metadata"]["words"] == words
+    with pytest.raises(ConfigurationError, match="`max_sentence_tokens` must be .*at least 1"):
+        ColumnDatasetReader(max_sentence_tokens=0)
 
 
 def test_tokens_are_the_readers_own_and_cut_where_entities_end(tmp_path, caplog):
