@@ -79,13 +79,9 @@ def exported(
         states = graph.add("Concat", states, *others, axis=2)
     emissions = linear(graph, model.projection, states)
     add_head(graph, model, emissions, mask, is_last)
-    description: Dict[str, Any] = {
-        "format": FORMAT,
-        **describe_head(model),
-        "indexers": indexers,
-        "splitting": describe_splitting(tokenizer_of(dataset_reader, language)[0]),
-        "max_sentence_tokens": max_sentence_tokens_of(dataset_reader),
-    }
+    description: Dict[str, Any] = {"format": FORMAT, **describe_head(model), "indexers": indexers}
+    description["splitting"] = describe_splitting(tokenizer_of(dataset_reader, language)[0])
+    description["max_sentence_tokens"] = max_sentence_tokens_of(dataset_reader)
     return _finished(graph, description)
 
 

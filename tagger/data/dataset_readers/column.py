@@ -139,10 +139,6 @@ class ColumnDatasetReader(DatasetReader):
         _check_documents(documents, max_document_tokens, instances)
         self.tokenizer = tokenizer
         self.language = language
-        if max_sentence_tokens is not None:
-            check_number(
-                "max_sentence_tokens", max_sentence_tokens, max_sentence_tokens >= 1, "at least 1"
-            )
         self.max_sentence_tokens = max_sentence_tokens
         self.columns = ColumnFiles(token_column, tag_column, delimiter)
         self._spelling = spelling_of(

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 from allennlp.data import Token, Tokenizer
 
 from tagger.common.inputs import PathOrAddress, is_address, open_input
+from tagger.common.ranges import check_number
 from tagger.data.column_file import Row, read_documents, read_sentences
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
 from tagger.data.formats import FORMATS, AnnotatedText, TextCounts, read_texts
@@ -120,6 +121,9 @@ class TextFiles:
         language: The spaCy code of the texts' language.
         are_documents: Whether every text is split into sentences, where the file tells none.
         max_sentence_tokens: The most tokens of a text that is not split into sentences otherwise.
+
+    Raises:
+        ConfigurationError: If `max_sentence_tokens` is below 1.
     """
 
     def __init__(
@@ -134,6 +138,9 @@ class TextFiles:
         are_documents: bool,
         max_sentence_tokens: Optional[int],
     ) -> None:
+        if max_sentence_tokens is not None:
+            is_valid = max_sentence_tokens >= 1
+            check_number("max_sentence_tokens", max_sentence_tokens, is_valid, "at least 1")
         self._spelling = spelling
         self._overlapping = overlapping
         given: Dict[str, Any] = {"label_names": label_names, "offsets": offsets}
