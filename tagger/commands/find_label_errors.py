@@ -176,6 +176,6 @@ def _config(args: argparse.Namespace) -> Dict[str, Any]:
             )
         path = args.output / "config.jsonnet"
         # Each fold names its own files.
-        text = make_config(found, "train.txt", "dev.txt", len(found.files[0].sentences))
+        text = make_config(found, "train.txt", "dev.txt", found.files[0].sentences)
         path.write_text(text, encoding="utf-8")
     return Params.from_file(path, args.overrides).as_dict(quiet=True)
