@@ -1,5 +1,6 @@
 """A tagger in one ONNX file: `load` reads the file, `OnnxTagger.tag` tags texts."""
 
+import itertools
 import json
 from functools import cached_property
 from pathlib import Path

@@ -12,10 +12,13 @@ MOST_TOKENS = 100
 _NARROWEST = 50
 #: A full line that ends in one of them was the last of a paragraph or a sentence.
 _MARKS = (".", "!", "?", ":", ";")
-_BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
-#: A mark that ends a sentence, with brackets and quotation marks that close behind it.
+#: Where paragraphs meet.
+BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
+#: Marks that always end a sentence, whether or not a blank follows.
+FULL_STOPS = "。！？｡．।॥།။።៕"
+#: Such a mark, or another one in front of a blank, with the brackets and quotes that close behind it.
 _END = re.compile(
-    r"(?<![.!?\u2026\u061f\u0964])[.!?\u2026\u061f\u0964]+[\"'\u00bb\u201d\u2019)\]]*\s+|[\u3002\uff01\uff1f]+\s*"
+    rf"[{FULL_STOPS}]+[\"'»”’)\]\uff09\u300d\u300f]*\s*|(?<![.!?…؟])[.!?…؟]+[\"'»”’)\]]*\s+"
 )
 #: A full stop behind so few letters more often ends an abbreviation.
 _ABBREVIATION = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,3}$")
@@ -81,7 +84,7 @@ def _joined(lengths: Iterable[int], most_tokens: int) -> List[int]:
 
 
 def _after_blank_lines(text: str) -> Iterable[int]:
-    return (match.end() for match in _BLANK_LINES.finditer(text))
+    return (match.end() for match in BLANK_LINES.finditer(text))
 
 
 def _after_lines(text: str) -> Iterable[int]:

@@ -11,12 +11,10 @@ from tagger.common.word_splitter import sentence_pipeline
 from tagger.data.tokenizers import LanguageRulesTokenizer, words_of
 from tagger_onnx.inputs import RUN_CHARACTERS, begin_of, longest_run
 from tagger_onnx.segments import join_words
-from tagger_onnx.sentences import sentence_lengths
+from tagger_onnx.sentences import BLANK_LINES, FULL_STOPS, sentence_lengths
 
-# Where paragraphs meet.
-_BLANK_LINES = regex.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
-# Marks that always end a sentence, whether or not a blank follows, with the quotes that close it.
-_FULL_STOPS = regex.compile(r"[。！？｡．।॥።။។៕]+[\p{Pe}\p{Pf}\"']*\s*")
+# Full stops that end a sentence for certain, with the quotes that close it.
+_FULL_STOPS = regex.compile(rf"[{FULL_STOPS}]+[\p{{Pe}}\p{{Pf}}\"']*\s*")
 
 
 class Text(NamedTuple):
@@ -132,7 +130,7 @@ class TextSplitter:
 
     def _sentences(self, text: str) -> Iterable[Tuple[int, str]]:
         """Yields the sentences, each with its offset."""
-        borders = regex.compile("\n") if self._sentence_borders == "lines" else _BLANK_LINES
+        borders = regex.compile("\n") if self._sentence_borders == "lines" else BLANK_LINES
         ends = [border.span() for border in borders.finditer(text)]
         starts = [begin_of(text), *(end for _, end in ends)]
         stops = [*(start for start, _ in ends), len(text)]
