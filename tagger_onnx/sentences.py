@@ -21,7 +21,7 @@ _END = re.compile(
     rf"[{FULL_STOPS}]+[\"'»”’)\]\uff09\u300d\u300f]*\s*|(?<![.!?…؟])[.!?…؟]+[\"'»”’)\]]*\s+"
 )
 #: A full stop behind so few letters more often ends an abbreviation.
-_ABBREVIATION = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,3}$")
+_LONGEST_ABBREVIATION = 3
 
 
 def sentence_lengths(
@@ -107,7 +107,8 @@ def _after_lines(text: str) -> Iterable[int]:
 
 def _after_marks(text: str) -> Iterable[int]:
     for match in _END.finditer(text):
-        before = text[max(0, match.start() - 4) : match.start()]
-        is_abbreviation = match[0][0] == "." and _ABBREVIATION.search(before)
+        before = text[max(0, match.start() - _LONGEST_ABBREVIATION - 1) : match.start()]
+        letters = list(itertools.takewhile(str.isalpha, reversed(before)))
+        is_abbreviation = match[0][0] == "." and 1 <= len(letters) <= _LONGEST_ABBREVIATION
         if not is_abbreviation and not text[match.end() : match.end() + 1].islower():
             yield match.end()

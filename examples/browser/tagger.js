@@ -2,10 +2,11 @@
 // It works in browsers and in Node, with `onnxruntime-web` given to it. Offsets count UTF-16 units, as all of
 // JavaScript does.
 
+import { sentenceLengths } from "./sentences.js";
 import { splitterOf } from "./splitter.js";
 import { wordForms, wordHash, wordShape } from "./words.js";
 
-const FORMAT = 2;
+const FORMAT = 3;
 const UNKNOWN = 1n;
 
 /** What looks up the inputs of the graph, by the kind of indexer; each gets distinct words and sentences. */
@@ -107,6 +108,7 @@ export class OnnxTagger {
     /** The labels that the tagger knows, sorted. */
     this.labels = [...new Set(this.labelsOfTags.filter((label) => label !== null))].sort();
     this.splitter = splitterOf(description.splitting);
+    this.maxSentenceTokens = description.max_sentence_tokens;
     this.tensor = (values, shape) => new ort.Tensor("int64", BigInt64Array.from(values), shape);
     this.indexers = Object.entries(description.indexers).map(([name, each]) =>
       KINDS[each.kind](name, each, Tokenizer),
@@ -124,7 +126,26 @@ export class OnnxTagger {
     const found = this.splitter.split(text);
     const tokens = found.map((token) => token.text);
     const result = { text, tokens, tags: [], labels: [], entities: [], probabilities: [] };
-    if (!tokens.length) return result;
+    const starts = found.map((token) => token.start);
+    let first = 0;
+    for (const length of sentenceLengths(text, starts, this.maxSentenceTokens)) {
+      const sentence = await this.tagSentence(text, found.slice(first, first + length));
+      const entities = sentence.entities.map((entity) => (
+        { ...entity, first: entity.first + first, last: entity.last + first }
+      ));
+      result.tags.push(...sentence.tags);
+      result.labels.push(...sentence.labels);
+      result.probabilities.push(...sentence.probabilities);
+      result.entities.push(...entities);
+      first += length;
+    }
+    return result;
+  }
+
+  /** As `tag`, for the tokens of a sentence of the text, at least one. */
+  async tagSentence(text, found) {
+    const tokens = found.map((token) => token.text);
+    const result = { tags: [], labels: [], entities: [], probabilities: [] };
     const outputs = await this.run([tokens]);
     const numTags = this.tags.length;
     const rowsOf = (values) =>
