@@ -36,6 +36,7 @@ PACKAGES = (
     "tagger",
     "tagger.data",
     "tagger.huggingface",
+    "tagger.torchcrf",
     "tagger.linear_chain",
     "tagger.metrics",
     "tagger.models",

@@ -1,0 +1,220 @@
+"""Adapters of several CRFs for `tagger.linear_chain.conformance`.
+
+    python -m tagger.linear_chain.conformance examples.crf_adapters:pytorch_crf
+
+Each function needs the package that it names: `pip install pytorch-crf`, `TorchCRF`, `pytorchcrf`,
+`torch-struct`, `transformers-crf`, `allennlp`. pytorch-crf and TorchCRF have folders of the same name
+where file names ignore case.
+"""
+
+from typing import Any, Callable, List, Tuple
+
+import torch
+from torch.func import functional_call
+
+from tagger.linear_chain import ChainScores
+from tagger.linear_chain.conformance import Adapter
+from tagger.modules import ConditionalRandomField, TagWeighting
+
+
+def ours(weighting: str = "chain") -> Adapter:
+    """`tagger.modules.ConditionalRandomField`."""
+
+    def crf(scores: ChainScores) -> ConditionalRandomField:
+        return ConditionalRandomField(len(scores.start))
+
+    def weighted(
+        scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor, weights: torch.Tensor
+    ) -> torch.Tensor:
+        strategy = TagWeighting.by_name(weighting)(tag_weights=weights.tolist())
+        model = ConditionalRandomField(len(scores.start), weighting=strategy)
+        return _called(model, scores, tags, mask)
+
+    def k_best(scores: ChainScores, mask: torch.Tensor, k: int) -> List[List[List[int]]]:
+        found = _called(_Method(crf(scores), "viterbi_tags"), scores, mask, k)
+        return [[path for path, _ in row] for row in found]
+
+    return Adapter(
+        f"tagger, weighting `{weighting}`",
+        lambda scores, tags, mask: _called(crf(scores), scores, tags, mask),
+        lambda scores, mask: [best[0] for best in k_best(scores, mask, 1)],
+        k_best,
+        weighted,
+    )
+
+
+def ours_as_torchcrf() -> Adapter:
+    """`tagger.torchcrf.CRF`."""
+    from tagger.torchcrf import CRF
+
+    return _like_pytorch_crf("tagger.torchcrf", lambda num_tags: CRF(num_tags, batch_first=True))
+
+
+def pytorch_crf() -> Adapter:
+    """pytorch-crf's class."""
+    from torchcrf import CRF
+
+    return _like_pytorch_crf("pytorch-crf", lambda num_tags: CRF(num_tags, batch_first=True))
+
+
+def pytorchcrf() -> Adapter:
+    """pytorchcrf's class, which also returns several paths."""
+    from pytorchcrf import CRF
+
+    return _with_n_best("pytorchcrf", lambda num_tags: CRF(num_tags, batch_first=True))
+
+
+def transformers_crf() -> Adapter:
+    """The class of transformers-crf."""
+    from transformers_crf.crf import CRF
+
+    return _with_n_best("transformers-crf", lambda num_tags: CRF(num_tags, batch_first=True))
+
+
+def torchcrf_of_tags() -> Adapter:
+    """TorchCRF's class."""
+    from TorchCRF import CRF
+
+    names = ("trans_matrix", "start_trans", "end_trans")
+    return Adapter(
+        "TorchCRF",
+        lambda scores, tags, mask: _called(
+            CRF(len(scores.start), use_gpu=False), scores, tags, mask, names=names
+        ),
+        lambda scores, mask: _called(
+            _Method(CRF(len(scores.start), use_gpu=False), "viterbi_decode"),
+            scores,
+            mask,
+            names=names,
+        ),
+    )
+
+
+def allennlp(weighting: str = "Emission") -> Adapter:
+    """The classes of AllenNLP 2.10.1: `Emission`, `Trans` or `Lannoy` for weights."""
+    from allennlp.modules import ConditionalRandomField as AllenNlpCrf
+    from allennlp.modules import conditional_random_field
+
+    weighted_crf = getattr(conditional_random_field, f"ConditionalRandomFieldWeight{weighting}")
+
+    def k_best(scores: ChainScores, mask: torch.Tensor, k: int) -> List[List[List[int]]]:
+        crf = _Method(AllenNlpCrf(len(scores.start)), "viterbi_tags")
+        return [[path for path, _ in row] for row in _called(crf, scores, mask, top_k=k)]
+
+    return Adapter(
+        f"AllenNLP, weighting `{weighting}`",
+        lambda scores, tags, mask: _called(AllenNlpCrf(len(scores.start)), scores, tags, mask),
+        lambda scores, mask: [best[0] for best in k_best(scores, mask, 1)],
+        k_best,
+        lambda scores, tags, mask, weights: _called(
+            weighted_crf(len(scores.start), label_weights=weights.tolist()),
+            scores,
+            tags,
+            mask,
+        ),
+    )
+
+
+def allennlp_lannoy() -> Adapter:
+    """AllenNLP's class for the strategy of Lannoy et al."""
+    return allennlp("Lannoy")
+
+
+def ours_lannoy() -> Adapter:
+    """Ours with the strategy of Lannoy et al."""
+    return ours("lannoy")
+
+
+def torch_struct() -> Adapter:
+    """torch-struct's `LinearChainCRF`, which takes lengths instead of masks."""
+    from torch_struct import LinearChainCRF
+
+    def chain(scores: ChainScores, mask: torch.Tensor) -> Any:
+        lengths = mask.sum(1)
+        # One length must be T.
+        scores = scores._replace(emissions=scores.emissions[:, : int(lengths.max())])
+        if not torch.equal(mask, torch.arange(mask.shape[1]) < lengths.unsqueeze(1)):
+            raise NotImplementedError("lengths have no holes")
+        emissions, transitions, start, end = scores
+        at_end = torch.zeros_like(emissions).index_put(
+            (torch.arange(len(mask)), lengths - 1), end.expand(len(mask), -1)
+        )
+        emissions = emissions + at_end
+        # potentials[b, t, to, from]: (B, T - 1, K, K)
+        potentials = emissions[:, 1:].unsqueeze(3) + transitions.T
+        first = (start + emissions[:, 0]).unsqueeze(1)
+        potentials = torch.cat([potentials[:, :1] + first.unsqueeze(1), potentials[:, 1:]], 1)
+        return LinearChainCRF(potentials, lengths=lengths)
+
+    def log_likelihood(scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        distribution = chain(scores, mask)
+        tags = tags[:, : int(mask.sum(1).max())]
+        parts = distribution.struct.to_parts(tags, len(scores.start), lengths=mask.sum(1))
+        return distribution.log_prob(parts.type_as(scores.emissions))
+
+    def k_best(scores: ChainScores, mask: torch.Tensor, k: int) -> List[List[List[int]]]:
+        distribution = chain(scores, mask)
+        parts = distribution.topk(k) if k > 1 else distribution.argmax.unsqueeze(0)
+        rows = [distribution.struct.from_parts(each)[0].tolist() for each in parts]
+        lengths = mask.sum(1).tolist()
+        return [[row[b][: lengths[b]] for row in rows] for b in range(len(lengths))]
+
+    return Adapter(
+        "torch-struct",
+        log_likelihood,
+        lambda scores, mask: [best[0] for best in k_best(scores, mask, 1)],
+        k_best,
+    )
+
+
+#: How these packages name transitions, start and end scores.
+_NAMES = ("transitions", "start_transitions", "end_transitions")
+
+
+class _Method(torch.nn.Module):
+    """A module whose `forward` is another method of `module`."""
+
+    def __init__(self, module: torch.nn.Module, name: str) -> None:
+        super().__init__()
+        self.module = module
+        self.name = name
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.module, self.name)(*args, **kwargs)
+
+
+def _called(
+    module: torch.nn.Module,
+    scores: ChainScores,
+    *args: Any,
+    names: Tuple[str, str, str] = _NAMES,
+    **kwargs: Any,
+) -> Any:
+    """Calls a module with the chain's scores in place of its parameters."""
+    prefix = "module." if isinstance(module, _Method) else ""
+    parameters = {f"{prefix}{name}": score for name, score in zip(names, scores[1:])}
+    return functional_call(module, parameters, (scores.emissions, *args), kwargs)
+
+
+def _like_pytorch_crf(name: str, crf: Callable[[int], torch.nn.Module]) -> Adapter:
+    return Adapter(
+        name,
+        lambda scores, tags, mask: _called(
+            crf(len(scores.start)), scores, tags, mask, reduction="none"
+        ),
+        lambda scores, mask: _called(_Method(crf(len(scores.start)), "decode"), scores, mask),
+    )
+
+
+def _with_n_best(name: str, crf: Callable[[int], torch.nn.Module]) -> Adapter:
+    def k_best(scores: ChainScores, mask: torch.Tensor, k: int) -> List[List[List[int]]]:
+        # (k, B, T)
+        paths = _called(_Method(crf(len(scores.start)), "decode"), scores, mask, nbest=k)
+        return [
+            [[int(tag) for tag in path[row][: int(mask[row].sum())]] for path in paths]
+            for row in range(len(mask))
+        ]
+
+    return _like_pytorch_crf(name, crf)._replace(
+        decode=lambda scores, mask: [best[0] for best in k_best(scores, mask, 1)], k_best=k_best
+    )

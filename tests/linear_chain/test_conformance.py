@@ -1,0 +1,140 @@
+"""The conformance test passes a right CRF, and finds each of the faults that are planted in one."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from examples.crf_adapters import allennlp, ours, ours_as_torchcrf, ours_lannoy
+from tagger.linear_chain.conformance import check_crf, table_of
+from tests.conftest import ROOT
+
+
+def wrong_claims(adapter):
+    return [each.claim for each in check_crf(adapter, num_problems=8) if each.wrong]
+
+
+@pytest.mark.parametrize("adapter", [ours, ours_as_torchcrf])
+def test_ours_is_right_on_every_claim(adapter):
+    findings = check_crf(adapter(), num_problems=8)
+    assert len(findings) == 22
+    assert not any(each.wrong for each in findings), table_of(findings)
+    refused = {each.claim for each in findings if each.refused}
+    # pytorch-crf refuses empty sequences, and so does its replacement.
+    assert refused == ({"... with no real token"} if adapter is ours_as_torchcrf else set())
+
+
+def test_unbounded_weights_are_found():
+    assert wrong_claims(ours_lannoy()) == ["other weights: no objective is above 0"]
+
+
+def test_allennlps_likelihood_is_wrong_beside_holes():
+    wrong = wrong_claims(allennlp())
+    assert "a hole in the mask: probabilities sum to 1" in wrong
+    assert "probabilities of all paths sum to 1" not in wrong
+
+
+OURS = ours()
+
+
+def transposed(scores):
+    return scores._replace(transitions=scores.transitions.T)
+
+
+#: What is broken, and a claim that does not hold then.
+FAULTS = {
+    "transitions from and to exchanged": (
+        OURS._replace(
+            log_likelihood=lambda scores, *rest: OURS.log_likelihood(transposed(scores), *rest)
+        ),
+        "log-likelihood equals enumeration",
+    ),
+    "decoding ignores transitions": (
+        OURS._replace(
+            decode=lambda scores, mask: [
+                row[real].tolist() for row, real in zip(scores.emissions.argmax(2), mask)
+            ]
+        ),
+        "the decoded path scores highest",
+    ),
+    "decoding is longer than the sequence": (
+        OURS._replace(decode=lambda scores, mask: [[0] * (int(mask.sum()) + 1)]),
+        "the decoded path scores highest",
+    ),
+    "paths in a wrong order": (
+        OURS._replace(k_best=lambda *args: [row[::-1] for row in OURS.k_best(*args)]),
+        "the 3 best paths are the best",
+    ),
+    "the mask is ignored": (
+        OURS._replace(
+            log_likelihood=lambda scores, tags, mask: OURS.log_likelihood(
+                scores, tags, torch.ones_like(mask)
+            )
+        ),
+        "large numbers in the padding change nothing",
+    ),
+    "the gradient is lost": (
+        OURS._replace(
+            log_likelihood=lambda *args: OURS.log_likelihood(*args).detach() + 0 * args[0].end.sum()
+        ),
+        "gradient of log Z equals the marginals",
+    ),
+    "a batch is averaged": (
+        OURS._replace(log_likelihood=lambda *args: OURS.log_likelihood(*args) / len(args[1])),
+        "a batch equals a loop over its rows",
+    ),
+    "weights scale the objective twice": (
+        OURS._replace(weighted=lambda *args: 2 * OURS.weighted(*args)),
+        "weights of 1 change nothing",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found(fault):
+    adapter, claim = FAULTS[fault]
+    if fault == "the gradient is lost":
+        findings = {each.claim: each for each in check_crf(adapter, num_problems=4)}
+        assert findings[claim].wrong + findings[claim].refused == 4
+    else:
+        assert claim in wrong_claims(adapter)
+
+
+def test_the_smallest_counterexample_is_shown():
+    adapter, claim = FAULTS["decoding is longer than the sequence"]
+    finding = {each.claim: each for each in check_crf(adapter)}[claim]
+    assert finding.wrong == 30
+    assert finding.example == "2 tags, mask 1: [0, 0] is no path"
+
+
+def test_an_error_counts_as_refused():
+    def refuse(*args):
+        raise ValueError("no such thing")
+
+    finding = check_crf(OURS._replace(log_likelihood=refuse), num_problems=2)[0]
+    assert (finding.num_problems, finding.wrong, finding.refused) == (2, 0, 2)
+    assert finding.example == "2 tags, mask 111: ValueError: no such thing"
+
+
+def test_what_an_implementation_lacks_is_not_tried():
+    lacking = OURS._replace(decode=None, k_best=None, weighted=None)
+    tried = {each.claim: each.num_problems for each in check_crf(lacking, num_problems=2)}
+    assert tried["the decoded path scores highest"] == 0
+    assert tried["weights of 1 change nothing"] == 0
+    assert tried["log-likelihood equals enumeration"] == 2
+
+
+def test_the_table_is_printed():
+    command = [sys.executable, "-m", "tagger.linear_chain.conformance", "--problems", "2"]
+    done = subprocess.run(
+        [*command, "examples.crf_adapters:ours"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0] == "tagger, weighting `chain`"
+    assert lines[2].split()[-3:] == ["2", "0", "0"]
+    assert len(lines) == 25
