@@ -13,6 +13,7 @@ from tagger.common.collections_paused import collections_paused
 
 if TYPE_CHECKING:
     from tagger import data, linear_chain, metrics, models, modules, predictors, spans, training
+    from tagger.huggingface.import_tagger import from_hugging_face
     from tagger.predictors.saved_tagger import Entity, SavedTagger, TaggedText, load
 
 __version__ = "0.1.0"
@@ -22,6 +23,7 @@ __all__ = [
     "SavedTagger",
     "TaggedText",
     "data",
+    "from_hugging_face",
     "linear_chain",
     "load",
     "metrics",
@@ -31,6 +33,14 @@ __all__ = [
     "spans",
     "training",
 ]
+
+#: The modules that are imported late, by what they define.
+_MODULES = {
+    **dict.fromkeys(
+        ("Entity", "SavedTagger", "TaggedText", "load"), "tagger.predictors.saved_tagger"
+    ),
+    "from_hugging_face": "tagger.huggingface.import_tagger",
+}
 
 # Before anything imports PyTorch.
 tagger_compat.set_variables_of_pytorch()
@@ -44,10 +54,10 @@ if not tagger_compat.is_installed() and importlib.util.find_spec("allennlp"):
 if not TYPE_CHECKING:  # type checkers would take it to know every name
 
     def __getattr__(name: str) -> Any:
-        if name in ("Entity", "SavedTagger", "TaggedText", "load"):
+        if name in _MODULES:
             importlib.import_module("tagger.common.needs_allennlp")
             with collections_paused():
-                return getattr(importlib.import_module("tagger.predictors.saved_tagger"), name)
+                return getattr(importlib.import_module(_MODULES[name]), name)
         if not name.startswith("_") and importlib.util.find_spec(f"tagger.{name}"):
             return importlib.import_module(f"tagger.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
