@@ -86,7 +86,7 @@ def make_dataset(
     model: CrfForTokenClassification,
 ) -> List[Dict[str, List[int]]]:
     """Returns word pieces and labels of each sentence; a long one becomes several items."""
-    size = window_size(tokenizer, model.config.backbone_config())
+    size = window_size(tokenizer, model.config.backbone)
     label2id = model.config.label2id
     return [
         window.inputs

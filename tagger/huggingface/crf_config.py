@@ -1,6 +1,6 @@
 """The configuration of a CRF on a token-classification model."""
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from transformers import AutoConfig, PretrainedConfig
 
@@ -14,9 +14,12 @@ _BY_LABEL = ("label_weights", "weight_rule", "tag_counts", "missing", "inventing
 class CrfConfig(PretrainedConfig):
     """What `config.json` of a `CrfForTokenClassification` holds.
 
+    The labels stand here; the backbone gets them when its model is made. All else about the backbone, such
+    as the size of its vocabulary, stands in `backbone`, which the backbone's model shares.
+
     Args:
-        backbone: The configuration of the token-classification model under the CRF, as a dictionary with
-            its `model_type`.
+        backbone: The configuration of the token-classification model under the CRF, or that as a
+            dictionary with its `model_type`.
         tag_encoding: How the tags in `id2label` spell spans; `None` for plain labels.
         weighting: The class weighting: its `type` and the arguments of that class, without names of
             labels; see `resolved_weighting`. `None` for the plain likelihood.
@@ -26,17 +29,22 @@ class CrfConfig(PretrainedConfig):
     """
 
     model_type = "crf_token_classification"
+    # With this, transformers hands `dtype` and `attn_implementation` on to the backbone.
+    sub_configs = {"backbone": AutoConfig}  # noqa: RUF012
 
     def __init__(
         self,
-        backbone: Optional[Dict[str, Any]] = None,
+        backbone: Union[PretrainedConfig, Mapping[str, Any], None] = None,
         tag_encoding: Optional[str] = None,
         weighting: Optional[Dict[str, Any]] = None,
         constrain_decoding: bool = True,
         constrain_training: bool = False,
         **kwargs: Any,
     ) -> None:
-        self.backbone = backbone or {}
+        if backbone is not None and not isinstance(backbone, PretrainedConfig):
+            settings = dict(backbone)
+            backbone = AutoConfig.for_model(settings.pop("model_type"), **settings)
+        self.backbone = backbone
         self.tag_encoding = tag_encoding
         self.weighting = weighting
         self.constrain_decoding = constrain_decoding
@@ -48,10 +56,11 @@ class CrfConfig(PretrainedConfig):
         """The tags in the order of their indices."""
         return [self.id2label[k] for k in range(len(self.id2label))]
 
-    def backbone_config(self) -> PretrainedConfig:
-        """Returns the configuration of the model under the CRF."""
-        settings = dict(self.backbone)
-        return AutoConfig.for_model(settings.pop("model_type"), **settings)
+    def get_text_config(self, *args: Any, **kwargs: Any) -> PretrainedConfig:
+        """Returns the configuration that `resize_token_embeddings` and others ask and change."""
+        if self.backbone is None:
+            return super().get_text_config(*args, **kwargs)
+        return self.backbone.get_text_config(*args, **kwargs)
 
     def make_weighting(self) -> Optional[TagWeighting]:
         """Makes the weighting that `weighting` describes."""

@@ -38,6 +38,9 @@ class CrfForTokenClassification(PreTrainedModel):
     config_class = CrfConfig
     base_model_prefix = "token_classifier"
     supports_gradient_checkpointing = True
+    # Whether the model under the CRF supports one of these, it says itself.
+    _supports_sdpa = _supports_flash_attn = _supports_flash_attn_2 = _supports_flex_attn = True
+    _supports_attention_backend = True
     # The loss is a mean over sequences, which the trainer divides by the batches that it accumulates.
     accepts_loss_kwargs = False
 
@@ -51,8 +54,9 @@ class CrfForTokenClassification(PreTrainedModel):
                 "`constrain_training` needs tags that spell spans, and `constrain_decoding`; set it to "
                 "false, or name the tags as BIO or another encoding does"
             )
-        self.token_classifier = AutoModelForTokenClassification.from_config(
-            config.backbone_config(), trust_remote_code=False
+        config.backbone.id2label, config.backbone.label2id = config.id2label, config.label2id
+        self._set_token_classifier(
+            AutoModelForTokenClassification.from_config(config.backbone, trust_remote_code=False)
         )
         self.crf = ConditionalRandomField(
             len(config.tags),
@@ -61,6 +65,11 @@ class CrfForTokenClassification(PreTrainedModel):
             constrain_training=config.constrain_training,
         )
         self.post_init()
+
+    def _set_token_classifier(self, model: PreTrainedModel) -> None:
+        """Puts a model under the CRF; it and this model share one configuration of it."""
+        self.token_classifier = model
+        self.config.backbone = model.config
 
     @classmethod
     def from_backbone(
@@ -101,7 +110,7 @@ class CrfForTokenClassification(PreTrainedModel):
                 name_or_path, id2label=id2label, label2id=label2id, **kwargs
             )
         config = CrfConfig(
-            pretrained.config.to_dict(),
+            pretrained.config,
             infer_encoding(tags),
             weighting,
             constrain_decoding,
@@ -110,7 +119,7 @@ class CrfForTokenClassification(PreTrainedModel):
             label2id=label2id,
         )
         model = cls(config)
-        model.token_classifier = pretrained
+        model._set_token_classifier(pretrained)
         return model
 
     @classmethod

@@ -53,7 +53,7 @@ class WordPieceTagger(TextTagger[str]):
             self.run_characters = None
         self._tags = model.config.tags
         self._labels = sorted({label for label in labels_of_tags(self._tags) if label is not None})
-        self._size = window_size(tokenizer, model.config.backbone_config())
+        self._size = window_size(tokenizer, model.config.backbone)
         self._find_entities: Optional[EntityFinder] = None
         if model.config.tag_encoding is not None:
             self._find_entities = EntityFinder(self._tags, model.config.tag_encoding)

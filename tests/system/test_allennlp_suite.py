@@ -45,16 +45,14 @@ def suite(tmp_path_factory):
     return folder
 
 
-def failures(suite, features):
-    """The names of the tests that fail, without those that were too slow."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "allennlp_features"]
-    command += ["-m", "not gpu and not java", "--timeout", "60", "--continue-on-collection-errors"]
-    command += ["-rfE", "--tb=no", "-p", "no:logging", "-p", "no:cacheprovider", "--rootdir", suite]
-    # The name `tests` is theirs too; what we need of ours is one file.
-    plugin = suite / "plugin/allennlp_features.py"
-    plugin.parent.mkdir(exist_ok=True)
-    shutil.copy(ROOT / "tests/system/allennlp_features.py", plugin)
-    paths = [plugin.parent, ROOT, suite, suite / "extra"]
+def outcome(suite, features):
+    """How many tests pass, and the names of those that fail, without those that were too slow."""
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "not gpu and not java"]
+    command += ["--timeout", "60", "--continue-on-collection-errors", "-rfE", "--tb=no"]
+    command += ["-p", "no:logging", "-p", "no:cacheprovider", "--rootdir", suite]
+    command += ["-p", "our_trainer"] if features else []
+    # Every interpreter that the tests start reads the `sitecustomize` there.
+    paths = [ROOT / "tests/system/allennlp_features", ROOT, suite, suite / "extra"]
     settings = {
         "ALLENNLP_SRC_DIR": str(suite),
         "HF_HUB_OFFLINE": "1",
@@ -70,12 +68,25 @@ def failures(suite, features):
         capture_output=True,
         text=True,
     )
-    assert re.search(r"\d{3,} passed", done.stdout), done.stdout[-2000:] + done.stderr[-2000:]
+    passed = re.search(r"(\d{3,}) passed", done.stdout)
+    assert passed, done.stdout[-2000:] + done.stderr[-2000:]
     found = re.findall(r"^(?:FAILED|ERROR) (\S+)(.*)$", done.stdout, re.MULTILINE)
-    return {name for name, reason in found if "Timeout" not in reason}
+    return int(passed[1]), {name for name, reason in found if "Timeout" not in reason}
 
 
 def test_our_features_break_none_of_allennlps_tests(suite):
-    with_features, without = failures(suite, True), failures(suite, False)
+    (num_with, with_features), (num_without, without) = (
+        outcome(suite, features) for features in (True, False)
+    )
+    print(f"{num_with} pass with our features, {num_without} without")
     # Without spaCy's model for English some fail in any case.
     assert with_features - without == EXCEPTIONS.keys() - without
+
+
+def test_the_features_are_off_in_processes_that_tests_start(suite):
+    code = "from tagger_compat import mends; print(mends.MENDS == mends.LIBRARY_MENDS)"
+    paths = os.pathsep.join(map(str, (ROOT / "tests/system/allennlp_features", ROOT)))
+    for features, expected in ((0, "True"), (1, "False")):
+        variables = {"PYTHONPATH": paths, "TAGGER_FEATURES": str(features)}
+        command = [sys.executable, "-c", code]
+        assert subprocess.check_output(command, env={**os.environ, **variables}, text=True).split() == [expected]
