@@ -186,3 +186,8 @@ class CrfForTokenClassification(PreTrainedModel):
         """
         paths, _ = self.crf.viterbi_decode(logits, mask)
         return paths.masked_fill(~mask, MASKED)
+
+
+def crf_model_in(model: torch.nn.Module) -> Optional[CrfForTokenClassification]:
+    """Returns a model with a CRF, out of what wraps it, such as adapters; `None` for other models."""
+    return next((m for m in model.modules() if isinstance(m, CrfForTokenClassification)), None)

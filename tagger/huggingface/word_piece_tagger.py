@@ -58,6 +58,11 @@ class WordPieceTagger(TextTagger[str]):
         if model.config.tag_encoding is not None:
             self._find_entities = EntityFinder(self._tags, model.config.tag_encoding)
 
+    @property
+    def finds_entities(self) -> bool:
+        """Whether the tags spell spans."""
+        return self._find_entities is not None
+
     @classmethod
     def from_pretrained(
         cls, path: Union[str, Path], language: str = "en", **kwargs: Any
