@@ -49,6 +49,9 @@ class CrfConfig(PretrainedConfig):
         self.weighting = weighting
         self.constrain_decoding = constrain_decoding
         self.constrain_training = constrain_training
+        if kwargs.get("attn_implementation") is None and backbone is not None:
+            # It would be set to `None` in the backbone, too.
+            kwargs["attn_implementation"] = backbone._attn_implementation
         super().__init__(**kwargs)
 
     @property

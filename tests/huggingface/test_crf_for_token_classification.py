@@ -1,6 +1,10 @@
 import pytest
 import torch
-from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification
+from transformers import (
+    AutoConfig,
+    AutoModelForTokenClassification,
+    DataCollatorForTokenClassification,
+)
 
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.huggingface import CrfConfig, CrfForTokenClassification, encode_words
@@ -86,6 +90,45 @@ def test_pretrained_weights_are_kept(backbone):
     assert len(kept) > 10
     for name in kept:
         assert torch.equal(state[prefix + name], pretrained[name]), name
+
+
+def test_a_model_with_more_embeddings_is_saved_and_loaded(backbone, tmp_path):
+    model = random_model(backbone)
+    size = model.get_input_embeddings().num_embeddings + 3
+    model.resize_token_embeddings(size)
+    model.save_pretrained(tmp_path)
+    loaded = AutoModelForTokenClassification.from_pretrained(tmp_path)
+    assert loaded.get_input_embeddings().num_embeddings == size
+    assert loaded.config.get_text_config().vocab_size == size
+    ids = torch.tensor([[2, size - 1, 3]])
+    assert torch.equal(loaded(ids).logits, model(ids).logits)
+    assert AutoConfig.from_pretrained(tmp_path).to_diff_dict() == loaded.config.to_diff_dict()
+    # What is changed in one is changed in the other, and saved.
+    for each in (model, loaded):
+        assert each.config.backbone is each.token_classifier.config
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_the_backbone_has_the_attention_that_is_asked_for(backbone, attention, tmp_path):
+    random_model(backbone).save_pretrained(tmp_path)
+    arguments = {"attn_implementation": attention}
+    loaded = CrfForTokenClassification.from_pretrained(tmp_path, **arguments)
+    fresh = CrfForTokenClassification.from_backbone(backbone, TAGS, **arguments)
+    for model in (loaded, fresh):
+        assert model.token_classifier.base_model.config._attn_implementation == attention
+    other = "sdpa" if attention == "eager" else "eager"
+    loaded.set_attn_implementation(other)
+    assert loaded.token_classifier.base_model.config._attn_implementation == other
+
+
+def test_labels_are_renamed_for_the_backbone_too(bert, tmp_path):
+    random_model(bert).save_pretrained(tmp_path)
+    tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+    loaded = CrfForTokenClassification.from_pretrained(tmp_path, id2label=dict(enumerate(tags)))
+    assert loaded.config.tags == tags
+    assert loaded.token_classifier.config.id2label == dict(enumerate(tags))
+    fewer = {"id2label": dict(enumerate(tags[:3])), "ignore_mismatched_sizes": True}
+    assert CrfForTokenClassification.from_pretrained(tmp_path, **fewer).crf.num_tags == 3
 
 
 def test_decoding_obeys_the_encoding_and_skips_what_is_no_word(bert):
