@@ -54,7 +54,7 @@ def test_without_aggregation_each_word_has_its_tag_and_its_marginal_probability(
 
 def test_words_may_be_given(saved):
     find = pipeline("ner", model=str(saved), aggregation_strategy="simple")
-    words = ["ada", "lovelace", "london", "ada"]
+    words = ["ada", "lovelace", "london", "ada", "in", "london"] * 2
     expected = WordPieceTagger.from_pretrained(saved).tag(tokens=words).entities
     found = find([words], is_split_into_words=True, delimiter=" | ")[0]
     assert [e["entity_group"] for e in found] == [entity.label for entity in expected]
