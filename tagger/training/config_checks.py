@@ -49,13 +49,14 @@ def _values_at(config: Mapping[str, Any], path: str) -> Dict[str, Any]:
 
 def check_trainer(arguments: Mapping[str, Any], prefix: str = "") -> None:
     """Checks the numbers among a trainer's arguments, whose names have a prefix in errors."""
-    for name in ("num_epochs", "num_gradient_accumulation_steps"):
-        value = arguments.get(name, 1)
-        is_valid = _is_whole(value) and value >= 1
-        _check(prefix + name, value, is_valid, "a whole number of at least 1")
-    value = arguments.get("patience")
-    is_valid = value is None or (_is_whole(value) and value >= 1)
-    _check(f"{prefix}patience", value, is_valid, "a whole number of at least 1, or null")
+    value = arguments.get("num_epochs", 1)
+    is_valid = _is_whole(value) and value >= 1
+    _check(f"{prefix}num_epochs", value, is_valid, "a whole number of at least 1")
+    # AllenNLP accumulates the gradients of a whole epoch if the steps are null.
+    for name in ("num_gradient_accumulation_steps", "patience"):
+        value = arguments.get(name)
+        is_valid = value is None or (_is_whole(value) and value >= 1)
+        _check(prefix + name, value, is_valid, "a whole number of at least 1, or null")
     for name in ("grad_norm", "grad_clipping"):
         value = arguments.get(name)
         is_valid = value is None or value is False or (_is_number(value) and value > 0)

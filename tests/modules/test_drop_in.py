@@ -14,6 +14,7 @@ from allennlp.commands import main as allennlp_main
 from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import train_model
 from allennlp.common import Params, Registrable
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import with_overrides
 from allennlp.data import Batch, Vocabulary
 from allennlp.models import Model, load_archive
@@ -247,6 +248,30 @@ def test_an_archive_keeps_the_weighting_of_its_config(train_by_config, runs):
     expected = {"B-PER": 3.0, "I-PER": 3.0, "B-LOC": 0.5}
     assert weights == [expected.get(tags[k], 1.0) for k in range(len(tags))]
     assert metrics_of(run) != pytest.approx(metrics_of(runs["weighted_crf_tagger"]), rel=1e-3)
+
+
+@needs_allennlp_models
+@pytest.mark.parametrize("strategy", [None, "emission_transition"])
+def test_label_weights_of_allennlp_give_the_same_metrics_on_either_crf(train_by_config, strategy):
+    weights = {"B-PER": 3.0, "I-PER": 3.0, "B-LOC": 0.5}
+    settings = {"model.label_weights": weights, "model.weight_strategy": strategy}
+    theirs, ours = (
+        train_by_config(**{"model.type": name, **settings})
+        for name in ("crf_tagger", "weighted_crf_tagger")
+    )
+    assert metrics_of(ours) == pytest.approx(metrics_of(theirs), rel=1e-3)
+    for run, name in ((theirs, "weighted_crf_tagger"), (ours, "crf_tagger")):
+        model = load_archive(run, overrides={"model.type": name}).model
+        assert model.crf.label_weights.max() == 3.0
+        assert name == "crf_tagger" or model.crf.weighting.tag_weights.max() == 3.0
+
+
+@needs_allennlp_models
+def test_label_weights_and_a_weighting_exclude_each_other(train_by_config):
+    weighting = {"type": "chain", "label_weights": {"PER": 2}}
+    settings = {"model.label_weights": {"B-PER": 2}, "model.weighting": weighting}
+    with pytest.raises(ConfigurationError, match="`weighting` and `label_weights` exclude each"):
+        train_by_config(**{"model.type": "weighted_crf_tagger", **settings})
 
 
 @needs_allennlp_models

@@ -57,7 +57,7 @@ def test_a_value_out_of_range_is_refused_by_name(config, name):
         {},
         {"random_seed": None, "numpy_seed": 0, "pytorch_seed": 2**32 - 1, "trainer": {}},
         {"trainer": {"num_epochs": 1, "patience": None, "grad_norm": False, "grad_clipping": 0.1}},
-        {"trainer": {"grad_norm": True}},
+        {"trainer": {"grad_norm": True, "num_gradient_accumulation_steps": None}},
         {"trainer": {"grad_norm": None, "patience": 1, "learning_rate_scheduler": "noam"}},
         {"trainer": {"learning_rate_scheduler": {"type": "slanted_triangular"}}},
         {"trainer": {"checkpointer": {"keep_most_recent_by_count": None}}, "data_loader": {}},
