@@ -153,9 +153,7 @@ def checked_scores(scores: ChainScores) -> ChainScores:
 
 def _converted(scores: ChainScores) -> ChainScores:
     emissions = scores.emissions
-    if emissions.dim() != 3:
-        raise ValueError(f"`emissions` must be (B, T, K); got shape {tuple(emissions.shape)}")
-    num_tags = emissions.size(2)
+    num_tags = _shape(emissions)[2]
     shapes = {"transitions": (num_tags, num_tags), "start": (num_tags,), "end": (num_tags,)}
     for name, shape in shapes.items():
         if getattr(scores, name).shape != shape:
@@ -171,6 +169,12 @@ def _converted(scores: ChainScores) -> ChainScores:
             )
         dtype = torch.promote_types(dtype, tensor.dtype)
     return ChainScores(*(tensor.to(dtype) for tensor in scores))
+
+
+def _shape(emissions: torch.Tensor) -> torch.Size:
+    if emissions.dim() != 3:
+        raise ValueError(f"`emissions` must be (B, T, K); got shape {tuple(emissions.shape)}")
+    return emissions.shape
 
 
 def checked_mask(
@@ -189,7 +193,7 @@ def checked_mask(
         ValueError: If a shape does not fit, or a length is out of range; on a GPU, a length out of range
             fails later, without a message of ours, as the module `declared` describes.
     """
-    batch_size, num_tokens, _ = emissions.shape
+    batch_size, num_tokens, _ = _shape(emissions)
     if mask is None:
         return torch.full((batch_size,), num_tokens, device=emissions.device), None
     if mask.dim() == 1 and mask.dtype == torch.int64 and len(mask) == batch_size:

@@ -76,3 +76,8 @@ def test_compacted_takes_masked_tokens_out(scores):
         assert torch.equal(emissions[row, :length], scores.emissions[row, mask])
     same, _ = compacted(scores.emissions, mask_of([6, 1, 0, 2, 3]))
     assert same is scores.emissions
+
+
+def test_emissions_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match=r"`emissions` must be \(B, T, K\); got shape \(2, 3\)"):
+        compacted(torch.zeros(2, 3), torch.ones(2, 3))

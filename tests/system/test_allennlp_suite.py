@@ -5,15 +5,13 @@ a quarter of an hour, and PyPI for the plugins of pytest that those tests use.
 """
 
 import os
-import re
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.system.suites import PLUGINS, copied, install_plugins, run_suite
 
 SUITE = os.environ.get("TAGGER_ALLENNLP_SUITE")
 #: Tests that fail because of a feature of ours, and why that is meant so.
@@ -25,68 +23,43 @@ EXCEPTIONS = {
     "tests/modules/token_embedders/elmo_token_embedder_test.py::TestElmoTokenEmbedder::"
     "test_tagger_with_elmo_token_embedder_can_train_save_and_load": ("likewise, files of ELMo"),
 }
-PLUGINS = ["flaky", "responses", "pytest-benchmark", "py-cpuinfo", "pytest-timeout"]
+EXTRA = ["flaky", "responses", "pytest-benchmark", "py-cpuinfo", "pytest-timeout"]
+# A test that is stopped leaves workers that disturb the next, so only one that hangs may be.
+OPTIONS = ["-m", "not gpu and not java", "--timeout", "600", "--continue-on-collection-errors"]
 
-pytestmark = [
-    pytest.mark.system,
-    pytest.mark.skipif(not SUITE, reason="TAGGER_ALLENNLP_SUITE names no copy of AllenNLP's tests"),
-]
+pytestmark = pytest.mark.system
 
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
     """A copy of the tests, beside what they import."""
     folder = tmp_path_factory.mktemp("suite")
-    for name in ("tests", "test_fixtures", "pytest.ini"):
-        source = Path(SUITE, name)
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-    subprocess.run([*pip, "--target", folder / "extra", *PLUGINS], check=True)
+    copied(SUITE, ["tests", "test_fixtures", "pytest.ini"], folder)
+    install_plugins(folder, EXTRA)
     return folder
 
 
 def outcome(suite, features):
-    """How many tests pass, and the names of those that fail, without those that were too slow."""
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "not gpu and not java"]
-    command += ["--timeout", "60", "--continue-on-collection-errors", "-rfE", "--tb=no"]
-    command += ["-p", "no:logging", "-p", "no:cacheprovider", "--rootdir", suite]
-    command += ["-p", "our_trainer"] if features else []
-    # Every interpreter that the tests start reads the `sitecustomize` there.
-    paths = [ROOT / "tests/system/allennlp_features", ROOT, suite, suite / "extra"]
-    settings = {
-        "ALLENNLP_SRC_DIR": str(suite),
-        "HF_HUB_OFFLINE": "1",
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join(map(str, paths)),
-        "TAGGER_FEATURES": str(int(features)),
-        "TRANSFORMERS_OFFLINE": "1",
-    }
-    done = subprocess.run(
-        [*command, suite / "tests"],
-        cwd=suite,
-        env={**os.environ, **settings},
-        capture_output=True,
-        text=True,
-    )
-    passed = re.search(r"(\d{3,}) passed", done.stdout)
-    assert passed, done.stdout[-2000:] + done.stderr[-2000:]
-    found = re.findall(r"^(?:FAILED|ERROR) (\S+)(.*)$", done.stdout, re.MULTILINE)
-    return int(passed[1]), {name for name, reason in found if "Timeout" not in reason}
+    plugins = ["-p", "no:logging", *(("-p", "our_trainer") if features else ())]
+    variables = {"ALLENNLP_SRC_DIR": str(suite), "TAGGER_FEATURES": str(int(features))}
+    return run_suite(suite, ["tests"], [*OPTIONS, *plugins], [PLUGINS, suite], variables)
 
 
+@pytest.mark.skipif(not SUITE, reason="TAGGER_ALLENNLP_SUITE names no copy of AllenNLP's tests")
 def test_our_features_break_none_of_allennlps_tests(suite):
-    (num_with, with_features), (num_without, without) = (
-        outcome(suite, features) for features in (True, False)
-    )
-    print(f"{num_with} pass with our features, {num_without} without")
+    with_features, without = (outcome(suite, features) for features in (True, False))
+    print(f"{with_features.num_passed} pass with our features, {without.num_passed} without")
     # Without spaCy's model for English some fail in any case.
-    assert with_features - without == EXCEPTIONS.keys() - without
+    assert with_features.failures - without.failures == EXCEPTIONS.keys() - without.failures
 
 
-def test_the_features_are_off_in_processes_that_tests_start(suite):
-    code = "from tagger_compat import mends; print(mends.MENDS == mends.LIBRARY_MENDS)"
-    paths = os.pathsep.join(map(str, (ROOT / "tests/system/allennlp_features", ROOT)))
-    for features, expected in ((0, "True"), (1, "False")):
-        variables = {"PYTHONPATH": paths, "TAGGER_FEATURES": str(features)}
-        command = [sys.executable, "-c", code]
-        assert subprocess.check_output(command, env={**os.environ, **variables}, text=True).split() == [expected]
+@pytest.mark.parametrize("features", [False, True])
+def test_processes_that_the_tests_start_leave_the_features_out_too(features):
+    code = "from tagger_compat import mends; print(mends.MENDS != mends.LIBRARY_MENDS)"
+    variables = {
+        "PYTHONPATH": os.pathsep.join(map(str, (PLUGINS, ROOT))),
+        "TAGGER_FEATURES": str(int(features)),
+    }
+    command = [sys.executable, "-c", code]
+    done = subprocess.check_output(command, env={**os.environ, **variables}, text=True)
+    assert done.split() == [str(features)]
