@@ -79,3 +79,15 @@ def test_a_model_without_a_crf_has_the_pipeline_of_transformers(bert):
     find = pipeline("ner", model=model, tokenizer=load_tokenizer(bert))
     assert type(find) is TokenClassificationPipeline
     assert find(TEXT)
+
+
+def test_the_language_decides_how_a_text_is_split(saved):
+    text = "ada bzw. london"
+    words = {
+        language: [
+            w["word"]
+            for w in pipeline("ner", model=str(saved), ignore_labels=[], language=language)(text)
+        ]
+        for language in ("en", "de")
+    }
+    assert words == {"en": ["ada", "bzw", ".", "london"], "de": ["ada", "bzw.", "london"]}
