@@ -14,8 +14,8 @@ _BY_LABEL = ("label_weights", "weight_rule", "tag_counts", "missing", "inventing
 class CrfConfig(PretrainedConfig):
     """What `config.json` of a `CrfForTokenClassification` holds.
 
-    The labels stand here; the backbone gets them when its model is made. All else about the backbone, such
-    as the size of its vocabulary, stands in `backbone`, which the backbone's model shares.
+    The labels stand here, and the transformer gets them when its model is made. All else about it, such
+    as the size of its vocabulary, stands in `backbone`, which its model shares.
 
     Args:
         backbone: The configuration of the token-classification model under the CRF, or that as a

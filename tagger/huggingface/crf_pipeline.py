@@ -18,11 +18,11 @@ class CrfPipeline(TokenClassificationPipeline):
     It finds the entities of `WordPieceTagger`. A text of any length is one chain, so `stride` changes
     nothing. Other models get the pipeline of transformers.
 
-    With `aggregation_strategy="none"`, the default, each word outside of `ignore_labels` is a dictionary,
-    whose `score` is the marginal probability of its tag, and whose `index` is that of the word. With the
-    other strategies each entity is one, whose `score` is the probability of the whole entity. They all
-    give the same, because the CRF has one tag for each word. If the tags spell no spans, each word is an
-    entity.
+    With `aggregation_strategy="none"`, the default, there is a dictionary for each word whose tag is not
+    in `ignore_labels`. Its `score` is the marginal probability of the tag, and its `index` counts words.
+    With the other strategies there is one for each entity, and `score` is the probability of the whole
+    entity. They all give the same, because the CRF has one tag for each word. If the tags spell no
+    spans, each word is an entity.
 
     Args:
         *args: As for the other pipelines.

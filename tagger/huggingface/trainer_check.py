@@ -21,7 +21,6 @@ class LabelSmoothingCheck(TrainerCallback):
         """
         if args.label_smoothing_factor and model is not None and crf_model_in(model) is not None:
             raise ConfigurationError(
-                f"`label_smoothing_factor` must be 0 for a CRF, whose loss it would replace by a loss of "
-                f"single word pieces; got {args.label_smoothing_factor}; leave it out of "
-                f"`TrainingArguments`"
+                f"`label_smoothing_factor` must be 0 for a CRF, because it would replace the CRF's loss "
+                f"by one of single word pieces; got {args.label_smoothing_factor}; leave it out"
             )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tests.conftest import ROOT
 
-#: Plugins of pytest that put our parts in place of others, and what every interpreter reads at its start.
+#: Plugins of pytest that put our parts in place of others, and a `sitecustomize`.
 PLUGINS = ROOT / "tests/system/peers"
 
 

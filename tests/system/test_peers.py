@@ -26,7 +26,8 @@ class Peer(NamedTuple):
         repository: The name of its folder.
         package: What is tested.
         tests: The tests that concern us.
-        plugins: The options of pytest that put ours in place of theirs; `torchcrf` has the name of theirs.
+        plugins: The options of pytest that put ours in place of theirs; none for `torchcrf`, which has
+            the name of theirs and is found before it.
         options: Options of pytest with ours and with theirs.
         files: What the tests read, besides `tests`.
         cwd: Where the tests run.
@@ -73,7 +74,12 @@ SUITES = [
         "torch_struct",
         ("tests/test_algorithms.py", "tests/test_distributions.py"),
         ("-p", "our_chains"),
-        ("-p", "todays_libraries", "-k", "LinearChain or linear_chain or lc_custom or hmm or simple or autoregressive"),
+        (
+            "-p",
+            "todays_libraries",
+            "-k",
+            "LinearChain or linear_chain or lc_custom or hmm or simple or autoregressive",
+        ),
     ),
     Peer(
         "pytorch-crf",
