@@ -41,17 +41,17 @@ class CrfConfig(PretrainedConfig):
         constrain_training: bool = False,
         **kwargs: Any,
     ) -> None:
+        self.backbone: Any = backbone
         if backbone is not None and not isinstance(backbone, PretrainedConfig):
             settings = dict(backbone)
-            backbone = AutoConfig.for_model(settings.pop("model_type"), **settings)
-        self.backbone = backbone
+            self.backbone = AutoConfig.for_model(settings.pop("model_type"), **settings)
         self.tag_encoding = tag_encoding
         self.weighting = weighting
         self.constrain_decoding = constrain_decoding
         self.constrain_training = constrain_training
         if kwargs.get("attn_implementation") is None and backbone is not None:
             # It would be set to `None` in the backbone, too.
-            kwargs["attn_implementation"] = backbone._attn_implementation
+            kwargs["attn_implementation"] = self.backbone._attn_implementation
         super().__init__(**kwargs)
 
     @property

@@ -39,7 +39,9 @@ class CrfPipeline(TokenClassificationPipeline):
 
     def __init__(self, *args: Any, model: Any, language: str = "en", **kwargs: Any) -> None:
         super().__init__(*args, model=model, **kwargs)
-        self._tagger = WordPieceTagger(crf_model_in(model), self.tokenizer, language)
+        crf = crf_model_in(model)
+        assert crf is not None  # so says `__new__`
+        self._tagger = WordPieceTagger(crf, self.tokenizer, language)
 
     def check_model_type(self, supported_models: Any) -> None:
         """Accepts the model, which the library's list of names lacks."""
@@ -95,13 +97,13 @@ class CrfPipeline(TokenClassificationPipeline):
         return inputs  # texts, and what was found in them
 
 
-def _entities(tagged: TaggedText) -> Iterator[Tuple[str, float, int, int]]:
+def _entities(tagged: TaggedText) -> Iterator[Tuple[str, Optional[float], int, int]]:
     """Label, probability, first and last word of each entity."""
     for entity in tagged.entities:
         yield entity.label, entity.probability, entity.first, entity.last
 
 
-def _words(tagged: TaggedText) -> Iterator[Tuple[str, float, int, int]]:
+def _words(tagged: TaggedText) -> Iterator[Tuple[str, Optional[float], int, int]]:
     """Likewise, of each word."""
     for index, (tag, row) in enumerate(zip(tagged.tags, tagged.probabilities)):
         # A word that the tokenizer leaves nothing of has no probabilities, and is surely outside.
