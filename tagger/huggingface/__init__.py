@@ -8,6 +8,9 @@ Once this is imported, `AutoModelForTokenClassification.from_pretrained` reads s
 `pipeline("ner", ...)` decodes with its CRF, and `Trainer` refuses label smoothing for it.
 """
 
+from functools import partial
+from importlib import import_module
+
 from transformers import AutoConfig, AutoModelForTokenClassification
 
 from tagger.huggingface.crf_config import CrfConfig
@@ -31,23 +34,6 @@ AutoConfig.register(CrfConfig.model_type, CrfConfig, exist_ok=True)
 AutoModelForTokenClassification.register(CrfConfig, CrfForTokenClassification, exist_ok=True)
 
 
-def _register_pipeline() -> None:
-    from transformers.pipelines import PIPELINE_REGISTRY
-
-    from tagger.huggingface.crf_pipeline import CrfPipeline
-
-    # `register_pipeline` would warn of the task that is there.
-    PIPELINE_REGISTRY.supported_tasks["token-classification"]["impl"] = CrfPipeline
-
-
-def _register_check() -> None:
-    from transformers.trainer import DEFAULT_CALLBACKS
-
-    from tagger.huggingface.trainer_check import LabelSmoothingCheck
-
-    DEFAULT_CALLBACKS.append(LabelSmoothingCheck)
-
-
-# Both modules take seconds to import.
-after_import("transformers.pipelines", _register_pipeline)
-after_import("transformers.trainer", _register_check)
+# Each registers what it holds. Both modules of transformers take seconds to import.
+for module, ours in (("pipelines", "crf_pipeline"), ("trainer", "trainer_check")):
+    after_import(f"transformers.{module}", partial(import_module, f"{__name__}.{ours}"))

@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
+from transformers.pipelines import PIPELINE_REGISTRY
 from transformers.pipelines.token_classification import (
     AggregationStrategy,
     TokenClassificationPipeline,
@@ -118,3 +119,7 @@ def _places(words: Sequence[str], text: str) -> List[Tuple[int, int]]:
         end = start + len(word)
         places.append((start, end))
     return places
+
+
+# `register_pipeline` would warn of the task that is there.
+PIPELINE_REGISTRY.supported_tasks["token-classification"]["impl"] = CrfPipeline

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from transformers.trainer import DEFAULT_CALLBACKS
 from transformers.trainer_callback import TrainerCallback
 
 from tagger.common.from_allennlp import ConfigurationError
@@ -24,3 +25,6 @@ class LabelSmoothingCheck(TrainerCallback):
                 f"`label_smoothing_factor` must be 0 for a CRF, because it would replace the CRF's loss "
                 f"by one of single word pieces; got {args.label_smoothing_factor}; leave it out"
             )
+
+
+DEFAULT_CALLBACKS.append(LabelSmoothingCheck)
