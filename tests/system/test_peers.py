@@ -52,7 +52,7 @@ SUITES = [
         "allennlp_models",
         ("tests/tagging",),
         ("-p", "our_crf_tagger"),
-        files=("test_fixtures/tagging", "pytest.ini"),
+        files=("test_fixtures/tagging", "test_fixtures/structured_prediction/srl", "pytest.ini"),
     ),
     Peer(
         "seqeval",
