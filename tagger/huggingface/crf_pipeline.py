@@ -28,7 +28,7 @@ class CrfPipeline(TokenClassificationPipeline):
     Args:
         *args: As for the other pipelines.
         model: The model.
-        language: The spaCy code of the language whose rules split texts into words.
+        language: How texts are split into words, as for `WordPieceTagger`.
         **kwargs: As for the other pipelines.
     """
 
