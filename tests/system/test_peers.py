@@ -44,8 +44,6 @@ class Peer(NamedTuple):
     exceptions: dict = {}  # noqa: RUF012
 
 
-_SENTENCE = "the mistake is refused in another sentence"
-_NO_WORDS = "a row without words is right, and has the likelihood 1"
 SUITES = [
     Peer(
         "allennlp-models",
@@ -87,23 +85,6 @@ SUITES = [
         ("tests",),
         # TorchScript cannot compile a CRF that chooses its kernels.
         options=("-k", "not TorchScript"),
-        exceptions={
-            **{
-                f"tests/test_crf.py::{name}": _SENTENCE
-                for name in (
-                    "TestForward::test_emissions_has_bad_number_of_dimension",
-                    "TestForward::test_emissions_and_tags_size_mismatch",
-                    "TestForward::test_emissions_last_dimension_not_equal_to_number_of_tags",
-                    "TestDecode::test_emissions_has_bad_number_of_dimension",
-                    "TestDecode::test_emissions_last_dimension_not_equal_to_number_of_tags",
-                    "TestDecode::test_emissions_and_mask_size_mismatch",
-                )
-            },
-            **{
-                f"tests/test_crf.py::{name}::test_first_timestep_mask_is_not_all_on": _NO_WORDS
-                for name in ("TestForward", "TestDecode")
-            },
-        },
     ),
 ]
 
