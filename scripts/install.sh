@@ -58,7 +58,7 @@ if [ "$torch" != "$tested_torch" ]; then changes+=(-e '/^triton==/d'); fi
 sed "${changes[@]}" constraints.txt >.venv/constraints.txt
 pip=(.venv/bin/python -m pip install --progress-bar off)
 # --use-pep517: seqeval comes as source, which pip 23.0 of Python 3.10 builds in a way that fails.
-quietly "step 1 of 3" "${pip[@]}" --use-pep517 -c .venv/constraints.txt -e '.[dev,docs,export,glove,huggingface,lexicons,report,serve]'
+quietly "step 1 of 3" "${pip[@]}" --use-pep517 -c .venv/constraints.txt -e '.[dev,docs,export,huggingface,lexicons,report,serve]'
 # The pins of AllenNLP refuse everything above, hence --no-deps.
 quietly "step 2 of 3" "${pip[@]}" --no-deps allennlp==2.10.1
 # Only tests use this. It is outside the environment, in which every `allennlp` command would import it.

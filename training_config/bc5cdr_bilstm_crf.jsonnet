@@ -1,5 +1,5 @@
 // A character-CNN BiLSTM-CRF on BC5CDR: chemicals and diseases in abstracts of medical articles.
-// Files: see data/README.md; `python scripts/prepare_glove.py` writes the vectors.
+// Files: see data/README.md; `allennlp fetch-encoder glove` writes the vectors.
 // Expect: development F1 .847, test F1 .836 (one run).
 (import 'tagger/template.libsonnet') + {
   source_encoding:: 'BIO',

@@ -1,5 +1,5 @@
 // As conll2003_bilstm_crf.jsonnet, with word vectors that start from GloVe 6B, 50 dimensions.
-// Files: also `python scripts/prepare_glove.py`, which puts the vectors into data/glove.
+// Files: also `allennlp fetch-encoder glove`, which puts the vectors into data/glove.
 // Expect: development F1 .944, test F1 .901 (five runs).
 (import 'conll2003_bilstm_crf.jsonnet') + {
   glove_file:: 'data/glove/glove.6B.50d.txt',

@@ -1,7 +1,7 @@
 // A BiLSTM-CRF on CoNLL-2003 over frozen features of the transformer all-MiniLM-L6-v2, GloVe 50 and characters.
 // The transformer reads up to 250 word pieces of a document together; batches are of sentences.
 // Expect: development F1 .949, test F1 .916 (five runs).
-// Files: see data/README.md; `python scripts/prepare_glove.py` and `python scripts/prepare_minilm.py`.
+// Files: see data/README.md; `allennlp fetch-encoder glove` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
 (import 'tagger/template.libsonnet') + {
   source_encoding:: 'IOB1',
   glove_file:: 'data/glove/glove.6B.50d.txt',

@@ -1,5 +1,5 @@
 // A character-CNN BiLSTM-CRF on CrossNER's music domain: thirteen labels and a hundred training sentences.
-// Files: see data/README.md; `python scripts/prepare_glove.py` writes the vectors.
+// Files: see data/README.md; `allennlp fetch-encoder glove` writes the vectors.
 // Expect: development F1 .592, test F1 .589, macro F1 .465 (five runs).
 (import 'tagger/template.libsonnet') + {
   source_encoding:: 'BIO',

@@ -1,5 +1,5 @@
 // As reuters_cnn.jsonnet, but fine-tunes the transformer all-MiniLM-L6-v2 (22.7 million parameters): for a GPU.
-// Files: `python scripts/prepare_reuters.py SOURCE` and `python scripts/prepare_minilm.py`.
+// Files: `python scripts/prepare_reuters.py SOURCE` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
 local cnn = import 'reuters_cnn.jsonnet';
 local transformer = 'data/all-MiniLM-L6-v2';
 local max_tokens = 256;

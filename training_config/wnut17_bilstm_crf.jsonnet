@@ -1,5 +1,5 @@
 // A character-CNN BiLSTM-CRF on WNUT-17: emerging entities in noisy text, six labels, four of them rare.
-// Files: see data/README.md; `python scripts/prepare_glove.py` writes the vectors.
+// Files: see data/README.md; `allennlp fetch-encoder glove` writes the vectors.
 (import 'tagger/template.libsonnet') + {
   source_encoding:: 'BIO',
   glove_file:: 'data/glove/glove.6B.50d.txt',

@@ -1,5 +1,5 @@
 // MiniLM-L6 fine-tuned under a CRF on WNUT-17: emerging entities in noisy text, six labels, four of them rare.
-// Files: see data/README.md; `python scripts/prepare_minilm.py` writes the transformer.
+// Files: see data/README.md; `allennlp fetch-encoder all-MiniLM-L6-v2` writes the transformer.
 // Expect: development F1 .60, test F1 .41 (one run).
 (import 'tagger/transformer.libsonnet') + {
   transformer:: 'data/all-MiniLM-L6-v2',

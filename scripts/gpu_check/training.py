@@ -70,7 +70,7 @@ def precision(options: Options) -> Results:
 def finetuning(options: Options) -> Results:
     """Times fine-tuning of MiniLM under a CRF, ours and AllenNLP's own way, and the CRF's share."""
     path = needed(CONFIGS / "conll2003_minilm_crf.jsonnet", "is not part of this version")
-    needed(Path("data/all-MiniLM-L6-v2"), "run scripts/prepare_minilm.py")
+    needed(Path("data/all-MiniLM-L6-v2"), "run allennlp fetch-encoder all-MiniLM-L6-v2")
     needed(Path("data/conll2003/eng.train"), "run scripts/prepare_conll2003.py")
     if importlib.util.find_spec("allennlp_models") is None:
         sys.path.append(str(benchmark_training.DOWNSTREAM))
@@ -103,7 +103,7 @@ def finetuning(options: Options) -> Results:
 
 def reuters(options: Options) -> Results:
     """Times Reuters' losses of several labels over fine-tuned MiniLM; each trains one short epoch."""
-    needed(Path("data/all-MiniLM-L6-v2"), "run scripts/prepare_minilm.py")
+    needed(Path("data/all-MiniLM-L6-v2"), "run allennlp fetch-encoder all-MiniLM-L6-v2")
     needed(Path("data/reuters/train.jsonl"), "run scripts/prepare_reuters.py")
     shown = Params.from_file(CONFIGS / "reuters_minilm.jsonnet").as_dict(quiet=True)
     rows = []

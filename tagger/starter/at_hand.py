@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Dict, List, NamedTuple
 
-#: Where the scripts put what they fetch, below the working directory.
+#: Where `fetch-encoder` writes them, below the working directory.
 _TRANSFORMER = Path("data/all-MiniLM-L6-v2")
 _GLOVE = Path("data/glove/glove.6B.50d.txt")
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
@@ -23,7 +23,7 @@ class AtHand(NamedTuple):
 
 
 def pretrained_at_hand(language: str) -> AtHand:
-    """Looks for the transformer and the word vectors that the scripts get, which are English.
+    """Looks for the transformer and the word vectors that `fetch-encoder` writes, which are English.
 
     The transformer may also be in the folder that the environment variable TAGGER_TRANSFORMERS names.
 
@@ -44,7 +44,7 @@ def pretrained_at_hand(language: str) -> AtHand:
     else:
         said.append(
             "no pretrained transformer, which would help most: there is none in "
-            f"{' or '.join(map(str, places))}; get it with `python scripts/prepare_minilm.py`"
+            f"{' or '.join(map(str, places))}; get it with `allennlp fetch-encoder all-MiniLM-L6-v2`"
         )
     if _GLOVE.is_file():
         settings["glove_file"] = str(_GLOVE)
@@ -52,7 +52,7 @@ def pretrained_at_hand(language: str) -> AtHand:
     else:
         said.append(
             f"no pretrained word vectors: there is no {_GLOVE}; "
-            "get them with `python scripts/prepare_glove.py`"
+            "get them with `allennlp fetch-encoder glove`"
         )
     return AtHand(settings, said)
 

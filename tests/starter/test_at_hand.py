@@ -41,11 +41,11 @@ def test_what_is_at_hand_is_in_the_config_and_said(tmp_path):
     assert "  features of the transformer data/all-MiniLM-L6-v2, which help most" in said
 
 
-def test_what_is_missing_is_said_with_the_script_that_gets_it(tmp_path):
+def test_what_is_missing_is_said_with_the_command_that_fetches_it(tmp_path):
     config, said = begun(tmp_path)
     assert "transformer" not in config["model"]["text_field_embedder"]["token_embedders"]
-    assert "get it with `python scripts/prepare_minilm.py`" in said
-    assert "get them with `python scripts/prepare_glove.py`" in said
+    assert "get it with `allennlp fetch-encoder all-MiniLM-L6-v2`" in said
+    assert "get them with `allennlp fetch-encoder glove`" in said
 
 
 def test_small_data_stop_early(tmp_path):

@@ -1,5 +1,5 @@
 // Remedies on BC5CDR: two labels, diseases and chemicals, of which none is rare.
-// Files: see data/README.md; `python scripts/prepare_minilm.py`.
+// Files: see data/README.md; `allennlp fetch-encoder all-MiniLM-L6-v2`.
 (import 'remedies.libsonnet') + {
   tagger:: (import '../bc5cdr_bilstm_crf.jsonnet') + $.light + {
     transformer:: 'data/all-MiniLM-L6-v2',

@@ -1,5 +1,5 @@
 // Remedies on CoNLL-2003, whole: four labels, none of them rare. Dice was published with a gain here.
-// Files: see data/README.md; `python scripts/prepare_minilm.py`.
+// Files: see data/README.md; `allennlp fetch-encoder all-MiniLM-L6-v2`.
 (import 'remedies.libsonnet') + {
   tagger:: (import '../conll2003_frozen_minilm_crf.jsonnet') + $.light + {
     // Less than in the config, for many runs.

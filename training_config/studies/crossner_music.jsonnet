@@ -1,5 +1,5 @@
 // Remedies for rare labels on CrossNER's music domain: a hundred training sentences with 648 entities of 13 labels.
-// Files: see data/README.md; `python scripts/prepare_minilm.py`.
+// Files: see data/README.md; `allennlp fetch-encoder all-MiniLM-L6-v2`.
 (import 'remedies.libsonnet') + {
   tagger:: (import '../crossner_music_bilstm_crf.jsonnet') + $.light + {
     transformer:: 'data/all-MiniLM-L6-v2',

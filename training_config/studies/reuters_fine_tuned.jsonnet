@@ -1,6 +1,6 @@
 // Four losses on Reuters-21578 over a transformer whose upper two layers are fine-tuned, over kept states of the lower
 // four. Texts end after 64 words, so that a run takes a core less than half an hour.
-// Files: `python scripts/prepare_reuters.py SOURCE` and `python scripts/prepare_minilm.py`.
+// Files: `python scripts/prepare_reuters.py SOURCE` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
 local transformer = 'data/all-MiniLM-L6-v2';
 local num_epochs = 6;
 local cnn = import '../reuters_cnn.jsonnet';

@@ -1,5 +1,5 @@
 // Remedies for rare labels on WNUT-17. Of 1,975 training entities 660 are persons; each rare label has 140 to 264.
-// Files: see data/README.md; `python scripts/prepare_minilm.py`.
+// Files: see data/README.md; `allennlp fetch-encoder all-MiniLM-L6-v2`.
 (import 'remedies.libsonnet') + {
   tagger:: (import '../wnut17_frozen_minilm_crf.jsonnet') + $.light + {
     // Less than in the config, for many runs.

