@@ -211,8 +211,7 @@ settings.template({
     patience: $.patience,
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
-    // 'training_counts' is for class weights by rule; without one it does nothing.
-    callbacks: ['training_counts', 'log_clipping', 'show_metrics']
+    callbacks: ['log_clipping', 'show_metrics']
                + (if $.transformer != null then ['frozen_features'] else []),
   },
 })

@@ -125,8 +125,7 @@ settings.template({
     num_epochs: $.num_epochs,
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
-    // 'training_counts' is for class weights by rule; without one it does nothing.
-    callbacks: ['training_counts', 'log_clipping', 'show_metrics'],
+    callbacks: ['log_clipping', 'show_metrics'],
   },
 
   // With its config and its tokenizer an archive needs no other file of the transformer.

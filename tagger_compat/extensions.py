@@ -7,10 +7,12 @@ AllenNLP. Each function here says what they cannot reach.
 import importlib
 import logging
 import os
+import re
 import sys
 import time
 from contextlib import contextmanager, nullcontext
 from functools import wraps
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
@@ -24,8 +26,12 @@ def _ours(name: str) -> Any:
 
 @contextmanager
 def with_our_plugins(plugins: Any) -> Iterator[None]:
-    """Has AllenNLP find our package in any folder; what a stranger left in the folder is not run."""
+    """Has AllenNLP find our package in any folder; what a stranger left in the folder is not run.
+
+    A plugin whose requirements are missing is named together with the command that installs them.
+    """
     yield
+    plugins.logger.addFilter(_with_missing_requirements)
     # Of these it imports all submodules; most of our package is imported when it is used.
     plugins.DEFAULT_PLUGINS += ("tagger.components", "tagger.commands")
     discover_file_plugins = plugins.discover_file_plugins
@@ -42,6 +48,30 @@ def with_our_plugins(plugins: Any) -> Iterator[None]:
             yield name
 
     plugins.discover_file_plugins = discover
+
+
+def _with_missing_requirements(record: logging.LogRecord) -> bool:
+    """Rewrites AllenNLP's message about a plugin that is installed without its requirements."""
+    found = re.match(r"Plugin (\w+) could not be loaded: No module named '(\w+)", str(record.msg))
+    if found:
+        plugin, module = found.groups()
+        missing = " ".join(_missing_requirements(plugin)) or module
+        record.msg = (
+            f"the plugin {plugin} is not loaded, because it needs `{module}`; run: "
+            f"pip install {missing}"
+        )
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+    return True
+
+
+def _missing_requirements(plugin: str) -> List[str]:
+    try:
+        requirements = metadata.requires(plugin.replace("_", "-")) or []
+    except metadata.PackageNotFoundError:
+        return []
+    named = (re.match(r"[\w.-]+", each) for each in requirements if "extra ==" not in each)
+    names = [each.group() for each in named if each]
+    return [name for name in names if not any(metadata.Distribution.discover(name=name))]
 
 
 @contextmanager

@@ -409,6 +409,32 @@ def test_plugins_of_another_user_are_not_run(monkeypatch, tmp_path, caplog):
     assert "is not yours" in caplog.text
 
 
+def test_a_plugin_without_its_requirements_says_what_to_install(monkeypatch, tmp_path, caplog):
+    from allennlp.common import plugins
+
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "half_plugin").mkdir()
+    (tmp_path / "half_plugin/__init__.py").write_text("import nothing_one.part\n")
+    about = tmp_path / "half_plugin-1.0.dist-info"
+    about.mkdir()
+    requirements = "".join(
+        f"Requires-Dist: {each}\n"
+        for each in ("nothing-one (>=1.1)", "torch (<1.13)", "nothing.two==4", "x; extra == 'dev'")
+    )
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: half-plugin\n{requirements}")
+    monkeypatch.setattr(plugins, "DEFAULT_PLUGINS", ("half_plugin",))
+    caplog.clear()
+    plugins.import_plugins()
+    assert caplog.record_tuples == [
+        (
+            "allennlp.common.plugins",
+            30,
+            "the plugin half_plugin is not loaded, because it needs `nothing_one`; run: pip install "
+            "nothing-one nothing.two",
+        )
+    ]
+
+
 @pytest.mark.parametrize("name", USES)
 def test_mend_is_needed_and_does_its_job(name, needed, run_fresh):
     code, error = USES[name]

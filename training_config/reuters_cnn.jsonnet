@@ -43,6 +43,6 @@ local learning_rate = 0.003;
     patience: null,
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
-    callbacks: ['training_counts', 'show_metrics'],
+    callbacks: ['show_metrics'],
   },
 }

@@ -20,6 +20,7 @@ from allennlp.common import Params
 
 from scripts import benchmark_prediction, benchmark_training
 from scripts.gpu_check.measuring import Options, Results, SkippedError, needed, synchronize
+from tagger.training import supply_training_counts
 
 CONFIGS = Path(__file__).parent.parent.parent / "training_config"
 #: Losses of several labels.
@@ -149,16 +150,15 @@ def _epoch(
     Returns the seconds of the last epoch (the first one compiles) and the number of instances.
     """
     run_config["trainer"].update(SHORT_RUN, cuda_device=options.cuda_device)
-    # Some losses need the numbers of labels, which this callback counts when training starts.
-    run_config["trainer"]["callbacks"] = ["training_counts"]
+    run_config["trainer"]["callbacks"] = []
     for name in ("validation_data_path", "validation_data_loader"):
         run_config.pop(name, None)
     with tempfile.TemporaryDirectory() as folder:
         run: Any = TrainModel.from_params(
             Params(run_config), serialization_dir=f"{folder}/run", local_rank=0
         )
-        for callback in run.trainer._callbacks:
-            callback.on_start(run.trainer)
+        # Some losses need the counts of labels.
+        supply_training_counts(run.trainer.model, run.trainer.data_loader)
         for epoch in range(num_epochs):
             synchronize(options)
             started = time.perf_counter()

@@ -86,10 +86,13 @@ def _joined(error: Exception) -> str:
 def _one_line(error: Exception) -> Optional[str]:
     """An error that a user can mend, in one line; nothing for a bug."""
     origin = _origin(error)
-    is_ours = isinstance(error, ValueError) and origin.partition(".")[0] == "tagger"
+    is_ours = type(error) is ImportError or isinstance(error, ValueError)
+    is_ours = is_ours and origin.partition(".")[0] == "tagger"
     if isinstance(error, (ConfigurationError, OSError)) or is_ours:
         return _joined(error)
     first_line = (str(error).splitlines() or [repr(error)])[0]
+    if isinstance(error, ModuleNotFoundError):
+        return _missing_module(error)
     # Of a value in a config.
     if isinstance(error, TypeError) and origin == "allennlp.common.from_params":
         return f"the config has a value of another type: {first_line}"
@@ -102,6 +105,28 @@ def _one_line(error: Exception) -> Optional[str]:
         what = "`--overrides`" if re.match(r"\d+:", reason) else "the config"
         return f"{what} cannot be read: {reason}"
     return None
+
+
+def _missing_module(error: ModuleNotFoundError) -> Optional[str]:
+    """Says which code imports a package that is not installed; nothing if the package is ours."""
+    name = (error.name or "").partition(".")[0]
+    places = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "importlib" not in frame.filename
+    ]
+    if not name or name in ("tagger", "tagger_compat", "tagger_onnx"):
+        return None
+    if places[-1].name == "import_module_and_submodules":
+        return (
+            f"`--include-package` names `{error.name}`, which is neither a module below the current "
+            "folder nor installed"
+        )
+    options = "--no-deps " if name.startswith("allennlp") else ""
+    return (
+        f"{places[-1].filename}:{places[-1].lineno}: imports `{name}`, which is not "
+        f"installed; run: pip install {options}{name.replace('_', '-')}"
+    )
 
 
 def _is_of_construction(error: Exception) -> bool:

@@ -59,23 +59,31 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
     else:
         train(args)
     if is_finished(folder):
-        _show_test_metrics(folder)
+        _show_metrics(folder)
     # A run that was killed while its tagger was measured has no figures yet.
     if not args.dry_run and not Path(folder, TEXT_METRICS_FILE).exists():
         measure_on_text(folder, params)
 
 
-def _show_test_metrics(folder: str) -> None:
-    """Shows a table of the test data's metrics, if training has ended with them."""
+def _show_metrics(folder: str) -> None:
+    """Shows what a run has reached on each of its data sets that held labels, for any model."""
     from tagger.common.console import show_last
-    from tagger.metrics import format_metrics
+    from tagger.metrics import format_all_metrics
 
     metrics = json.loads(Path(folder, "metrics.json").read_text(encoding="utf-8"))
-    of_test = {
-        name.removeprefix("test_"): metrics[name] for name in metrics if name.startswith("test_")
-    }
+    best, of_test, of_training = (
+        {name.removeprefix(prefix): metrics[name] for name in metrics if name.startswith(prefix)}
+        for prefix in ("best_validation_", "test_", "training_")
+    )
+    if best:
+        epoch = metrics["best_epoch"] + 1
+        show_last(f"Metrics on the validation data in epoch {epoch}", format_all_metrics(best))
     if of_test:
-        show_last("Metrics on the test data", format_metrics(of_test))
+        show_last("Metrics on the test data", format_all_metrics(of_test))
+    if not best and not of_test:
+        resources = ("duration", "_memory_MB")
+        shown = {name: of_training[name] for name in of_training if not name.endswith(resources)}
+        show_last("Metrics on the training data in the last epoch", format_all_metrics(shown))
 
 
 @Subcommand.register("find-lr", exist_ok=True)

@@ -80,7 +80,7 @@ def count_labels(instances: "Iterable[Instance]") -> LabelCounts:
 class AwaitedCounts:
     """The training counts of the labels of a vocabulary, for which a module waits.
 
-    The trainer's callback `training_counts` supplies them when training starts. The module keeps what
+    The trainer supplies them when training starts. The module keeps what
     it derives from them in a buffer, which is saved with the model. Until the counts come, or trained
     weights are loaded, the buffer is negative or NaN.
     """
@@ -114,16 +114,17 @@ class AwaitedCounts:
         """Raises a `RuntimeError` that says what to do, unless they have come."""
         if not self.have_come(buffer):
             raise RuntimeError(
-                "the training labels have not been counted; add `callbacks: ['training_counts']` to "
-                "the `trainer` in the config, or load trained weights"
+                "the training labels have not been counted, which `allennlp train` does; in a training "
+                "loop of your own call `tagger.training.supply_training_counts(model, data_loader)`, or "
+                "load trained weights"
             )
 
 
 class CountedLabels(torch.nn.Module):
     """The counts of C labels among N training items, as buffers that are saved with the model.
 
-    Give the counts, or a vocabulary. With a vocabulary, the trainer's callback `training_counts`
-    supplies the counts when training starts; they are unknown until then.
+    Give the counts, or a vocabulary. With a vocabulary, the trainer supplies the counts when training
+    starts; they are unknown until then.
 
     Args:
         label_counts: The number of training items that have each label, by index.

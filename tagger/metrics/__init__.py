@@ -5,6 +5,7 @@ from tagger.metrics.calibration import format_calibration_table
 from tagger.metrics.calibration_error import CalibrationError
 from tagger.metrics.metrics_table import (
     best_metrics,
+    format_all_metrics,
     format_metrics,
     format_metrics_file,
     metrics_tables,
@@ -18,6 +19,7 @@ __all__ = [
     "MultiLabelMetrics",
     "TagMetrics",
     "best_metrics",
+    "format_all_metrics",
     "format_calibration_table",
     "format_metrics",
     "format_metrics_file",

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 from tagger.metrics.label_metrics import MEASURES
 from tagger.metrics.token_confusions import NO_LABEL
@@ -67,6 +67,32 @@ def format_metrics(metrics: Mapping[str, float]) -> str:
     return "\n\n".join(_align(rows) for rows in metrics_tables(metrics))
 
 
+def format_all_metrics(metrics: Mapping[str, Any]) -> str:
+    """Returns the tables of `format_metrics`, and below them the other numbers of any model.
+
+    The metrics of this package's models are in the tables already, so that nothing is added for them.
+
+    Args:
+        metrics: What a model's `get_metrics` returns, and the loss. Values that are not numbers are
+            left out.
+
+    Example:
+        >>> print(format_all_metrics({"loss": 0.25, "accuracy": 1, "answers": ["a"]}))
+        loss      0.2500
+        accuracy       1
+    """
+    tables = metrics_tables(metrics)
+    if f"num-gold-{AVERAGES[0]}" not in metrics:
+        shown = {f"{each}-{name}" for name in measured_names(metrics, "") for each in MEASURES}
+        others = [
+            [name, str(value) if isinstance(value, int) else f"{value:.4f}"]
+            for name, value in metrics.items()
+            if name not in shown and isinstance(value, (int, float))
+        ]
+        tables += [others] if others else []
+    return "\n\n".join(map(_align, tables))
+
+
 def format_metrics_file(path: Path) -> str:
     """Returns the tables of the metrics in a file; of a training run's file, those of its best epoch.
 
@@ -75,8 +101,8 @@ def format_metrics_file(path: Path) -> str:
             written.
 
     Raises:
-        ValueError: If the folder has no `metrics.json`, or the file is no JSON object or holds no
-            metrics by label.
+        ValueError: If the folder has no `metrics.json`, or the file is not a JSON object that holds
+            numbers.
     """
     if path.is_dir():
         path = path / "metrics.json"
@@ -91,12 +117,11 @@ def format_metrics_file(path: Path) -> str:
         metrics = None
     if not isinstance(metrics, dict):
         raise ValueError(f"{path} is no JSON object; name a `metrics.json`")
-    table = format_metrics(best_metrics(metrics) or metrics)
+    table = format_all_metrics(best_metrics(metrics) or metrics)
     if not table:
         raise ValueError(
-            f"{path} holds no metrics by label, such as `precision-overall`, but "
-            f"{', '.join(metrics) or 'nothing'}; "
-            f"name the file of a tagger"
+            f"{path} holds no metrics, but {', '.join(metrics) or 'nothing'}; name what training or "
+            "`evaluate` has written"
         )
     return table
 

@@ -23,7 +23,7 @@ class ClassWeights(torch.nn.Module):
 
     The weights are a buffer, `tag_weights` (K,), saved with the model. Give them in one of three ways:
     `tag_weights`, `label_weights` or `weight_rule`. With a rule in a config, they are NaN until the
-    trainer's callback `training_counts` has counted the training data, or trained weights are loaded.
+    trainer has counted the training labels, or trained weights are loaded.
     The buffer is `None` if a subclass makes weights optional and none are given.
 
     A subclass with arguments of its own passes `**kwargs` to this constructor, so that a config may

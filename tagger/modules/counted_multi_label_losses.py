@@ -15,7 +15,7 @@ from tagger.modules.multi_label_losses import MultiLabelLoss
 class CountedMultiLabelLoss(MultiLabelLoss):
     """A focal loss that knows how often training shows each label.
 
-    The counts come from the trainer's callback `training_counts` or from the arguments, and are saved
+    The counts come from the trainer or from the arguments, and are saved
     with the model. Until they are known, computing the loss raises a `RuntimeError`.
 
     Args:

@@ -87,8 +87,7 @@ class BinaryCrossEntropyLoss(MultiLabelLoss):
         positive_weights: A weight by label for positives; labels that are not named weigh 1.
         weight_rule: Derives each label's weight from its `n` positives and `N - n` negatives in
             training, as the positives' weight over the negatives'. Under `balanced` it is
-            `(N - n) / n`, which gives both the same total. The trainer needs the callback
-            `training_counts`.
+            `(N - n) / n`, which gives both the same total.
         vocab: Holds the labels; the model in a config supplies it. Either of the two above needs it.
         label_namespace: The vocabulary's namespace of the labels.
 

@@ -11,7 +11,7 @@ from allennlp.evaluation.serializers import SimpleSerializer
 from allennlp.models import Model
 
 from tagger.common.console import show_last
-from tagger.metrics import format_metrics
+from tagger.metrics import format_all_metrics
 from tagger.models.measured_model import MeasuredModel
 
 
@@ -60,6 +60,6 @@ class LineEvaluator(SimpleEvaluator):
 
     def __call__(self, model: Model, *args: Any, **kwargs: Any) -> Dict[str, Any]:
         metrics: Dict[str, Any] = super().__call__(model, *args, **kwargs)
-        if isinstance(model, MeasuredModel):
-            show_last("Metrics", "\n\n".join([format_metrics(metrics), *model.get_tables()]))
+        tables = model.get_tables() if isinstance(model, MeasuredModel) else []
+        show_last("Metrics", "\n\n".join([format_all_metrics(metrics), *tables]))
         return metrics

@@ -4,12 +4,12 @@ import tagger.common.needs_allennlp  # noqa: F401
 from tagger.training.callbacks import (
     LogClippingCallback,
     ShowMetricsCallback,
-    TrainingCountsCallback,
 )
 from tagger.training.frozen_features import FrozenFeaturesCallback
 from tagger.training.layerwise_adamw import LayerwiseAdamW
 from tagger.training.optimizers import FusedAdam, FusedAdamW, FusedExponentialMovingAverage
 from tagger.training.recoverable_trainer import RecoverableTrainer
+from tagger.training.training_counts import supply_training_counts
 from tagger.training.whole_checkpointer import WholeCheckpointer
 
 __all__ = [
@@ -21,6 +21,6 @@ __all__ = [
     "LogClippingCallback",
     "RecoverableTrainer",
     "ShowMetricsCallback",
-    "TrainingCountsCallback",
     "WholeCheckpointer",
+    "supply_training_counts",
 ]

@@ -21,6 +21,7 @@ from tagger.training.callbacks import EpochLineCallback
 from tagger.training.config_checks import check_trainer
 from tagger.training.random_states import RandomStatesCallback, random_states, set_random_states
 from tagger.training.run_folder import remove_unfinished
+from tagger.training.training_counts import supply_training_counts
 from tagger.training.whole_checkpointer import WholeCheckpointer, save_whole
 
 #: How many metrics an error lists.
@@ -44,8 +45,9 @@ class RecoverableTrainer(GradientDescentTrainer):
     Under `distributed` only the primary's random states are saved. Where a run goes on in the middle of
     an epoch, that epoch's `training_loss` counts the batches from there on.
 
-    It also refuses keys that it does not know and an unknown `validation_metric`, logs one line for each
-    epoch, and names the likely cause of a loss that is not a number. The arguments are AllenNLP's.
+    It also counts the training labels for class weights by rule, refuses unknown keys and an unknown
+    `validation_metric`, logs one line for each epoch, and names the likely cause of a loss that is not
+    a number. The arguments are AllenNLP's.
 
     Args:
         no_grad: Regular expressions; parameters whose names match one are not trained.
@@ -126,6 +128,7 @@ class RecoverableTrainer(GradientDescentTrainer):
         return path if path is not None and Path(path).exists() else None
 
     def train(self) -> Dict[str, Any]:
+        supply_training_counts(self.model, self.data_loader)
         if not isinstance(self.model, MeasuredModel):
             return super().train()
         self.model.is_in_training = True

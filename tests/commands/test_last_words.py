@@ -61,6 +61,28 @@ def test_an_error_that_users_can_mend_is_one_line(arguments, message, command, t
     assert "Traceback" not in captured.err
 
 
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (
+            "needy.parts",
+            "needy/parts.py:2: imports `allennlp_nothing`, which is not installed; run: pip install "
+            "--no-deps allennlp-nothing",
+        ),
+        ("needy.other", "`--include-package` names `needy.other`, which is neither a module below"),
+        ("nothing", "`--include-package` names `nothing`, which is neither a module below"),
+    ],
+)
+def test_a_missing_package_is_one_line(module, message, command, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "needy").mkdir()
+    (tmp_path / "needy/parts.py").write_text("import json\nimport allennlp_nothing.models\n")
+    status, captured = command("evaluate", "x", "y", "--include-package", module)
+    assert status == 1
+    assert message in captured.err.splitlines()[-1]
+    assert "Traceback" not in captured.err
+
+
 def test_the_terminal_obeys_no_words_of_data(command, trained, tmp_path, capsys):
     (tmp_path / "bad.txt").write_text("word \x1b[2J\n")
     _, captured = command("evaluate", trained / "model.tar.gz", tmp_path / "bad.txt")

@@ -1,6 +1,7 @@
 """`train`, `find-lr`, `evaluate` and `predict`, as the command line runs them."""
 
 import json
+import re
 
 import pytest
 
@@ -99,3 +100,29 @@ def test_a_bad_line_of_predict_is_named(allennlp, trained, tmp_path, capsys):
     with pytest.raises(SystemExit):
         allennlp("predict", trained / "model.tar.gz", texts, *silent)
     assert f"allennlp: {texts}:3: `tokens` must be a list" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("has_validation", [True, False])
+def test_the_metrics_of_any_model_are_shown(has_validation, allennlp, tmp_path, capsys):
+    data = tmp_path / "train.tsv"
+    data.write_text("a###N b###V c###N\nb###V a###N\n")
+    embedding = {"type": "embedding", "embedding_dim": 2}
+    config = {
+        "dataset_reader": {"type": "sequence_tagging"},
+        "train_data_path": str(data),
+        **({"validation_data_path": str(data)} if has_validation else {}),
+        "model": {
+            "type": "simple_tagger",
+            "text_field_embedder": {"token_embedders": {"tokens": embedding}},
+            "encoder": {"type": "pass_through", "input_dim": 2},
+        },
+        "data_loader": {"batch_size": 2},
+        "trainer": {"optimizer": "adam", "num_epochs": 1},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    allennlp("train", tmp_path / "config.json", "-s", tmp_path / "run")
+    place = "validation data in epoch 1" if has_validation else "training data in the last epoch"
+    shown = rf"\nMetrics on the {place}\naccuracy +0\.\d+\naccuracy3 +1\.0000\nloss +0\.\d+\n$"
+    assert re.search(shown, capsys.readouterr().out)
+    allennlp("evaluate", tmp_path / "run/model.tar.gz", data)
+    assert re.search(r"\nMetrics\naccuracy +0\.\d+\naccuracy3 ", capsys.readouterr().out)

@@ -64,7 +64,7 @@ def train(tmp_path):
                 "optimizer": {"type": "adam", "lr": 0.02},
                 "num_epochs": 8,
                 "validation_metric": "+f1-measure-macro",
-                "callbacks": ["training_counts", *callbacks],
+                "callbacks": list(callbacks),
             },
         }
         params = with_overrides(params, overrides)

@@ -46,7 +46,7 @@ def write_corpus(path, lexicon, num_sentences=40, seed=0, share_unknown=0.0, noi
     path.write_text("\n".join("".join(f"{w} {tag(w)}\n" for w in words) for words in sentences))
 
 
-def params_of(folder, head=None, callbacks=("training_counts",), num_epochs=6, **changes):
+def params_of(folder, head=None, callbacks=(), num_epochs=6, **changes):
     return Params(
         {
             "train_data_path": str(folder / "train.txt"),
@@ -111,7 +111,7 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
     params = params_of(
         corpus,
         head,
-        ["training_counts", TUNED],
+        [TUNED],
         test_data_path=str(corpus / "test.txt"),
         evaluate_on_test=True,
     )
@@ -210,12 +210,6 @@ def test_a_callback_without_thresholds_to_tune_is_refused(corpus):
     params["model"]["head"] = {"type": "crf"}
     params["dataset_reader"] = {"type": "column", "source_encoding": None}
     with pytest.raises(ConfigurationError, match="`tune_thresholds` needs a model with thresholds"):
-        train_model(params, str(corpus / "run"))
-
-
-def test_a_loss_without_counts_is_an_error_that_names_the_callback(corpus):
-    params = params_of(corpus, {"loss": "distribution_balanced"}, callbacks=[])
-    with pytest.raises(RuntimeError, match=r"add `callbacks: \['training_counts'\]`"):
         train_model(params, str(corpus / "run"))
 
 

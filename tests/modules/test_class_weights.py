@@ -105,9 +105,7 @@ def test_weights_that_are_given_stay_whatever_the_counts(vocab):
 def test_a_rule_without_counts_is_an_error_until_weights_are_loaded(vocab):
     weights, other = by_rule(vocab), by_rule(vocab)
     assert weights.tag_weights.isnan().all()
-    with pytest.raises(
-        RuntimeError, match=r"add `callbacks: \['training_counts'\]` to the `trainer`"
-    ):
+    with pytest.raises(RuntimeError, match=r"call `tagger.training.supply_training_counts\(model"):
         weights.check_weights()
     other.use_training_counts(LabelCounts({"labels": {"O": 30, "B-LOC": 2}}))
     weights.load_state_dict(other.state_dict())

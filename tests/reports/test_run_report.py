@@ -194,7 +194,7 @@ def test_documents_with_labels_have_a_report_too(tmp_path):
             "encoder": {"type": "cnn", "num_filters": 2, "ngram_filter_sizes": [1]},
         },
         "data_loader": {"batch_size": 8},
-        "trainer": {"optimizer": "adam", "num_epochs": 1, "callbacks": ["training_counts"]},
+        "trainer": {"optimizer": "adam", "num_epochs": 1},
     }
     train_model(Params(params), str(tmp_path / "run"))
     write_run_report(tmp_path / "run", tmp_path / "run.html")

@@ -1,4 +1,4 @@
-"""What callbacks say of training, and what they tell the model."""
+"""What callbacks say of training, and what the model is told of the training data."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ from allennlp.models import load_archive
 from allennlp.training.callbacks import TrainerCallback
 
 from tagger.data import TagField
-from tagger.training import TrainingCountsCallback
+from tagger.training import supply_training_counts
 from tests.conftest import CONFIGS
 
 TABLE = re.compile(r"^spans +precision +recall +F1 +gold$", re.MULTILINE)
@@ -124,8 +124,7 @@ class Listener(torch.nn.Module):
 def start(data_loader):
     """The counts that a part of a model is told when training on this data starts."""
     listener = Listener()
-    trainer = Mock(data_loader=data_loader, model=torch.nn.Sequential(torch.nn.Tanh(), listener))
-    TrainingCountsCallback(serialization_dir="").on_start(trainer)
+    supply_training_counts(torch.nn.Sequential(torch.nn.Tanh(), listener), data_loader)
     return listener.counts
 
 
@@ -135,9 +134,9 @@ def test_each_module_that_asks_is_told_the_counts_of_the_training_data():
 
 
 def test_nothing_is_counted_for_a_model_that_asks_for_nothing():
-    trainer = Mock(model=torch.nn.Linear(1, 1))
-    TrainingCountsCallback(serialization_dir="").on_start(trainer)
-    trainer.data_loader.iter_instances.assert_not_called()
+    data_loader = Mock()
+    supply_training_counts(torch.nn.Linear(1, 1), data_loader)
+    data_loader.iter_instances.assert_not_called()
 
 
 def test_a_loader_that_cannot_list_its_instances_is_refused():
@@ -181,8 +180,3 @@ def test_weights_by_rule_are_saved_with_the_model_and_loaded(tmp_path, at_root):
     expected = {tag: counts.total() / (len(counts) * n) for tag, n in counts.items()}
     assert weights == pytest.approx({**dict.fromkeys(model.tags, 1), **expected})
     assert trained.head.crf.weighting.tag_weights.tolist() == list(weights.values())
-
-
-def test_a_rule_without_the_callback_is_an_error_that_names_it(tmp_path, at_root):
-    with pytest.raises(RuntimeError, match=r"add `callbacks: \['training_counts'\]`"):
-        train_model(toy_params(**{"trainer.callbacks": []}), str(tmp_path / "run"))

@@ -12,7 +12,7 @@ from tests.conftest import CONFIGS
 from tests.models.test_multi_label_tagger import LEXICON, params_of, write_corpus
 
 PARTIAL_SCHEMES = tuple(f"{scheme}-" for scheme in SCHEMES)
-CALLBACKS = ["training_counts", "show_metrics"]
+CALLBACKS = ["show_metrics"]
 
 
 def trained_scores_and_evaluated_ones(params, folder):
