@@ -94,8 +94,9 @@ def _rows(
     is_kept = np.broadcast_to(truth >= goal.least - 1e-9, (len(draw), len(merit)))
     known = np.where(is_kept, merit, -np.inf).max(1)
     p = ladder.p_values(draw, options.for_next)
+    least = ladder.least_p_values(draw, options.for_next)
     choices = {
-        ("promise", f"{confidence:g}"): ladder.pick(p, 1 - confidence)
+        ("promise", f"{confidence:g}"): ladder.pick(p, least, 1 - confidence)
         for confidence in options.confidence
     }
     if not options.for_next:

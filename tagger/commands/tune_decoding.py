@@ -9,7 +9,7 @@ import logging
 import math
 import shlex
 from pathlib import Path
-from typing import List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
@@ -27,6 +27,9 @@ from tagger.tuning.evidence import few_entities, format_evidence
 from tagger.tuning.labelled_file import settings_of, tuner_on_file
 from tagger.tuning.promise_record import Goal, Promise
 from tagger.tuning.tuned_archive import rewrite_archive, write_settings
+
+if TYPE_CHECKING:
+    from tagger.tuning.promise_fitting import Fit
 
 
 @Subcommand.register("tune-decoding")
@@ -124,8 +127,9 @@ class TuneDecoding(Command):
         tuned = start = settings_of(model)
         targets = [] if in_order else _targets(args, tuner)
         promises: List[Promise] = []
+        remarks: List[str] = []
         if in_order:
-            tuned, promises = _promised(args, tuner, reader, start)
+            tuned, promises, remarks = _promised(args, tuner, reader, start)
         elif targets:
             tuned = tuner.tune(targets, start, [args.by] if args.by else None)
             missed = _missed(targets, tuner, tuned)
@@ -135,6 +139,8 @@ class TuneDecoding(Command):
             _print_result(targets, tuner, start, tuned)
             for name, values in tuned._asdict().items():
                 say(f"{name}: {json.dumps(values, sort_keys=True)}")
+        for remark in remarks:
+            say(f"\n{remark}")
         for promise in promises:
             say(f"Promised: {promise}")
         curves = None
@@ -183,7 +189,7 @@ def _check_confidence(args: argparse.Namespace) -> None:
 
 def _promised(
     args: argparse.Namespace, tuner: DecodingTuner, reader: DatasetReader, start: Settings
-) -> Tuple[Settings, List[Promise]]:
+) -> "Fit":
     # They import SciPy's statistics, which takes half a second.
     from tagger.tuning.promise_fitting import fit_promises
     from tagger.tuning.units import units_of_file

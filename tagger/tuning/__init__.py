@@ -7,8 +7,8 @@
 - `sights`: what a tagger sees in texts; `two_samples`, `data_comparison`: whether texts differ in it;
 - `estimates`: precision and recall without gold tags; `recalibration`: the correction of probabilities;
 - `promise_fitting`: shares that hold with a stated confidence; `promises` has its tests,
-  `promise_ladders` the order of settings, `promise_record` what an archive keeps, and `units` what is
-  drawn independently;
+  `promise_ladders` the order of settings, `promise_evidence` what the data show of the tagger as it
+  is, `promise_record` what an archive keeps, and `units` what is drawn independently;
 - `tuned_archive`: writes the archive with other settings or thresholds;
 - `thresholds`: the thresholds of labels, and `thresholds_callback`, which fits them in training.
 """

@@ -2,7 +2,7 @@
 
 import datetime
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
@@ -11,6 +11,7 @@ from allennlp.common.file_utils import cached_path
 from tagger.common.files import sha256_of_file
 from tagger.common.vocabulary import check_is_label
 from tagger.tuning.decoding import DecodingTuner, Settings
+from tagger.tuning.promise_evidence import Evidence
 from tagger.tuning.promise_ladders import (
     BIAS_STARTS,
     BIASES,
@@ -27,6 +28,20 @@ from tagger.tuning.promises import MOST_REPEATS, p_values
 from tagger.tuning.units import Units, spell_units
 
 
+class Fit(NamedTuple):
+    """Settings that keep goals.
+
+    Attributes:
+        settings: The settings.
+        promises: What they promise.
+        remarks: What the data show of the tagger as it is, and what the promises cost.
+    """
+
+    settings: Settings
+    promises: List[Promise]
+    remarks: List[str]
+
+
 def fit_promises(
     tuner: DecodingTuner,
     goals: Sequence[Goal],
@@ -35,7 +50,7 @@ def fit_promises(
     units: Units,
     path: str,
     for_next: Optional[int] = None,
-) -> Tuple[Settings, List[Promise]]:
+) -> Fit:
     """Chooses settings that keep all goals together with this confidence.
 
     Args:
@@ -77,7 +92,12 @@ def fit_promises(
             numbers = float(right[index].sum()), float(total[index].sum())
             about["num_right"], about["num_total"] = numbers
             promises.append(Promise(goal, **about))
-    return settings, promises
+    evidence = Evidence(error, len(options) * len(choices), units, for_next)
+    num_gold = dict(zip(tuner.labels, tuner.counts(start)[2].tolist()))
+    remarks = [
+        evidence.of_choice(each, num_gold[each.ladder.goals[0].labels[0]]) for each in choices
+    ]
+    return Fit(settings, promises, [each for each in remarks if each])
 
 
 def ladders(
@@ -120,7 +140,8 @@ def _threshold_ladder(tuner: DecodingTuner, goal: Goal, start: Settings, units: 
     )
     right, total = (each[np.newaxis] for each in counts)
     changes: List[Changes] = [{label: (None, threshold)} for threshold in THRESHOLDS]
-    return Ladder((goal,), changes, right, total, THRESHOLD_STARTS)
+    unchanged = THRESHOLDS.index(0)
+    return Ladder((goal,), changes, right, total, THRESHOLD_STARTS, unchanged=unchanged)
 
 
 def _bias_ladder(
@@ -143,7 +164,8 @@ def _bias_ladder(
     right, total = np.array(counts).transpose(2, 1, 0, 3)
     is_monotone = all(goal.measure in ("recall", "leak") for goal in goals)
     starts = [0] if len(biases) == 1 else BIAS_STARTS if is_monotone else MIDDLE_STARTS
-    return Ladder(goals, changes, right, total, starts, is_monotone)
+    unchanged = list(biases).index(0) if 0 in biases else None
+    return Ladder(goals, changes, right, total, starts, is_monotone, unchanged)
 
 
 def _check(
@@ -195,8 +217,11 @@ def _refusal(
             enough = f"about {more} like these{entities} would be enough"
         wanted = " and ".join(map(str, search.goals))
         parts.append(f"do not support `{wanted}`; they do support {supported}; {enough}")
+    evidence = Evidence(error, len(options[0]), units, for_next)
+    shown = [evidence.as_it_is(ladder) for search in searches for ladder in search.options[0]]
     number = spell_units(units.num_units, units.unit)
-    return f"the {number} {'; they '.join(parts)}; nothing is written"
+    said = [f"the {number} {'; they '.join(parts)}", *filter(None, shown), "nothing is written"]
+    return "; ".join(said)
 
 
 def check_promises(

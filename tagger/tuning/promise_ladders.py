@@ -20,8 +20,11 @@ THRESHOLDS: List[float] = [
 ]
 #: The biases to test, in nats, from many entities to few.
 BIASES: List[float] = np.arange(8, -8.25, -0.25).tolist()
-#: Where tests start: at thresholds of about .995 and .93, and at biases of 6 and 2.
-THRESHOLD_STARTS = [int(np.argmin(np.abs(np.array(THRESHOLDS) - t))) for t in (0.995, 0.93)]
+#: Where tests start: with two fifths of the error each at thresholds of about 0.995 and 0.93, and with
+#: the rest at 0, which leaves the tagger as it is; and at biases of 6 and 2.
+THRESHOLD_STARTS = [
+    int(np.argmin(np.abs(np.array(THRESHOLDS) - t))) for t in (0.995, 0.995, 0.93, 0.93, 0)
+]
 BIAS_STARTS = [BIASES.index(bias) for bias in (6, 2)]
 #: Where they start for goals that are lost on both sides, such as a precision with a recall.
 MIDDLE_STARTS = [BIASES.index(bias) for bias in (4, 3, 2, 1, 0, -1)]
@@ -40,6 +43,7 @@ class Ladder(NamedTuple):
         starts: Where tests start.
         takes_last: Whether the last setting that passes is the best one. Else it is the one whose
             p-value is lowest.
+        unchanged: Which setting leaves the tagger as it is; None if none does.
     """
 
     goals: Tuple[Goal, ...]
@@ -48,6 +52,7 @@ class Ladder(NamedTuple):
     total: np.ndarray
     starts: Sequence[int]
     takes_last: bool = True
+    unchanged: Optional[int] = None
 
     def p_values(
         self, draws: Optional[np.ndarray] = None, for_next: Optional[int] = None
@@ -66,13 +71,31 @@ class Ladder(NamedTuple):
         ]
         return np.max(each, axis=0)
 
-    def pick(self, p_values: np.ndarray, error: float) -> np.ndarray:
-        """Chooses settings by p-values, (..., M), with this error.
+    def least_p_values(
+        self, draws: Optional[np.ndarray] = None, for_next: Optional[int] = None
+    ) -> np.ndarray:
+        """Returns what `p_values` would return if all items were right."""
+        return self._replace(right=self.total).p_values(draws, for_next)
+
+    def chosen(self, error: float, repeats: int = 1, for_next: Optional[int] = None) -> int:
+        """Chooses a setting; -1 if none is shown to keep the goals.
+
+        Args:
+            error: Of the tests of this ladder.
+            repeats: As if there were so many times as many units like these.
+            for_next: For how many new units; None for all.
+        """
+        draws = np.full((1, self.right.shape[-1]), repeats)
+        p, least = self.p_values(draws, for_next), self.least_p_values(draws, for_next)
+        return int(self.pick(p, least, error)[0])
+
+    def pick(self, p_values: np.ndarray, least_p_values: np.ndarray, error: float) -> np.ndarray:
+        """Chooses settings by p-values and the least possible ones, (..., M) each, with this error.
 
         Returns:
             (...) int64, the index of the setting; -1 if none is shown to keep the goals.
         """
-        passes = rejected(p_values, self.starts, error)
+        passes = rejected(p_values, self.starts, error, least_p_values)
         if self.takes_last:
             chosen = passes.shape[-1] - 1 - passes[..., ::-1].argmax(-1)
         else:
@@ -105,21 +128,21 @@ class Search:
     def __init__(
         self, options: Sequence[Sequence[Ladder]], error: float, for_next: Optional[int] = None
     ) -> None:
-        self._options = options
+        self.options = options
         self._error = error
         self._for_next = for_next
 
     @property
     def goals(self) -> List[Goal]:
         """The goals of all ladders."""
-        return [goal for ladder in self._options[0] for goal in ladder.goals]
+        return [goal for ladder in self.options[0] for goal in ladder.goals]
 
     @property
     def num_items(self) -> int:
         """The most predicted or gold entities that decide a precision or a recall; 0 for others."""
         totals = [
             int(total.sum(1).max())
-            for ladder in self._options[0]
+            for ladder in self.options[0]
             for goal, total in zip(ladder.goals, ladder.total)
             if goal.measure in ("precision", "recall")
         ]
@@ -132,14 +155,12 @@ class Search:
             factor: Goals may have so many times as many errors.
             repeats: As if there were so many times as many units like these.
         """
-        for option in self._options:
-            error = self._error / len(self._options) / len(option)
+        for option in self.options:
+            error = self._error / len(self.options) / len(option)
             choices = []
             for ladder in option:
                 easier = ladder if factor == 1 else ladder.with_easier(factor)
-                draws = np.full((1, ladder.right.shape[-1]), repeats)
-                p = easier.p_values(draws, self._for_next)[0]
-                choices.append(Choice(easier, int(easier.pick(p, error))))
+                choices.append(Choice(easier, easier.chosen(error, repeats, self._for_next)))
             if all(choice.at >= 0 for choice in choices):
                 return choices
         return None

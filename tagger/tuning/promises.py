@@ -141,17 +141,26 @@ def _hall_p_values(sums: _Sums, level: float, ratio: np.ndarray | float) -> np.n
     return np.where(deviation < 1e-9, constant, stats.t.sf(corrected, n - 1))
 
 
-def rejected(p_values: np.ndarray, starts: Sequence[int], error: float) -> np.ndarray:
+def rejected(
+    p_values: np.ndarray,
+    starts: Sequence[int],
+    error: float,
+    least_p_values: Optional[np.ndarray] = None,
+) -> np.ndarray:
     """Returns which hypotheses of a fixed sequence are rejected.
 
     This is the fallback procedure (Wiens 2003): each start brings an equal part of `error`; a rejected
     hypothesis hands what it was tested with to the next one, and one that stands uses it up. The
     probability that any hypothesis is rejected wrongly is at most `error`, if p-values are valid.
 
+    A hypothesis that so few items could never refute hands on what it was to be tested with (Tarone
+    1990, "A modified Bonferroni method for discrete data").
+
     Args:
         p_values: (..., M), in the order of the sequence.
-        starts: Indices of the settings that bring error.
+        starts: Indices of the settings that bring error; one that occurs twice brings twice as much.
         error: One minus the confidence.
+        least_p_values: (..., M), the p-values if all items were right; None to test every hypothesis.
 
     Returns:
         (..., M) bool.
@@ -159,6 +168,8 @@ def rejected(p_values: np.ndarray, starts: Sequence[int], error: float) -> np.nd
     Example:
         >>> rejected(np.array([0.5, 0.01, 0.02, 0.2, 0.001]), starts=[0, 1], error=0.05).tolist()
         [False, True, True, False, False]
+        >>> rejected(np.array([0.5, 0.01]), [0], 0.05, least_p_values=np.array([0.4, 0.0])).tolist()
+        [False, True]
     """
     brought = np.bincount(starts, minlength=p_values.shape[-1]) * error / len(starts)
     available = np.zeros(p_values.shape[:-1])
@@ -166,6 +177,9 @@ def rejected(p_values: np.ndarray, starts: Sequence[int], error: float) -> np.nd
     for index, each in enumerate(brought):
         available = available + each
         is_rejected = (p_values[..., index] <= available) & (available > 0)
-        available = np.where(is_rejected, available, 0.0)
+        goes_on = is_rejected
+        if least_p_values is not None:
+            goes_on = is_rejected | (least_p_values[..., index] > available)
+        available = np.where(goes_on, available, 0.0)
         results.append(is_rejected)
     return np.stack(results, axis=-1)

@@ -254,6 +254,8 @@ def promise(trained, many, tmp_path, allennlp, capsys):
 def test_promises_are_kept_in_the_archive(promise, allennlp, many, tmp_path, capsys):
     output, (person, place), printed = promise("--precision", "PER=0.8", "--precision", "LOC=0.8")
     assert f"Promised: {person}" in printed
+    assert "\nPER: as the tagger is, " in printed
+    assert printed.count(" with 90 % confidence; its settings stay as they are\n") == 2
     assert person.goal.labels == ("PER",)
     assert str(place).startswith("precision of LOC at least 0.8, with 90 % confidence (")
     assert (person.unit, person.num_units, person.data) == ("document", 40, "many.txt")
@@ -337,7 +339,9 @@ def test_a_column_names_the_unit(promise, tmp_path, allennlp, capsys):
             ["--confidence", "0.9", "--precision", "LOC=0.98"],
             r"the 40 documents do not support `precision of LOC at least 0.98`; they do support "
             r"`precision of LOC at least 0\.9\d+`; about \d+ more documents like these, with \d+ "
-            r"entities, would be enough; nothing is written",
+            r"entities, would be enough; LOC: as the tagger is, \d+ of the \d+ entities that it "
+            r"predicts are right; by themselves, they show a precision of at least 0\.9\d+ with 90 % confidence; "
+            r"nothing is written",
         ),
     ],
 )

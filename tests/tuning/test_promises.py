@@ -1,11 +1,15 @@
+import re
+
 import numpy as np
 import pytest
 from mapie.risk_control import BinaryClassificationController
 from scipy import stats
 
-from tagger.tuning.promise_ladders import Ladder, Search
+from tagger.tuning.promise_evidence import Evidence
+from tagger.tuning.promise_ladders import Choice, Ladder, Search
 from tagger.tuning.promise_record import Goal
 from tagger.tuning.promises import p_values, rejected
+from tagger.tuning.units import Units
 
 DRAWS = 2_000
 #: Three standard errors more than a twentieth.
@@ -122,6 +126,64 @@ def test_the_sequence_stops_at_a_failure_and_each_start_has_its_part():
     assert last([0.5, 0.02, 0.03], [0, 1]) == [1]
     assert last([0.02, 0.04], [0, 1]) == [1]
     assert last([0.5, 0.03], [0, 1]) == []
+
+
+@pytest.mark.parametrize("documents", [clustered, heavy, whole])
+@pytest.mark.parametrize(("num_units", "share"), [(15, 0.78), (60, 0.9)])
+def test_a_promise_is_broken_as_rarely_as_stated(documents, num_units, share):
+    """No setting keeps the goal by more than a hair, and stricter ones keep a part of the items."""
+    rng, num_draws, num_broken = np.random.default_rng(7), 300, 0
+    for _ in range(num_draws):
+        right, total = documents(rng, (num_units,), share)
+        settings = [(right, total - right)]
+        for kept in (0.7, 0.7, 0.5):
+            settings.insert(0, tuple(rng.binomial(each, kept) for each in settings[0]))
+        right = np.array([each[0] for each in settings])
+        total = right + np.array([each[1] for each in settings])
+        nested = ladder(right, share)._replace(total=total[np.newaxis], starts=[0, 0, 1, 1, 3])
+        num_broken += nested.chosen(0.05) >= 0
+    assert num_broken / num_draws <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / num_draws)
+
+
+def test_a_setting_that_could_never_pass_hands_its_error_on():
+    right = np.zeros((2, 60), int)
+    right[0, :3] = right[1] = 1
+    two = ladder(right, 0.9)._replace(total=right[np.newaxis])
+    assert two.p_values()[0] > 0.05
+    assert two.chosen(0.05) == 1
+    # The first one could have passed, and did not.
+    right[0, :50] = 1
+    total = right.copy()
+    right[0, :20] = 0
+    assert two._replace(right=right[np.newaxis], total=total[np.newaxis]).chosen(0.05) == -1
+
+
+def test_what_a_threshold_costs_is_said():
+    total = np.ones((2, 100), int)
+    right = total.copy()
+    right[1, :5], right[0, :20], total[0, :20] = 0, 0, 0
+    two = ladder(right, 0.9)._replace(total=total[np.newaxis], starts=[0, 1], unchanged=1)
+    units = Units("sentence", np.arange(100))
+    assert two.chosen(0.05) == 0
+    said = Evidence(0.05, 1, units, None).of_choice(Choice(two, 0), num_gold=120)
+    exact = stats.beta.ppf(0.05, 95, 6)
+    assert said.startswith(
+        "PER: as the tagger is, 95 of the 100 entities that it predicts are right; by themselves, they "
+        f"show a precision of at least {exact:.4f} with 95 % confidence. "
+    )
+    assert (
+        "the 20 least probable entities are dropped, and recall falls from 0.7917 to 0.6667" in said
+    )
+    target, confidence, more = re.search(
+        r"All could stay for a target of (0\.\d+), or with --confidence (0\.\d+), or with about (\d+) "
+        r"more sentences like these$",
+        said,
+    ).groups()
+    easier = two._replace(goals=(two.goals[0].at_least(float(target)),))
+    assert easier.chosen(0.05) == two.chosen(1 - float(confidence)) == 1
+    assert two.chosen(0.05, repeats=1 + int(more) // 100) == 1
+    said = Evidence(0.05, 1, units, None).of_choice(Choice(easier, 1), num_gold=120)
+    assert said.endswith("with 95 % confidence; its settings stay as they are")
 
 
 def ladder(right, level=0.95, measure="precision"):
