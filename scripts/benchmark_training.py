@@ -33,7 +33,7 @@ from tqdm import tqdm
 from tagger.models import SequenceTagger
 
 PARTS = ("data", "encoder", "CRF", "optimizer", "metrics", "other")
-# Where scripts/install.sh puts AllenNLP's tagger.
+# Where scripts/install.sh --dev puts AllenNLP's tagger.
 DOWNSTREAM = Path(__file__).parent.parent / ".venv/downstream"
 
 CNN = {
@@ -59,7 +59,7 @@ def import_allennlp_models() -> None:
         import allennlp_models.tagging  # noqa: F401
     except ImportError as error:
         sys.exit(
-            f"{error}; run scripts/install.sh, or pip install --no-deps allennlp-models==2.10.1"
+            f"{error}; run scripts/install.sh --dev, or pip install --no-deps allennlp-models==2.10.1"
         )
 
 

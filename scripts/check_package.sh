@@ -2,7 +2,7 @@
 # Builds the source archive and the wheel into dist/, checks what a package index will show of them, installs the wheel with
 # all that it needs into a fresh environment, and uses it there. It needs a package index, and takes a few minutes.
 #   scripts/check_package.sh
-#   scripts/check_package.sh --tests    also runs the tests of the source archive, in the environment of scripts/install.sh
+#   scripts/check_package.sh --tests    also runs the tests of the source archive, in the environment of scripts/install.sh --dev
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}

@@ -70,7 +70,9 @@ def download(folder: Path) -> Path:
     command += ["--disable-pip-version-check"]
     command += ["--no-deps", "--no-binary", "usaddress", "--requirement", str(requirements)]
     print(f"Fetching the source distribution of {PACKAGE} with pip", flush=True)
-    if subprocess.run(command, check=False).returncode != 0:
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        print(done.stderr, file=sys.stderr)
         raise SystemExit(
             f"pip could not fetch `{PACKAGE}`, for the reason above; without network, run "
             f"`pip download --no-deps --no-binary usaddress {PACKAGE}` elsewhere and pass the archive "

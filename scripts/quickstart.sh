@@ -7,17 +7,17 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 run=runs/us_addresses
 
-# On a terminal the line of each epoch takes the place of the one before; elsewhere the last one is printed.
+# On a terminal the line of each epoch takes the place of the one before; elsewhere every tenth is printed, and the last.
 show_epochs() {
-  local line last= width
+  local line last= width count=0
   width=$(($(tput cols 2>/dev/null || echo 80) - 1))
   while IFS= read -r line && [[ $line != 'Metrics on'* ]]; do
     if [ -z "$line" ]; then continue; fi
     last=$line
-    if [ -t 1 ]; then printf '\r\033[K%s' "${line:0:$width}"; fi
+    if [ -t 1 ]; then printf '\r\033[K%s' "${line:0:$width}"; elif [ $((++count % 10)) = 1 ]; then echo "$line" && last=; fi
   done
   if [ -t 1 ]; then printf '\r\033[K'; fi
-  echo "$last"
+  if [ -n "$last" ]; then echo "$last"; fi
   cat >/dev/null
 }
 
@@ -27,7 +27,7 @@ export PATH=$PWD/.venv/bin:$PATH
 # A finished run has written metrics.json, and after it the archive. An interrupted run has an archive too.
 if [ ! -e $run/metrics.json ] || [ ! $run/model.tar.gz -nt $run/metrics.json ]; then
   python scripts/prepare_us_addresses.py >/dev/null
-  echo "== Training (config: training_config/us_addresses_bilstm_crf.jsonnet, run: $run) =="
+  echo "== Training, which takes about two minutes (config: training_config/us_addresses_bilstm_crf.jsonnet, run: $run) =="
   rm -f $run/model.tar.gz
   # Without a checkpoint there is nothing to continue, and the config may have been cut off.
   recover=$(compgen -G "$run/training_state_*.th" >/dev/null && echo --recover || echo --force)

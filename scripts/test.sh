@@ -14,7 +14,7 @@ if [ -z "${TAGGER_CORPORA:-}" ] && [ -d ../shared/data ]; then
     export TAGGER_CORPORA
 fi
 
-scripts/install.sh
+scripts/install.sh --dev
 export PATH=$PWD/.venv/bin:$PATH
 ruff format --check .
 ruff check .

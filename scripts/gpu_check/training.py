@@ -76,7 +76,7 @@ def finetuning(options: Options) -> Results:
     if importlib.util.find_spec("allennlp_models") is None:
         sys.path.append(str(benchmark_training.DOWNSTREAM))
     if importlib.util.find_spec("allennlp_models") is None:
-        raise SkippedError("allennlp_models is missing; run scripts/install.sh")
+        raise SkippedError("allennlp_models is missing; run scripts/install.sh --dev")
     import allennlp_models.tagging  # noqa: F401  (registers AllenNLP's tagger)
 
     num_sentences = 2 if options.is_tiny else 3200

@@ -340,8 +340,8 @@ def test_a_column_names_the_unit(promise, tmp_path, allennlp, capsys):
             r"the 40 documents do not support `precision of LOC at least 0.98`; they do support "
             r"`precision of LOC at least 0\.9\d+`; about \d+ more documents like these, with \d+ "
             r"entities, would be enough; LOC: as the tagger is, \d+ of the \d+ entities that it "
-            r"predicts are right; by themselves, they show a precision of at least 0\.9\d+ with 90 % confidence; "
-            r"nothing is written",
+            r"predicts are right; by themselves, they show a precision of at least 0\.9\d+ with 90 % "
+            r"confidence; nothing is written",
         ),
     ],
 )

@@ -37,7 +37,7 @@ if ALLENNLP_MODELS:
 
 needs_allennlp_models = pytest.mark.skipif(
     ALLENNLP_MODELS is None,
-    reason="needs allennlp-models, which scripts/install.sh puts beside the environment",
+    reason="needs allennlp-models, which scripts/install.sh --dev puts beside the environment",
 )
 
 # Sums of some hundred float32 numbers, in another order.

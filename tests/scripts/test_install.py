@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import shutil
 import subprocess
 from contextlib import suppress
@@ -11,55 +12,107 @@ import pytest
 from tests.conftest import ROOT
 
 PYTHON = """#!/usr/bin/env bash
+version=VERSION
 case "$*" in
-*'sys.exit'*) exit 0 ;;
-*version_info*) echo 3.11.7 ;;
-'-m venv'*) mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
-'-m pip'*)
+*'sys.exit'*) [ "${version#3.}" != 9.1 ] ;;
+*version_info*) echo $version ;;
+'-m venv'*) mkdir -p .venv/bin; cp "$0" .venv/bin/python; touch .venv/pyvenv.cfg; echo venv >> calls ;;
+'-m pip install'*)
+  echo "${@: -1}" >> calls
   echo "Collecting ${@: -1}"
   echo "a warning of pip" >&2
   [[ -z "${FAILS:-}" || "$*" != *"$FAILS"* ]] || { echo "ERROR: no $FAILS for this Python" >&2; exit 1; }
   ;;
 esac
 """
+LEAN = [".[export,huggingface,report,serve]", "allennlp==2.10.1"]
+DEV = [".[dev,docs,export,huggingface,report,serve,lexicons]", *LEAN[1:], "allennlp-models==2.10.1"]
 
 
 @pytest.fixture
-def install(tmp_path):
-    """Runs the script; gives its status, standard output and standard error."""
+def project(tmp_path):
     (tmp_path / "scripts").mkdir()
     for name in ("scripts/install.sh", "constraints.txt", "pyproject.toml", "setup.py"):
         shutil.copy(ROOT / name, tmp_path / name)
-    python = tmp_path / "python"
-    python.write_text(PYTHON)
-    python.chmod(0o755)
+    for version in ("3.9.1", "3.11.7", "3.12.1"):
+        python = tmp_path / f"python{version}"
+        python.write_text(PYTHON.replace("VERSION", version))
+        python.chmod(0o755)
+    return tmp_path
 
-    def install(stderr=subprocess.PIPE, **environment):
+
+@pytest.fixture
+def install(project):
+    """Runs the script; gives its status, standard output and standard error, and what was called."""
+
+    def install(*arguments, stderr=subprocess.PIPE, **environment):
+        (project / "calls").write_text("")
         done = subprocess.run(
-            [tmp_path / "scripts/install.sh"],
-            env={**os.environ, "PYTHON": str(python), **environment},
+            [project / "scripts/install.sh", *arguments],
+            env={**os.environ, "PYTHON": str(project / "python3.11.7"), **environment},
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
         )
-        return done.returncode, done.stdout.splitlines(), (done.stderr or "").splitlines()
+        said = [(text or "").splitlines() for text in (done.stdout, done.stderr)]
+        return done.returncode, *said, (project / "calls").read_text().splitlines()
 
     return install
 
 
 def test_installation_says_what_it_does_and_not_what_pip_does(install):
-    status, output, errors = install()
-    assert (status, len(output), len(errors)) == (0, 1, 1)
-    assert "making .venv with Python 3.11.7" in errors[0]
+    status, output, errors, calls = install()
+    assert (status, len(output), calls) == (0, 1, ["venv", *LEAN])
+    assert "making .venv with Python 3.11.7 and torch" in errors[0]
+    assert "2 GB, or 7 GB if pip finds torch for CUDA" in errors[0]
+    assert errors[1:] == [
+        "install.sh: step 1 of 2, this project and its dependencies",
+        "install.sh: step 2 of 2, AllenNLP",
+    ]
     assert "done; try" in output[0]
-    status, output, errors = install()
+    status, output, errors, calls = install()
     assert "install.sh: .venv is up to date (Python 3.11.7, torch" in output[0]
-    assert not errors
+    assert errors == calls == []
+
+
+def test_what_is_installed_is_kept(install, project):
+    # The Python of the environment stays, whatever others there are.
+    install(PYTHON=str(project / "python3.12.1"))
+    assert install(PYTHON="")[3] == []
+    # The tools of contributors are added in place, and stay when somebody installs without them.
+    assert install("--dev", PYTHON="")[3] == DEV
+    assert install(PYTHON="")[3] == install("--dev", PYTHON="")[3] == []
+    # Changed requirements are installed in place, too, and so is another torch, which stays.
+    with open(project / "constraints.txt", "a") as constraints:
+        constraints.write("# changed\n")
+    status, _, errors, calls = install(PYTHON="")
+    assert (status, calls) == (0, DEV)
+    assert errors[0] == "install.sh: completing .venv, which has Python 3.12.1; a few minutes"
+    assert install(PYTHON="", TORCH="2.12.0")[3] == DEV
+    assert "torch==2.12.0\n" in (project / ".venv/constraints.txt").read_text()
+    assert "(Python 3.12.1, torch 2.12.0)" in install(PYTHON="")[1][0]
+    # Only another Python that is asked for replaces it.
+    assert install()[3] == ["venv", *LEAN]
+
+
+@pytest.mark.parametrize(
+    ("python", "message"),
+    [
+        ("{project}/python3.9.1", "python3.9.1 is Python 3.9.1; expected 3.10 or newer"),
+        ("{project}/none", "none does not run: .*No such file or directory"),
+        ("{project}/scripts", "scripts does not run: "),
+    ],
+)
+def test_a_python_that_does_not_run_is_reported(python, message, install, project):
+    status, output, errors, calls = install(PYTHON=python.format(project=project))
+    assert (status, output, calls) == (1, [], [])
+    assert len(errors) == 1
+    assert re.match(f"install.sh: PYTHON={project}/{message}", errors[0])
 
 
 def test_a_terminal_shows_the_last_line_of_pip(install):
     terminal, stderr = pty.openpty()
-    status, _, _ = install(stderr)
+    status, *_ = install(stderr=stderr)
     os.close(stderr)
     shown = ""
     # Of a terminal that nobody writes to any more the rest is read, piece by piece, then an error.
@@ -68,16 +121,18 @@ def test_a_terminal_shows_the_last_line_of_pip(install):
             shown += piece.decode()
     os.close(terminal)
     assert status == 0
-    assert "\r\x1b[Kstep 2 of 3: Collecting allennlp==2.10.1" in shown
+    assert "\r\x1b[Kstep 2 of 2, AllenNLP: Collecting allennlp==2.10.1" in shown
     assert shown.endswith("\r\x1b[K")
     assert shown.count("\n") == 1
 
 
-@pytest.mark.parametrize("package", ["glove", "allennlp==2.10.1", "allennlp-models"])
+@pytest.mark.parametrize("package", ["lexicons", "allennlp==2.10.1", "allennlp-models"])
 def test_a_failure_is_shown_in_full_and_not_taken_for_done(install, package):
-    status, output, errors = install(FAILS=package)
+    status, output, errors, _ = install("--dev", FAILS=package)
     assert (status, output) == (1, [])
-    assert errors[1].startswith("Collecting")
-    assert errors[2:4] == ["a warning of pip", f"ERROR: no {package} for this Python"]
-    assert "failed, as shown above; mend the cause and repeat the command" in errors[-1]
-    assert "making .venv" in install()[2][0]
+    assert errors[-4].startswith("Collecting")
+    assert errors[-3:-1] == ["a warning of pip", f"ERROR: no {package} for this Python"]
+    assert "failed, as shown above; remove the cause and repeat the command" in errors[-1]
+    _, _, errors, calls = install("--dev")
+    assert "completing .venv" in errors[0]
+    assert calls == DEV

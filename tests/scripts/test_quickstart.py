@@ -107,10 +107,11 @@ def test_the_second_call_prints_the_answer_alone(start):
     assert printed == "the entities of 12 Elm Street, Salem\n"
 
 
-def test_training_prints_one_line_and_its_warnings(start):
+def test_training_prints_the_first_and_the_last_epoch_and_its_warnings(start):
     lines = start()[1].splitlines()
-    assert lines[1] == "epoch 3 of 3: training loss 0.3"
-    assert lines[2] == "== Metrics on the text of the test addresses =="
+    assert lines[1] == "epoch 1 of 3: training loss 0.1"
+    assert lines[2] == "epoch 3 of 3: training loss 0.3"
+    assert lines[3] == "== Metrics on the text of the test addresses =="
     assert lines[-1] == "a warning"
     assert not [line for line in lines if line == "spans"]
 
