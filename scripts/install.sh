@@ -27,7 +27,7 @@ stop() { echo "install.sh: $*" >&2 && exit 1; }
 existing=$(version .venv/bin/python 2>/dev/null || true)
 if [ -n "${PYTHON:-}" ]; then
     python=$PYTHON
-    if ! said=$(version "$python" 2>&1); then stop "PYTHON=$python does not run: $(tail -1 <<<"${said:-it prints nothing}")"; fi
+    if ! said=$(version "$python" 2>&1); then stop "PYTHON=$python does not run: $(head -1 <<<"${said:-it prints nothing}")"; fi
     fits "$python" || stop "PYTHON=$python is Python $said; expected 3.10 or newer"
 elif [ -n "$existing" ] && fits .venv/bin/python; then
     python=.venv/bin/python

@@ -114,7 +114,8 @@ def _num_bytes(tagged: Sequence[TaggedText], name: str) -> int:
                 "text": entity.text,
                 "start": entity.start,
                 "end": entity.end,
-                "tokens": [entity.first, entity.last],
+                "first": entity.first,
+                "last": entity.last,
                 "probability": entity.probability,
             }
             for entity in getattr(each, name)

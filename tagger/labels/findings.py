@@ -217,7 +217,8 @@ def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Dict[str, Any]
 def _as_object(finding: Finding, span: Optional[Span]) -> Optional[Dict[str, Any]]:
     if span is None:
         return None
-    return {"label": span[0], "tokens": list(span[1]), "text": finding.text(span)}
+    label, (first, last) = span
+    return {"label": label, "text": finding.text(span), "first": first, "last": last}
 
 
 def _write_page(corpus: Corpus, findings: Sequence[Finding], path: Path) -> None:

@@ -18,7 +18,11 @@ def prediction_type() -> Any:
     pa = import_pyarrow()
     text, whole, number = pa.string(), pa.int64(), pa.float64()
     texts, places = pa.list_(text), pa.list_(whole)
-    entity = {"label": text, "text": text, "start": whole, "end": whole, "tokens": places}
+    entity = {
+        "label": text,
+        "text": text,
+        **dict.fromkeys(("start", "end", "first", "last"), whole),
+    }
     entities = pa.list_(pa.struct({**entity, "probability": number}))
     fields = {"text": text, "tokens": texts, "tags": texts, "labels": pa.list_(texts)}
     fields |= {"sentences": pa.list_(places), "entities": entities, "candidates": entities}

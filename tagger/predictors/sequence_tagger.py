@@ -325,7 +325,7 @@ def _joined(outputs: Sequence[JsonDict]) -> JsonDict:
         if name in outputs[0]:
             ends = itertools.accumulate((len(output["tags"]) for output in outputs), initial=0)
             joined[name] = [
-                {**entity, "tokens": [index + start for index in entity["tokens"]]}
+                {**entity, "first": entity["first"] + start, "last": entity["last"] + start}
                 for start, output in zip(ends, outputs)
                 for entity in output[name]
             ]
@@ -338,7 +338,7 @@ def _joined(outputs: Sequence[JsonDict]) -> JsonDict:
 
 def _in_text(entity: JsonDict, text: Text) -> JsonDict:
     """Adds its text and its character offsets to an entity."""
-    first, last = entity["tokens"]
+    first, last = entity["first"], entity["last"]
     start, end = text.starts[first], text.starts[last] + len(text.words[last])
     offsets = {"text": text.text[start:end], "start": start, "end": end}
     return {"label": entity["label"], **offsets, **entity}

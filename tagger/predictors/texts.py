@@ -32,7 +32,7 @@ def _entity(entity: JsonDict) -> Entity:
         entity["text"],
         entity["start"],
         entity["end"],
-        first=entity["tokens"][0],
-        last=entity["tokens"][1],
+        first=entity["first"],
+        last=entity["last"],
         probability=entity.get("probability"),
     )

@@ -111,7 +111,7 @@ def _sentences(
             entities = []
             part["spans"] = _spans(part["tags"], None)
         else:
-            entities = [e for e in output["entities"] if place.start <= e["tokens"][0] < place.end]
+            entities = [e for e in output["entities"] if place.start <= e["first"] < place.end]
             part["spans"] = [_span(entity, place.start) for entity in entities]
         part["probabilities"] = [e["probability"] for e in entities if "probability" in e]
         yield place, part
@@ -119,8 +119,7 @@ def _sentences(
 
 def _span(entity: Mapping[str, Any], start: int) -> Span:
     """The span of an entity in its sentence, which begins at `start`."""
-    first, last = entity["tokens"]
-    return entity["label"], (first - start, last - start)
+    return entity["label"], (entity["first"] - start, entity["last"] - start)
 
 
 def _spans(tags: Sequence[str], encoding: Optional[str]) -> List[Span]:

@@ -99,7 +99,7 @@ def test_iobes_tags_are_entities(params):
     output = model.forward_on_instances(sentences[:3])
     model(**tensors(model, sentences))
     for sentence in output:
-        found = [(each["label"], tuple(each["tokens"])) for each in sentence["entities"]]
+        found = [(each["label"], (each["first"], each["last"])) for each in sentence["entities"]]
         assert found == tags_to_spans(sentence["tags"], "IOBES")
     assert "f1-measure-overall" in model.get_metrics()
 

@@ -19,7 +19,7 @@ def predictor(trained_on_documents):
 
 def places(prediction):
     return [
-        (each["label"], each["text"], each["start"], each["tokens"])
+        (each["label"], each["text"], each["start"], each["first"], each["last"])
         for each in prediction["entities"]
     ]
 
@@ -29,7 +29,7 @@ def test_sentences_make_a_document_whose_offsets_are_those_of_the_whole(predicto
     assert prediction["text"] == "Lima :\nin Lima  rained"
     assert prediction["tokens"] == ["Lima", ":", "in", "Lima", "rained"]
     assert prediction["sentences"] == [[0, 1], [2, 4]]
-    assert places(prediction) == [("LOC", "Lima", 0, [0, 0]), ("LOC", "Lima", 10, [3, 3])]
+    assert places(prediction) == [("LOC", "Lima", 0, 0, 0), ("LOC", "Lima", 10, 3, 3)]
     assert all(0 < entity["probability"] <= 1 for entity in prediction["entities"])
 
 
@@ -60,9 +60,8 @@ def test_long_documents_are_tagged_in_pieces(predictor):
     sentences = [["Lima", ":"], ["in", "Lima", "rained"]] * 3
     prediction = predictor.predict_json({"sentences": sentences})
     assert len(predictor.instances_of(predictor.read({"sentences": sentences}), True)) == 3
-    assert [place[3] for place in places(prediction)] == [
-        [first, first] for first in (0, 3, 5, 8, 10, 13)
-    ]
+    expected = [(index, index) for index in (0, 3, 5, 8, 10, 13)]
+    assert [place[3:] for place in places(prediction)] == expected
     assert len(prediction["tags"]) == 15
 
 

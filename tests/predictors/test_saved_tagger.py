@@ -82,7 +82,8 @@ def entities_of(prediction):
             entity["text"],
             entity["start"],
             entity["end"],
-            *entity["tokens"],
+            entity["first"],
+            entity["last"],
             entity["probability"],
         )
         for entity in prediction["entities"]

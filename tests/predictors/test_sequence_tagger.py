@@ -55,8 +55,8 @@ def test_entities_carry_label_text_and_places(predictor, fixed_tags):
     fixed_tags(["B-PER", "L-PER", "O", "O", "U-LOC"])
     text = "Ada  Lovelace, of London"
     assert without_probabilities(predictor.predict(text)) == [
-        {"label": "PER", "text": "Ada  Lovelace", "start": 0, "end": 13, "tokens": [0, 1]},
-        {"label": "LOC", "text": "London", "start": 18, "end": 24, "tokens": [4, 4]},
+        {"label": "PER", "text": "Ada  Lovelace", "start": 0, "end": 13, "first": 0, "last": 1},
+        {"label": "LOC", "text": "London", "start": 18, "end": 24, "first": 4, "last": 4},
     ]
 
 
@@ -66,7 +66,7 @@ def test_split_tokens_are_kept_and_placed_in_their_join(predictor, fixed_tags):
     assert prediction["text"] == "in New York ."
     assert prediction["tokens"] == ["in", "New York", "."]
     assert without_probabilities(prediction) == [
-        {"label": "LOC", "text": "New York", "start": 3, "end": 11, "tokens": [1, 1]}
+        {"label": "LOC", "text": "New York", "start": 3, "end": 11, "first": 1, "last": 1}
     ]
 
 
@@ -104,7 +104,7 @@ def test_entities_have_probabilities_and_tokens_those_of_all_tags_on_request(arc
     assert [sum(of_tags.values()) for of_tags in of_tokens] == pytest.approx([1] * 8, abs=1e-5)
     for entity in prediction["entities"]:
         # An entity is at most as probable as any of its tags.
-        for token in range(entity["tokens"][0], entity["tokens"][1] + 1):
+        for token in range(entity["first"], entity["last"] + 1):
             of_its_tag = of_tokens[token][prediction["tags"][token]]
             assert entity["probability"] <= of_its_tag + 1e-5
 

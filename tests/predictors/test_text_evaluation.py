@@ -69,7 +69,7 @@ def test_what_was_found_in_gold_tokens_is_taken_where_a_text_has_these(
     model = SavedTagger.of(archive, "toy")
     expected = evaluated(model, instances)
     found = [
-        [(each["label"], tuple(each["tokens"])) for each in output["entities"]]
+        [(each["label"], (each["first"], each["last"])) for each in output["entities"]]
         for output in archive.model.forward_on_instances(instances)
     ]
     tagged = []

@@ -81,7 +81,7 @@ def test_errors_are_marked_and_escaped_and_have_their_probability(
                 "words": instance["metadata"]["words"],
                 "tags": spelt,
                 "entities": [
-                    {"label": label, "tokens": list(ends), "probability": probability}
+                    {"label": label, "first": ends[0], "last": ends[1], "probability": probability}
                     for (label, ends), probability in zip(tags_to_spans(spelt, "BIOUL"), [0.9, 0.6])
                 ],
             }

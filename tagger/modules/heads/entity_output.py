@@ -61,7 +61,8 @@ def readable_candidates(
         candidates[row].append(
             {
                 "label": names[label],
-                "tokens": [first, first + length - 1],
+                "first": first,
+                "last": first + length - 1,
                 "probability": probability,
             }
         )
@@ -75,8 +76,8 @@ def readable_entities(
     entities = []
     for first, tag in enumerate(tags):
         if lengths[first] > 0:
-            tokens = [first, first + lengths[first] - 1]
-            entity: Dict[str, Any] = {"label": split_tag(tag)[1] or "", "tokens": tokens}
+            entity: Dict[str, Any] = {"label": split_tag(tag)[1] or ""}
+            entity |= {"first": first, "last": first + lengths[first] - 1}
             if probabilities is not None:
                 entity["probability"] = probabilities[first]
             entities.append(entity)

@@ -227,7 +227,7 @@ def test_marginals_are_put_out_on_request(build, emissions):
     assert sum(readable["probabilities"][0][3].values()) == pytest.approx(1, abs=1e-5)
     assert list(readable["probabilities"][0][3]) == TAGS
     for tags, entities in zip(readable["tags"], readable["entities"]):
-        found = [(each["label"], tuple(each["tokens"])) for each in entities]
+        found = [(each["label"], (each["first"], each["last"])) for each in entities]
         assert found == tags_to_spans(tags, "BIO")
         assert all(0 <= each["probability"] <= 1 for each in entities)
 
@@ -242,7 +242,7 @@ def test_entities_are_the_spans_that_tags_spell(tag_encoding):
     output = head.predict(torch.randn(50, 7, len(tags)) * 9, torch.ones(50, 7, dtype=torch.bool))
     readable = head.make_readable(output, [7] * 50)
     for sentence, entities in zip(readable["tags"], readable["entities"]):
-        found = [(each["label"], tuple(each["tokens"])) for each in entities]
+        found = [(each["label"], (each["first"], each["last"])) for each in entities]
         assert found == tags_to_spans(sentence, tag_encoding)
         assert all(("probability" in each) == (tag_encoding == "BIO") for each in entities)
 
@@ -292,7 +292,7 @@ def test_leaks_are_those_of_all_paths(encoding, kind, labels):
     num_missed = 0.0
     for row, length in enumerate(lengths):
         predicted = {
-            (each["label"], tuple(each["tokens"]))
+            (each["label"], (each["first"], each["last"]))
             for each in readable["entities"][row]
             if each["label"] in labels
         }
@@ -350,11 +350,14 @@ def test_candidates_are_all_entities_that_are_probable_enough(build, emissions, 
                     span = (first, last, TAGS[tag][2:])
                     expected[span] = expected.get(span, 0.0) + probability
         probable = sorted(span for span, each in expected.items() if each >= least)
-        found = {(*each["tokens"], each["label"]): each["probability"] for each in candidates[row]}
+        found = {
+            (each["first"], each["last"], each["label"]): each["probability"]
+            for each in candidates[row]
+        }
         assert list(found) == probable
         assert found == pytest.approx({span: expected[span] for span in probable})
         for entity in readable["entities"][row]:
-            span = (*entity["tokens"], entity["label"])
+            span = (entity["first"], entity["last"], entity["label"])
             if entity["probability"] >= least:
                 assert found[span] == pytest.approx(entity["probability"])
         num_found += len(found)
