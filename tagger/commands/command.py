@@ -1,7 +1,7 @@
 """The base of our subcommands, and the arguments that several of them take."""
 
 import argparse
-from typing import Any, ClassVar, Dict
+from typing import Any, ClassVar, Dict, Iterable, Optional
 
 from allennlp.commands.subcommand import Subcommand
 
@@ -24,6 +24,24 @@ _SHARED: Dict[str, Dict[str, Any]] = {
 }
 
 
+class HelpFormatter(argparse.HelpFormatter):
+    """Formats help in 75 columns, and usage without the optional arguments that follow it anyway."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=75)
+
+    def add_usage(
+        self,
+        usage: Optional[str],
+        actions: Iterable[argparse.Action],
+        groups: Iterable[Any],
+        prefix: Optional[str] = None,
+    ) -> None:
+        needed = [each for each in actions if each.required or not each.option_strings]
+        self._prog += " [options]"
+        super().add_usage(usage, needed, [], prefix)
+
+
 class Command(Subcommand):
     """A subcommand: its arguments, and its run, whose errors are one line and exit status 1.
 
@@ -36,7 +54,10 @@ class Command(Subcommand):
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser: argparse.ArgumentParser = parser.add_parser(
-            self.name, description=self.description, help=self.help
+            self.name,
+            description=self.description,
+            help=self.help,
+            formatter_class=HelpFormatter,
         )
         self.add_arguments(subparser)
         subparser.set_defaults(func=self._run)

@@ -12,6 +12,7 @@ from allennlp.commands.evaluate import Evaluate as AllenNlpEvaluate
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
 
+from tagger.commands.command import HelpFormatter
 from tagger.commands.command_line import check_output
 from tagger.common.console import show_last
 from tagger.common.files import write_atomically
@@ -23,6 +24,7 @@ class Evaluate(AllenNlpEvaluate):
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser = super().add_subparser(parser)
+        subparser.formatter_class = HelpFormatter
         subparser.add_argument(
             "--from-text",
             action="store_true",

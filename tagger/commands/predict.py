@@ -15,6 +15,7 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
+from tagger.commands.command import HelpFormatter
 from tagger.commands.command_line import make_predictor, parse_object
 from tagger.commands.evaluate import check_outputs, whole_output
 from tagger.common.inputs import utf8_lines
@@ -32,6 +33,7 @@ class Predict(AllenNlpPredict):
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser = super().add_subparser(parser)
+        subparser.formatter_class = HelpFormatter
         subparser.set_defaults(func=_predict)
         return subparser
 

@@ -12,6 +12,8 @@ from allennlp.commands.train import Train as AllenNlpTrain
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
+from tagger.commands.command import HelpFormatter
+
 _Command = Callable[[argparse.Namespace], None]
 
 
@@ -25,6 +27,7 @@ class Train(AllenNlpTrain):
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser = super().add_subparser(parser)
+        subparser.formatter_class = HelpFormatter
         train = subparser.get_default("func")
         subparser.set_defaults(func=functools.partial(_train_unless_finished, train))
         return subparser
@@ -92,6 +95,7 @@ class FindLearningRate(AllenNlpFindLearningRate):
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser = super().add_subparser(parser)
+        subparser.formatter_class = HelpFormatter
         find = subparser.get_default("func")
         subparser.set_defaults(func=functools.partial(_find, find))
         return subparser

@@ -1,6 +1,9 @@
-"""Outputs that cannot be written are refused before any work is done."""
+"""What all commands have in common: checks of outputs, and help texts."""
+
+import argparse
 
 import pytest
+from allennlp.commands import Subcommand
 
 from tagger.commands.command_line import check_output
 from tagger.common.from_allennlp import ConfigurationError
@@ -36,3 +39,16 @@ def test_commands_refuse_such_outputs_before_they_load_the_model(
         with pytest.raises(SystemExit) as error:
             allennlp(command, tmp_path / "none.tar.gz", __file__, option, output)
         assert reason in f"{capsys.readouterr().err}{error.value}"
+
+
+def test_help_texts_are_at_most_75_columns_wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    subparsers = argparse.ArgumentParser("allennlp").add_subparsers()
+    ours = {
+        name: Subcommand.by_name(name)().add_subparser(subparsers)
+        for name in Subcommand.list_available()
+        if Subcommand.by_name(name).__module__.startswith("tagger.")
+    }
+    assert {"train", "evaluate", "predict", "tune-decoding", "fetch-encoder"} < set(ours)
+    lines = [(name, line) for name in ours for line in ours[name].format_help().splitlines()]
+    assert [each for each in lines if len(each[1]) > 75] == []
