@@ -46,7 +46,7 @@ def test_the_tutorial_does_what_it_shows(folder):
 
 @pytest.mark.parametrize("folder", ["from_hugging_face"], indirect=True)
 def test_the_tutorial_for_users_of_hugging_face_finds_an_address(folder):
-    cells = run("from_hugging_face", folder, leave_out=("pip install", "prepare_"))
+    cells = run("from_hugging_face", folder, leave_out=("pip install", "prepare_", "fetch-encoder"))
     assert "AddressNumber 1600" in "".join(
         output.get("text", "") for output in cells[-2][0].outputs
     )
