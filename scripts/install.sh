@@ -3,7 +3,7 @@
 # dependencies. You may interrupt and repeat it. An environment that is there already is kept: if it is complete, the
 # script returns at once; otherwise it adds what is missing.
 #
-#   scripts/install.sh                      # what all commands need: about 2 GB, 7 GB with torch for GPUs
+#   scripts/install.sh                      # what all commands need: about 2 GB, 6 GB with torch for GPUs
 #   scripts/install.sh --dev                # also what scripts/test.sh needs: 2 GB more
 #   PYTHON=python3.12 scripts/install.sh    # with this Python, 3.10 or newer
 #   TORCH=2.12.0 scripts/install.sh         # another torch than the tested one
@@ -58,8 +58,8 @@ if [[ $existing == "$version" && $stamp == dev,* ]]; then kind=dev; fi
 if [ "$existing" = "$version" ]; then
     echo "install.sh: completing .venv, which has Python $version; a few minutes" >&2
 else
-    size=$([ $kind = lean ] && echo '2 GB, or 7 GB' || echo '4 GB, or 9 GB')
-    echo "install.sh: making .venv with Python $version and torch $torch; it takes some minutes and about $size if pip" \
+    size=$([ $kind = lean ] && echo '2 GB, or 6 GB' || echo '4 GB, or 8 GB')
+    echo "install.sh: making .venv with Python $version and torch $torch; it takes 2 to 12 minutes and about $size if pip" \
         "finds torch for CUDA (scripts/install.sh says how to choose a CPU build)" >&2
 fi
 rm -f .venv/installed

@@ -14,7 +14,7 @@ from tagger.transformers.feature_store import own_cache_settings
 logger = logging.getLogger(__name__)
 
 #: How much lower F1 on text must be for a warning. Splitting always costs a little.
-_LEAST_LOSS = 0.01
+_LEAST_LOSS = 0.02
 _F1 = "f1-measure-overall"
 
 

@@ -64,7 +64,7 @@ def test_installation_says_what_it_does_and_not_what_pip_does(install):
     status, output, errors, calls = install()
     assert (status, len(output), calls) == (0, 1, ["venv", *LEAN])
     assert "making .venv with Python 3.11.7 and torch" in errors[0]
-    assert "2 GB, or 7 GB if pip finds torch for CUDA" in errors[0]
+    assert "2 GB, or 6 GB if pip finds torch for CUDA" in errors[0]
     assert errors[1:] == [
         "install.sh: step 1 of 2, this project and its dependencies",
         "install.sh: step 2 of 2, AllenNLP",
