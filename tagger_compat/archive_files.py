@@ -23,6 +23,8 @@ SIZE_LIMIT, LARGEST_RATIO = 2**28, 50
 MAX_MEMBERS = 1000
 
 _META = "meta.json"
+#: A set, whose order AllenNLP leaves to chance.
+_NAMESPACES = "vocabulary/non_padded_namespaces.txt"
 #: What is read of an archive, or of the folder of a run.
 _IS_READ = re.compile(r"(config\.json|weights\.th|best\.th)$|(vocabulary|fine_tuned|transformers)/")
 
@@ -139,7 +141,10 @@ def _reason_to_refuse(member: tarfile.TarInfo, names: Set[str]) -> str:
 
 
 class _ChecksummedTar(tarfile.TarFile):
-    """Writes an archive whose last member, `meta.json`, has the SHA-256 of all others."""
+    """Writes an archive whose last member, `meta.json`, has the SHA-256 of all others.
+
+    Equal files give equal bytes: neither times nor owners are written.
+    """
 
     _meta: Optional[Dict[str, Any]] = None
     _checksums: Dict[str, str]
@@ -147,6 +152,9 @@ class _ChecksummedTar(tarfile.TarFile):
 
     def addfile(self, tarinfo: tarfile.TarInfo, fileobj: Any = None) -> None:
         checksums = self.__dict__.setdefault("_checksums", {})
+        tarinfo.mtime = tarinfo.uid = tarinfo.gid = 0
+        tarinfo.uname = tarinfo.gname = ""
+        tarinfo.mode = 0o755 if tarinfo.isdir() else 0o644
         if fileobj is None:
             if tarinfo.islnk() and tarinfo.linkname in checksums:
                 checksums[tarinfo.name] = checksums[tarinfo.linkname]
@@ -154,6 +162,8 @@ class _ChecksummedTar(tarfile.TarFile):
         elif tarinfo.name == _META:
             self._meta = json.load(fileobj)
         else:
+            if tarinfo.name == _NAMESPACES:
+                fileobj = io.BytesIO(b"".join(sorted(fileobj)))
             digest = hashlib.sha256()
             super().addfile(tarinfo, cast(Any, _Hashed(fileobj, digest)))
             checksums[tarinfo.name] = digest.hexdigest()
@@ -180,7 +190,12 @@ class _Hashed:
 
 def new_archive(path: Union[str, "os.PathLike[str]"]) -> tarfile.TarFile:
     """Opens an archive for writing; its `meta.json` will have the checksums of its members."""
-    return _ChecksummedTar.open(path, "w:gz")
+    zipped = gzip.GzipFile("", "wb", fileobj=open(path, "wb"), mtime=0)  # noqa: SIM115
+    # Each closes the one below, as in `tarfile.open`.
+    zipped.myfileobj = cast(Any, zipped.fileobj)
+    archive = _ChecksummedTar.open(fileobj=zipped, mode="w")
+    archive._extfileobj = False  # type: ignore[attr-defined]
+    return archive
 
 
 def check_files(folder: str, name: Any, is_archive: bool) -> None:

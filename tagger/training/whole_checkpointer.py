@@ -59,12 +59,13 @@ class WholeCheckpointer(Checkpointer):
 def save_whole(value: Any, path: str, overwrite: bool = True) -> None:
     """Does what `torch.save` does, but a reader of the file sees all or nothing.
 
-    A file that is there stays, unless `overwrite` is true.
+    Equal values give equal bytes. A file that is there stays, unless `overwrite` is true.
     """
     if overwrite or not Path(path).is_file():
-        with write_atomically(Path(path), overwrite=True) as unfinished:
+        with write_atomically(Path(path), overwrite=True) as unfinished, unfinished.open("wb") as file:
             try:
-                torch.save(value, unfinished)
+                # Given a path, PyTorch writes its name into the file, and this one is random.
+                torch.save(value, file)
             except RuntimeError as error:
                 # PyTorch has no other words for a full disk.
                 if "PytorchStreamWriter" not in str(error) and "inline_container" not in str(error):
