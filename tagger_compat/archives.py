@@ -32,6 +32,7 @@ from tagger_compat import archive_guard
 from tagger_compat.archive_contents import check_numbers
 from tagger_compat.archive_files import check_files, new_archive, unpack
 from tagger_compat.archive_guard import REMEDY, is_set, printable, refuse
+from tagger_compat.archive_identity import identified, note_archive
 
 #: What a config may not say of data: the user says which data are read.
 _DATA_KEYS = {"data_path", "reader"}
@@ -160,6 +161,7 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
         is_whole = False
         try:
             unpack(str(resolved_archive_file), folder)
+            note_archive(resolved_archive_file, folder)
             is_whole = True
             yield folder
         finally:
@@ -177,7 +179,7 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
         path = archival.cached_path(archive_file)
         with _errors_in_one_sentence(archive_file, bool(overrides)):
             if are_trusted():
-                return load_archive(path, cuda_device, overrides, weights_file)
+                return identified(load_archive(path, cuda_device, overrides, weights_file), path)
             if os.path.isdir(path):
                 check_files(path, archive_file, is_archive=False)
             from tagger_compat.archive_tensors import TensorLimit
@@ -188,7 +190,8 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
                 TensorLimit(state.num_file_bytes, archive_file),
             ):
                 state.file = os.fspath(path)
-                return load_archive(path, cuda_device, overrides, weights_file)
+                archive = load_archive(path, cuda_device, overrides, weights_file)
+            return identified(archive, path)
 
     archival.Params = _archived_params(archival.Params)
     archival.extracted_archive = extracted_guarded

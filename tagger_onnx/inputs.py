@@ -140,10 +140,11 @@ def parse_json(text: Union[str, bytes]) -> Any:
 
     Raises:
         ValueError: If the text is no JSON.
-        InputError: If an object names a field twice; a parser would keep the last one in silence.
+        InputError: If an object names a field twice; a parser would keep the last one in silence. If a
+            number has thousands of digits.
         RecursionError: If it is nested too deeply.
     """
-    return json.loads(text, object_pairs_hook=_object_of)
+    return json.loads(text, object_pairs_hook=_object_of, parse_int=_integer_of)
 
 
 def longest_run(text: str) -> int:
@@ -168,6 +169,13 @@ def _object_of(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"an object has `{twice:.{_SHOWN}}` twice; keep one of them")
     return found
+
+
+def _integer_of(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:  # Python refuses what would take long.
+        raise InputError(f"a number has {len(digits)} digits; write a shorter one") from None
 
 
 def _shown(value: Any) -> str:

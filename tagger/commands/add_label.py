@@ -41,8 +41,7 @@ class AddLabel(Command):
         add_shared(parser, "--force")
 
     def run(self, args: argparse.Namespace) -> None:
-        from allennlp.common.checks import ConfigurationError
-
+        from tagger.common.locations import check_may_be_removed
         from tagger.common.ranges import check_number
         from tagger.labels.addition import add_labels
         from tagger.training.run_folder import check_is_run
@@ -52,11 +51,7 @@ class AddLabel(Command):
         folder = args.serialization_dir
         if args.force and folder.exists():
             check_is_run(folder)
-            for path in map(Path, (args.archive_file, args.input_file)):
-                if path.resolve().is_relative_to(folder.resolve()):
-                    raise ConfigurationError(
-                        f"`--force` would remove {path}, which is an input; name another folder"
-                    )
+            check_may_be_removed(folder, [args.archive_file, args.input_file])
             shutil.rmtree(folder)
         path = add_labels(
             args.archive_file, args.input_file, folder, args.overrides, most_lost=most_lost

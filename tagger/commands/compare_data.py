@@ -14,10 +14,11 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models import load_archive
 
 from tagger.commands.command import Command, add_shared
-from tagger.commands.command_line import check_output, make_predictor
+from tagger.commands.command_line import make_predictor
 from tagger.commands.soft_labels import reader_without_tags
 from tagger.common.console import say
 from tagger.common.files import write_atomically
+from tagger.common.locations import check_output
 
 if TYPE_CHECKING:
     from tagger.tuning.data_comparison import Difference, SeenTexts

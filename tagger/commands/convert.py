@@ -50,6 +50,7 @@ class Convert(Command):
         add_shared(parser, "--label-names", "--offsets")
 
     def run(self, args: argparse.Namespace) -> None:
+        from tagger.common.locations import check_output
         from tagger.data.formats import convert_texts, format_of_path, read_texts, recognise
         from tagger.data.formats.registry import is_perhaps_columns
 
@@ -57,8 +58,9 @@ class Convert(Command):
         if source is None and is_perhaps_columns(args.input):
             source = "columns"
         target = args.target or format_of_path(args.output)
-        if args.output.exists():
+        if target == "brat" and args.output.exists():
             raise FileExistsError(f"{args.output} already exists; give another name")
+        check_output(args.output, [args.input], option="OUT")
         texts = read_texts(args.input, source, args.label_names, args.offsets)
         counts = convert_texts(texts, args.output, target, args.overlapping)
         say(f"{args.input} ({source}) -> {args.output} ({target})\n{counts}")

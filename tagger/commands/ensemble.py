@@ -35,7 +35,7 @@ class Ensemble(Command):
     def run(self, args: argparse.Namespace) -> None:
         from allennlp.models import load_archive
 
-        from tagger.commands.command_line import check_output
+        from tagger.common.locations import check_output
         from tagger.models.ensemble_archive import write_ensemble
 
         check_output(args.output, args.archives)

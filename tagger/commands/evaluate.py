@@ -13,9 +13,9 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
 
 from tagger.commands.command import HelpFormatter
-from tagger.commands.command_line import check_output
 from tagger.common.console import show_last
 from tagger.common.files import write_atomically
+from tagger.common.locations import check_output
 
 
 @Subcommand.register("evaluate", exist_ok=True)
@@ -38,7 +38,7 @@ class Evaluate(AllenNlpEvaluate):
 def _evaluate(
     evaluate: Callable[[argparse.Namespace], Dict[str, Any]], args: argparse.Namespace
 ) -> Dict[str, Any]:
-    inputs = [args.archive_file, *_parts(args.input_file)]
+    inputs = [args.archive_file, *_parts(args.input_file), *filter(None, [args.weights_file])]
     options = {
         "output_file": _parts(args.output_file),
         "predictions_output_file": _parts(args.predictions_output_file),

@@ -40,7 +40,7 @@ class Export(Command):
     def run(self, args: argparse.Namespace) -> None:
         from allennlp.models import load_archive
 
-        from tagger.commands.command_line import check_output
+        from tagger.common.locations import check_output
         from tagger.data.tokenizers import tokenizer_of
 
         check_output(args.output, [args.archive_file], args.force)

@@ -101,7 +101,9 @@ class FindLabelErrors(Command):
 def _check_options(args: argparse.Namespace) -> None:
     """Refuses wrong options before hours of training."""
     from tagger.common.files import check_is_file
+    from tagger.common.locations import check_not_inputs
     from tagger.common.ranges import check_number, check_whole
+    from tagger.labels.findings import FINDINGS
     from tagger.training.run_folder import check_can_be_made
 
     check_number("--least", args.least, 0 <= args.least <= 1, "from 0 to 1")
@@ -112,6 +114,10 @@ def _check_options(args: argparse.Namespace) -> None:
     if args.accept is not None:
         check_is_file(args.accept)
     check_can_be_made(args.output, "--output")
+    names = (*FINDINGS, "corrected.txt", "open.txt", *(() if args.config else ("config.jsonnet",)))
+    made = [*(args.output / name for name in names), *args.output.glob("folds/*/*")]
+    inputs = [args.corpus, args.accept, args.config, *(args.taggers or ())]
+    check_not_inputs(made, [path for path in inputs if path is not None])
 
 
 def _check_corpus(path: Path) -> None:

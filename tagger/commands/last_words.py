@@ -17,6 +17,17 @@ from tagger_compat.archive_guard import printable
 
 #: The shell's exit status of a command that SIGINT ended, and of one that SIGTERM ended.
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
+#: Errors that the users of our commands can mend.
+_OF_USERS = (ConfigurationError, OSError, ValueError)
+#: The libraries that talk to stores.
+_CLIENTS = {
+    *("adlfs", "aiobotocore", "aiohttp", "azure", "boto3", "botocore", "gcsfs", "google", "ocifs"),
+    *("paramiko", "requests", "s3fs", "smbprotocol", "urllib3", "webdav4"),
+}
+_STORE_REMEDY = (
+    "check the address and the network, and give the store's credentials, for S3 in AWS_ACCESS_KEY_ID "
+    "and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true for a public bucket"
+)
 
 
 @contextmanager
@@ -55,10 +66,12 @@ def errors_in_one_line(command: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ConfigurationError, OSError, ValueError) as error:
-        raise SystemExit(printable(f"{command}: {_joined(error)}")) from None
     except (KeyboardInterrupt, SigTermReceived) as error:
         raise SystemExit(_say_interrupted(command, error)) from None
+    except Exception as error:
+        if not (isinstance(error, _OF_USERS) or _is_of_store(error)):
+            raise
+        raise SystemExit(printable(f"{command}: {_joined(error)}")) from None
 
 
 def _show_traceback(*error: Any) -> None:
@@ -76,8 +89,18 @@ def _to_go_on() -> str:
     return " with --recover" if sys.argv[1:2] == ["train"] else ""
 
 
+def _is_of_store(error: Exception) -> bool:
+    """Whether a library that talks to stores, such as S3, has raised an error."""
+    names = [_origin(error), *(each.__module__ for each in type(error).__mro__)]
+    return any(name.partition(".")[0] in _CLIENTS for name in names)
+
+
 def _joined(error: Exception) -> str:
     hint = ""
+    if _is_of_store(error):
+        addresses = [word for word in sys.argv if "://" in word and not word.startswith("file:")]
+        named = f"{' or '.join(addresses)}: " if addresses else ""
+        return f"{named}{' '.join(str(error).split()) or repr(error)}; {_STORE_REMEDY}"
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         hint = f"; make room on the disk, and repeat the command{_to_go_on()}"
     return (" ".join(str(error).split()) or repr(error)) + hint
@@ -88,7 +111,7 @@ def _one_line(error: Exception) -> Optional[str]:
     origin = _origin(error)
     is_ours = type(error) is ImportError or isinstance(error, ValueError)
     is_ours = is_ours and origin.partition(".")[0] == "tagger"
-    if isinstance(error, (ConfigurationError, OSError)) or is_ours:
+    if isinstance(error, (ConfigurationError, OSError)) or is_ours or _is_of_store(error):
         return _joined(error)
     first_line = (str(error).splitlines() or [repr(error)])[0]
     if isinstance(error, ModuleNotFoundError):

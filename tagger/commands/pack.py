@@ -36,13 +36,14 @@ class Pack(Command):
     def run(self, args: argparse.Namespace) -> None:
         from allennlp.models import load_archive
 
-        from tagger.commands.command_line import check_output
         from tagger.common.files import spell_bytes
+        from tagger.common.locations import check_output
         from tagger.modules.token_embedders import FrozenTransformerEmbedder
         from tagger.transformers.pretrained import ARCHIVED, transformer_files, transformer_given
         from tagger.tuning.tuned_archive import rewrite_archive
 
-        check_output(args.output, [args.archive_file], args.force)
+        inputs = [args.archive_file, *([args.transformer] if args.transformer else [])]
+        check_output(args.output, inputs, args.force)
         with transformer_given(args.transformer):
             model = load_archive(args.archive_file).model
         # All members of an ensemble may have the same. A carried one was unpacked, and is gone.

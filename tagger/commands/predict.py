@@ -41,7 +41,7 @@ class Predict(AllenNlpPredict):
 def _predict(args: argparse.Namespace) -> None:
     if args.batch_size < 1:
         raise ConfigurationError(f"`--batch-size` must be at least 1; got {args.batch_size}")
-    inputs = [args.archive_file, args.input_file]
+    inputs = [args.archive_file, args.input_file, *filter(None, [args.weights_file])]
     check_outputs("--output-file", [args.output_file] if args.output_file else [], inputs)
     common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
     predictor = _load_predictor(args)

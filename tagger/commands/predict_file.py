@@ -4,27 +4,23 @@ allennlp predict-file model.tar.gz texts.jsonl -o predictions.jsonl
 """
 
 import argparse
-import hashlib
-import json
 import logging
 import os
 import time
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Iterator, List, Mapping, Optional, Tuple, Union
 
-import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.common.file_utils import cached_path
 from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import lazy_groups_of
-from allennlp.models import Archive, Model, load_archive
+from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
-import tagger
 from tagger.commands.command import Command, add_shared
-from tagger.commands.command_line import check_output, make_predictor, parse_object
+from tagger.commands.command_line import make_predictor, parse_object
 from tagger.commands.predict_with_ray import WorkerPool, predict_with_ray
 from tagger.commands.prediction_inputs import (
     InstanceInputs,
@@ -35,9 +31,11 @@ from tagger.commands.prediction_inputs import (
 )
 from tagger.commands.prediction_outputs import Layout, encoder_of
 from tagger.commands.resumable_output import ResumableOutput
+from tagger.commands.run_settings import digest_of_config, settings_of_run
 from tagger.common.console import say
 from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress, is_address, open_stored
+from tagger.common.locations import check_not_inputs, check_output, resolved
 from tagger.common.parquet import is_parquet
 from tagger.data.formats import FORMATS, recognise
 from tagger.modules.token_embedders import share_unknown_words
@@ -133,8 +131,10 @@ class PredictFile(Command):
         if args.candidates is not None:
             predictor_args["candidates"] = args.candidates
         pool = WorkerPool.of_range(args.workers, args.cpus, args.gpus) if args.ray else None
-        if not (pool and args.output.endswith("/")):
-            check_output(args.output, [args.input_file, args.archive_file], args.force)
+        inputs = [args.archive_file, args.input_file]
+        if args.ray:
+            inputs += files_of(args.input_file)
+        check_output(args.output, inputs, args.force, takes_addresses=True)
         input_format = _format_of_input(args)
         logging.getLogger("allennlp.common.params").disabled = True
         os.environ.setdefault(*FEW_SHAPES)
@@ -150,7 +150,7 @@ class PredictFile(Command):
             args.use_dataset_reader,
             args.on_error,
             overwrite=args.force,
-            settings={"config": _digest_of_config(archive), "predictor-args": predictor_args},
+            settings={"config": digest_of_config(archive), "predictor-args": predictor_args},
             layout=Layout(args.text_column, args.column, args.nested, args.format, input_format),
             pool=pool,
         )
@@ -192,7 +192,9 @@ def predict_file(
             with other settings or inputs has begun it.
     """
     layout = layout or Layout()
-    run = _settings(predictor, input_file, window, use_dataset_reader, layout, settings or {})
+    output = resolved(output)
+    check_not_inputs([output], [input_file])
+    run = settings_of_run(predictor, input_file, window, use_dataset_reader, layout, settings or {})
     files = files_of(input_file) if pool and not layout.input_format else [input_file]
     inputs: Inputs = (
         InstanceInputs(predictor, input_file)
@@ -221,26 +223,6 @@ def predict_file(
 def _made(kept: int, new: int) -> str:
     """Says how many predictions were kept, if any, and how many were made."""
     return f"Kept {kept} predictions; made {new}" if kept else f"Made {new} predictions"
-
-
-def _settings(
-    predictor: Predictor,
-    input_file: str,
-    window: int,
-    use_dataset_reader: bool,
-    layout: Layout,
-    others: Mapping[str, Any],
-) -> Dict[str, Any]:
-    """Returns what decides the predictions, by name."""
-    return {
-        "model": _digest_of_model(predictor._model),
-        "window": window,
-        "use-dataset-reader": use_dataset_reader,
-        "version": tagger.__version__,
-        **({"text-column": layout.text_column} if is_parquet(input_file) else {}),
-        **({"input-format": layout.input_format} if layout.input_format else {}),
-        **others,
-    }
 
 
 def _say_what_lacks(model: Model, num_errors: int) -> None:
@@ -333,17 +315,3 @@ def _after_written(
         unfinished.keep(number)
         return chain([(batch, digest)] if batch else [], windows)
     return windows
-
-
-def _digest_of_model(model: Model) -> str:
-    digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy())
-    return digest.hexdigest()
-
-
-def _digest_of_config(archive: Archive) -> str:
-    config = archive.config.as_dict(quiet=True)
-    parts = [config.get(name) for name in ("model", "dataset_reader", "validation_dataset_reader")]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

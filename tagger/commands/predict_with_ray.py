@@ -34,11 +34,11 @@ from tagger.commands.prediction_outputs import Encoder, Layout, column_of, encod
 from tagger.commands.prediction_parts import (
     PREDICTION,
     ROW,
+    begin_parts,
     count_rows,
     join_parts,
     remove_folder,
 )
-from tagger.commands.resumable_output import difference
 from tagger.common.console import say
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.outputs import new_output, store_of
@@ -120,7 +120,7 @@ def predict_with_ray(
     run = {**run, "input": [[each, _version(each)] for each in files]}
     inputs.remedy = "add --on-error skip, and repeat the command to go on"
     with sole_writer(output):
-        _begin(unfinished, parts, is_folder, run, overwrite)
+        begin_parts(unfinished, parts, is_folder, run, overwrite)
         # Workers run in the folder in which their cluster was started.
         paths = [each if is_address(each) else str(Path(each).absolute()) for each in files]
         tasks = [
@@ -314,28 +314,9 @@ def _connect(pool: WorkerPool) -> None:
             )
 
 
-def _begin(
-    unfinished: str, parts: str, is_folder: bool, run: Dict[str, Any], overwrite: bool
-) -> None:
-    """Goes on with an equal run, or begins a new one."""
-    store, name = store_of(f"{unfinished}/run.json")
-    run = json.loads(json.dumps(run))
-    if store.exists(name):
-        begun = json.loads(store.cat_file(name))
-        if begun == run:
-            return
-        if not overwrite:
-            raise ConfigurationError(difference(unfinished, begun, run, "predictions"))
-        remove_folder(unfinished)
-        if is_folder:
-            remove_folder(parts)
-    elif is_folder and store_of(parts)[0].find(store_of(parts)[1]):
-        raise ConfigurationError(f"`--output` {parts}/ holds files; name another folder")
-    store.makedirs(store._parent(name), exist_ok=True)
-    store.pipe_file(name, json.dumps(run).encode())
-
-
 def _version(path: str) -> str:
     """Returns what tells whether a file has changed."""
     store, name = store_of(path)
+    if path.startswith("http"):  # Its key is the address.
+        return json.dumps(store.info(name), default=str, sort_keys=True)
     return str(store.ukey(name))

@@ -7,13 +7,11 @@ from copy import copy
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 from allennlp.common.util import JsonDict, SigTermReceived
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
 from tagger.common.did_you_mean import did_you_mean
-from tagger.common.files import sha256_of_file
 from tagger.common.inputs import is_address, lines_of, open_stored, stored_size, unpacked
 from tagger.common.outputs import store_of
 from tagger.common.parquet import batches, open_parquet
@@ -235,7 +233,11 @@ class InstanceInputs:
     def __init__(self, predictor: Predictor, path: str) -> None:
         self._predictor = predictor
         self.path = path
-        self._digest = "" if is_address(path) else sha256_of_file(cached_path(path))
+        digest = hashlib.sha256()
+        with open_stored(path) as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        self._digest = digest.hexdigest()
 
     def __iter__(self) -> Iterator[Instance]:
         return iter(self._predictor._dataset_reader.read(self.path))

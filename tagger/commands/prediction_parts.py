@@ -1,16 +1,62 @@
 """The files of predictions that `predict-file --ray` writes, and what is made of them at the end."""
 
 import heapq
+import json
+import re
 from itertools import islice
-from typing import BinaryIO, Iterator, List, Tuple
+from typing import Any, BinaryIO, Dict, Iterator, List, Tuple
+
+from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.prediction_outputs import Encoder
+from tagger.commands.resumable_output import difference
 from tagger.common.inputs import is_address
-from tagger.common.outputs import store_of
+from tagger.common.outputs import new_output, store_of
 from tagger.common.parquet import batches, open_parquet
 
 #: The columns of parts: the numbers of rows, which come first, and the predictions.
 ROW, PREDICTION = "input_row", "prediction"
+
+#: What the folder of an unfinished run holds.
+_OURS = re.compile(r"(run\.json|checkpoint|parts)$|\.run\.json\.")
+
+
+def begin_parts(
+    unfinished: str, parts: str, is_folder: bool, run: Dict[str, Any], overwrite: bool
+) -> None:
+    """Goes on with an equal run, or begins a new one.
+
+    Raises:
+        ConfigurationError: If another run has begun the output, unless `overwrite` is true; if a folder
+            has other files.
+    """
+    store, name = store_of(f"{unfinished}/run.json")
+    folder = store._parent(name)
+    run = json.loads(json.dumps(run))
+    strange = sorted(
+        each.rpartition("/")[2]
+        for each in (store.ls(folder, detail=False) if store.exists(folder) else ())
+        if not _OURS.match(each.rpartition("/")[2])
+    )
+    if strange:
+        raise ConfigurationError(
+            f"{unfinished} holds `{strange[0]}`, which no run of `predict-file` has made; move the "
+            f"folder away, or give another `--output`"
+        )
+    if store.exists(name):
+        begun = json.loads(store.cat_file(name))
+        if begun == run:
+            return
+        if not overwrite:
+            raise ConfigurationError(difference(unfinished, begun, run, "predictions"))
+        remove_folder(unfinished)
+        if is_folder:
+            remove_folder(parts)
+    elif is_folder and store_of(parts)[0].find(store_of(parts)[1]):
+        raise ConfigurationError(f"`--output` {parts}/ holds files; name another folder")
+    store.makedirs(folder, exist_ok=True)
+    with new_output(f"{unfinished}/run.json", overwrite=True) as file:
+        file.write(json.dumps(run).encode())
 
 
 def join_parts(parts: str, encode: Encoder, file: BinaryIO) -> Tuple[int, int]:

@@ -13,8 +13,9 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 from allennlp.models import load_archive
 
 from tagger.commands.command import Command, add_shared
-from tagger.commands.command_line import check_output, make_predictor
+from tagger.commands.command_line import make_predictor
 from tagger.common.console import say
+from tagger.common.locations import check_output
 from tagger.data.formats import FORMATS, convert_texts, recognise
 
 if TYPE_CHECKING:

@@ -39,8 +39,12 @@ class Report(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         check_installed("report")
+        from tagger.common.locations import check_not_inputs
         from tagger.reports import read_weighting_results, write_run_report, write_study_report
 
+        made = [args.output, *(args.figures.glob("*.svg") if args.figures else ())]
+        inputs = [args.source, *([args.data] if args.data else [])]
+        check_not_inputs(made, inputs)
         if args.source.is_dir():
             write_run_report(
                 args.source, args.output, args.data, args.figures, args.num_errors, args.seed

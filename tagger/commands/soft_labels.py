@@ -48,8 +48,8 @@ class WriteSoftLabels(Command):
         from allennlp.common.checks import check_for_gpu
         from allennlp.models import load_archive
 
-        from tagger.commands.command_line import check_output
         from tagger.common.files import write_atomically
+        from tagger.common.locations import check_output
         from tagger.data.texts import TextSplitter
         from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
         from tagger.models.teaching import soft_labels_of

@@ -44,8 +44,8 @@ class Start(Command):
         add_shared(parser, "--label-names", "--offsets")
 
     def run(self, args: argparse.Namespace) -> None:
-        from tagger.commands.command_line import check_output
         from tagger.common.files import write_atomically
+        from tagger.common.locations import check_output
         from tagger.starter import start
 
         inputs = [path for path in (args.train, args.dev) if path]

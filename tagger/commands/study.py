@@ -15,6 +15,12 @@ from tagger.commands.command import Command, add_shared
 from tagger.common.console import say
 from tagger.common.extras import check_installed
 
+#: The files that studies write into their folder.
+_MADE = (
+    *("results.csv", "report.html", "summary.md", "summary.svg", "differences.csv"),
+    "differences.svg",
+)
+
 
 @Subcommand.register("study")
 class Study(Command):
@@ -44,6 +50,7 @@ class Study(Command):
         from tagger.reports.figures import draw_differences, draw_variants
         from tagger.studies.variants import read_study, run_study
 
+        _check_not_input(args.study, args.folder)
         study = read_study(args.study)
         table, differences, failed = run_study(study, args.folder, args.variants, args.workers)
         if table:
@@ -97,6 +104,7 @@ class WeightingStudy(Command):
         from tagger.reports import write_study_report
         from tagger.studies.weighting import run_weighting_study
 
+        _check_not_input(args.config, args.folder)
         config = Params.from_file(args.config, args.overrides).as_dict(quiet=True)
         results, failed = run_weighting_study(
             config,
@@ -112,6 +120,12 @@ class WeightingStudy(Command):
             write_study_report(results, page, figure_folder=args.folder)
             say(f"Wrote {args.folder / 'results.csv'} and {page}")
         _end_if_failed(self.name, failed)
+
+
+def _check_not_input(path: Path, folder: Path) -> None:
+    from tagger.common.locations import check_not_inputs
+
+    check_not_inputs([folder / name for name in _MADE], [path], option="-s")
 
 
 def _add_folder(parser: argparse.ArgumentParser) -> None:

@@ -35,6 +35,8 @@ class Train(AllenNlpTrain):
 
 def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
     from tagger.commands.train_from_text import measure_on_text
+    from tagger.common.config_files import files_named
+    from tagger.common.locations import check_may_be_removed
     from tagger.training.config_checks import check_config
     from tagger.training.run_folder import (
         TEXT_METRICS_FILE,
@@ -57,6 +59,9 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
         check_is_same_run(params, folder)
     elif args.force:
         check_is_run(folder)
+        check_may_be_removed(
+            Path(folder), [args.param_path, *files_named(params.as_dict(quiet=True))]
+        )
     if args.recover and is_finished(folder):
         keep_finished(params, folder, args.force)
     else:
@@ -102,9 +107,14 @@ class FindLearningRate(AllenNlpFindLearningRate):
 
 
 def _find(find: _Command, args: argparse.Namespace) -> None:
+    from tagger.common.config_files import files_named
+    from tagger.common.locations import check_may_be_removed
     from tagger.training.run_folder import check_can_be_made, check_is_run
 
-    check_can_be_made(args.serialization_dir)
+    folder, path = args.serialization_dir, args.param_path
+    check_can_be_made(folder)
     if args.force:
-        check_is_run(args.serialization_dir)
+        check_is_run(folder)
+        config = Params.from_file(path, args.overrides).as_dict(quiet=True)
+        check_may_be_removed(Path(folder), [path, *files_named(config)])
     find(args)

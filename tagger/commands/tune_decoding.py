@@ -18,8 +18,8 @@ from allennlp.models import Archive, load_archive
 
 from tagger.commands.changes import say_changes
 from tagger.commands.command import Command, add_shared
-from tagger.commands.command_line import check_output
 from tagger.common.console import say
+from tagger.common.locations import check_output
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
 from tagger.tuning.curves import decoding_curves
 from tagger.tuning.decoding import LEAST_ENTITIES, MEANS, DecodingTuner, Settings, Target

@@ -14,8 +14,8 @@ from allennlp.common.checks import ConfigurationError, check_for_gpu
 
 from tagger.commands.changes import say_changes
 from tagger.commands.command import Command, add_shared
-from tagger.commands.command_line import check_output
 from tagger.common.console import say
+from tagger.common.locations import check_output
 from tagger.metrics.label_metrics import MEASURES
 from tagger.tuning.thresholds import LEAST_POSITIVES, TuningTarget, threshold_tuner
 

@@ -37,7 +37,7 @@ def sole_writer(output: PathOrAddress) -> Iterator[None]:
             try:
                 store.pipe_file(name, note, mode="create")
             except FileExistsError:
-                holder = json.loads(store.cat_file(name))
+                holder = _holder(store, name)
                 if holder["host"] != socket.gethostname():
                     raise ConfigurationError(
                         f"{being_written(output, holder)}; if that process has ended, delete {lock}"
@@ -48,7 +48,25 @@ def sole_writer(output: PathOrAddress) -> Iterator[None]:
             finally:
                 store.rm_file(name)
     except Timeout:
-        raise ConfigurationError(being_written(output, json.loads(store.cat_file(name)))) from None
+        raise ConfigurationError(being_written(output, _holder(store, name))) from None
+
+
+def _holder(store: Any, name: str) -> Dict[str, Any]:
+    """Returns what `this_process` of the process that has claimed an output has noted.
+
+    Raises:
+        ConfigurationError: If the file is not such a note, but perhaps a file of the user.
+    """
+    try:
+        holder = json.loads(store.cat_file(name))
+        if holder.keys() >= {"process", "host", "since"}:
+            return dict(holder)
+    except (AttributeError, ValueError):
+        pass
+    raise ConfigurationError(
+        f"{store.unstrip_protocol(name)} was not made by this command, which needs this name; move the "
+        f"file away, or give another `--output`"
+    )
 
 
 def this_process() -> Dict[str, Any]:

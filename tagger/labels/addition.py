@@ -58,7 +58,7 @@ _OPTIMIZATION = {
     "optimizer": {"type": "fused_adamw", "lr": 0.003, "betas": [0.9, 0.98], "weight_decay": 0},
     "learning_rate_scheduler": {"type": "slanted_triangular", "cut_frac": 0.05},
 }
-#: The file with the old archive's checksum and what old labels may lose, and the archive without a bias.
+#: The file that says what the run started from, and the archive without a bias.
 _BASE_NAME, _TRAINED_NAME = "started.txt", "trained.tar.gz"
 #: How much F1 old labels may lose to new ones.
 MOST_LOST = 0.005
@@ -217,7 +217,8 @@ def _start_run(
         ConfigurationError: If the folder holds another run, or anything else.
     """
     check_can_be_made(folder)
-    started = f"{sha256_of_file(cached_path(archive_file))} {most_lost}"
+    files = (archive_file, config["train_data_path"])
+    started = " ".join([*(sha256_of_file(cached_path(each)) for each in files), str(most_lost)])
     base = folder / _BASE_NAME
     if base.exists() and base.read_text() == started:
         check_is_same_run(Params(config).duplicate(), folder)

@@ -20,6 +20,9 @@ from tagger_onnx.segments import join_words
 #: How many words a page shows before and behind what is in doubt.
 _CONTEXT = 15
 
+#: The files with what was found: the page, one object a line, and two tables.
+FINDINGS = ("errors.html", "errors.jsonl", "errors.csv", "sentences.csv")
+
 
 class Finding(NamedTuple):
     """A label in doubt.
@@ -152,10 +155,8 @@ def digest_of(corpus: Corpus, findings: Sequence[Finding]) -> str:
 def write_findings(
     corpus: Corpus, doubts: Doubts, findings: Sequence[Finding], folder: Path
 ) -> List[Path]:
-    """Writes `errors.jsonl`, `errors.csv`, `errors.html` and `sentences.csv`; returns their paths."""
-    paths = [
-        folder / name for name in ("errors.html", "errors.jsonl", "errors.csv", "sentences.csv")
-    ]
+    """Writes the files `FINDINGS`; returns their paths."""
+    paths = [folder / name for name in FINDINGS]
     _write_page(corpus, findings, paths[0])
     with paths[1].open("w", encoding="utf-8") as file:
         for finding in findings:

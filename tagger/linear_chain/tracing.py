@@ -1,7 +1,7 @@
 """How the functions get on with what transforms PyTorch's programs: `torch.compile` and `torch.func`.
 
 Kernels read memory, which neither has. `torch.compile` leaves the functions as they are; under
-`torch.func`, and for forward-mode derivatives, the reference computes them.
+`torch.func` and `torch.jit.trace`, and for forward-mode derivatives, the reference computes them.
 """
 
 import functools
@@ -37,12 +37,12 @@ def not_traced(function: Function) -> Function:
 
 
 def is_transformed() -> bool:
-    """Whether `torch.func` is at work here, as in `vmap`, `grad` and `jvp`."""
-    return torch._C._functorch.peek_interpreter_stack() is not None
+    """Whether `torch.func`, as in `vmap`, `grad` and `jvp`, or `torch.jit.trace` is at work here."""
+    return torch.jit.is_tracing() or torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def needs_plain_pytorch() -> bool:
-    """Whether kernels cannot take part: in `torch.func` and under `forward_ad.dual_level`."""
+    """Whether kernels cannot take part: where `is_transformed`, and under `forward_ad.dual_level`."""
     return is_transformed() or forward_ad._current_level >= 0
 
 
@@ -55,7 +55,7 @@ def holds_anywhere(condition: Any) -> bool:
 
 
 def first_place(condition: Any) -> List[Any]:
-    """The indices of the first place where a condition holds; `?` under `torch.func`."""
+    """The indices of the first place where a condition holds; `?` where `is_transformed`."""
     if is_transformed():
         return ["?"] * condition.ndim
     return torch.as_tensor(condition).nonzero()[0].tolist()

@@ -98,18 +98,24 @@ def dice_loss(
     With `of_each_token`, the sums are over each token alone: `sum_k (q_k - [k = y])^2 / D_k`, one minus
     the token's own coefficient of each tag.
     """
-    log_probabilities = scores.log_softmax(-1)
-    misses = -torch.expm1(log_probabilities)
-    # At p = 1 the slope of a power below 1 is infinite.
-    misses = misses.clamp(min=torch.finfo(misses.dtype).tiny)
     # (N, K)
-    q = misses**alpha * log_probabilities.exp()
+    p = scores.softmax(-1)
+    # At p = 1 the slope of a power below 1 is infinite.
+    q = _sum_of_others(p).clamp(min=torch.finfo(p.dtype).tiny) ** alpha * p
     is_gold = torch.nn.functional.one_hot(gold_tags, scores.size(-1)).to(q.dtype)
     if of_each_token:
         return ((q - is_gold) ** 2 / (smoothing + q**2 + is_gold)).sum(-1)
     # (K,)
     sizes = smoothing + (q**2 + is_gold).sum(0)
     return len(scores) * ((q - is_gold) ** 2 / sizes).sum(-1)
+
+
+def _sum_of_others(p: torch.Tensor) -> torch.Tensor:
+    """`1 - p`, (N, K), of which subtraction would leave nothing where a tag is sure."""
+    # (N, K + 1), from 0 to the sum of all
+    up_to = torch.nn.functional.pad(p, (1, 0)).cumsum(-1)
+    from_on = torch.nn.functional.pad(p.flip(-1), (1, 0)).cumsum(-1).flip(-1)
+    return up_to[:, :-1] + from_on[:, 1:]
 
 
 def mean_over_known(

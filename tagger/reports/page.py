@@ -8,6 +8,7 @@ from typing import Any, Mapping, Optional
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from tagger.common.files import write_atomically
 from tagger.reports.colours import as_variable, style_variables
 from tagger.reports.run_tables import percent
 from tagger_onnx.display import spell_probability
@@ -42,11 +43,16 @@ def write_page(
         figures=figures, light=light, dark=dark, **values
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    _write(path, page)
     if figure_folder is not None:
         figure_folder.mkdir(parents=True, exist_ok=True)
         for name, svg in figures.items():
-            (figure_folder / f"{name}.svg").write_text(svg, encoding="utf-8")
+            _write(figure_folder / f"{name}.svg", svg)
+
+
+def _write(path: Path, text: str) -> None:
+    with write_atomically(path, overwrite=True) as new:
+        new.write_text(text, encoding="utf-8")
 
 
 def inline_svg(svg: str, name: str, description: str) -> Markup:

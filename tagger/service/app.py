@@ -77,6 +77,10 @@ class _StrictRequest(Request):
             return parse_json(await self.body())
         except InputError as error:
             raise RequestError(422, "invalid", str(error)) from None
+        except RecursionError:
+            raise RequestError(400, "no_json", "the body is nested too deeply") from None
+        except UnicodeDecodeError as error:
+            raise RequestError(400, "no_json", f"the body is not UTF-8 ({error})") from None
 
 
 class _StrictRoute(APIRoute):
@@ -223,7 +227,14 @@ def _add_error_handlers(app: FastAPI) -> None:
     async def refused(_: Request, error: Any) -> Response:
         return error.response()
 
-    async def invalid(_: Request, error: Any) -> Response:
+    async def invalid(request: Request, error: Any) -> Response:
+        kind = request.headers.get("content-type", "")
+        if "json" not in kind and error.errors()[0]["loc"] == ("body",):
+            message = (
+                f"the body must be JSON, and its header must say so; got {kind[:100] or 'no type'!r}; "
+                "send `Content-Type: application/json`"
+            )
+            return RequestError(422, "invalid", message).response()
         # Without the input, which may be anything.
         problems = [
             f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:5]
@@ -236,7 +247,7 @@ def _add_error_handlers(app: FastAPI) -> None:
     async def other(request: Request, error: Any) -> Response:
         path, status = request.url.path[:100], error.status_code
         code, message = {
-            400: ("no_json", "the body is no JSON in UTF-8, or it is nested too deeply"),
+            400: ("no_json", "the body is no JSON"),
             404: (
                 "not_found",
                 f"there is no {path}; there are /, /tag, /labels, /health, /metrics",

@@ -12,11 +12,12 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Dict, Generator, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, cast
 
+from tagger.common.config_files import changed_files, digests_of_files
 from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.studies.work import Work, train
 
-#: Holds the job's config. A run writes it last, so it marks a finished run.
+#: Holds the job's config and the digests of its files. A run writes it last, so it marks a finished run.
 JOB_FILE = "job.json"
 METRICS_FILE = "metrics.json"
 
@@ -79,7 +80,7 @@ def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int, work: Work = tr
     An interrupted job starts again from the beginning, so its result depends on its seed alone.
 
     Raises:
-        ValueError: If the folder holds a run of the same name with another config.
+        ValueError: If the folder holds a run of the same name with another config or other data.
     """
     for job in jobs:
         _check_unchanged(job, study)
@@ -147,26 +148,33 @@ def _run(job: Job, study: Path, work: Work) -> None:
     with job.log(study).open("w") as log:
         os.dup2(log.fileno(), sys.stdout.fileno())
         os.dup2(log.fileno(), sys.stderr.fileno())
+        # A file that changes while the job runs is found when the study is started again.
+        digests = digests_of_files(job.config)
         work(job.config, folder)
-    _mark_finished(job, study)
+    _mark_finished(job, study, digests)
 
 
-def _mark_finished(job: Job, study: Path) -> None:
+def _mark_finished(job: Job, study: Path, digests: Mapping[str, str]) -> None:
     with write_atomically(job.folder(study) / JOB_FILE) as path:
-        path.write_text(_as_json(job.config))
+        mark = {"config": job.config, "files": digests}
+        path.write_text(json.dumps(mark, indent=2, sort_keys=True))
 
 
 def _check_unchanged(job: Job, study: Path) -> None:
     path = job.folder(study) / JOB_FILE
-    if path.exists() and path.read_text() != _as_json(job.config):
+    if not path.exists():
+        return
+    mark, digests = json.loads(path.read_text()), digests_of_files(job.config)
+    reason = ""
+    if mark.get("config") != json.loads(json.dumps(job.config)):
+        reason = "another config"
+    elif mark["files"] != digests:
+        reason = f"other data: {changed_files(mark['files'], digests)} has changed since"
+    if reason:
         raise ValueError(
-            f"{path} belongs to a run of the same name, {describe(job)}, with another config; choose "
-            f"another folder for the study, or delete {path.parent}"
+            f"{path} belongs to a run of the same name, {describe(job)}, with {reason}; choose another "
+            f"folder for the study, or delete {path.parent}"
         )
-
-
-def _as_json(config: Mapping[str, Any]) -> str:
-    return json.dumps(config, indent=2, sort_keys=True)
 
 
 def _as_file_name(value: Any) -> str:

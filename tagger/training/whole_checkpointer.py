@@ -62,7 +62,10 @@ def save_whole(value: Any, path: str, overwrite: bool = True) -> None:
     Equal values give equal bytes. A file that is there stays, unless `overwrite` is true.
     """
     if overwrite or not Path(path).is_file():
-        with write_atomically(Path(path), overwrite=True) as unfinished, unfinished.open("wb") as file:
+        with (
+            write_atomically(Path(path), overwrite=True) as unfinished,
+            unfinished.open("wb") as file,
+        ):
             try:
                 # Given a path, PyTorch writes its name into the file, and this one is random.
                 torch.save(value, file)

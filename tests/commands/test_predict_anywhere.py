@@ -191,9 +191,9 @@ def test_progress_is_in_bytes_and_inputs(predictor, tmp_path, capsys, monkeypatc
     assert "30 inputs" in shown
 
 
-def test_the_command_takes_addresses(allennlp, trained, tmp_path, monkeypatch):
+def test_the_command_takes_addresses(allennlp, trained, s3, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    folder = f"memory://{secrets.token_hex(4)}"
+    folder = f"{s3}/{secrets.token_hex(4)}"
     command = ["predict-file", trained / "model.tar.gz", put(f"{folder}/a.txt.gz"), "--plain"]
     allennlp(*command, "-o", f"{folder}/a.parquet", "--nested")
     assert [each["text"] for each in lines_of(f"{folder}/a.parquet")] == TEXTS

@@ -73,9 +73,9 @@ def test_a_run_that_is_killed_while_it_is_marked_is_not_finished(tmp_path, monke
     with monkeypatch.context() as context:
         context.setattr(files, "publish", be_killed)
         with pytest.raises(KeyboardInterrupt):
-            jobs_module._mark_finished(job, tmp_path)
+            jobs_module._mark_finished(job, tmp_path, {})
     assert not job.is_finished(tmp_path)
-    jobs_module._mark_finished(job, tmp_path)
+    jobs_module._mark_finished(job, tmp_path, {})
     assert job.is_finished(tmp_path)
 
 

@@ -1,5 +1,6 @@
 """The base of the heads under which a sequence of tags is a linear chain."""
 
+import math
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -214,7 +215,9 @@ class ChainHead(TaggingHead):
         if "log_none_missed" in output:
             log_none = output.pop("log_none_missed").sum(1)
             readable["leak_probability"] = (-torch.expm1(log_none)).tolist()
-            readable["expected_missed"] = output.pop("expected_missed").sum(1).tolist()
+            # Exactly rounded, and so the same with any padding.
+            missed = output.pop("expected_missed").tolist()
+            readable["expected_missed"] = list(map(math.fsum, missed))
         if "candidate_lengths" in output:
             assert self._find_entities is not None
             names = ["" if label == "_" else label for label in self._find_entities.labels]

@@ -83,6 +83,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
     Attributes:
         transformer_name: The name under which an archive carries the transformer.
         transformer_folder: Where the transformer is.
+        transformer_digest: The SHA-256 of its files.
 
     Raises:
         ConfigurationError: If the transformer cannot be found, or an argument does not fit it. When
@@ -121,6 +122,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         self._features = WordFeatures(transformer, layers, pooling, max_pieces, overlap, precision)
         self.transformer_name = Path(model_name).name
         self.transformer_folder = transformer.folder
+        self.transformer_digest = transformer.digest
         num_layers = len(self._features.layers)
         self._is_mix = combination == "mix"
         if self._is_mix:

@@ -1,0 +1,227 @@
+"""Where inputs and outputs lie, whatever their spelling, and which outputs must not be written."""
+
+import errno
+import os
+import re
+from pathlib import Path
+from typing import Iterable, Iterator, Optional, Sequence, Tuple, Union
+from urllib.parse import unquote
+
+from tagger.common.from_allennlp import ConfigurationError
+from tagger.common.inputs import PathOrAddress, is_address
+from tagger.common.outputs import store_of
+
+#: The longest name of an output: most file systems take 255 bytes, and hidden files beside it need some.
+MOST_NAME_BYTES = 240
+
+#: Of fsspec's file systems, those that forget everything when the process ends.
+_FORGETFUL = {"memory"}
+#: Those that cannot be written, or only as a whole.
+_READ_ONLY = {
+    *("data", "gist", "git", "github", "http", "https", "libarchive", "reference", "tar", "zip"),
+}
+#: Those whose names differ by case; of others we cannot know.
+_CASE_MATTERS = {"gcs", "gs", "hf", "http", "https", "oss", "s3", "s3a"}
+#: An address, and what is left of one by `pathlib.Path`.
+_ADDRESS = re.compile(r"[a-z][a-z0-9+._-]+:/{1,3}[^/]|file:|local:")
+#: What is read of the folder of a run that is given as an archive.
+_OF_RUN = re.compile(
+    r"((config|meta|metrics(_epoch_\d+)?)\.json|.*\.(th|gz|safetensors))$"
+    r"|(vocabulary|fine_tuned|transformers)/"
+)
+
+#: A file of this machine, or the kind of a store and the name of something in it.
+_Place = Union[Path, Tuple[str, str]]
+
+
+def resolved(path: PathOrAddress) -> PathOrAddress:
+    """Returns the path that an address of this machine names; others as they are.
+
+    Example:
+        >>> resolved("file:///tmp/a.txt"), resolved("s3://bucket/a.txt")
+        ('/tmp/a.txt', 's3://bucket/a.txt')
+    """
+    name = os.fspath(path)
+    if not name.startswith(("file:", "local:")) or "::" in name:
+        return path
+    return str(store_of(name)[1]) + "/" * name.endswith("/")
+
+
+def overwritten_input(
+    output: PathOrAddress, inputs: Iterable[PathOrAddress]
+) -> Optional[PathOrAddress]:
+    """Returns the input that an output would replace, if any.
+
+    Paths and addresses are compared after they have been resolved: relative paths, links to the same
+    file, names that differ by case where the file system ignores it, `file://`, and chained addresses.
+
+    Args:
+        output: What is to be written.
+        inputs: What is read; `-` is standard input. A folder stands for the files in it that are there;
+            that of a run for the files that an archive has.
+    """
+    of_output = list(_places(output))
+    for each in inputs:
+        if any(_replaces(one, other) for other in _places(each) for one in of_output):
+            return each
+    return None
+
+
+def check_not_inputs(
+    outputs: Iterable[PathOrAddress], inputs: Sequence[PathOrAddress], option: str = "--output"
+) -> None:
+    """Refuses outputs that are inputs, too.
+
+    Raises:
+        ConfigurationError: If one is.
+    """
+    for output in outputs:
+        found = overwritten_input(output, inputs)
+        if found is not None:
+            named = "" if str(found) == str(output) else f", {os.fspath(found)}"
+            raise ConfigurationError(
+                f"`{option}` {os.fspath(output)} is also an input{named}; give another name"
+            )
+
+
+def check_may_be_removed(folder: Path, inputs: Iterable[PathOrAddress]) -> None:
+    """Refuses a folder that holds an input, and may be removed.
+
+    Raises:
+        ConfigurationError: If it does.
+    """
+    for each in inputs:
+        for place in _places(each):
+            if isinstance(place, Path) and place.exists() and _is_within(place, folder):
+                raise ConfigurationError(
+                    f"{os.fspath(folder)} would be replaced, but {os.fspath(each)} in it is an input; "
+                    f"name another folder"
+                )
+
+
+def check_output(
+    output: PathOrAddress,
+    inputs: Sequence[PathOrAddress],
+    overwrite: Optional[bool] = None,
+    option: str = "--output",
+    takes_addresses: bool = False,
+) -> None:
+    """Refuses an output that cannot be written, before any work is done.
+
+    Args:
+        output: The path, or the address, of the file to write; with a slash at the end, of a folder.
+        inputs: What the command reads, which it must not overwrite; see `overwritten_input`.
+        overwrite: Whether the output may exist; `None` if the command has no option `--force`.
+        option: The option that names the output, for the message.
+        takes_addresses: Whether the command writes to stores, too.
+
+    Raises:
+        ConfigurationError: If the output is an input, a folder or a device, in a folder that does not
+            exist or that does not let us write, or exists and must not be overwritten; if its name is
+            too long; if it is a link to itself; if it is in a store that cannot keep it.
+    """
+    check_not_inputs([output], inputs, option)
+    name = os.fspath(resolved(output) if takes_addresses else output)
+    if _ADDRESS.match(name) and not (takes_addresses or Path(name).parent.is_dir()):
+        problem = "is an address, but the command writes files of this machine; give a path"
+    elif is_address(name):
+        problem = _problem_of_address(name, overwrite)
+    elif name.endswith("/"):
+        # The folder is made, and must be empty, or hold what a run has written that is discarded.
+        problem = ""
+        check_may_be_removed(Path(name), inputs)
+    else:
+        problem = _problem_of_file(Path(name), overwrite)
+    if problem:
+        shown = name if len(name) < MOST_NAME_BYTES else f"{name[:40]}..."
+        raise ConfigurationError(f"`{option}` {shown} {problem}")
+
+
+def _problem_of_address(address: str, overwrite: Optional[bool]) -> str:
+    protocol = address.partition(":")[0]
+    if "::" in address:
+        return "is a chain of addresses; name the file itself"
+    if protocol in _FORGETFUL:
+        return (
+            "would be gone when the command ends; name a file, or an address such as s3://bucket/a"
+        )
+    if protocol in _READ_ONLY:
+        return "cannot be written; name a file, or an address such as s3://bucket/a"
+    store, name = store_of(address)
+    if not (overwrite or address.endswith("/")) and store.exists(name):
+        return "already exists; give another name, or add --force"
+    return ""
+
+
+def _problem_of_file(output: Path, overwrite: Optional[bool]) -> str:
+    num_bytes = len(os.fsencode(output.name))
+    if num_bytes > MOST_NAME_BYTES:
+        return f"has a name of {num_bytes} bytes; give one of at most {MOST_NAME_BYTES}"
+    if _is_endless(output):
+        return "is a link to itself; give another name"
+    folder = output.resolve().parent
+    force = "" if overwrite is None else ", or add --force"
+    problem = ""
+    if output.is_dir():
+        problem = "is a folder; name a file"
+    elif output.exists() and not output.is_file():
+        problem = "is a device or a pipe; name a file"
+    elif not folder.is_dir():
+        problem = f"cannot be written, because the folder {folder} does not exist; make it first"
+    elif not os.access(folder, os.W_OK):
+        problem = f"cannot be written, because the folder {folder} is read-only"
+    elif output.exists() and not overwrite:
+        problem = f"already exists; give another name{force}"
+    return problem
+
+
+def _is_endless(path: Path) -> bool:
+    """Whether links that begin at a path, or above it, lead back to it."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
+def _places(path: PathOrAddress) -> Iterator[_Place]:
+    """Yields what a path or an address may name, by those who escape characters and those who do not."""
+    name = os.fspath(path)
+    if name == "-":
+        yield Path("/dev/stdin")
+        return
+    for link in name.split("::"):
+        protocol, _, rest = link.partition(":")
+        if not _ADDRESS.match(link):
+            yield Path(link)
+            yield Path(os.path.expanduser(link))  # noqa: PTH111  # also of unknown users
+        elif protocol in ("file", "local"):
+            stripped = str(resolved(link))
+            yield Path(stripped)
+            yield Path(unquote(stripped))
+        else:
+            # Of a path that looks like an address, and may be one.
+            yield Path(link)
+            kind = {"s3a": "s3", "gcs": "gs", "http": "https"}.get(protocol, protocol)
+            for spelt in (rest, unquote(rest)):
+                stripped = spelt.strip("/")
+                yield kind, stripped if kind in _CASE_MATTERS else stripped.casefold()
+
+
+def _replaces(output: _Place, source: _Place) -> bool:
+    if not (isinstance(output, Path) and isinstance(source, Path)):
+        return output == source
+    try:
+        if output.samefile(source):
+            return True
+    except (OSError, ValueError):
+        return os.path.realpath(output) == os.path.realpath(source)
+    if not (source.is_dir() and output.is_file() and _is_within(output, source)):
+        return False
+    is_run = any((source / name).is_file() for name in ("meta.json", "model.tar.gz"))
+    inside = os.path.relpath(os.path.realpath(output), os.path.realpath(source))
+    return not is_run or _OF_RUN.match(inside.replace(os.sep, "/")) is not None
+
+
+def _is_within(path: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
