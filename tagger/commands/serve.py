@@ -57,6 +57,7 @@ class Serve(Command):
         from allennlp.models import load_archive
 
         from tagger.commands.command_line import parse_object
+        from tagger.commands.predict_file import FEW_SHAPES
         from tagger.predictors.saved_tagger import SavedTagger
         from tagger.service.app import Served, create_app
         from tagger.service.limits import make_limits
@@ -66,6 +67,8 @@ class Serve(Command):
         from tagger.tuning.promise_record import check_labels, saved_promises
 
         logging.getLogger("allennlp.common.params").disabled = True
+        # The sizes of batches vary, and oneDNN would keep code for the last 1,024.
+        os.environ.setdefault(*FEW_SHAPES)
         # Speeds over hours in which nothing came say nothing; /metrics counts.
         logging.getLogger("tagger.predictors.throughput").disabled = True
         limits = make_limits(parse_object("--limits", args.limits))

@@ -37,6 +37,23 @@ def add_label(allennlp, trained):
     return run
 
 
+def test_a_run_on_other_sentences_does_not_go_on(add_label, tmp_path, monkeypatch):
+    def be_killed(*_):
+        raise KeyboardInterrupt
+
+    new, options = (
+        relabelled(tmp_path / "new.txt", LOC="CITY"),
+        ("-s", tmp_path / "run", "--no-bias"),
+    )
+    with monkeypatch.context() as killing:
+        killing.setattr("tagger.labels.addition._train", be_killed)
+        with pytest.raises(SystemExit):
+            add_label(new, *options)
+    relabelled(tmp_path / "new.txt", ORG="FIRM")
+    with pytest.raises(SystemExit, match="run holds another run; name another folder, or add --f"):
+        add_label(new, *options)
+
+
 @pytest.mark.slow
 def test_two_new_labels_are_found_beside_the_old_ones(add_label, trained, tmp_path, capsys):
     tuned = tmp_path / "tuned.tar.gz"

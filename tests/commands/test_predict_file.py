@@ -7,11 +7,17 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
+from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
 from tagger.commands.predict_file import predict_file
 from tagger.commands.resumable_output import ResumableOutput
 from tests.conftest import ROOT
+from tests.system.archives import write_archive
+from tests.system.interrupts import (
+    with_swapped_labels,
+    without_checksums_and_with_swapped_labels,
+)
 
 TEST = str(ROOT / "data/toy/test.txt")
 
@@ -317,6 +323,24 @@ def test_another_run_does_not_complete_an_output(
         predict_file(predictor, texts, output, window=8)
     predict_file(predictor, texts, output, window=8, overwrite=True)
     assert len(output.read_text().splitlines()) == 30
+
+
+@pytest.mark.parametrize("has_checksums", [True, False])
+def test_an_archive_with_other_labels_does_not_complete_an_output(
+    texts, trained, tmp_path, killed_in_window, has_checksums
+):
+    output, other = tmp_path / "out.jsonl", tmp_path / "other.tar.gz"
+    killed_in_window(3, texts, output, window=8)
+    change = with_swapped_labels if has_checksums else without_checksums_and_with_swapped_labels
+    write_archive(
+        trained / "model.tar.gz", other, contents=change, with_new_checksums=has_checksums
+    )
+    predictor = Predictor.from_archive(load_archive(other))
+    with pytest.raises(ConfigurationError, match="another `archive`; .* its 16 predictions"):
+        predict_file(predictor, texts, output, window=8)
+    predict_file(predictor, texts, output, window=8, overwrite=True)
+    predict_file(predictor, texts, tmp_path / "unbroken.jsonl", window=8)
+    assert output.read_bytes() == (tmp_path / "unbroken.jsonl").read_bytes()
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from tagger.linear_chain import (
     log_likelihood,
     log_partition,
     sample_paths,
+    sequence_score,
     tag_marginals,
     use_implementation,
     viterbi_decode,
@@ -238,6 +239,27 @@ def test_compiled_function_gives_the_right_result(implementation):
     torch.testing.assert_close(value, expected)
     (gradient,) = torch.autograd.grad(value, emissions)
     torch.testing.assert_close(gradient, torch.autograd.grad(expected, emissions)[0])
+
+
+@pytest.mark.filterwarnings(
+    "ignore:.torch.jit.trace. is deprecated", "ignore::torch.jit.TracerWarning"
+)
+@pytest.mark.parametrize(
+    "function", [log_partition, log_likelihood, sequence_score, tag_marginals, viterbi_decode]
+)
+def test_a_traced_function_gives_the_right_results_of_other_batches(function):
+    takes_tags = function in (log_likelihood, sequence_score)
+
+    def of_tensors(emissions, transitions, start, end, tags, mask):
+        scores = ChainScores(emissions, transitions, start, end)
+        return function(scores, tags, mask) if takes_tags else function(scores, mask)
+
+    batches = [Case(lengths, 3).batch("cpu") for lengths in ((5, 2), (1, 5), (3, 5, 4))]
+    first, *others = [(*scores, tags, mask) for scores, tags, mask in batches]
+    traced = torch.jit.trace(of_tensors, first, check_trace=False)
+    for tensors in others:
+        for found, expected in zip(traced(*tensors), of_tensors(*tensors)):
+            torch.testing.assert_close(found, expected)
 
 
 def test_unknown_implementation_is_refused():

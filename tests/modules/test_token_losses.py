@@ -242,6 +242,21 @@ def test_the_dice_loss_of_each_token_is_one_minus_its_own_coefficients(batch):
     assert torch.autograd.gradcheck(lambda tensor: loss(tensor, gold_tags, mask), (scores,))
 
 
+@pytest.mark.parametrize("of_each_token", [False, True])
+@pytest.mark.parametrize("alpha", [0.05, 0.3, 0.9])
+def test_the_dice_loss_of_sure_tokens_is_as_exact_in_float32(alpha, of_each_token):
+    loss = TokenLoss.by_name("dice")(alpha=alpha, of_each_token=of_each_token)
+    scores = torch.tensor([[[20.0, 0, 0], [0, -18, 1], [3, 0, 60]]], dtype=torch.float64)
+    gold_tags, mask = torch.tensor([[0, 1, 2]]), torch.ones(1, 3, dtype=torch.bool)
+    values, slopes = [], []
+    for dtype in (torch.float64, torch.float32):
+        rounded = scores.to(dtype).requires_grad_()
+        values.append(loss.to(dtype)(rounded, gold_tags, mask))
+        slopes.append(torch.autograd.grad(values[-1].sum(), rounded)[0])
+    for exact, found in (values, slopes):
+        torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-6)
+
+
 def test_dice_learns_rare_tags_from_tokens_that_are_mostly_o():
     gold_tags = torch.multinomial(torch.tensor([0.85, 0.07, 0.05, 0.03]), 400, replacement=True)
     centres = torch.eye(4, 8)

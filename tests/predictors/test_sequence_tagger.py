@@ -34,6 +34,20 @@ def test_raw_text_is_tokenized_and_tokens_know_their_places(predictor, line):
     assert json.loads(predictor.dump_line(prediction)) == prediction
 
 
+def test_leaks_have_the_same_bits_alone_and_among_others(archive):
+    labels = ["PER", "LOC", "ORG"]
+    predictor = Predictor.from_archive(archive, extra_args={"leak_labels": labels, "plain": True})
+    words = ["Ada", "met", "Bo", "in", "Lisbon", "with", "Carl", "of", "Acme", "near", "the"]
+    texts = [
+        {"sentence": " ".join(words[(n + k) % len(words)] for k in range(n))} for n in range(1, 90)
+    ]
+    together = predictor.predict_batch_json(texts)
+    for text, found in zip(texts, together):
+        (alone,) = predictor.predict_batch_json([text])
+        names = ("expected_missed", "leak_probability")
+        assert [alone[name] for name in names] == [found[name] for name in names]
+
+
 @pytest.fixture
 def fixed_tags(archive, monkeypatch):
     """Makes the model predict the given tags, whose entities then have some probability."""

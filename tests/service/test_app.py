@@ -178,6 +178,28 @@ def test_a_field_that_is_given_twice_is_refused(app):
         assert re.fullmatch(r"an object has `(text|A)` twice; keep one of them", message)
 
 
+@pytest.mark.parametrize(
+    ("content", "kind", "status", "message"),
+    [
+        (b'{"text": "a"}', "application/x-www-form-urlencoded", 422, "send `Content-Type: applic"),
+        (
+            b'{"text": "a"}',
+            "text/plain",
+            422,
+            "got 'text/plain'; send `Content-Type: application/json`",
+        ),
+        (b'{"text": ' + b"9" * 5000 + b"}", "application/json", 422, "a number has 5000 digits"),
+        (b"[" * 100_000, "application/json", 400, "the body is nested too deeply"),
+        (b'{"text": "\xff"}', "application/json", 400, "the body is not UTF-8"),
+        (b'{"text": }', "application/json", 400, "the body is no JSON"),
+    ],
+)
+def test_a_body_that_cannot_be_read_gets_the_reason(content, kind, status, message, app):
+    answer = ask(app, "POST", "/tag", content=content, headers={"Content-Type": kind})
+    assert answer.status_code == status
+    assert message in answer.json()["error"]["message"]
+
+
 def test_an_unknown_label_is_named_with_a_similar_one(app):
     error = tag(app, text=TEXT, decode_bias={"PRE": 1}).json()["error"]
     assert error["code"] == "unknown_label"

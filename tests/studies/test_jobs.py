@@ -9,6 +9,7 @@ import pytest
 from allennlp.common import Params
 
 from tagger.common import files
+from tagger.common.config_files import digests_of_files
 from tagger.studies import (
     Column,
     Job,
@@ -127,6 +128,22 @@ def test_a_folder_with_runs_of_another_config_is_refused(config, tmp_path):
     (job.folder(tmp_path) / "job.json").write_text(json.dumps({"other": 1}))
     with pytest.raises(ValueError, match="variant plain, seed 1, with another config"):
         run_jobs([job], tmp_path, num_workers=1)
+
+
+def test_a_folder_with_runs_on_other_data_is_refused(tmp_path):
+    for name in ("train.txt", "vectors/a.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("before")
+    paths = {"train_data_path": str(tmp_path / "train.txt"), "data_path": str(tmp_path / "vectors")}
+    (job,) = seeded_jobs({"variant": "plain"}, {"reader": {"files": [paths]}}, [1])
+    job.folder(tmp_path).mkdir(parents=True)
+    jobs_module._mark_finished(job, tmp_path, digests_of_files(job.config))
+    assert run_jobs([job], tmp_path, num_workers=1) == []
+    for name in ("train.txt", "vectors/a.txt"):
+        (tmp_path / name).write_text("after")
+        with pytest.raises(ValueError, match=f"with other data: .*{name} has changed since"):
+            run_jobs([job], tmp_path, num_workers=1)
+        (tmp_path / name).write_text("before")
 
 
 def result(variant, seed, **metrics):

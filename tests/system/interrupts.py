@@ -40,6 +40,21 @@ class Moment(NamedTuple):
     delay: float = 0.0
 
 
+def with_swapped_labels(name: str, content: bytes) -> bytes:
+    """Swaps the last two tags of a vocabulary: for `write_archive`, which passes each file."""
+    if name != "vocabulary/labels.txt":
+        return content
+    *others, one, other = content.splitlines()
+    return b"".join(line + b"\n" for line in (*others, other, one))
+
+
+def without_checksums_and_with_swapped_labels(name: str, content: bytes) -> bytes:
+    """The same, of an archive that AllenNLP itself has written."""
+    if name == "meta.json":
+        return json.dumps({"version": json.loads(content)["version"]}).encode()
+    return with_swapped_labels(name, content)
+
+
 def _when(title: str, pattern: str, delay: float = 0.0) -> Moment:
     """When a file whose name fits a pattern appears in the folder."""
     return Moment(title, lambda path: any(path.glob(pattern)), delay)
@@ -80,7 +95,7 @@ def moments_of_prediction(number: int, num_windows: int, seed: int = 0) -> Itera
         yield Moment(f"{delay:.2f} s after window {windows} of {num_windows}", has_come, delay)
 
 
-def _break_off(
+def break_off(
     arguments: Sequence[str], folder: Path, path: Path, moment: Moment, number: signal.Signals
 ) -> Outcome:
     """Starts a command and sends it a signal at a moment; a command that ends before gets none."""
@@ -131,7 +146,7 @@ def break_training(
         The exit status of the broken run, and what is wrong with the recovered one.
     """
     run, before = folder / "run", digests(folder)
-    broken = _break_off([*train, "-s", "run"], folder, run, moment, number)
+    broken = break_off([*train, "-s", "run"], folder, run, moment, number)
     # Without a config there is nothing to recover.
     option = "--recover" if (run / "config.json").exists() else "--force"
     outcome = run_command([*train, "-s", "run", option], folder)
@@ -159,7 +174,7 @@ def break_prediction(
         The exit status of the broken run, and what is wrong with the repeated one.
     """
     output, before = folder / "out.jsonl", digests(folder)
-    broken = _break_off([*predict, "-o", output.name], folder, folder, moment, number)
+    broken = break_off([*predict, "-o", output.name], folder, folder, moment, number)
     problems = []
     # An output that is there must be whole: the signal came when the process was about to end.
     if not output.exists():

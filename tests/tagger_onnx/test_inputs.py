@@ -134,6 +134,9 @@ def test_one_field_holds_the_input():
         assert str(error.value).endswith(f"and no other field; got {got}")
     with pytest.raises(InputError, match="an object has `b` twice; keep one of them"):
         parse_json('{"a": {"b": 1, "b": 1}}')
+    with pytest.raises(InputError, match="a number has 5000 digits; write a shorter one"):
+        parse_json(f'{{"a": {"9" * 5000}}}')
+    assert parse_json("[12, -3, 1.5]") == [12, -3, 1.5]
 
 
 def test_messages_are_short_and_show_on_any_terminal():

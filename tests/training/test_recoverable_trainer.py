@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import tarfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy
@@ -187,6 +188,26 @@ def test_random_states_come_back():
     # As a checkpoint: without code of its own.
     set_random_states(torch.load(buffer))
     assert draw() == first
+
+
+def test_equal_weights_and_files_give_equal_bytes(trained, tmp_path):
+    weights = torch.load(trained / "best.th", weights_only=True)
+    archives = []
+    for name, modified in (("one", 1e9), ("another", 1.7e9)):
+        run = tmp_path / name
+        shutil.copytree(trained / "vocabulary", run / "vocabulary")
+        for each in ("config.json", "meta.json"):
+            shutil.copy(trained / each, run)
+        # As the order of a set, which differs from process to process.
+        namespaces = run / "vocabulary/non_padded_namespaces.txt"
+        namespaces.write_text("*labels\n*tags\n" if name == "one" else "*tags\n*labels\n")
+        recoverable_trainer.save_whole(weights, str(run / "best.th"))
+        for path in run.rglob("*"):
+            os.utime(path, (modified, modified))
+        archives.append(archive_model(run, weights="best.th"))
+    one, another = map(Path, archives)
+    assert (tmp_path / "one/best.th").read_bytes() == (tmp_path / "another/best.th").read_bytes()
+    assert one.read_bytes() == another.read_bytes()
 
 
 def test_files_are_replaced_by_whole_ones_alone(trained, tmp_path, monkeypatch):

@@ -4,8 +4,9 @@ from typing import Any, Callable, Dict, Generic, Iterable, List, Optional, Tuple
 
 from allennlp.data import Token, Vocabulary
 
-#: The most words that are remembered, because a file may have any number.
-MAX_WORDS = 100_000
+#: The most words that are remembered, because a file or a service may see any number. They take about
+#: 15 MB for each indexer.
+MAX_WORDS = 30_000
 
 Value = TypeVar("Value")
 Known = Dict[Optional[str], Value]
