@@ -1,0 +1,114 @@
+"""Commands are killed midway, and repeated with another archive or input: they restart or refuse."""
+
+import json
+import shutil
+import signal
+import time
+
+import pytest
+from allennlp.common import Params
+
+from tests.allennlp_command import run_command
+from tests.conftest import ROOT
+from tests.system.archives import write_archive
+from tests.system.interrupts import Moment, break_off, with_swapped_labels
+
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("warm_python")]
+
+TOY = "training_config/toy_bilstm_crf.jsonnet"
+FEW = json.dumps({"trainer.num_epochs": 2})
+PREDICT = "predict-file model.tar.gz texts.txt -o out.jsonl --window 128"
+#: The resumable commands, when they are killed, and what they write.
+COMMANDS = {
+    "predict-file": (PREDICT, ".out.jsonl.predict-file", 3, "out.jsonl"),
+    "predict-file, ray": (f"{PREDICT} --ray", "out.jsonl.unfinished/parts/*", 1, "out.jsonl"),
+    "soft-labels": (
+        "soft-labels model.tar.gz texts.txt -o out.npz --format text",
+        "",
+        1,
+        "out.npz",
+    ),
+    "rank-unlabelled": (
+        "rank-unlabelled model.tar.gz texts.txt -o out.jsonl --budget 90",
+        *("", 1, "out.jsonl"),
+    ),
+    "find-label-errors": (
+        f"find-label-errors corpus.txt -o out --config {TOY} --folds 3 --workers 1 --overrides {FEW}",
+        *("out/runs/*/*/job.json", 1, "out/errors.jsonl"),
+    ),
+    "study": ("study study.json -s out --workers 1", "out/runs/*/*/job.json", 1, "out/results.csv"),
+    "add-label": (
+        f"add-label model.tar.gz corpus.txt -s out --no-bias -o {FEW}",
+        *("out/metrics_epoch_0.json", 1, "out/model.tar.gz"),
+    ),
+}
+
+
+def change_archive(folder):
+    shutil.copy(folder / "model.tar.gz", folder / "before.tar.gz")
+    write_archive(folder / "before.tar.gz", folder / "model.tar.gz", contents=with_swapped_labels)
+
+
+def change_input(folder):
+    for name in ("texts.txt", "corpus.txt"):
+        lines = (folder / name).read_text().splitlines(keepends=True)
+        (folder / name).write_text("".join(["Lisbon O\n\n", *lines]))
+
+
+def has_written(folder, pattern, number):
+    """Whether there are so many lines in the files that fit a pattern; after a while without one."""
+    if not pattern:
+        return True
+    found = [path for path in folder.glob(pattern) if path.is_file()]
+    return sum(path.read_bytes().count(b"\n") for path in found) >= number or len(found) > number
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    shutil.copytree(ROOT / "training_config", tmp_path / "training_config")
+    shutil.copytree(ROOT / "data/toy", tmp_path / "data/toy")
+    shutil.copy(trained / "model.tar.gz", tmp_path)
+    texts = [f"Maria Lindqvist met {number} in Lisbon.\n" for number in range(3_000)]
+    (tmp_path / "texts.txt").write_text("".join(texts))
+    text = (ROOT / "data/toy/train.txt").read_text()
+    (tmp_path / "corpus.txt").write_text(text.replace("-EVENT\n", "-NEW\n"))
+    config = Params.from_file(tmp_path / TOY).as_dict(quiet=True)
+    config.update(train_data_path="corpus.txt", validation_data_path="data/toy/dev.txt")
+    config["trainer"]["num_epochs"] = 2
+    columns = [{"title": "F1", "metrics": ["best_validation_f1-measure-overall"]}]
+    study = {"variants": {"plain": config}, "seeds": [1, 2, 3], "columns": columns}
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    return tmp_path
+
+
+@pytest.mark.parametrize("change", [change_archive, change_input])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_killed_command_never_mixes_two_archives_or_inputs(name, change, folder):
+    if change is change_archive and name in ("find-label-errors", "study"):
+        pytest.skip("it reads no archive")
+    if name.endswith("ray"):
+        pytest.importorskip("ray")
+    line, pattern, number, made = COMMANDS[name]
+    command = line.replace(FEW, "FEW").split()
+    command = [FEW if word == "FEW" else word for word in command]
+    moment = Moment("midway", lambda path: has_written(path, pattern, number), 0 if pattern else 4)
+    status = break_off(command, folder, folder, moment, signal.SIGKILL).status
+    assert status == -signal.SIGKILL, "it ended too early"
+    if name.endswith("ray"):
+        time.sleep(5)  # Its workers see that it is gone.
+    change(folder)
+    outcome = run_command(command, folder)
+    if outcome.status:
+        assert not (folder / made).exists()
+        assert not outcome.has_traceback
+        assert "begun by a run with another" in outcome.last_line or (
+            "has changed since" in outcome.last_line
+            or "holds another run" in outcome.last_line
+            or "differs from the input of the unfinished run" in outcome.last_line
+        )
+        return
+    # It restarted.
+    found = (folder / made).read_bytes()
+    (folder / made).unlink()
+    assert run_command(command, folder).status == 0
+    assert (folder / made).read_bytes() == found
