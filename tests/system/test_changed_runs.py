@@ -73,7 +73,7 @@ def folder(trained, tmp_path):
     text = (ROOT / "data/toy/train.txt").read_text()
     (tmp_path / "corpus.txt").write_text(text.replace("-EVENT\n", "-NEW\n"))
     config = Params.from_file(tmp_path / TOY).as_dict(quiet=True)
-    config.update(train_data_path="corpus.txt", validation_data_path="data/toy/dev.txt")
+    config.update(train_data_path="corpus.txt", validation_data_path="corpus.txt")
     config["trainer"]["num_epochs"] = 2
     columns = [{"title": "F1", "metrics": ["best_validation_f1-measure-overall"]}]
     study = {"variants": {"plain": config}, "seeds": [1, 2, 3], "columns": columns}
