@@ -3,11 +3,12 @@
 It is taken while the archive is unpacked. `load_archive` gives it to the model as `archive_digest`.
 """
 
+import functools
 import hashlib
 import json
 import os
 import re
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 #: What says something about an archive, and decides nothing.
 _METADATA = "meta.json"
@@ -24,15 +25,21 @@ def note_archive(archive_file: Any, folder: str) -> None:
     _digests[os.path.realpath(archive_file)] = _joined(checksums)
 
 
-def identified(archive: Any, path: Any) -> Any:
-    """Leaves the digest of an archive, or of the folder of a run, at its model."""
-    if os.path.isdir(path):
-        digest = _joined(_checksums(path, is_run=True))
-    else:
-        # A trusted archive is unpacked by AllenNLP.
-        digest = _digests.get(os.path.realpath(path)) or _sha256(path)
-    archive.model.archive_digest = digest
-    return archive
+def identifying(load_archive: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a `load_archive` that gives the model the digest of its archive, or of a run's folder."""
+
+    @functools.wraps(load_archive)
+    def load(path: Any, *arguments: Any) -> Any:
+        archive = load_archive(path, *arguments)
+        if os.path.isdir(path):
+            digest = _joined(_checksums(path, is_run=True))
+        else:
+            # A trusted archive is unpacked by AllenNLP.
+            digest = _digests.get(os.path.realpath(path)) or _sha256(path)
+        archive.model.archive_digest = digest
+        return archive
+
+    return load
 
 
 def _noted_checksums(folder: str) -> Any:

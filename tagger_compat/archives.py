@@ -32,7 +32,7 @@ from tagger_compat import archive_guard
 from tagger_compat.archive_contents import check_numbers
 from tagger_compat.archive_files import check_files, new_archive, unpack
 from tagger_compat.archive_guard import REMEDY, is_set, printable, refuse
-from tagger_compat.archive_identity import identified, note_archive
+from tagger_compat.archive_identity import identifying, note_archive
 
 #: What a config may not say of data: the user says which data are read.
 _DATA_KEYS = {"data_path", "reader"}
@@ -147,7 +147,7 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
     """Mends `allennlp.models.archival`: archives are written, unpacked and loaded as above."""
     yield
     extracted_archive = archival.extracted_archive
-    load_archive = archival.load_archive
+    load_archive = identifying(archival.load_archive)
 
     @contextmanager
     def extracted_guarded(
@@ -179,7 +179,7 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
         path = archival.cached_path(archive_file)
         with _errors_in_one_sentence(archive_file, bool(overrides)):
             if are_trusted():
-                return identified(load_archive(path, cuda_device, overrides, weights_file), path)
+                return load_archive(path, cuda_device, overrides, weights_file)
             if os.path.isdir(path):
                 check_files(path, archive_file, is_archive=False)
             from tagger_compat.archive_tensors import TensorLimit
@@ -190,8 +190,7 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
                 TensorLimit(state.num_file_bytes, archive_file),
             ):
                 state.file = os.fspath(path)
-                archive = load_archive(path, cuda_device, overrides, weights_file)
-            return identified(archive, path)
+                return load_archive(path, cuda_device, overrides, weights_file)
 
     archival.Params = _archived_params(archival.Params)
     archival.extracted_archive = extracted_guarded

@@ -188,12 +188,12 @@ def predict_file(
         pool: The workers of Ray, for lines and rows; see `tagger.commands.predict_with_ray`.
 
     Raises:
-        ConfigurationError: If a line cannot be predicted, another process writes the output, or a run
-            with other settings or inputs has begun it.
+        ConfigurationError: If a line cannot be predicted, the output is the input, another process
+            writes it, or a run with another archive, settings or inputs has begun it.
     """
     layout = layout or Layout()
-    output = resolved(output)
     check_not_inputs([output], [input_file])
+    output = resolved(output)
     run = settings_of_run(predictor, input_file, window, use_dataset_reader, layout, settings or {})
     files = files_of(input_file) if pool and not layout.input_format else [input_file]
     inputs: Inputs = (
@@ -209,20 +209,19 @@ def predict_file(
         if on_error == "stop":
             _drop_skipped(unfinished, output, overwrite)
         rest = _after_written(_windows(inputs, window), unfinished, input_file, overwrite)
-        num_kept = unfinished.num_lines
-        started = time.perf_counter()
+        num_kept, started = unfinished.num_lines, time.perf_counter()
         _predict(rest, inputs, unfinished)
         seconds = time.perf_counter() - started
         unfinished.finish(encode)
     num_new = unfinished.num_lines - num_kept
-    made = _made(num_kept, num_new)
-    say(f"Wrote {output}\n{made} in {seconds:.1f} s, {num_new / seconds:.0f} per second")
+    say(f"Wrote {output}\n{_made(num_kept, num_new, seconds)}")
     _say_what_lacks(predictor._model, unfinished.num_errors)
 
 
-def _made(kept: int, new: int) -> str:
-    """Says how many predictions were kept, if any, and how many were made."""
-    return f"Kept {kept} predictions; made {new}" if kept else f"Made {new} predictions"
+def _made(kept: int, new: int, seconds: float) -> str:
+    """Says how many predictions were kept, if any, and how many were made how fast."""
+    made = f"Kept {kept} predictions; made {new}" if kept else f"Made {new} predictions"
+    return f"{made} in {seconds:.1f} s, {new / seconds:.0f} per second"
 
 
 def _say_what_lacks(model: Model, num_errors: int) -> None:
