@@ -95,7 +95,7 @@ local check_value(name, value, declared) =
     ) + { choices: choices },
 
   // How files or instances spell spans.
-  encoding(default):: self.or_null(self.one_of(default, ['BIO', 'IOB1', 'BIOUL', 'BMES', 'IOBES'])),
+  encoding(default):: self.or_null(self.one_of(default, ['BIO', 'IOB1', 'BIOUL', 'BMES', 'IOBES', 'IO'])),
 
   // Lists whose items another declaration allows.
   list(default, item, may_be_empty=true)::

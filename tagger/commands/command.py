@@ -1,11 +1,18 @@
 """The base of our subcommands, and the arguments that several of them take."""
 
 import argparse
-from typing import Any, ClassVar, Dict, Iterable, Optional
+import re
+from typing import Any, ClassVar, Dict, Iterable, Optional, Union
 
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.last_words import errors_in_one_line
+
+
+def column(text: str) -> Union[int, str]:
+    """Returns the number of a column, or its name."""
+    return int(text) if re.fullmatch(r"-?\d+", text) else text
+
 
 _SHARED: Dict[str, Dict[str, Any]] = {
     "--batch-size": {"type": int, "default": 64, "help": "how many sentences to process together"},
@@ -20,6 +27,11 @@ _SHARED: Dict[str, Dict[str, Any]] = {
         "choices": ("characters", "bytes", "utf16"),
         "help": "what the offsets of entities count; characters by default",
     },
+    "--text-encoding": {
+        "help": "the encoding of the text, such as utf-8 or cp1251; by default guessed"
+    },
+    "--token-column": {"type": column, "help": "the column of the tokens, from 0, or its name"},
+    "--tag-column": {"type": column, "help": "the column of the tags, from 0, or its name"},
     "--workers": {"type": int, "help": "how many jobs run in parallel; one per core by default"},
 }
 

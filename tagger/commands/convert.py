@@ -48,19 +48,30 @@ class Convert(Command):
             "OUT cannot hold them",
         )
         add_shared(parser, "--label-names", "--offsets")
+        add_shared(parser, "--text-encoding", "--token-column", "--tag-column")
 
     def run(self, args: argparse.Namespace) -> None:
         from tagger.common.locations import check_output
-        from tagger.data.formats import convert_texts, format_of_path, read_texts, recognise
-        from tagger.data.formats.registry import is_perhaps_columns
+        from tagger.data.formats import (
+            convert_texts,
+            describe_file,
+            format_of,
+            format_of_path,
+            read_texts,
+        )
 
-        source = args.source or recognise(args.input)
-        if source is None and is_perhaps_columns(args.input):
-            source = "columns"
+        source = args.source or format_of(args.input)
         target = args.target or format_of_path(args.output)
         if target == "brat" and args.output.exists():
             raise FileExistsError(f"{args.output} already exists; give another name")
         check_output(args.output, [args.input], option="OUT")
-        texts = read_texts(args.input, source, args.label_names, args.offsets)
+        names = ("text_encoding", "token_column", "tag_column")
+        given = {name: value for name in names if (value := getattr(args, name)) is not None}
+        texts = read_texts(args.input, source, args.label_names, args.offsets, **given)
         counts = convert_texts(texts, args.output, target, args.overlapping)
-        say(f"{args.input} ({source}) -> {args.output} ({target})\n{counts}")
+        described = describe_file(args.input, source, given)
+        say(
+            "\n".join(
+                [f"{args.input} ({source}) -> {args.output} ({target})", *described, str(counts)]
+            )
+        )

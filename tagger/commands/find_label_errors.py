@@ -123,10 +123,10 @@ def _check_options(args: argparse.Namespace) -> None:
 def _check_corpus(path: Path) -> None:
     from allennlp.common.checks import ConfigurationError
 
-    from tagger.data.formats import recognise
+    from tagger.data.formats import format_of
 
-    found = recognise(path)
-    if found is not None:
+    found = format_of(path)
+    if found != "columns":
         raise ConfigurationError(
             f"{path} has the format {found}, but label errors are found in column files; make one: "
             f"allennlp convert {path} {path.with_suffix('.conll')}"
@@ -167,7 +167,6 @@ def _corpus_and_judge(args: argparse.Namespace) -> Tuple[Any, Any]:
 def _config(args: argparse.Namespace) -> Dict[str, Any]:
     """Returns the config of the taggers; without `--config`, one that it writes into the folder."""
     from allennlp.common import Params
-    from allennlp.common.checks import ConfigurationError
 
     from tagger.starter.config import make_config
     from tagger.starter.survey import survey
@@ -175,11 +174,6 @@ def _config(args: argparse.Namespace) -> Dict[str, Any]:
     path = args.config
     if path is None:
         found = survey([args.corpus])
-        if not found.files[0].is_readable:
-            raise ConfigurationError(
-                f"{args.corpus} is not UTF-8, or has comments; `allennlp start {args.corpus} -o "
-                "mine.jsonnet` makes copies that can be read"
-            )
         path = args.output / "config.jsonnet"
         # Each fold names its own files.
         text = make_config(found, "train.txt", "dev.txt", found.files[0].sentences)

@@ -33,9 +33,7 @@ class Start(Command):
         add("-o", "--output", type=Path, required=True, help=text)
         add_shared(parser, "--force")
         add("--seed", type=int, default=0, help="the seed of the split")
-        add("--text-encoding", help="the encoding of the text, such as utf-8 or cp1251")
-        add("--token-column", type=int, help="the column of the tokens, from 0")
-        add("--tag-column", type=int, help="the column of the tags, from 0")
+        add_shared(parser, "--text-encoding", "--token-column", "--tag-column")
         add(
             "--format", help="the format of an annotation tool's files; by default it is recognised"
         )

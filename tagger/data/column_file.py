@@ -1,9 +1,10 @@
 """Column files: a token and its tag on each line, a blank line after each sentence."""
 
+import csv
 import itertools
 import re
 from os import PathLike
-from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from tagger.data.decoded_lines import decoded_lines
 
@@ -19,7 +20,7 @@ _MOST_QUOTED = 200
 
 
 class Row(NamedTuple):
-    """A line of a column file."""
+    """A line of a column file, with its tag as our encodings spell it."""
 
     number: int
     text: str
@@ -31,8 +32,40 @@ class Row(NamedTuple):
         return repr(self.text[:_MOST_QUOTED])
 
 
+class Layout(NamedTuple):
+    """What a column file looks like; `tagger.data.survey` finds it.
+
+    Attributes:
+        delimiter: The string between two columns; None for any run of blanks and tabs.
+        is_quoted: Whether cells may be in quotation marks, as in CSV.
+        num_columns: How many columns there are; None for as many as the first line has.
+        token: The column of the tokens, from 0.
+        tag: The column of the tags; None without.
+        sentence: The column that numbers the sentences, if one does. An empty cell there goes on with
+            the sentence before.
+        header: The number of the line with the names of the columns; 0 without.
+        canonical: Spells a tag of the file as our encodings do.
+        is_comment: Whether a line that starts with `#`, and its cells, are no token. It is asked where a
+            sentence may begin.
+    """
+
+    delimiter: Optional[str] = None
+    is_quoted: bool = False
+    num_columns: Optional[int] = None
+    token: int = 0
+    tag: Optional[int] = None
+    sentence: Optional[int] = None
+    header: int = 0
+    canonical: Optional[Callable[[str], str]] = None
+    is_comment: Optional[Callable[[str, List[str]], bool]] = None
+
+
+#: Blanks and tabs separate columns, and nothing is known of them.
+PLAIN = Layout()
+
+
 def read_sentences(
-    lines: Iterable[bytes], name: Union[str, PathLike], delimiter: Optional[str] = None
+    lines: Iterable[bytes], name: Union[str, PathLike], layout: Layout = PLAIN
 ) -> Iterator[List[Row]]:
     """Yields the sentences of a column file, none of them empty.
 
@@ -42,11 +75,11 @@ def read_sentences(
     Args:
         lines: The text in UTF-8, for instance a file opened in mode `rb`.
         name: The name of the file, for messages.
-        delimiter: The string between two columns; None for any run of blanks and tabs.
+        layout: What the file looks like.
 
     Raises:
-        ValueError: If a line is not UTF-8, if it has more or fewer columns than the first, or if there
-            is no sentence. The message starts with `name:line`.
+        ValueError: If a line is not UTF-8, if it has more or fewer columns than it should have, or if
+            there is no sentence. The message starts with `name:line`.
 
     Example:
         >>> lines = [b"-DOCSTART- O", b"", b"Ada B-PER", b"left O", b" ", b"Why O"]
@@ -55,13 +88,13 @@ def read_sentences(
         [['Ada', 'B-PER'], ['left', 'O']]
         [['Why', 'O']]
     """
-    return (sentence for sentence, _ in _sentences_and_gaps(lines, name, delimiter))
+    return (sentence for sentence, _ in _sentences_and_gaps(lines, name, layout))
 
 
 def read_documents(
     lines: Iterable[bytes],
     name: Union[str, PathLike],
-    delimiter: Optional[str] = None,
+    layout: Layout = PLAIN,
     borders: str = "docstart",
 ) -> Iterator[List[List[Row]]]:
     """Yields the documents of a column file, each a list of sentences.
@@ -69,7 +102,7 @@ def read_documents(
     Args:
         lines: As for `read_sentences`.
         name: The name of the file, for messages.
-        delimiter: The string between two columns; None for any run of blanks and tabs.
+        layout: What the file looks like.
         borders: What lies between two documents: `"docstart"` for a line that starts with `-DOCSTART-`,
             `"blank_lines"` for two or more lines of white space in a row.
 
@@ -81,7 +114,7 @@ def read_documents(
         [['Lima']]
     """
     document: List[List[Row]] = []
-    for sentence, gap in _sentences_and_gaps(lines, name, delimiter):
+    for sentence, gap in _sentences_and_gaps(lines, name, layout):
         if document and _is_border(gap, borders):
             yield document
             document = []
@@ -102,12 +135,14 @@ def is_docstart(text: str) -> bool:
 
 
 def _sentences_and_gaps(
-    lines: Iterable[bytes], name: Union[str, PathLike], delimiter: Optional[str]
+    lines: Iterable[bytes], name: Union[str, PathLike], layout: Layout
 ) -> Iterator[Tuple[List[Row], List[Row]]]:
     """Yields sentences, each with the lines that separate it from the one before."""
     is_empty = True
     gap: List[Row] = []
-    rows = _read_rows(lines, name, delimiter)
+    rows = _read_rows(decoded_lines(lines, name), name, layout)
+    if layout.sentence is not None:
+        rows = _divided(rows, layout.sentence)
     for has_columns, group in itertools.groupby(rows, key=lambda row: bool(row.columns)):
         if has_columns:
             is_empty = False
@@ -121,21 +156,109 @@ def _sentences_and_gaps(
 
 
 def _read_rows(
-    lines: Iterable[bytes], name: Union[str, PathLike], delimiter: Optional[str]
+    lines: Iterable[Tuple[int, str]], name: Union[str, PathLike], layout: Layout
 ) -> Iterator[Row]:
-    first: Optional[Row] = None
-    for number, text in decoded_lines(lines, name):
-        row = Row(number, text, split_columns(text, delimiter))
-        if row.columns:
-            first = first or row
-            if len(row.columns) != len(first.columns) or not all(row.columns):
-                raise ValueError(
-                    f"{name}:{number}: expected {len(first.columns)} columns as on line "
-                    f"{first.number}, none empty, got {len(row.columns)} in {text!r}; correct the "
-                    "line, or, if tokens hold blanks, separate columns by tabs and set `delimiter` to "
-                    "'\\t'"
-                )
+    """Yields the rows of tokens, and empty ones between sentences."""
+    num, tag, canonical = layout.num_columns, layout.tag, layout.canonical
+    # An empty tag of a span is one of those that stand for no label.
+    needed = [layout.token] if tag is None or canonical is not None else [layout.token, tag]
+    is_start, first_line = True, None
+    for row in split_rows(lines, layout.delimiter, layout.is_quoted, name):
+        number, text, columns = row
+        if not columns:
+            is_start = True
+            yield row
+            continue
+        if number == layout.header or (
+            is_start and text[0] == "#" and layout.is_comment and layout.is_comment(text, columns)
+        ):
+            continue
+        is_start = False
+        first_line, num = first_line or number, num or len(columns)
+        if len(columns) != num or not all(columns):
+            fitted = fitted_columns(columns, num)
+            if fitted is None or not all(fitted[column] for column in needed):
+                raise ValueError(_message(name, row, num, first_line, layout))
+            columns[:] = fitted
+        if canonical is not None and tag is not None:
+            columns[tag] = canonical(columns[tag])
         yield row
+
+
+def split_rows(
+    lines: Iterable[Tuple[int, str]],
+    delimiter: Optional[str],
+    is_quoted: bool = False,
+    name: Union[str, PathLike] = "",
+) -> Iterator[Row]:
+    """Splits lines into cells; those that only separate sentences have none.
+
+    Raises:
+        ValueError: If quotation marks are wrong; the message has the name and the line.
+    """
+    if not is_quoted:
+        for number, text in lines:
+            yield Row(number, text, split_columns(text, delimiter))
+        return
+    read: List[Tuple[int, str]] = []
+
+    def recorded() -> Iterator[str]:
+        for each in lines:
+            read.append(each)
+            yield each[1] + "\n"
+
+    csv.field_size_limit(1 << 30)  # a cell may hold a whole document
+    reader = csv.reader(recorded(), delimiter=delimiter or ",", strict=True)
+    while True:
+        read.clear()
+        try:
+            columns = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise ValueError(f"{name}:{read[-1][0]}: expected CSV ({error})") from None
+        text = "\n".join(line for _, line in read)
+        is_empty = is_docstart(text) or not any(map(str.strip, columns))
+        # The line on which the row ends.
+        yield Row(read[-1][0], text, [] if is_empty else [cell.strip(_BLANKS) for cell in columns])
+
+
+def fitted_columns(columns: List[str], num: int) -> Optional[List[str]]:
+    """Returns cells without empty ones beyond the last column; None if these are not `num`.
+
+    Example:
+        >>> fitted_columns(["is", "O", ""], 2), fitted_columns(["is"], 2)
+        (['is', 'O'], None)
+    """
+    return None if len(columns) < num or any(columns[num:]) else columns[:num]
+
+
+def _divided(rows: Iterable[Row], column: int) -> Iterator[Row]:
+    """Puts an empty row where the cell that numbers the sentence changes."""
+    number = ""
+    for row in rows:
+        found = row.columns[column] if row.columns else ""
+        if found and found != number:
+            if number:
+                yield Row(row.number, "", [])
+            number = found
+        yield row
+
+
+def _message(
+    name: Union[str, PathLike], row: Row, num: int, first_line: int, layout: Layout
+) -> str:
+    remedy = "correct the line"
+    if layout.delimiter is None and len(row.columns) > num:
+        remedy += (
+            ", or, if tokens hold blanks, separate columns by tabs and set `delimiter` to '\\t'"
+        )
+    as_where = f" as on line {first_line}" if first_line != row.number else ""
+    fitted = fitted_columns(row.columns, num)
+    got = f"{len(row.columns)} in" if fitted is None else "an empty one in"
+    return (
+        f"{name}:{row.number}: expected {num} columns{as_where}, got {got} {row.quoted}; {remedy}"
+    )
 
 
 def split_columns(text: str, delimiter: Optional[str]) -> List[str]:

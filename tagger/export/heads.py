@@ -23,6 +23,7 @@ from tagger.linear_chain import ChainScores
 from tagger.models import SequenceTagger
 from tagger.modules.chain_decoder import expected_right
 from tagger.modules.heads import ChainHead, SigmoidHead, SoftmaxHead
+from tagger.spans import AMBIGUOUS
 from tagger.spans.encodings import split_tag
 from tagger.spans.finding import tag_tables
 from tagger.spans.missed import placed_chain
@@ -113,7 +114,7 @@ def _add_chain(
     if model.tag_encoding is not None:
         tables, entities = find_entities(graph, tags, mask, model.tags, model.tag_encoding)
         starts = entities.starts
-        if model.tag_encoding != "IOB1":
+        if model.tag_encoding not in AMBIGUOUS:
             probabilities = entity_probabilities(
                 graph, chain, forward, backward, entities, tables, model.tags, model.tag_encoding
             )

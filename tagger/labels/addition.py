@@ -26,7 +26,7 @@ from tagger.labels.new_labels import NewSentences, open_outside
 from tagger.labels.student import Prepare, keep_what_is_known, make_student, train_student
 from tagger.models import SequenceTagger, SequenceTaggerEnsemble
 from tagger.modules.heads import ChainHead, CrfHead
-from tagger.spans import labels_of_tags, labels_opened
+from tagger.spans import AMBIGUOUS, labels_of_tags, labels_opened
 from tagger.training.run_folder import (
     check_can_be_made,
     check_is_same_run,
@@ -163,7 +163,7 @@ def _tell(sentences: NewSentences, dropped: Sequence[str]) -> None:
 def _checked_tagger(model: Model, archive_file: Union[str, PathLike]) -> SequenceTagger:
     head = getattr(model, "head", None)
     is_tagger = isinstance(model, SequenceTagger) and isinstance(head, CrfHead)
-    if is_tagger and model.tag_encoding not in (None, "IOB1"):
+    if is_tagger and model.tag_encoding not in (None, *AMBIGUOUS):
         return cast(SequenceTagger, model)
     if isinstance(model, SequenceTaggerEnsemble):
         got, remedy = "an ensemble", "add them to each member, and make an ensemble of the results"

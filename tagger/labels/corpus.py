@@ -7,8 +7,11 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 from allennlp.common.checks import ConfigurationError
 
 from tagger.common.files import check_is_file
-from tagger.data.column_file import Row, read_documents
+from tagger.data.column_file import Row
 from tagger.data.decoded_lines import decoded_lines
+from tagger.data.survey.column_survey import AUTO, Known, survey_columns
+from tagger.data.survey.spellings import STANDARD
+from tagger.data.survey.text_encodings import open_text
 from tagger.spans import IllegalTagError, Span, check_tags, spans_to_tags, tags_to_spans
 
 #: What stands between two documents of a file, by the name of the border.
@@ -58,28 +61,47 @@ class Corpus:
                 "label errors are found in what the dataset reader `column` reads; got "
                 f"`dataset_reader.type` {reader['type']!r}"
             )
-        self.encoding: str = reader.get("source_encoding", "BIO")
+        encoding: Optional[str] = reader.get("source_encoding", AUTO)
         several = [name for name in ("label_separator", "unknown_tag") if reader.get(name)]
-        if several or self.encoding is None:
+        if several or encoding is None:
             name = several[0] if several else "source_encoding"
             raise ConfigurationError(
                 f"`dataset_reader.{name}` is {reader[name]!r}, but label errors are found only where "
                 "tags spell entities and each token has one known tag; use a corpus of that kind"
             )
-        self._tag_column: int = reader.get("tag_column", -1)
-        self._delimiter: Optional[str] = reader.get("delimiter")
         check_is_file(path)
+        tag_column = reader.get("tag_column", -1)
+        known = Known(
+            reader.get("text_encoding"),
+            reader.get("delimiter"),
+            reader.get("token_column") or None,
+            None if tag_column == -1 else tag_column,
+            encoding,
+        )
+        found = survey_columns(path, known)
+        scheme, layout = found.scheme, found.layout
+        is_unusual = (
+            scheme.spelling != STANDARD or layout.is_quoted or scheme.source_encoding == "IO"
+        )
+        if scheme.source_encoding is None or is_unusual:
+            raise ConfigurationError(
+                f"{path}: label errors are found where tags are spelled as `B-PER`, got "
+                f"{dict(found.describe())['tags']}; make such a file: allennlp convert {path} "
+                f"{path.with_suffix('.conll')}"
+            )
+        self.encoding: str = scheme.source_encoding
+        self._text_encoding = found.text_encoding
+        self._tag_column: int = layout.tag or 0
+        self._delimiter = layout.delimiter
         documents: List[List[List[Row]]] = []
         self.documents: Optional[str] = None
         for borders in _BORDERS:
-            with path.open("rb") as lines:
-                documents = list(read_documents(lines, path, self._delimiter, borders))
+            documents = list(found.documents(borders))
             if len(documents) > 1:
                 self.documents = borders
                 break
-        token_column = reader.get("token_column", 0)
         self.sentences = [
-            Sentence(rows, [row.columns[token_column] for row in rows], self._spans(rows), number)
+            Sentence(rows, [row.columns[layout.token] for row in rows], self._spans(rows), number)
             for number, document in enumerate(documents)
             for rows in document
         ]
@@ -104,8 +126,8 @@ class Corpus:
 
     def lines(self) -> List[str]:
         """Returns all lines of the file; line n stands at n - 1."""
-        with self.path.open("rb") as lines:
-            return [line for _, line in decoded_lines(lines, self.path)]
+        with open_text(self.path, self._text_encoding) as (file, _):
+            return [line for _, line in decoded_lines(file, self.path)]
 
     def edits(self, number: int, removed: Sequence[Span], added: Sequence[Span]) -> Dict[int, str]:
         """Returns the lines that change when entities of a sentence are replaced.

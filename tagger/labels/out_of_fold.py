@@ -17,7 +17,7 @@ from allennlp.models import Model
 from tagger.labels.corpus import Corpus, make_folds
 from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
-from tagger.spans import spans_to_tags
+from tagger.spans import AMBIGUOUS, spans_to_tags
 from tagger.studies import Job, run_jobs
 from tagger.studies.work import train
 from tagger.tuning.labelled_file import encoded, read_instances
@@ -153,7 +153,7 @@ def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores
     if (
         not isinstance(model, TaggingModel)
         or not isinstance(head, ChainHead)
-        or model.tag_encoding in (None, "IOB1")
+        or model.tag_encoding in (None, *AMBIGUOUS)
     ):
         raise ConfigurationError(
             "label errors are found by a `sequence_tagger` with the head `crf` or `softmax`, whose tags "

@@ -30,7 +30,7 @@ class CalibrationError(Metric):
     Args:
         vocabulary: Holds the tags.
         label_namespace: The vocabulary's namespace of the tags.
-        encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES or IOBES.
+        encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES, IOBES or IO.
         num_bins: The number of bins, of equal width, from 0 to 1.
 
     Raises:

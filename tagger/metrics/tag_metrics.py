@@ -38,14 +38,15 @@ class TagMetrics(Metric):
     Args:
         vocabulary: Holds the tags.
         label_namespace: The vocabulary's namespace of the tags.
-        encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES or IOBES. `None` for plain labels, such
-            as parts of speech: then there are metrics of tokens only, and each tag is its own label.
+        encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES, IOBES or IO. `None` for plain labels,
+            such as parts of speech: then there are metrics of tokens only, and each tag is its own
+            label.
         strict: Whether spans with an illegal tag, such as an `I-PER` that nothing opened, are left out
             (seqeval's `mode="strict"`) or count (conlleval, and seqeval's default).
 
     Raises:
         ConfigurationError: If the vocabulary has no tags, they do not fit `encoding`, or `strict` is
-            used with IOB1, in which no span is illegal, or with plain labels.
+            used with IOB1 or IO, in which no span is illegal, or with plain labels.
     """
 
     supports_distributed = True

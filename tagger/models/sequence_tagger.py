@@ -36,8 +36,9 @@ class SequenceTagger(TaggingModel):
         text_field_embedder: Embeds the tokens.
         encoder: Encodes the embedded tokens in context.
         head: Turns emissions into a loss and into tags.
-        tag_encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES or IOBES. `None` derives it from
-            the vocabulary's tags. IOB1 must be named, because its tags look like BIO tags.
+        tag_encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES, IOBES or IO. `None` derives it from
+            the vocabulary's tags. IOB1 and IO must be named, because their tags look like BIO tags or
+            plain labels.
         label_namespace: The vocabulary's namespace of the tags.
         loss_reduction: Whether a batch's loss is the mean over its sentences (`"sentence"`), the mean
             over its tokens (`"token"`) or the sum (`"sum"`, as in AllenNLP's CRF tagger). With a

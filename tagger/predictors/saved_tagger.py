@@ -22,7 +22,7 @@ from tagger.modules.chain_decoder import labels_with_bias
 from tagger.modules.heads import ChainHead, SigmoidHead
 from tagger.predictors import SequenceTaggerPredictor
 from tagger.predictors.texts import tagged_text
-from tagger.spans import labels_of_tags
+from tagger.spans import AMBIGUOUS, labels_of_tags
 from tagger.transformers.pretrained import transformer_given
 from tagger_onnx.inputs import RUN_CHARACTERS
 from tagger_onnx.tagged_text import Entity, Extras, TaggedText, extras_of
@@ -123,7 +123,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     def biases(self) -> Dict[str, float]:
         """The bias of each label that `with_bias` takes, 0 by default; empty if it takes none."""
         head = self._model.head
-        if not isinstance(head, ChainHead) or self._model.tag_encoding == "IOB1":
+        if not isinstance(head, ChainHead) or self._model.tag_encoding in AMBIGUOUS:
             return {}
         labels = labels_with_bias(self._model.tags, self._model.tag_encoding)
         return {label: head.decoder.decode_bias.get(label, 0.0) for label in labels}

@@ -13,7 +13,7 @@ from allennlp.nn.util import get_text_field_mask, move_to_device
 from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
 from tagger.reports.evaluation import BATCH_SIZE
-from tagger.spans import Span
+from tagger.spans import AMBIGUOUS, Span
 from tagger.spans.entities import Entities, EntityFinder
 
 
@@ -27,7 +27,7 @@ def span_probabilities(
         The probabilities of each instance's spans; empty for a model that gives none.
     """
     head, encoding = model.head, model.tag_encoding
-    if not isinstance(head, ChainHead) or encoding is None or encoding == "IOB1":
+    if not isinstance(head, ChainHead) or encoding in (None, *AMBIGUOUS):
         return [[] for _ in spans]
     finder = EntityFinder(model.tags, encoding)
     found: List[List[float]] = []

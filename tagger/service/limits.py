@@ -11,6 +11,7 @@ from starlette.responses import Response
 from tagger.common.did_you_mean import did_you_mean
 from tagger.predictors.saved_tagger import SavedTagger
 from tagger.service.schemas import TagRequest
+from tagger.spans import AMBIGUOUS
 from tagger_onnx.inputs import RUN_CHARACTERS, InputError, longest_run, only_field
 from tagger_onnx.tagged_text import Extras
 
@@ -178,7 +179,10 @@ def check_extras(extras: Extras, model: SavedTagger) -> None:
     """Raises a `RequestError` if a tagger cannot give what is asked for."""
     _check_labels("leak_labels", extras.leak_labels, model.labels)
     # In IOB1 entities have no probability.
-    can_give = {"leak_labels": model.finds_entities, "candidates": model.tag_encoding != "IOB1"}
+    can_give = {
+        "leak_labels": model.finds_entities,
+        "candidates": model.tag_encoding not in AMBIGUOUS,
+    }
     for name, can in can_give.items():
         if getattr(extras, name) and not (can and model.finds_entities):
             message = f"`{name}` must be left out: this tagger has no probabilities of entities"

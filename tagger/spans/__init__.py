@@ -1,6 +1,6 @@
 """Spans: the tags that spell them, where they lie, which are right, and how probable they are.
 
-- `encodings`: the encodings BIO, IOB1, BIOUL and BMES, and the labels of their tags;
+- `encodings`: the encodings BIO, IOB1, BIOUL, BMES, IOBES and IO, and the labels of their tags;
 - `transitions`: which tag may follow which, and whether a sequence is legal;
 - `conversion`: from tags to spans and back, and from one encoding to another;
 - `possible_tags`: the same for sentences with unknown tags, as sets of tags;
@@ -12,7 +12,9 @@ All but `entities` need neither torch nor AllenNLP, so `entities` is not importe
 
 from tagger.spans.conversion import convert_tags, spans_to_tags, tags_of_span, tags_to_spans
 from tagger.spans.encodings import (
+    AMBIGUOUS,
     ENCODINGS,
+    PREFIXED,
     Span,
     complete_tags,
     infer_encoding,
@@ -24,7 +26,9 @@ from tagger.spans.possible_tags import TagSet, possible_tags
 from tagger.spans.transitions import IllegalTagError, allowed_transitions, check_tags
 
 __all__ = [
+    "AMBIGUOUS",
     "ENCODINGS",
+    "PREFIXED",
     "IllegalTagError",
     "Span",
     "TagSet",

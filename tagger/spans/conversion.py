@@ -5,7 +5,7 @@ See `tagger.spans.encodings` for what a tag and a span are.
 
 from typing import List, Sequence
 
-from tagger.spans.encodings import Span, join_tag, refuse_iob1, rules_of, split_tag
+from tagger.spans.encodings import AMBIGUOUS, Span, join_tag, refuse_ambiguous, rules_of, split_tag
 
 
 def tags_to_spans(tags: Sequence[str], encoding: str) -> List[Span]:
@@ -40,7 +40,8 @@ def spans_to_tags(spans: Sequence[Span], num_tokens: int, encoding: str) -> List
     """Returns the tags that spell `spans`, which may be in any order. The tags are always legal.
 
     Raises:
-        ValueError: If spans overlap, or a span does not lie within the `num_tokens` tokens.
+        ValueError: If spans overlap, or a span does not lie within the `num_tokens` tokens; in IO, if
+            a span follows another of its label, since their tags would be those of one span.
 
     Example:
         >>> spans_to_tags([("PER", (0, 1)), ("PER", (2, 2))], 4, "BIOUL")
@@ -63,9 +64,14 @@ def spans_to_tags(spans: Sequence[Span], num_tokens: int, encoding: str) -> List
                 "before it; a token has one tag, so leave one of the two out"
             )
         prefixes = first + inside * (end - start - 1) + last if end > start else only
-        if encoding == "IOB1" and (label, start - 1) == (previous_label, previous_end):
+        if (label, start - 1) == (previous_label, previous_end) and encoding in AMBIGUOUS:
+            if encoding == "IO":
+                raise ValueError(
+                    f"`spans` holds {label!r} at ({start}, {end}) right after another; in IO these are "
+                    "one span, so use another encoding"
+                )
             prefixes = "B" + prefixes[1:]
-        tags[start : end + 1] = [join_tag(prefix, label) for prefix in prefixes]
+        tags[start : end + 1] = [join_tag(prefix, label, encoding) for prefix in prefixes]
         previous_label, previous_end = label, end
     return tags
 
@@ -82,22 +88,22 @@ def tags_of_span(
         span: The span.
         num_tokens: The number of tokens of its sequence.
         tags: All tags, in the order of their indices.
-        encoding: Their encoding. It must not be IOB1, in which the first tag of a span depends on the
-            tag before.
+        encoding: Their encoding. It must not be IOB1 or IO, in which the first tag of a span may
+            continue one.
 
     Returns:
         A row for each token of the span and for the token after it, if there is one: for each tag,
         whether the token may have it. The token after the span must not continue it.
 
     Raises:
-        ValueError: If the span does not fit the sequence, or the encoding is IOB1.
+        ValueError: If the span does not fit the sequence, or the encoding is IOB1 or IO.
 
     Example:
         >>> tags_of_span(("X", (1, 1)), 3, ["O", "B-X", "I-X"], "BIO")
         [[False, True, False], [True, True, False]]
     """
     label, (start, end) = span
-    refuse_iob1(encoding)
+    refuse_ambiguous(encoding)
     if not 0 <= start <= end < num_tokens:
         raise ValueError(
             f"`span` is {span}, expected a start and an inclusive end within {num_tokens} tokens"

@@ -1,4 +1,4 @@
-"""The encodings of spans as tags: BIO, IOB1, BIOUL, BMES and IOBES.
+"""The encodings of spans as tags: BIO, IOB1, BIOUL, BMES, IOBES and IO.
 
 A *tag* is `O`, or a prefix, a hyphen and a label: `B-PER`. The label may contain hyphens. If spans have
 no label, their tags are bare prefixes and the label is the empty string. A *span* is
@@ -12,6 +12,7 @@ AllenNLP.
 | BIOUL    | B     | I      | L    | U                                                    |
 | BMES     | B     | M      | E    | S                                                    |
 | IOBES    | B     | I      | E    | S                                                    |
+| IO       | the label itself, `PER`: neighbouring tokens of one label are one span ||||
 
 IOBES is BIOUL with other letters.
 """
@@ -46,10 +47,15 @@ _RULES: Dict[str, Rules] = {
     "BIOUL": Rules("BILU", opening="BU", extensible="BI", bound="IL", unfinished="BI"),
     "BMES": Rules("BMES", opening="BS", extensible="BM", bound="ME", unfinished="BM"),
     "IOBES": Rules("BIES", opening="BS", extensible="BI", bound="IE", unfinished="BI"),
+    "IO": Rules("IIII", opening="", extensible="I", bound="", unfinished=""),
 }
 
 #: If tags fit several encodings, messages name the first of them.
 ENCODINGS = tuple(_RULES)
+#: Those whose tags have a prefix, which tells them from plain labels.
+PREFIXED = tuple(name for name in ENCODINGS if name != "IO")
+#: Those in which a span may begin with a tag that also continues one.
+AMBIGUOUS = ("IOB1", "IO")
 
 
 def rules_of(encoding: str) -> Rules:
@@ -70,6 +76,8 @@ def split_tag(tag: str, encoding: Optional[str] = None) -> Tuple[str, Optional[s
     Raises:
         ValueError: If `tag` is neither `O` nor a prefix of this encoding with a label.
 
+    In IO, where tags have no prefix, it is `I`.
+
     Example:
         >>> split_tag("B-PER"), split_tag("I-GPE-COUNTRY"), split_tag("B"), split_tag("O")
         (('B', 'PER'), ('I', 'GPE-COUNTRY'), ('B', ''), ('O', None))
@@ -77,10 +85,12 @@ def split_tag(tag: str, encoding: Optional[str] = None) -> Tuple[str, Optional[s
     rules = None if encoding is None else rules_of(encoding)
     if tag == "O":
         return "O", None
+    if encoding == "IO":
+        return "I", tag
     prefix, hyphen, label = tag.partition("-")
     if prefix not in tuple("BILUMES") or bool(hyphen) != bool(label):
         raise ValueError(
-            f"`tag` is {tag!r}, expected `O`, or a prefix of {', '.join(ENCODINGS)} and a label "
+            f"`tag` is {tag!r}, expected `O`, or a prefix of {', '.join(PREFIXED)} and a label "
             "(`B-PER`); plain labels, which mark no spans, cannot be split"
         )
     if rules is not None and prefix not in rules.places + rules.opening:
@@ -90,23 +100,25 @@ def split_tag(tag: str, encoding: Optional[str] = None) -> Tuple[str, Optional[s
     return prefix, label
 
 
-def join_tag(prefix: str, label: str) -> str:
+def join_tag(prefix: str, label: str, encoding: Optional[str] = None) -> str:
     """Returns the tag of a prefix other than `O` and a label."""
+    if encoding == "IO" and label:
+        return label
     return f"{prefix}-{label}" if label else prefix
 
 
 def infer_encoding(tags: Iterable[str]) -> Optional[str]:
     """Returns the encoding that a set of tags belongs to, `None` if they are plain labels.
 
-    The answer is never IOB1, because its tags are also those of BIO. Tags that fit BMES and IOBES, which
-    have no inside of a span, are BMES.
+    The answer is never IOB1, because its tags are also those of BIO, nor IO, whose tags are plain
+    labels. Tags that fit BMES and IOBES, which have no inside of a span, are BMES.
 
     Example:
         >>> infer_encoding(["O", "B-PER", "L-PER"]), infer_encoding(["NOUN", "VERB"])
         ('BIOUL', None)
     """
     tags = list(tags)
-    for encoding in ENCODINGS:
+    for encoding in PREFIXED:
         try:
             for tag in tags:
                 split_tag(tag, encoding)
@@ -135,11 +147,11 @@ def labels_opened(tags: Sequence[str], encoding: Optional[str]) -> List[Optional
 
     Args:
         tags: All tags, in the order of their indices.
-        encoding: Their encoding, `None` for plain labels. It must not be IOB1, in which the first tag of
-            a span depends on the tag before.
+        encoding: Their encoding, `None` for plain labels. It must not be IOB1 or IO, in which the first
+            tag of a span may continue one.
 
     Raises:
-        ValueError: If a tag is not one of this encoding, or the encoding is IOB1.
+        ValueError: If a tag is not one of this encoding, or the encoding is IOB1 or IO.
 
     Example:
         >>> labels_opened(["O", "B-PER", "I-PER", "L-PER", "U-PER"], "BIOUL")
@@ -147,15 +159,17 @@ def labels_opened(tags: Sequence[str], encoding: Optional[str]) -> List[Optional
     """
     if encoding is None:
         return labels_of_tags(tags)
-    refuse_iob1(encoding)
+    refuse_ambiguous(encoding)
     split = [split_tag(tag, encoding) for tag in tags]
     return [label if prefix in rules_of(encoding).opening else None for prefix, label in split]
 
 
-def refuse_iob1(encoding: str) -> None:
-    """Raises a `ValueError` if the encoding is IOB1."""
-    if encoding == "IOB1":
-        raise ValueError("`encoding` is IOB1, where a span's first tag depends on others; use BIO")
+def refuse_ambiguous(encoding: str) -> None:
+    """Raises a `ValueError` if the first tag of a span may also continue one."""
+    if encoding in AMBIGUOUS:
+        raise ValueError(
+            f"`encoding` is {encoding}, where a span's first tag depends on others; use BIO"
+        )
 
 
 def complete_tags(tags: Iterable[str], encoding: str) -> List[str]:
@@ -172,7 +186,7 @@ def complete_tags(tags: Iterable[str], encoding: str) -> List[str]:
     tags = list(tags)
     labels = {split_tag(tag, encoding)[1] for tag in tags}
     possible = {
-        join_tag(prefix, label)
+        join_tag(prefix, label, encoding)
         for prefix in rules.places + rules.opening
         for label in labels
         if label is not None

@@ -9,6 +9,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from tagger.spans.conversion import tags_to_spans
+from tagger.spans.encodings import AMBIGUOUS
 from tagger.spans.transitions import allowed_transitions
 
 #: The gold index of a token whose tag is unknown.
@@ -65,15 +66,15 @@ def tag_tables(tags: Sequence[str], encoding: Optional[str], strict: bool = Fals
         strict: Whether a span counts only if its tags are legal from its first token to its last.
 
     Raises:
-        ValueError: If a tag is not one of this encoding, or `strict` is used with IOB1 or with no
+        ValueError: If a tag is not one of this encoding, or `strict` is used with IOB1, IO or with no
             encoding.
     """
     if strict and encoding is None:
         raise ValueError("`strict` is true, but the tags spell no spans; set `strict` to false")
-    if strict and encoding == "IOB1":
+    if strict and encoding in AMBIGUOUS:
         raise ValueError(
-            "`strict` is true and `encoding` is 'IOB1', in which no span is illegal; set `strict` to "
-            "false, or have the tags read as BIO"
+            f"`strict` is true and `encoding` is {encoding!r}, in which no span is illegal; set "
+            "`strict` to false, or have the tags read as BIO"
         )
     num_tags = len(tags)
     names = [_label_name(tag, encoding) for tag in tags]

@@ -63,7 +63,7 @@ def possible_tags(tags: Sequence[str], source: str, target: str, unknown_tag: st
     Args:
         tags: The tags of one sentence.
         source: The encoding of `tags`, one of `ENCODINGS`.
-        target: The encoding to return, which may be the same.
+        target: The encoding to return, which may be the same, but not IO.
         unknown_tag: The string that stands for an unknown tag.
 
     Raises:
@@ -122,11 +122,11 @@ def _readings_between(
     """
     if num_unknown == 0:
         return ()
-    split = [split_tag(tag) for tag in (before, after)]
+    split = [split_tag(tag, source) for tag in (before, after)]
     labels = {label for _, label in split if label is not None}
     rules = rules_of(source)
     universe = ["O"] + [
-        join_tag(prefix, label)
+        join_tag(prefix, label, source)
         for prefix in sorted(set(rules.places + rules.opening))
         for label in (*labels, _OTHER)
     ]
@@ -154,7 +154,7 @@ def _converted(
     """
     tags, other_prefixes = set(), set()
     for tag in token.tags:
-        label = split_tag(tag)[1]
+        label = split_tag(tag, source)[1]
         if label is None:
             tags.add(tag)
             continue

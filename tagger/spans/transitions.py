@@ -3,7 +3,7 @@
 from itertools import product
 from typing import List, Mapping, Optional, Sequence, Tuple
 
-from tagger.spans.encodings import ENCODINGS, rules_of, split_tag
+from tagger.spans.encodings import PREFIXED, rules_of, split_tag
 
 
 class IllegalTagError(ValueError):
@@ -77,13 +77,13 @@ def check_tags(tags: Sequence[str], encoding: str, unknown_tag: Optional[str] = 
         return
     remedies = (
         f"these tags are legal {other}; set `source_encoding` to '{other}'"
-        for other in ENCODINGS
+        for other in PREFIXED
         if _first_illegal(tags, other, unknown_tag) is None
     )
     remedy = next(
         remedies,
-        f"these tags fit none of {', '.join(ENCODINGS)}; correct them, or set `source_encoding` to "
-        "null if they are plain labels that mark no spans",
+        f"these tags fit none of {', '.join(PREFIXED)}; correct them, or set `source_encoding` to "
+        "null if they are plain labels that mark no spans, or to 'IO' if labels alone mark them",
     )
     if position == len(tags):
         position, place = position - 1, "at the end"

@@ -107,7 +107,7 @@ def make_config(found: Survey, train: str, dev: str, sentences: Sequence[Sequenc
     counts = found.count_labels(found.files[0])
     num_tokens, num_entities = size_of(found, sentences)
     sizes = sizes_for(num_tokens, num_entities)
-    where = f"column {found.columns.tag}" if found.files[0].texts is None else "the file"
+    where = f"column {found.tag_column}" if found.files[0].texts is None else "the file"
     noun = "entities" if found.scheme.source_encoding is not None else "labels"
     spells = f"{where}: {listed_counts(counts)}"
     lines = [
@@ -138,13 +138,10 @@ def size_of(found: Survey, sentences: Sequence[Sequence[Row]]) -> Tuple[int, int
 
 def _tag_lines(found: Survey) -> List[str]:
     """The lines that say what the columns and the tags are."""
-    scheme, columns = found.scheme, found.columns
+    scheme = found.scheme
     encoding = "null" if scheme.source_encoding is None else _string(scheme.source_encoding)
     lines = [f"  source_encoding:: {encoding},"]
     reader: Dict[str, Optional[Any]] = {
-        "token_column": columns.token or None,
-        "tag_column": columns.tag if columns.tag != columns.num - 1 else None,
-        "delimiter": found.delimiter if found.files[0].texts is None else None,
         "label_separator": scheme.label_separator,
         "no_label_tag": scheme.no_label_tag if scheme.no_label_tag != "O" else None,
         "unknown_tag": scheme.unknown_tag,
@@ -197,7 +194,7 @@ def best_metric(found: Survey) -> str:
     """Returns the metric by which the best epoch is chosen."""
     if found.scheme.source_encoding is not None or found.scheme.label_separator is not None:
         return "f1-measure-overall"
-    tags = {row.columns[found.columns.tag] for rows in found.files[0].sentences for row in rows}
+    tags = {row.columns[found.tag_column] for rows in found.files[0].sentences for row in rows}
     # Where most tokens have no label, a tagger without any is often right.
     return "token-f1-measure-overall" if "O" in tags else "accuracy"
 

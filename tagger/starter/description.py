@@ -3,13 +3,12 @@
 from statistics import mean
 from typing import List
 
+from tagger.data.survey.column_survey import described_scheme
 from tagger.starter.config import listed, listed_counts, rare_labels
 from tagger.starter.survey import ColumnFile, Survey
 from tagger.starter.text_files import TextFile
 from tagger_onnx.sentences import MOST_TOKENS
 
-#: Encodings that people know better by other names.
-_NAMES = {"utf-8": "UTF-8", "cp1252": "Windows-1252 or Latin-1, by the look of it"}
 #: A sentence of more tokens looks like several.
 _LONGEST = 300
 
@@ -30,25 +29,26 @@ def describe(found: Survey) -> List[str]:
 
 
 def _described_file(found: Survey, file: ColumnFile) -> List[str]:
-    columns = found.columns
-    lines = [f"{file.path}", f"  text       {_described_text(file)}"]
-    if file.comments:
-        number, comment = next(iter(file.comments.items()))
-        lines.append(
-            f"  comments   {len(file.comments):,}, the first on line {number}: {comment[:60]!r}"
-        )
+    lines = [f"{file.path}"]
     noun = "texts" if file.texts else "sentences"
     lengths = [len(rows) for rows in file.sentences]
     counts = found.count_labels(file)
     what = "tokens" if found.scheme.source_encoding is None else "spans"
-    lines += [
-        f"  format     {file.texts.format}: {file.texts.counts.in_one_line()}"
+    described = (
+        [("format", f"{file.texts.format}: {file.texts.counts.in_one_line()}")]
         if file.texts
-        else f"  columns    {columns.num}, separated by {_separator(found, file)}: tokens in column "
-        f"{columns.token}, tags in column {columns.tag} (counted from 0)",
+        else []
+    )
+    if file.columns:
+        described = file.columns._replace(scheme=found.scheme).describe()
+    tags = described_scheme(found.scheme) + _mistakes(found, file)
+    described = [each for each in described if each[0] != "tags"]
+    lines += [
+        *(f"  {what:11}{found}" for what, found in described),
+        *_doubtful(file),
         f"  {noun:11}{len(lengths):,}, of {mean(lengths):.1f} tokens on average, {max(lengths):,} at "
         f"most",
-        f"  tags       {_described_scheme(found, file)}",
+        f"  tags       {tags}",
         f"  labels     {len(counts)}, by {what}: {listed_counts(counts)}",
     ]
     if counts and rare_labels(counts):
@@ -85,34 +85,14 @@ def _described_cuts(texts: TextFile) -> List[str]:
     return lines
 
 
-def _described_text(file: ColumnFile) -> str:
-    name = _NAMES.get(file.text_encoding, file.text_encoding.upper())
-    if file.text_encoding != "cp1252":
-        return name
+def _doubtful(file: ColumnFile) -> List[str]:
+    """Shows a line whose encoding was guessed."""
+    if file.columns is None or file.columns.text_encoding != "cp1252":
+        return []
     texts = (row.text for rows in file.sentences for row in rows if not row.text.isascii())
-    return f"{name}: does {next(texts, '')!r} look right? If not, name another by --text-encoding"
-
-
-def _separator(found: Survey, file: ColumnFile) -> str:
-    if found.delimiter is not None:
-        return "tabs alone" if found.delimiter == "\t" else repr(found.delimiter)
-    have_tabs = {"\t" in row.text for rows in file.sentences for row in rows}
-    return {frozenset([True]): "tabs", frozenset([False]): "blanks"}.get(
-        frozenset(have_tabs), "blanks or tabs"
-    )
-
-
-def _described_scheme(found: Survey, file: ColumnFile) -> str:
-    scheme = found.scheme
-    unknown = f"; {scheme.unknown_tag!r} is unknown" if scheme.unknown_tag else ""
-    if scheme.label_separator is not None:
-        return (
-            f"several labels a token, joined by {scheme.label_separator!r}; {scheme.no_label_tag!r} is "
-            f"none{unknown}"
-        )
-    if scheme.source_encoding is None:
-        return f"plain labels, which mark no spans{unknown}"
-    return f"spans in {scheme.source_encoding}{_mistakes(found, file)}{unknown}"
+    return [
+        f"  warning    does {next(texts, '')!r} look right? If not, name the encoding by --text-encoding"
+    ]
 
 
 def _mistakes(found: Survey, file: ColumnFile) -> str:
@@ -123,7 +103,7 @@ def _mistakes(found: Survey, file: ColumnFile) -> str:
     for rows in file.sentences:
         before = "O"
         for row in rows:
-            tag = row.columns[found.columns.tag]
+            tag = row.columns[found.tag_column]
             if tag[0] == "B":
                 num_begun += 1
             elif tag[0] == "I" and before[1:] != tag[1:]:

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 from tagger.data.column_file import Row
 from tagger.data.joined_text import join_tokens
 from tagger.data.stratified_split import stratified_split
+from tagger.data.survey.columns import Column
 from tagger.starter.at_hand import pretrained_at_hand
 from tagger.starter.config import best_metric, make_config, size_of, sizes_for
 from tagger.starter.description import describe
@@ -36,14 +37,13 @@ def start(
     output: Path,
     seed: int = 0,
     text_encoding: Optional[str] = None,
-    token_column: Optional[int] = None,
-    tag_column: Optional[int] = None,
+    token_column: Optional[Column] = None,
+    tag_column: Optional[Column] = None,
     reading: Mapping[str, Any] = {},
 ) -> Start:
     """Makes a config for a training file, and writes nothing.
 
-    Without a development file, the training file is split. Files that the dataset reader cannot read,
-    because of their encoding or their comments, are copied.
+    Without a development file, the training file is split.
 
     `paths` are the training file and, if there is one, the development file. The config is for `output`,
     beside which the copies of files lie; the other arguments are those of `survey`.
@@ -56,26 +56,20 @@ def start(
     files: Dict[Path, str] = {}
     chosen = []
     if len(found.files) == 1:
-        found = found._replace(reading={})  # of no use for the parts, which are written anew
+        # The parts are in UTF-8, and those of texts have no other format.
+        kept = {} if found.files[0].texts else {**found.reading, "text_encoding": None}
+        found = found._replace(reading=kept)
         parts = _split(found, seed)
         suffix = (paths[0].suffix or ".txt") if found.files[0].texts is None else ".jsonl"
         train, dev = (_beside(output, part, suffix) for part in ("train", "dev"))
         files.update({path: _text(part, found.files[0]) for path, part in zip((train, dev), parts)})
-        how = "" if found.files[0].is_readable else ", in UTF-8, without comments"
         chosen.append(
             f"  {train} and {dev}: {len(parts[0]):,} and {len(parts[1]):,} of these sentences, each "
-            f"label in its proportion{how}"
+            f"label in its proportion, in UTF-8"
         )
     else:
         parts = [file.sentences for file in found.files]
-        train, dev = (
-            file.path if file.is_readable else _beside(output, part, file.path.suffix or ".txt")
-            for file, part in zip(found.files, ("train", "dev"))
-        )
-        for path, file in zip((train, dev), found.files):
-            if not file.is_readable:
-                files[path] = _text(file.sentences, file)
-                chosen.append(f"  {path}: a copy of {file.path} in UTF-8, without comments")
+        train, dev = (file.path for file in found.files)
     files[output] = make_config(found, str(train), str(dev), parts[0])
     return Start(
         files,

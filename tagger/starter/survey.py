@@ -5,37 +5,29 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from tagger.common.files import check_is_file
-from tagger.data.column_file import Row, read_sentences
-from tagger.data.decoded_lines import decoded_lines
-from tagger.data.formats import recognise
-from tagger.data.survey.columns import Columns, blank_comments, find_columns, find_delimiter
+from tagger.data.column_file import Row
+from tagger.data.formats import format_of
+from tagger.data.survey.column_survey import AUTO, ColumnSurvey, Known, survey_columns
+from tagger.data.survey.columns import Column
 from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in
-from tagger.data.survey.text_encodings import decode
 from tagger.starter.text_files import TextFile, read_text_files
 from tagger.starter.tokenization import Tokenization, find_tokenization
 
 
 class ColumnFile(NamedTuple):
-    """A column file.
+    """A file.
 
     Attributes:
         path: The file.
-        text_encoding: How its bytes spell text, in Python's words.
-        comments: Its comments by the numbers of their lines.
         sentences: The lines of each sentence.
+        columns: What a column file looks like.
         texts: The texts that its sentences are, if it is no column file but of an annotation tool.
     """
 
     path: Path
-    text_encoding: str
-    comments: Dict[int, str]
     sentences: List[List[Row]]
+    columns: Optional[ColumnSurvey] = None
     texts: Optional[TextFile] = None
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether the dataset reader can read it as it is: in UTF-8, without comments."""
-        return self.text_encoding == "utf-8" and not self.comments
 
 
 class Survey(NamedTuple):
@@ -43,27 +35,27 @@ class Survey(NamedTuple):
 
     Attributes:
         files: The training file, and the development file if there is one.
-        delimiter: The string between two columns; None for blanks and tabs.
-        columns: Where tokens and tags are.
+        token_column: The column of the tokens, from 0.
+        tag_column: The column of the tags.
         scheme: What the tags mean.
         tokenization: How the tokens were made.
-        reading: Arguments of the dataset reader that are not its defaults, for texts.
+        reading: Arguments of the dataset reader that are not its defaults.
     """
 
     files: List[ColumnFile]
-    delimiter: Optional[str]
-    columns: Columns
+    token_column: int
+    tag_column: int
     scheme: Scheme
     tokenization: Tokenization
     reading: Mapping[str, Any] = {}
 
     def tokens(self, rows: Sequence[Row]) -> List[str]:
         """Returns the tokens of a sentence."""
-        return [row.columns[self.columns.token] for row in rows]
+        return [row.columns[self.token_column] for row in rows]
 
     def labels(self, rows: Sequence[Row]) -> List[str]:
         """Returns the labels of the spans of a sentence, or of its tokens."""
-        return labels_in([row.columns[self.columns.tag] for row in rows], self.scheme)
+        return labels_in([row.columns[self.tag_column] for row in rows], self.scheme)
 
     def count_labels(self, file: ColumnFile) -> Dict[str, int]:
         """Returns the number of spans or tokens with each label, most frequent first."""
@@ -79,8 +71,8 @@ class Survey(NamedTuple):
 def survey(
     paths: Sequence[Path],
     text_encoding: Optional[str] = None,
-    token_column: Optional[int] = None,
-    tag_column: Optional[int] = None,
+    token_column: Optional[Column] = None,
+    tag_column: Optional[Column] = None,
     reading: Mapping[str, Any] = {},
 ) -> Survey:
     """Looks at files of one corpus.
@@ -88,7 +80,7 @@ def survey(
     Args:
         paths: The training file, and the development file if there is one.
         text_encoding: How their bytes spell text, if it is known.
-        token_column: The column of the tokens, if it is known; negative ones count from the end.
+        token_column: The number or the name of the column of the tokens, if it is known.
         tag_column: The column of the tags, likewise.
         reading: Arguments of the dataset reader for files of annotation tools, see `read_text_files`;
             and their `format`, if it is known.
@@ -99,56 +91,77 @@ def survey(
     """
     for path in paths:
         _check_is_there(path)
-    if text_encoding is None and token_column is None and tag_column is None:
-        formats = [reading.get("format") or recognise(path) or "columns" for path in paths]
-        if "columns" not in formats:
-            return _survey_of_texts(paths, formats, reading)
-    texts = [_text(path, text_encoding) for path in paths]
-    delimiter = find_delimiter(texts[0].lines)
-    files = [_column_file(text, delimiter) for text in texts]
-    columns = find_columns(files[0].sentences, files[0].path, token_column, tag_column)
-    for file in files:
-        first = file.sentences[0][0]
-        if len(first.columns) != columns.num:
+    formats = [reading.get("format") or format_of(path) for path in paths]
+    columns = {"token_column": token_column, "tag_column": tag_column}
+    options: Dict[str, Any] = {"text_encoding": text_encoding, **columns}
+    given = {key: value for key, value in options.items() if value is not None}
+    if "columns" not in formats:
+        return _survey_of_texts(paths, formats, {**reading, **given})
+    surveys = [survey_columns(paths[0], Known(**given))]
+    layout = surveys[0].layout
+    # The other file is read as the first one.
+    encoding = "IO" if surveys[0].scheme.source_encoding == "IO" else AUTO
+    same = Known(text_encoding, layout.delimiter, layout.token, layout.tag, encoding)
+    surveys += [survey_columns(path, same) for path in paths[1:]]
+    files = [_column_file(each) for each in surveys]
+    for each, file in zip(surveys, files):
+        if each.layout.num_columns != layout.num_columns:
+            first = file.sentences[0][0]
             raise ValueError(
-                f"{file.path}:{first.number}: expected {columns.num} columns as in {files[0].path}, "
-                f"got {len(first.columns)} in {first.text!r}; give files of the same form"
+                f"{each.path}:{first.number}: expected {layout.num_columns} columns as in {paths[0]}, "
+                f"got {each.layout.num_columns} in {first.text!r}; give files of the same form"
             )
-    scheme = find_scheme(
-        [[row.columns[columns.tag] for row in rows] for file in files for rows in file.sentences]
-    )
+    assert layout.tag is not None
+    # What the tags of all files mean, which are spelled in our way already.
+    schemes = {each.scheme for each in surveys}
+    rows_of = [rows for file in files for rows in file.sentences]
+    scheme = surveys[0].scheme
+    if len(schemes) > 1 and scheme.source_encoding != "IO":
+        found = find_scheme([[row.columns[layout.tag] for row in rows] for rows in rows_of])
+        scheme = found._replace(spelling=scheme.spelling)
     for file in files:
-        check_scheme(scheme, file.sentences, columns.tag, file.path)
+        check_scheme(scheme, file.sentences, layout.tag, file.path)
     tokenization = find_tokenization(
-        [[row.columns[columns.token] for row in rows] for rows in files[0].sentences]
+        [[row.columns[layout.token] for row in rows] for rows in files[0].sentences]
     )
-    return _checked(Survey(files, delimiter, columns, scheme, tokenization))
+    return _checked(
+        Survey(files, layout.token, layout.tag, scheme, tokenization, _arguments(surveys[0], given))
+    )
+
+
+def _arguments(found: ColumnSurvey, given: Mapping[str, Any]) -> Dict[str, Any]:
+    """Returns the arguments of the dataset reader that read a column file like this one."""
+    layout = found.layout
+    arguments = {
+        "token_column": layout.token or None,
+        # Numbers, since the parts of a file have no header.
+        "tag_column": layout.tag
+        if found.spans or layout.tag != (layout.num_columns or 0) - 1
+        else None,
+        "delimiter": layout.delimiter,
+        "text_encoding": given.get("text_encoding"),
+    }
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def _survey_of_texts(
     paths: Sequence[Path], formats: Sequence[str], reading: Mapping[str, Any]
 ) -> Survey:
     read, tokenization = read_text_files(paths, formats, reading)
-    files = [ColumnFile(each.path, "utf-8", {}, each.sentences, each) for each in read]
+    files = [ColumnFile(each.path, each.sentences, None, each) for each in read]
     tags = [[row.columns[1] for row in rows] for file in files for rows in file.sentences]
-    found = Survey(files, "\t", Columns(2, 0, 1), find_scheme(tags), tokenization, dict(reading))
+    found = Survey(files, 0, 1, find_scheme(tags), tokenization, dict(reading))
     return _checked(found)
 
 
 def _checked(found: Survey) -> Survey:
-    columns, files = found.columns, found.files
-    if not found.count_labels(files[0]):
+    first = found.files[0]
+    if not found.count_labels(first):
         raise ValueError(
-            f"{files[0].path}: expected labels in column {columns.tag}, got no tag but "
-            f"{files[0].sentences[0][0].columns[columns.tag]!r}; name another by `--tag-column`"
+            f"{first.path}: expected labels in column {found.tag_column}, got no tag but "
+            f"{first.sentences[0][0].columns[found.tag_column]!r}; name another by `--tag-column`"
         )
     return found
-
-
-class _Text(NamedTuple):
-    path: Path
-    text_encoding: str
-    lines: List[str]
 
 
 def _check_is_there(path: Path) -> None:
@@ -156,20 +169,9 @@ def _check_is_there(path: Path) -> None:
         raise FileNotFoundError(
             f"{path}: expected a file, got none (the current folder is {Path.cwd()}); correct the path"
         )
+    if not path.is_dir():
+        check_is_file(path)
 
 
-def _text(path: Path, text_encoding: Optional[str]) -> _Text:
-    check_is_file(path)
-    text, text_encoding = decode(path.read_bytes(), path, text_encoding)
-    return _Text(path, text_encoding, [line for _, line in decoded_lines([text.encode()], path)])
-
-
-def _column_file(text: _Text, delimiter: Optional[str]) -> ColumnFile:
-    lines, comments = blank_comments(text.lines, delimiter)
-    sentences = read_sentences((line.encode() for line in lines), text.path, delimiter)
-    return ColumnFile(
-        text.path,
-        text.text_encoding,
-        {index + 1: text.lines[index] for index in comments},
-        list(sentences),
-    )
+def _column_file(found: ColumnSurvey) -> ColumnFile:
+    return ColumnFile(Path(found.path), list(found.sentences()), found)

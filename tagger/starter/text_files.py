@@ -53,7 +53,7 @@ def read_text_files(
     Args:
         paths: The files.
         formats: The format of each.
-        reading: Arguments of the reader `column`: `overlapping`, `label_names`, `offsets`.
+        reading: Arguments of the reader `column`: `overlapping`, and those of `read_texts`.
 
     Raises:
         ValueError: If a text is not as expected, or entities overlap; the message says where.

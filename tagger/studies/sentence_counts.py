@@ -8,6 +8,8 @@ from typing import Any, List, NamedTuple, Optional
 
 import numpy as np
 
+from tagger.spans import AMBIGUOUS
+
 #: Holds the counts of a run on test data, in its folder.
 COUNTS_FILE = "test_counts.npz"
 _BATCH_SIZE = 64
@@ -53,7 +55,7 @@ def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[Sentenc
     if isinstance(model, DocumentClassifier):
         return _count_texts(model, reader, data_path)
     is_chain = isinstance(model, TaggingModel) and isinstance(model.head, ChainHead)
-    if not is_chain or model.tag_encoding in (None, "IOB1"):
+    if not is_chain or model.tag_encoding in (None, *AMBIGUOUS):
         return None
     tuner = tuner_on_file(model, reader, data_path, _BATCH_SIZE, in_order=True)
     counts = tuner.counts_by_unit(settings_of(model), np.arange(tuner.num_sentences))

@@ -15,6 +15,7 @@ from tagger.linear_chain.declared import declare_right_padded
 from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
 from tagger.modules.sentence_rows import SentenceRows
+from tagger.spans import AMBIGUOUS
 from tagger.spans.finding import UNKNOWN, certain_tags
 from tagger.tuning.decoding import Batch, DecodingTuner, Settings
 
@@ -81,7 +82,7 @@ def tuned_model(model: Model) -> TaggingModel:
             "`archive_file` must hold a `sequence_tagger` with the head `crf` or `softmax`; "
             "`allennlp tune-thresholds` tunes models of several labels"
         )
-    if model.tag_encoding in (None, "IOB1"):
+    if model.tag_encoding in (None, *AMBIGUOUS):
         raise ConfigurationError(
             f"`archive_file` must hold a tagger whose tags spell entities in BIO, BIOUL, BMES or IOBES; "
             f"got {model.tag_encoding or 'plain labels'}"

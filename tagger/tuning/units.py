@@ -6,9 +6,7 @@ import numpy as np
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
-from tagger.common.inputs import open_input
 from tagger.data import ColumnDatasetReader
-from tagger.data.column_file import read_sentences
 
 
 class Units(NamedTuple):
@@ -98,8 +96,7 @@ def _values(reader: DatasetReader, path: str, unit: str) -> Sequence[str]:
 
 def _column(reader: ColumnDatasetReader, path: str, column: int) -> Sequence[str]:
     """Returns what stands in a column of the first token of each sentence."""
-    with open_input(path) as lines:
-        first = [rows[0] for rows in read_sentences(lines, path, reader.columns.delimiter)]
+    first = [rows[0] for rows in reader.columns.survey(path).sentences()]
     num_columns = len(first[0].columns)
     if not -num_columns <= column < num_columns:
         raise ConfigurationError(

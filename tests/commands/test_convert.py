@@ -74,10 +74,17 @@ def test_a_name_that_tells_no_format_is_refused(convert, path, tmp_path):
         convert(path, tmp_path / "a.jsonl", "--to", "docano")
 
 
-@pytest.mark.parametrize("content", ['{"text": "a", "label": [[0', "[]", '{"words": 5}'])
-def test_json_that_is_not_recognised_is_no_column_file(content, convert, path, tmp_path):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"text": "a", "label": [[0', ":1: expected JSON, got"),
+        ("[]", ": expected records of JSON, got none"),
+        ('{"words": 5}', ": JSON of an unknown layout, whose first record has the keys words;"),
+    ],
+)
+def test_json_that_is_not_recognised_is_no_column_file(content, message, convert, path, tmp_path):
     path.write_text(content)
-    with pytest.raises(SystemExit, match=r"^convert: .*in.jsonl: its format was not recognised"):
+    with pytest.raises(SystemExit, match=rf"^convert: .*in.jsonl{message}"):
         convert(path, tmp_path / "a.conll")
 
 
@@ -93,3 +100,35 @@ def test_a_long_text_becomes_sentences(name, convert, tmp_path):
     reader = ColumnDatasetReader(source_encoding="BIO")
     found = [" ".join(each["metadata"]["words"]) for each in reader.read(str(tmp_path / name))]
     assert found == [" ".join(lines[:2]), *lines[2:]]
+
+
+def test_it_says_how_a_column_file_was_understood(convert, tmp_path, capsys):
+    path = tmp_path / "in.tsv"
+    path.write_bytes(
+        "# id = 1\n1\tZo\xeb\tB-PER\tO\n2\tleft\tO\tB-X\n3\tLee\tB-PER\tO\n".encode("cp1252")
+    )
+    convert(path, tmp_path / "a.jsonl", "--to", "doccano")
+    assert capsys.readouterr().out.splitlines()[1:8] == [
+        "text      Windows-1252 or Latin-1, by the look of it",
+        "comments  1, the first on line 1: '# id = 1'",
+        "columns   4, separated by tabs: tokens in column 1, tags in column 2 (counted from 0)",
+        "spans     2 in column 2, 1 in column 3; `--tag-column` (`tag_column`) reads another than 2",
+        "tags      spans in BIO",
+        "texts     1",
+        "entities  2",
+    ]
+    convert(path, tmp_path / "b.jsonl", "--to", "doccano", "--tag-column", 3)
+    assert next(read_texts(tmp_path / "b.jsonl")).entities == [Annotation("X", 4, 8)]
+    convert(path, tmp_path / "c.jsonl", "--to", "doccano", "--text-encoding", "cp1251")
+    assert next(read_texts(tmp_path / "c.jsonl")).text == "Zo\u043b left Lee"
+
+
+def test_parts_of_speech_are_no_entities(convert, tmp_path, capsys):
+    (tmp_path / "in.conll").write_text("Ada N\nleft V\nLee N\nran V\n")
+    convert(tmp_path / "in.conll", tmp_path / "a.jsonl", "--to", "doccano")
+    assert "entities  0\nlabels    of 4 tokens, which mark no entities" in capsys.readouterr().out
+
+
+def test_parquet_has_no_room_for_other_properties(convert, path, tmp_path, capsys):
+    convert(path, tmp_path / "a.parquet", "--to", "huggingface")
+    assert "lost      the other properties of 1 texts" in capsys.readouterr().out

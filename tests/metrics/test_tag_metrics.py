@@ -106,7 +106,8 @@ def test_gold_and_predicted_spans_and_tokens_are_counted(encoding):
     metrics = metrics_of(gold, predicted, encoding)
     for kind, sentences in {"gold": gold, "predicted": predicted}.items():
         spans = [label for tags in sentences for label, _ in tags_to_spans(tags, encoding)]
-        tokens = [tag.partition("-")[2] for tags in sentences for tag in tags if tag != "O"]
+        name = (lambda tag: tag) if encoding == "IO" else (lambda tag: tag.partition("-")[2])
+        tokens = [name(tag) for tags in sentences for tag in tags if tag != "O"]
         for prefix, labels in {"": spans, "token-": tokens}.items():
             assert metrics[f"{prefix}num-{kind}-overall"] == len(labels)
             for label in ("PER", "LOC", "GPE-X"):

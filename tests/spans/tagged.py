@@ -7,9 +7,12 @@ import torch
 from allennlp.data import Vocabulary
 
 PREFIXES = {"BIO": "BI", "IOB1": "BI", "BIOUL": "BIUL", "BMES": "BMES", "IOBES": "BIES"}
+PREFIXES["IO"] = ""
 
 
 def tag_set(encoding: str, labels=("PER", "LOC", "GPE-X")) -> List[str]:
+    if encoding == "IO":
+        return ["O", *labels]
     return ["O"] + [f"{prefix}-{label}" for label in labels for prefix in PREFIXES[encoding]]
 
 

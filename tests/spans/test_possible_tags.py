@@ -2,10 +2,17 @@ from itertools import product
 
 import pytest
 
-from tagger.spans import ENCODINGS, IllegalTagError, check_tags, convert_tags, possible_tags
+from tagger.spans import (
+    ENCODINGS,
+    PREFIXED,
+    IllegalTagError,
+    check_tags,
+    convert_tags,
+    possible_tags,
+)
 from tests.spans.tagged import tag_set
 
-PAIRS = list(product(ENCODINGS, repeat=2))
+PAIRS = list(product(ENCODINGS, PREFIXED))
 
 
 def is_readable(tags, encoding):

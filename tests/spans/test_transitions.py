@@ -1,7 +1,7 @@
 import pytest
 from allennlp.modules import conditional_random_field
 
-from tagger.spans import ENCODINGS, IllegalTagError, allowed_transitions, check_tags
+from tagger.spans import ENCODINGS, PREFIXED, IllegalTagError, allowed_transitions, check_tags
 from tests.spans.sequences import all_sequences, is_legal, tag_set
 
 
@@ -46,7 +46,11 @@ def test_an_unknown_tag_is_legal_anywhere():
         check_tags(["?", "NN", "?"], "BIOUL", unknown_tag="?")
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_io_allows_all_transitions():
+    assert len(allowed_transitions("IO", {0: "O", 1: "PER"})) == 8
+
+
+@pytest.mark.parametrize("encoding", PREFIXED)
 def test_allowed_transitions_are_those_of_allennlp(encoding):
     tags = tag_set(encoding, labels=("PER", "LOC", "GPE-X"))
     if encoding == "BMES":  # AllenNLP's BMES knows no `O`.

@@ -19,10 +19,12 @@ from tagger.data.dataset_readers.labelled_files import (
     TextFiles,
     check_is_there,
 )
-from tagger.data.dataset_readers.tag_spelling import spelling_of
+from tagger.data.dataset_readers.tag_spelling import TagSpelling, spelling_of
 from tagger.data.documents import DocumentTokens, cut_document, cut_documents, word_ids
 from tagger.data.fields import TagSetsField
-from tagger.data.formats import FORMATS, OVERLAPPING, recognise
+from tagger.data.formats import FORMATS, OVERLAPPING, format_of
+from tagger.data.survey.column_survey import AUTO
+from tagger.data.survey.columns import Column
 from tagger.spans import IllegalTagError
 from tagger_onnx.sentences import MOST_TOKENS
 
@@ -38,11 +40,12 @@ INSTANCES = ("documents", "sentences")
 class ColumnDatasetReader(DatasetReader):
     """Reads sentences from files that hold a token and its tag on each line, and texts with entities.
 
-    Blanks or tabs separate columns, lines of white space separate sentences, and `-DOCSTART-` lines are
-    skipped. So it reads CoNLL-2003 as distributed (`source_encoding` IOB1), WNUT-17, and two-column
-    files. It also reads the formats of `tagger.data.formats`, such as doccano's or Label Studio's. The
-    entities of a text get tags in `source_encoding`; a text without tokens is split by the `tokenizer`,
-    and a token is cut where an entity begins or ends inside it.
+    `tagger.data.survey` finds out what separates the columns, which of them hold tokens and tags, and
+    which lines are comments or a header; a log line says what it found. Lines of white space separate
+    sentences, and `-DOCSTART-` lines are skipped. It also reads the formats of `tagger.data.formats`,
+    such as doccano's or Label Studio's. The entities of a text get tags in `source_encoding`; a text
+    without tokens is split by the `tokenizer`, and a token is cut where an entity begins or ends inside
+    it.
 
     An instance has the fields `tokens` (`TextField`), `tags` (absent without a tag column) and
     `metadata` (`{"words": [...]}`). `tags` is a `TagField`, a `TagSetsField` if encoded tags may be
@@ -53,22 +56,25 @@ class ColumnDatasetReader(DatasetReader):
     same word in any case. Arguments that count instances, such as `max_instances`, then count documents.
 
     Args:
-        token_column: The column of the tokens, from 0; negative ones count from the end.
-        tag_column: The column of the tags; None reads text without tags, as for prediction:
+        token_column: The column of the tokens, from 0, or its name in a header; negative ones count
+            from the end. 0 is the first that holds no numbers of tokens or of sentences.
+        tag_column: The column of the tags, likewise. -1 is the one that spells the most spans, or the
+            last one. None reads text without tags, as for prediction:
             `allennlp predict --use-dataset-reader -o '{"dataset_reader.tag_column": null}' ...`.
-        source_encoding: The encoding of the tags in the file: "BIO", "IOB1", "BIOUL", "BMES" or
-            "IOBES", or None for plain labels that mark no spans. Each sentence is checked against it.
+            In CoNLL-U it may be a key in MISC, in JSON the key of the tags.
+        source_encoding: The encoding of the tags in the file: "BIO", "IOB1", "BIOUL", "BMES", "IOBES" or
+            "IO", or None for plain labels that mark no spans. Each sentence is checked against it. The
+            default, "auto", finds it in each file.
             IOB1 allows `B-` anywhere, so it reads BIO and mixtures of the two as well, and finds the
             spans that conlleval finds.
         tag_encoding: The encoding of the tags in the instances. None keeps that of the file, except that
-            IOB1 becomes BIO: a vocabulary of IOB1 tags looks like one of BIO.
+            "auto", IOB1 and IO become BIO: a vocabulary of IOB1 tags looks like one of BIO.
         unknown_tag: The string that stands for an unknown tag in the file; None if there is none.
             Each token then has the set of tags that remain possible, see `possible_tags`. Before one of
             several labels the string says that this label is unknown: `A|?B`.
         token_indexers: How tokens are indexed; None for a single id of namespace `tokens`.
         label_namespace: The namespace of the tags in the vocabulary.
-        delimiter: The string between two columns; None for any run of blanks and tabs. Use a tab if
-            tokens hold blanks.
+        delimiter: The string between two columns; None to find it.
         label_separator: The string between two labels of a token, `A|B`, if tokens may have several
             labels or none; None if each token has one tag. Labels are plain, so `source_encoding` is
             ignored.
@@ -95,6 +101,7 @@ class ColumnDatasetReader(DatasetReader):
             `check_overlaps`. With a `label_separator`, "refuse" keeps them.
         label_names: The names of tags that are integers, from 0 on.
         offsets: What offsets of entities count: "characters", "bytes" or "utf16".
+        text_encoding: The encoding of the text, such as "utf-8" or "cp1251"; None to guess it.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
@@ -110,9 +117,9 @@ class ColumnDatasetReader(DatasetReader):
 
     def __init__(
         self,
-        token_column: int = 0,
-        tag_column: Optional[int] = -1,
-        source_encoding: Optional[str] = "BIO",
+        token_column: Column = 0,
+        tag_column: Optional[Column] = -1,
+        source_encoding: Optional[str] = AUTO,
         tag_encoding: Optional[str] = None,
         unknown_tag: Optional[str] = None,
         token_indexers: Optional[Dict[str, TokenIndexer]] = None,
@@ -130,6 +137,7 @@ class ColumnDatasetReader(DatasetReader):
         label_names: Optional[List[str]] = None,
         offsets: Optional[str] = None,
         max_sentence_tokens: Optional[int] = MOST_TOKENS,
+        text_encoding: Optional[str] = None,
         **kwargs: Any,
     ) -> None:
         check_extra_arguments(ColumnDatasetReader, kwargs)
@@ -140,7 +148,6 @@ class ColumnDatasetReader(DatasetReader):
         self.tokenizer = tokenizer
         self.language = language
         self.max_sentence_tokens = max_sentence_tokens
-        self.columns = ColumnFiles(token_column, tag_column, delimiter)
         self._spelling = spelling_of(
             source_encoding,
             tag_encoding,
@@ -149,14 +156,18 @@ class ColumnDatasetReader(DatasetReader):
             label_separator,
             no_label_tag,
         )
+        self.columns = ColumnFiles(
+            token_column, tag_column, delimiter, text_encoding, self._spelling
+        )
         check_is_one_of("format", format or "columns", tuple(FORMATS))
         check_is_one_of("overlapping", overlapping, OVERLAPPING)
         self._format = format
+        given = {"label_names": label_names, "offsets": offsets, "text_encoding": text_encoding}
+        given["tag_column"] = tag_column if isinstance(tag_column, str) else None
         self._texts = TextFiles(
             self._spelling,
             overlapping,
-            label_names,
-            offsets,
+            {key: value for key, value in given.items() if value is not None},
             tag_column is not None,
             tokenizer,
             language,
@@ -191,8 +202,9 @@ class ColumnDatasetReader(DatasetReader):
             IllegalTagError: If the tags are not a legal sequence of `source_encoding`, or if one of
                 several labels is empty or both known and unknown. It is a `ValueError`.
         """
-        converted = None if tags is None else [self._spelling.converted(tags)]
-        return self._instance(self._parts(_as_document([tokens]))[0], converted)
+        spelling = self._spelling.found("BIO")
+        converted = None if tags is None else [spelling.converted(tags)]
+        return self._instance(self._parts(_as_document([tokens]))[0], converted, spelling)
 
     def document_to_instances(self, sentences: Sequence[Sentence]) -> List[Instance]:
         """Makes instances of a document without tags: of its pieces, or of its sentences.
@@ -208,7 +220,7 @@ class ColumnDatasetReader(DatasetReader):
             return [self.text_to_instance(sentence) for sentence in sentences]
         pieces = cut_document(sentences, self._max_document_tokens)
         return [
-            self._instance(tokens, None)
+            self._instance(tokens)
             for piece in pieces
             for tokens in self._parts(_as_document(piece))
         ]
@@ -224,7 +236,8 @@ class ColumnDatasetReader(DatasetReader):
             field = instance.fields.get("tags")
             if isinstance(field, TagSetsField):
                 tags = [tag for sentence in sentences for tag in sentence.tags or ()]
-                num_known += sum(tag != self._spelling.unknown_tag for tag in tags)
+                unknown_tag = sentences[0].spelling.unknown_tag
+                num_known += sum(tag != unknown_tag for tag in tags)
                 num_certain += len(field.known_tags())
             yield instance
         if num_known:
@@ -243,7 +256,7 @@ class ColumnDatasetReader(DatasetReader):
         check_is_there(file_path)
         name = self._format
         if name is None and self.columns.is_default:
-            name = recognise(file_path, labelled=self.columns.tag_column is not None)
+            name = format_of(file_path, labelled=self.columns.tag_column is not None)
         if name in (None, "columns"):
             return self.columns.documents(file_path, borders)
         return self._texts.documents(file_path, name)
@@ -277,30 +290,33 @@ class ColumnDatasetReader(DatasetReader):
         self, sentences: Sequence[LabelledSentence], tokens: DocumentTokens
     ) -> Instance:
         if self.columns.tag_column is None:
-            return self._instance(tokens, None)
+            return self._instance(tokens)
         converted = []
         for sentence in sentences:
             try:
-                converted.append(self._spelling.converted(sentence.tags or []))
+                converted.append(sentence.spelling.converted(sentence.tags or []))
             except IllegalTagError as error:
                 raise ValueError(f"{sentence.place_of(error.position)}, {error}") from None
         try:
-            return self._instance(tokens, converted)
+            return self._instance(tokens, converted, sentences[0].spelling)
         except IllegalTagError as error:
             places = [(each, at) for each in sentences for at in range(len(each))]
             sentence, position = places[error.position]
             raise ValueError(f"{sentence.place_of(position)}, {error}") from None
 
     def _instance(
-        self, tokens: DocumentTokens, converted: Optional[Sequence[Sequence[Any]]]
+        self,
+        tokens: DocumentTokens,
+        converted: Optional[Sequence[Sequence[Any]]] = None,
+        spelling: Optional[TagSpelling] = None,
     ) -> Instance:
         """Makes an instance of sentences and of what their tags were converted to."""
         text = TextField(tokens)
         words = [token.text or "" for token in tokens]
         fields: Dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": words})}
-        if converted is not None:
+        if converted is not None and spelling is not None:
             every = [each for sentence in converted for each in sentence]
-            fields["tags"] = self._spelling.field(every, text)
+            fields["tags"] = spelling.field(every, text)
         if self._borders is not None and not self._reads_sentences:
             lengths = [len(sentence) for sentence in tokens.document[tokens.first : tokens.last]]
             fields["sentence_lengths"] = TensorField(torch.tensor(lengths))

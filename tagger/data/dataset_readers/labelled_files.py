@@ -3,15 +3,17 @@
 import logging
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from allennlp.data import Token, Tokenizer
 
-from tagger.common.inputs import PathOrAddress, is_address, open_input
+from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.ranges import check_number
-from tagger.data.column_file import Row, read_documents, read_sentences
+from tagger.data.column_file import Row
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
-from tagger.data.formats import FORMATS, AnnotatedText, TextCounts, read_texts
+from tagger.data.formats import FORMATS, PLAIN_TAGS, AnnotatedText, TextCounts, read_texts
+from tagger.data.survey.column_survey import AUTO, MOST_LINES, ColumnSurvey, Known, survey_columns
+from tagger.data.survey.columns import Column
 from tagger.data.texts import TextSplitter
 from tagger.data.tokenizers import LanguageRulesTokenizer
 from tagger_onnx.inputs import check_text
@@ -32,6 +34,7 @@ class LabelledSentence:
     Args:
         tokens: Its tokens; those of a text have offsets in it.
         tags: The tag of each as a column file spells it; None if tags are not read.
+        spelling: How they are spelled.
         place_of: Says for messages where the token of an index stands.
         text: The text of the sentence; None where the file does not keep it.
     """
@@ -40,11 +43,13 @@ class LabelledSentence:
         self,
         tokens: List[Token],
         tags: Optional[List[str]],
+        spelling: TagSpelling,
         place_of: Callable[[int], str],
         text: Optional[str] = None,
     ) -> None:
         self.tokens = tokens
         self.tags = tags
+        self.spelling = spelling
         self.place_of = place_of
         self.text = text
 
@@ -52,17 +57,52 @@ class LabelledSentence:
         return len(self.tokens)
 
 
+#: How many lines tell what a file looks like if its tags are known.
+_FEW_LINES = 1_000
+
+
 class ColumnFiles(NamedTuple):
     """How column files are read. The arguments are those of the reader `column`."""
 
-    token_column: int
-    tag_column: Optional[int]
+    token_column: Column
+    tag_column: Optional[Column]
     delimiter: Optional[str]
+    text_encoding: Optional[str]
+    spelling: TagSpelling
 
     @property
     def is_default(self) -> bool:
         """Whether nothing was said of columns, so that files may be of other formats."""
-        return self.token_column == 0 and self.tag_column in (None, -1) and self.delimiter is None
+        is_default = self.tag_column in (None, -1) or isinstance(self.tag_column, str)
+        return self.token_column == 0 and is_default and self.delimiter is None
+
+    def survey(self, path: PathOrAddress) -> ColumnSurvey:
+        """Finds out what a file looks like, and logs it.
+
+        Raises:
+            ValueError: If it is no column file, or has no such columns; if a token may have several
+                labels, but nothing says so.
+        """
+        encoding = self.spelling.source_encoding
+        # Plain labels are in the last column, where nothing else is said.
+        tag_column = None if self.tag_column == -1 and encoding is not None else self.tag_column
+        known = Known(
+            self.text_encoding,
+            self.delimiter,
+            self.token_column or None,
+            tag_column,
+            encoding,
+            self.tag_column is not None,
+        )
+        found = survey_columns(path, known, MOST_LINES if encoding == AUTO else _FEW_LINES)
+        if encoding == AUTO and found.scheme.label_separator is not None:
+            raise ValueError(
+                f"{path}: tags join several labels by {found.scheme.label_separator!r}; set "
+                "`label_separator`, and `no_label_tag` where it is not 'O'"
+            )
+        level = logging.WARNING if found.spans and tag_column is None else logging.INFO
+        logger.log(level, "%s: %s", path, "; ".join(map(" ".join, found.describe())))
+        return found
 
     def documents(
         self, path: PathOrAddress, borders: Optional[str]
@@ -72,31 +112,21 @@ class ColumnFiles(NamedTuple):
         Raises:
             ValueError: If a line is not as expected, or has no such columns.
         """
-        with open_input(path) as lines:
-            if borders is None:
-                for rows in read_sentences(lines, path, self.delimiter):
-                    yield [self._sentence(rows, path)]
-            else:
-                for document in read_documents(lines, path, self.delimiter, borders):
-                    yield [self._sentence(rows, path) for rows in document]
+        found = self.survey(path)
+        spelling = self.spelling.found(found.scheme.source_encoding, found.scheme.unknown_tag)
+        if borders is None:
+            for rows in found.sentences():
+                yield [_sentence(rows, found, spelling)]
+        else:
+            for document in found.documents(borders):
+                yield [_sentence(rows, found, spelling) for rows in document]
 
-    def _sentence(self, rows: List[Row], path: PathOrAddress) -> LabelledSentence:
-        self._check_columns(rows[0], path)
-        tags = None if self.tag_column is None else [row.columns[self.tag_column] for row in rows]
-        tokens = [Token(row.columns[self.token_column]) for row in rows]
-        return LabelledSentence(tokens, tags, partial(_place_in_rows, rows, path))
 
-    def _check_columns(self, row: Row, path: PathOrAddress) -> None:
-        num_columns = len(row.columns)
-        wanted = [index for index in (self.token_column, self.tag_column) if index is not None]
-        # An index beyond the line would wrap around to another column.
-        found = {index % num_columns for index in wanted if -num_columns <= index < num_columns}
-        if len(found) < len(wanted):
-            raise ValueError(
-                f"{path}:{row.number}: expected tokens in column {self.token_column} and tags in "
-                f"column {self.tag_column}, got {row.columns}; correct `token_column` and "
-                "`tag_column`, or set `tag_column` to null if there are no tags"
-            )
+def _sentence(rows: List[Row], found: ColumnSurvey, spelling: TagSpelling) -> LabelledSentence:
+    token, tag = found.layout.token, found.layout.tag
+    tags = None if tag is None else [row.columns[tag] for row in rows]
+    tokens = [Token(row.columns[token]) for row in rows]
+    return LabelledSentence(tokens, tags, spelling, partial(_place_in_rows, rows, found.path))
 
 
 def _place_in_rows(rows: Sequence[Row], path: PathOrAddress, position: int) -> str:
@@ -114,8 +144,7 @@ class TextFiles:
         spelling: How the tags of column files are spelled, which those of texts become.
         overlapping: What to do with overlapping entities, as for `check_overlaps`. Where a token may
             have several labels, `"refuse"` keeps them.
-        label_names: The names of tags that are integers, from 0.
-        offsets: What offsets count, as for `read_texts`.
+        options: The options of `read_texts` that are given.
         has_tags: Whether tags are read; without them texts need no entities.
         tokenizer: Splits texts; None for the rules of `language`.
         language: The spaCy code of the texts' language.
@@ -130,8 +159,7 @@ class TextFiles:
         self,
         spelling: TagSpelling,
         overlapping: str,
-        label_names: Optional[List[str]],
-        offsets: Optional[str],
+        options: Mapping[str, Any],
         has_tags: bool,
         tokenizer: Optional[Tokenizer],
         language: str,
@@ -143,9 +171,7 @@ class TextFiles:
             check_number("max_sentence_tokens", max_sentence_tokens, is_valid, "at least 1")
         self._spelling = spelling
         self._overlapping = overlapping
-        given: Dict[str, Any] = {"label_names": label_names, "offsets": offsets}
-        self._options = {key: value for key, value in given.items() if value is not None}
-        self._options["labelled"] = has_tags
+        self._options = {**options, "labelled": has_tags}
         self._has_tags = has_tags
         self._tokenizer = tokenizer
         self._language = language
@@ -212,6 +238,7 @@ class TextFiles:
     def _sentences(self, fitted: AnnotatedText) -> List[LabelledSentence]:
         spans = fitted.tokens or []
         tags = self._spelling.of_text(fitted) if self._has_tags else None
+        spelling = self._spelling.found(None if fitted.properties.get(PLAIN_TAGS) else "BIO")
         lengths = [length for length in fitted.sentence_lengths or [len(spans)] if length]
         sentences, first = [], 0
         for length in lengths:
@@ -227,6 +254,7 @@ class TextFiles:
                         for start, stop in of_sentence
                     ],
                     None if tags is None else tags[first : first + length],
+                    spelling,
                     partial(_place_in_text, fitted.place, of_sentence),
                     fitted.text[begin:end],
                 )

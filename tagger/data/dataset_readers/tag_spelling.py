@@ -8,7 +8,9 @@ from allennlp.data.fields import TextField
 
 from tagger.data.fields import LabelSetsField, TagField, TagSetsField
 from tagger.data.formats import PLAIN_TAGS, AnnotatedText, label_sets_of, tags_of
+from tagger.data.survey.column_survey import AUTO
 from tagger.spans import (
+    AMBIGUOUS,
     ENCODINGS,
     IllegalTagError,
     check_tags,
@@ -27,6 +29,18 @@ class TagSpelling(NamedTuple):
     label_namespace: str
     label_separator: Optional[str]
     no_label_tag: str
+
+    def found(
+        self, source_encoding: Optional[str], unknown_tag: Optional[str] = None
+    ) -> "TagSpelling":
+        """Returns the spelling of a file, in which this encoding was found, if none was named."""
+        if self.source_encoding != AUTO:
+            return self
+        return self._replace(
+            source_encoding=source_encoding,
+            tag_encoding=self.tag_encoding if source_encoding else None,
+            unknown_tag=self.unknown_tag or unknown_tag,
+        )
 
     def converted(self, tags: Sequence[str]) -> List[Any]:
         """Returns what the field holds for each token of a sentence: a tag, a set of tags or labels.
@@ -57,6 +71,8 @@ class TagSpelling(NamedTuple):
         if self.label_separator is not None:
             return [self._joined(labels, fitted) for labels in label_sets_of(fitted)]
         is_plain = bool(fitted.properties.get(PLAIN_TAGS))
+        if self.source_encoding == AUTO:
+            return self.found(None if is_plain else "BIO").of_text(fitted)
         if fitted.entities and is_plain != (self.source_encoding is None):
             raise ValueError(
                 f"{fitted.place}: got a label for each token, which marks no entities; set "
@@ -64,8 +80,8 @@ class TagSpelling(NamedTuple):
                 if is_plain
                 else f"{fitted.place}: got entities; set `source_encoding`, such as to 'BIO'"
             )
-        # IOB1 allows all of BIO.
-        encoding = "BIO" if self.source_encoding in (None, "IOB1") else self.source_encoding
+        # IOB1 allows all of BIO, and IO cannot spell all entities.
+        encoding = "BIO" if self.source_encoding in (None, *AMBIGUOUS) else self.source_encoding
         return tags_of(fitted, encoding, self.unknown_tag)
 
     def _joined(self, labels: List[str], fitted: AnnotatedText) -> str:
@@ -122,7 +138,7 @@ def spelling_of(
     """
     encodings = {"source_encoding": source_encoding, "tag_encoding": tag_encoding}
     for name, encoding in encodings.items():
-        if encoding not in (None, *ENCODINGS):
+        if encoding not in (None, *ENCODINGS) and (name, encoding) != ("source_encoding", AUTO):
             raise ConfigurationError(
                 f"`{name}` is {encoding!r}, expected one of {', '.join(ENCODINGS)}, or null"
             )
@@ -134,7 +150,11 @@ def spelling_of(
             "`label_separator`, and plain labels mark no spans to convert; leave `tag_encoding` out"
         )
     check_unknown_tag(unknown_tag, source_encoding, no_label_tag if label_separator else None)
-    default = "BIO" if source_encoding == "IOB1" else source_encoding
+    if unknown_tag is not None and tag_encoding == "IO":
+        raise ConfigurationError(
+            "`tag_encoding` is 'IO', in which no tag may be unknown; leave `unknown_tag` or it out"
+        )
+    default = "BIO" if source_encoding in (AUTO, *AMBIGUOUS) else source_encoding
     return TagSpelling(
         source_encoding,
         tag_encoding or default,
@@ -158,8 +178,9 @@ def check_unknown_tag(
     meaning = "" if unknown_tag else "empty"
     if unknown_tag == no_label_tag:
         meaning = "the tag of a token without a label"
-    elif source_encoding is not None and _is_tag(unknown_tag, source_encoding):
-        meaning = f"a tag of {source_encoding}"
+    elif source_encoding not in (None, "IO"):
+        encoding = "BIO" if source_encoding == AUTO else source_encoding
+        meaning = meaning or (f"a tag of {encoding}" if _is_tag(unknown_tag, encoding) else "")
     if meaning:
         raise ConfigurationError(
             f"`unknown_tag` is {unknown_tag!r}, which is {meaning}; name a string that stands for "
@@ -167,7 +188,7 @@ def check_unknown_tag(
         )
 
 
-def _is_tag(text: str, encoding: str) -> bool:
+def _is_tag(text: str, encoding: Optional[str]) -> bool:
     try:
         split_tag(text, encoding)
     except ValueError:

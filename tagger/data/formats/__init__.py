@@ -14,7 +14,8 @@ from tagger.data.formats.annotated_text import (
 )
 from tagger.data.formats.conversion import TextCounts, convert_texts, format_of_path
 from tagger.data.formats.overlaps import OVERLAPPING, check_overlaps
-from tagger.data.formats.registry import FORMATS, Format, read_texts, recognise, write_texts
+from tagger.data.formats.recognition import format_of, recognise
+from tagger.data.formats.registry import FORMATS, Format, describe_file, read_texts, write_texts
 
 __all__ = [
     "ASKED",
@@ -28,7 +29,9 @@ __all__ = [
     "TextCounts",
     "check_overlaps",
     "convert_texts",
+    "describe_file",
     "fit_to_tokens",
+    "format_of",
     "format_of_path",
     "label_sets_of",
     "parts_of",

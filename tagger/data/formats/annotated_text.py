@@ -6,7 +6,8 @@ from bisect import bisect_left, bisect_right
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tagger.data.joined_text import join_tokens
-from tagger.spans import Span, infer_encoding, spans_to_tags, tags_to_spans
+from tagger.data.survey.schemes import Scheme
+from tagger.spans import Span, spans_to_tags, tags_to_spans
 from tagger_onnx.segments import WORDS, splitter_at
 from tagger_onnx.sentences import sentence_lengths
 
@@ -75,19 +76,23 @@ def text_of_tokens(
     place: str,
     text: Optional[str] = None,
     properties: Optional[Dict[str, Any]] = None,
+    *,
+    scheme: Scheme,
 ) -> AnnotatedText:
     """Makes a text of tagged tokens.
 
     Args:
         tokens: The tokens, none empty.
-        tags: A tag for each, in any encoding of spans, or plain labels.
+        tags: A tag for each.
         place: Where they come from, for messages.
         text: The text that they are from; None if they are a sentence, whose tokens are then joined as
             somebody would have typed them.
         properties: What else the record holds.
+        scheme: What the tags mean.
 
     Raises:
-        ValueError: If a token is empty or not in the text, or if there are more tags or fewer.
+        ValueError: If a token is empty or not in the text, if there are more tags or fewer, or if a tag
+            is none of this scheme.
     """
     if len(tokens) != len(tags):
         raise ValueError(
@@ -101,16 +106,20 @@ def text_of_tokens(
         lengths = [len(tokens)]
     else:
         spans = locate_tokens(text, tokens, place)
-    encoding = infer_encoding(tags)
     properties = dict(properties or {})
-    if encoding is None:
+    if scheme.source_encoding is None:
         properties[PLAIN_TAGS] = True
         entities = [Annotation(tag, *span) for tag, span in zip(tags, spans) if tag != "O"]
     else:
-        entities = [
-            Annotation(label, spans[first][0], spans[last][1])
-            for label, (first, last) in tags_to_spans(tags, encoding)
-        ]
+        known = ["O" if tag == scheme.unknown_tag else scheme.canonical(tag) for tag in tags]
+        try:
+            found = tags_to_spans(known, scheme.source_encoding)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from None
+        entities = [Annotation(label, spans[i][0], spans[j][1]) for label, (i, j) in found]
+        unknown = [list(span) for tag, span in zip(tags, spans) if tag == scheme.unknown_tag]
+        if unknown:
+            properties[OPEN] = unknown
     return AnnotatedText(text, entities, spans, lengths, place, properties)
 
 

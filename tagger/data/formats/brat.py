@@ -11,12 +11,16 @@ from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import AnnotatedText
 from tagger.data.formats.offsets import RawEntity, checked_entities
+from tagger.data.survey.text_encodings import decode
 
 logger = logging.getLogger(__name__)
 
 
 def read_brat(
-    path: PathOrAddress, offsets: Optional[str] = None, labelled: bool = True
+    path: PathOrAddress,
+    offsets: Optional[str] = None,
+    labelled: bool = True,
+    text_encoding: Optional[str] = None,
 ) -> Iterator[AnnotatedText]:
     """Reads the texts of a folder in the order of their names, or one text.
 
@@ -26,6 +30,7 @@ def read_brat(
         path: A folder, or a `.txt` or `.ann` file.
         offsets: What offsets count, as for `checked_entities`.
         labelled: Whether each text needs an `.ann` file.
+        text_encoding: How the bytes of the files spell text, if it is known.
 
     Raises:
         ValueError: If a text has no `.ann` file, or a line is not as expected; the message says where.
@@ -39,9 +44,13 @@ def read_brat(
     num_left_out = 0
     for annotations in paths:
         text_path = annotations.with_suffix(".txt")
-        text = _read(text_path)
+        text = _read(text_path, text_encoding)
         entities: List[RawEntity] = []
-        lines = _read(annotations).split("\n") if labelled or annotations.exists() else []
+        lines = (
+            _read(annotations, text_encoding).split("\n")
+            if labelled or annotations.exists()
+            else []
+        )
         for number, line in enumerate(lines, start=1):
             if line.startswith("T"):
                 entities.append(_entity(line.rstrip("\r"), f"{annotations}:{number}"))
@@ -64,12 +73,14 @@ def _check_pairs(folder: Path, annotations: List[Path]) -> None:
         )
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, text_encoding: Optional[str]) -> str:
     check_is_file(path)
+    content = path.read_bytes()
     try:
-        return path.read_bytes().decode("utf-8")  # with its line ends, which offsets count
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: expected UTF-8 ({error})") from None
+        # With its line ends and a byte order mark, which offsets count.
+        return content.decode(text_encoding or "utf-8")
+    except (UnicodeDecodeError, LookupError):
+        return decode(content, path, text_encoding)[0]
 
 
 def _entity(line: str, place: str) -> RawEntity:

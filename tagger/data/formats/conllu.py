@@ -3,12 +3,14 @@
 https://universaldependencies.org/format.html
 """
 
+import logging
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from tagger.common.files import write_atomically
-from tagger.common.inputs import PathOrAddress, open_input
+from tagger.common.inputs import PathOrAddress
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.formats.annotated_text import (
     PLAIN_TAGS,
@@ -18,6 +20,11 @@ from tagger.data.formats.annotated_text import (
     text_of_tokens,
     tokens_and_tags,
 )
+from tagger.data.survey.columns import count_spans
+from tagger.data.survey.schemes import Scheme, find_scheme, marks_outside
+from tagger.data.survey.text_encodings import open_text
+
+logger = logging.getLogger(__name__)
 
 #: How UDPipe spells white space in `SpacesAfter`.
 _SPACES = {" ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p", "\\": "\\\\"}
@@ -38,18 +45,28 @@ class _Sentence(NamedTuple):
     tokens: List[_Token]
 
 
-def read_conllu(path: PathOrAddress) -> Iterator[AnnotatedText]:
+def read_conllu(
+    path: PathOrAddress, text_encoding: Optional[str] = None, tag_column: Optional[str] = None
+) -> Iterator[AnnotatedText]:
     """Reads the documents of a file that marks them by `# newdoc`, else its sentences.
 
-    Entities are those that MISC has as `ner=B-PER`, if the file has any there; else each token has
-    its UPOS as a plain label. A token of several words, such as `1-2`, has theirs, joined by `+`.
-    Empty nodes are no tokens.
+    Entities are those that MISC spells, such as `ner=B-PER`, under the key with the most of them;
+    without any, each token has its UPOS as a plain label. A token of several words, such as `1-2`, has
+    theirs, joined by `+`. Empty nodes are no tokens.
+
+    Args:
+        path: The file.
+        text_encoding: How its bytes spell text, if it is known.
+        tag_column: The key in MISC of the entities, if it is known.
 
     Raises:
         ValueError: If a line is not as expected; the message says where.
     """
-    all_sentences = list(_sentences(path))
-    has_entities = any("ner" in token.misc for each in all_sentences for token in each.tokens)
+    all_sentences = list(_sentences(path, text_encoding))
+    key = tag_column or _key_of_spans(all_sentences, path)
+    scheme = Scheme()
+    if key is not None:
+        scheme = find_scheme([_tags(each.tokens, key) for each in all_sentences])
     documents: List[List[_Sentence]] = []
     for sentence in all_sentences:
         starts = any(comment.startswith("newdoc") for comment in sentence.comments)
@@ -60,14 +77,45 @@ def read_conllu(path: PathOrAddress) -> Iterator[AnnotatedText]:
             documents.append([])
         documents[-1].append(sentence)
     for document in documents:
-        yield _text(document, has_entities)
+        yield _text(document, key, scheme)
 
 
-def _sentences(path: PathOrAddress) -> Iterator[_Sentence]:
+def _key_of_spans(sentences: List[_Sentence], path: PathOrAddress) -> Optional[str]:
+    """Returns the key of MISC that spells the most spans, and logs the others; None without any."""
+    keys = sorted({key for each in sentences for token in each.tokens for key in token.misc})
+    cells = [[_tags(each.tokens, key) for each in sentences] for key in keys]
+    found = {keys[i]: number for i, number in count_spans(cells, range(len(keys))).items()}
+    if len(found) > 1:
+        counts = ", ".join(f"{key} {number:,}" for key, number in found.items())
+        logger.warning(
+            "%s: several keys in MISC spell spans (%s); `tag_column` (`--tag-column`) takes another "
+            "than the one with the most",
+            path,
+            counts,
+        )
+    if found:
+        return max(found, key=found.__getitem__)
+    # A key that spells labels alone, or no entity at all, beside an `O`.
+    for key, tags in zip(keys, cells):
+        counts = Counter(tag for of_sentence in tags for tag in of_sentence)
+        if _has_outside(sentences, key) and (set(counts) == {"O"} or marks_outside(counts)):
+            return key
+    return None
+
+
+def _has_outside(sentences: List[_Sentence], key: str) -> bool:
+    return any(token.misc.get(key) == "O" for each in sentences for token in each.tokens)
+
+
+def _tags(tokens: Iterable[_Token], key: str) -> List[str]:
+    return [token.misc.get(key, "O") for token in tokens]
+
+
+def _sentences(path: PathOrAddress, text_encoding: Optional[str]) -> Iterator[_Sentence]:
     place, covered = "", 0
     comments: Dict[str, str] = {}
     tokens: List[_Token] = []
-    with open_input(path) as file:
+    with open_text(path, text_encoding) as (file, _):
         lines = ((f"{path}:{number}", line) for number, line in decoded_lines(file, path))
         for line_place, line in (*lines, ("", "")):
             if line.startswith("#"):
@@ -92,7 +140,7 @@ def _sentences(path: PathOrAddress) -> Iterator[_Sentence]:
             elif "." not in cells[0] and int(number[1]) <= covered:
                 tokens[-1].upos.append(cells[3])
                 for key, value in _misc(cells[9]).items():
-                    if key == "ner":
+                    if not key.startswith("Space"):
                         tokens[-1].misc.setdefault(key, value)
             elif "." not in cells[0]:
                 tokens.append(_Token(cells[1], [cells[3]], _misc(cells[9])))
@@ -100,13 +148,11 @@ def _sentences(path: PathOrAddress) -> Iterator[_Sentence]:
 
 def _misc(cell: str) -> Dict[str, str]:
     pairs = (each.partition("=") for each in cell.split("|"))
-    values = {key: value for key, _, value in pairs}
-    if "NER" in values:
-        values["ner"] = values.pop("NER")
-    return values
+    # A value without a key, such as `B-PER`, has the key "".
+    return {key if equals else "": value if equals else key for key, equals, value in pairs}
 
 
-def _text(document: List[_Sentence], has_entities: bool) -> AnnotatedText:
+def _text(document: List[_Sentence], key: Optional[str], scheme: Scheme) -> AnnotatedText:
     """Joins sentences, each as its `# text` says, or else as its tokens say."""
     text = ""
     for sentence in document:
@@ -116,18 +162,16 @@ def _text(document: List[_Sentence], has_entities: bool) -> AnnotatedText:
         else:
             text += given + " "
     tokens = [token for sentence in document for token in sentence.tokens]
-    tags = [
-        token.misc.get("ner", "O") if has_entities else "+".join(token.upos) for token in tokens
-    ]
+    plain = ["+".join(each for each in token.upos if each != "_") or "O" for token in tokens]
+    tags = plain if key is None else _tags(tokens, key)
     if "SpacesAfter" not in tokens[-1].misc:
         text = text.removesuffix(" ")
     properties: Dict[str, Any] = {}
-    for key in ("newdoc id", "sent_id"):
-        if key in document[0].comments and (key != "sent_id" or len(document) == 1):
-            properties[key.replace(" ", "_")] = document[0].comments[key]
-    found = text_of_tokens(
-        [each.form for each in tokens], tags, document[0].place, text, properties
-    )
+    for name in ("newdoc id", "sent_id"):
+        if name in document[0].comments and (name != "sent_id" or len(document) == 1):
+            properties[name.replace(" ", "_")] = document[0].comments[name]
+    forms = [each.form for each in tokens]
+    found = text_of_tokens(forms, tags, document[0].place, text, properties, scheme=scheme)
     lengths = [len(sentence.tokens) for sentence in document]
     return found._replace(sentence_lengths=lengths)
 

@@ -17,6 +17,7 @@ class TextCounts:
     Attributes:
         texts: The number of texts.
         entities: The number of their entities.
+        plain_labels: The number of tokens with a plain label, such as a part of speech.
         dropped: The entities that were dropped since they overlap with others.
         moved: The entities that lost white space, or other characters in no token, at their borders.
         cut: The tokens that were cut, at borders of entities or at white space.
@@ -25,14 +26,17 @@ class TextCounts:
     """
 
     def __init__(self) -> None:
-        self.texts = self.entities = 0
+        self.texts = self.entities = self.plain_labels = 0
         self.without_tokens = self.without_properties = 0
         self.dropped, self.moved, self.cut = _Examples(), _Examples(), _Examples()
 
     def add(self, text: AnnotatedText) -> AnnotatedText:
         """Counts a text as it is, and returns it."""
         self.texts += 1
-        self.entities += len(text.entities)
+        if text.properties.get(PLAIN_TAGS):
+            self.plain_labels += len(text.entities)
+        else:
+            self.entities += len(text.entities)
         return text
 
     def without_overlaps(self, text: AnnotatedText, overlapping: str) -> AnnotatedText:
@@ -55,10 +59,12 @@ class TextCounts:
             ("moved", self.moved, "entities, to begin and end where tokens do"),
             ("cut", self.cut, "tokens, at borders of entities or at white space"),
         )
+        plain = self.plain_labels
         lost = ((self.without_tokens, "tokens"), (self.without_properties, "other properties"))
         return [
             ("texts", f"{self.texts:,}"),
             ("entities", f"{self.entities:,}"),
+            *([("labels", f"of {plain:,} tokens, which mark no entities")] if plain else []),
             *((verb, f"{each} {what}: {each.listed()}") for verb, each, what in examples if each),
             *(("lost", f"the {what} of {number:,} texts") for number, what in lost if number),
         ]
@@ -130,7 +136,10 @@ def convert_texts(
         ValueError: If a text cannot be read, or does not fit into the format; the message says where.
     """
     counts = TextCounts()
-    write_texts(_counted(texts, format_named(name), overlapping, counts), path, name)
+    target = format_named(name)
+    if path.suffix.lower() == ".parquet":  # whose columns are the same for all texts
+        target = target._replace(keeps=tuple({*target.keeps} - {"properties"}))
+    write_texts(_counted(texts, target, overlapping, counts), path, name)
     return counts
 
 

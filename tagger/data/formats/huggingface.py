@@ -1,6 +1,8 @@
 """Data sets of Hugging Face: `tokens` and `ner_tags`, as JSON lines or as Parquet."""
 
+import logging
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
@@ -13,14 +15,24 @@ from tagger.data.formats.annotated_text import (
     tokens_and_tags,
 )
 from tagger.data.formats.json_files import parsed_json, read_records, write_lines
+from tagger.data.survey.columns import count_spans
+from tagger.data.survey.schemes import Scheme, find_scheme
+
+logger = logging.getLogger(__name__)
 
 #: Keys under which data sets have tokens and tags, in the order in which we look.
 TOKEN_KEYS = ("tokens", "words")
 TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "pos_tags")
+#: How many records tell which key has the tags, and what these mean.
+_MOST_RECORDS = 50_000
 
 
 def read_huggingface(
-    path: PathOrAddress, label_names: Optional[Sequence[str]] = None, labelled: bool = True
+    path: PathOrAddress,
+    label_names: Optional[Sequence[str]] = None,
+    labelled: bool = True,
+    text_encoding: Optional[str] = None,
+    tag_column: Optional[str] = None,
 ) -> Iterator[AnnotatedText]:
     """Reads a data set of tokens and tags.
 
@@ -31,20 +43,78 @@ def read_huggingface(
         path: A file of JSON lines, a list of records, or a Parquet file.
         label_names: The name of each integer, from 0.
         labelled: Whether tags are read, which each record then needs.
+        text_encoding: How the bytes of the file spell text, if it is known.
+        tag_column: The key of the tags; None for the one that spells the most spans.
 
     Raises:
         ValueError: If a record is not as expected, or an integer has no name; the message says where.
         ImportError: If the file is Parquet and pyarrow is missing.
     """
-    records: Iterable[Tuple[str, Any]]
+    records, features = _records(path, text_encoding)
+    if not labelled:
+        for place, record in records:
+            yield _text(record, place, None, {}, None, Scheme())
+        return
+    first = [record for _, record in islice(records, _MOST_RECORDS)]
+    key, scheme = _key_and_scheme(first, features, label_names, tag_column, path)
+    for place, record in _records(path, text_encoding)[0]:
+        yield _text(record, place, key, features, label_names, scheme)
+
+
+def _records(
+    path: PathOrAddress, text_encoding: Optional[str]
+) -> Tuple[Iterator[Tuple[str, Any]], Dict[str, Any]]:
     features = _features_beside(path)
-    if is_parquet(path):
-        records, found = _read_parquet(path)
-        features = found or features
-    else:
-        records = read_records(path)
-    for place, record in records:
-        yield _text(record, place, features if labelled else None, label_names)
+    if not is_parquet(path):
+        return read_records(path, text_encoding=text_encoding), features
+    records, found = _read_parquet(path)
+    return records, found or features
+
+
+def _key_and_scheme(
+    records: Sequence[Any],
+    features: Dict[str, Any],
+    label_names: Optional[Sequence[str]],
+    tag_column: Optional[str],
+    path: PathOrAddress,
+) -> Tuple[str, Scheme]:
+    """Returns the key of the tags and what they mean, and logs the other keys that spell spans."""
+    # The tags of each record under each key.
+    tags: Dict[str, List[List[str]]] = {}
+    for record in records:
+        for key in keys_of_tags(record):
+            names = label_names or _names(features.get(key)) or []
+            known = dict(enumerate(names))
+            tags.setdefault(key, []).append([known.get(tag, str(tag)) for tag in record[key]])
+    keys = sorted(tags, key=lambda key: TAG_KEYS.index(key) if key in TAG_KEYS else len(TAG_KEYS))
+    found = count_spans([tags[key] for key in keys], range(len(keys)))
+    if len(found) > 1 and tag_column is None:
+        logger.warning(
+            "%s: several keys spell spans (%s); `tag_column` (`--tag-column`) takes another than the "
+            "one with the most",
+            path,
+            ", ".join(f"{keys[i]} {number:,}" for i, number in found.items()),
+        )
+    best = keys[max(found, key=found.__getitem__)] if found else (keys or [TAG_KEYS[0]])[0]
+    key = tag_column or best
+    return key, find_scheme(tags.get(key, []))
+
+
+def keys_of_tags(record: Any) -> List[str]:
+    """Returns the keys of a record under which each token may have a tag."""
+    lists = (
+        {k: v for k, v in record.items() if isinstance(v, list)} if isinstance(record, dict) else {}
+    )
+    token_key = next((key for key in TOKEN_KEYS if key in lists), None)
+    if token_key is None or not all(isinstance(token, str) for token in lists[token_key]):
+        return []
+    return [
+        key
+        for key, tags in lists.items()
+        if key not in TOKEN_KEYS
+        and (key in TAG_KEYS or len(tags) == len(lists[token_key]) > 0)
+        and all(type(tag) in (str, int) for tag in tags)
+    ]
 
 
 def is_parquet(path: PathOrAddress) -> bool:
@@ -56,28 +126,29 @@ def is_parquet(path: PathOrAddress) -> bool:
 def _text(
     record: Any,
     place: str,
-    features: Optional[Dict[str, Any]],
+    tag_key: Optional[str],
+    features: Dict[str, Any],
     label_names: Optional[Sequence[str]],
+    scheme: Scheme,
 ) -> AnnotatedText:
-    """Reads a record; tags are not read without `features`."""
+    """Reads a record; tags are not read without a `tag_key`."""
     keys = record if isinstance(record, dict) else {}
     token_key = next((key for key in TOKEN_KEYS if isinstance(keys.get(key), list)), None)
-    tag_key = next((key for key in TAG_KEYS if isinstance(keys.get(key), list)), None)
-    if token_key is None or (tag_key is None and features is not None):
+    if token_key is None or (tag_key is not None and not isinstance(keys.get(tag_key), list)):
         raise ValueError(
-            f"{place}: expected lists `tokens` and `ner_tags`, got {', '.join(keys) or str(record)[:80]}"
+            f"{place}: expected lists `{TOKEN_KEYS[0]}` and `{tag_key or TAG_KEYS[0]}`, got "
+            f"{', '.join(keys) or str(record)[:80]}"
         )
     properties = dict(record)
-    tokens, tags = properties.pop(token_key), properties.pop(tag_key, None)
+    tokens = properties.pop(token_key)
+    tags = properties.pop(tag_key) if tag_key else ["O"] * len(tokens)
     if not all(isinstance(token, str) for token in tokens):
         raise ValueError(f"{place}: expected `{token_key}` to be strings, got {tokens!r:.80}")
-    if features is None:
-        tags = ["O"] * len(tokens)
-    else:
-        names = label_names or _names(features.get(tag_key or ""))
-        tags = [_tag(tag, names, f"{place}: `{tag_key}`") for tag in tags]
+    names = label_names or _names(features.get(tag_key or ""))
+    tags = [_tag(tag, names, f"{place}: `{tag_key}`") for tag in tags]
     text = properties.pop("text", None)
-    return text_of_tokens(tokens, tags, place, text if isinstance(text, str) else None, properties)
+    given = text if isinstance(text, str) else None
+    return text_of_tokens(tokens, tags, place, given, properties, scheme=scheme)
 
 
 def _tag(tag: Any, names: Optional[Sequence[str]], place: str) -> str:

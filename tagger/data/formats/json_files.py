@@ -1,36 +1,70 @@
-"""Files of JSON: one object on each line, or a list of objects."""
+"""Files of JSON: one object on each line, or a list of objects, by itself or in an object."""
 
+import itertools
 import json
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Tuple
+from typing import Any, Iterable, Iterator, List, Optional, Tuple
 
 from tagger.common.files import write_atomically
-from tagger.common.inputs import PathOrAddress, open_input
+from tagger.common.inputs import PathOrAddress
 from tagger.data.decoded_lines import decoded_lines
+from tagger.data.survey.text_encodings import open_text
+
+#: Keys under which an object may have the list of all records.
+_LISTS = ("annotations", "data", "examples", "records")
 
 
-def read_records(path: PathOrAddress, noun: str = "record") -> Iterator[Tuple[str, Any]]:
+def read_records(
+    path: PathOrAddress, noun: str = "record", text_encoding: Optional[str] = None
+) -> Iterator[Tuple[str, Any]]:
     """Yields the place and the value of each record of a file, from JSON lines or from a list.
 
     Args:
         path: The file.
         noun: What a record of a list is called, for messages.
+        text_encoding: How its bytes spell text, if it is known.
 
     Raises:
-        ValueError: If the file or a line is not JSON in UTF-8; the message says where.
+        ValueError: If the file or a line is not JSON; the message says where.
     """
-    with open_input(path) as file:
-        first = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-        file.seek(0)
-        if first == b"[":
-            text = "\n".join(line for _, line in decoded_lines(file, path))
-            for number, record in enumerate(parsed_json(text, str(path)), start=1):
-                yield f"{path}, {noun} {number}", record
+    with open_text(path, text_encoding) as (file, _):
+        lines = ((n, line) for n, line in decoded_lines(file, path) if line.strip())
+        first, second = next(lines, None), next(lines, None)
+        if first is None:
             return
-        for number, line in decoded_lines(file, path):
-            if line.strip():
-                place = f"{path}:{number}"
-                yield place, parsed_json(line, place)
+        place = f"{path}:{first[0]}"
+        try:
+            value = parsed_json(first[1], place)
+        except ValueError:  # it goes on, or is none
+            text = "\n".join(
+                line for _, line in itertools.chain([first], [second or (0, "")], lines)
+            )
+            value, second = (
+                parsed_json(text, str(path) if first[1].startswith("[") else place),
+                None,
+            )
+        records = _listed(value) if second is None else None
+        if records is not None:
+            for number, record in enumerate(records, start=1):
+                if record is not None:
+                    yield f"{path}, {noun} {number}", record
+            return
+        yield place, value
+        for number, line in itertools.chain([second] if second else [], lines):
+            yield f"{path}:{number}", parsed_json(line, f"{path}:{number}")
+
+
+def _listed(value: Any) -> Optional[List[Any]]:
+    """Returns the records of a list, or of an object that has nothing else; None for one record."""
+    if isinstance(value, list):
+        return value
+    is_record = (
+        not isinstance(value, dict) or "text" in value or isinstance(value.get("data"), dict)
+    )
+    lists = (
+        [] if is_record else [each for key in _LISTS if isinstance(each := value.get(key), list)]
+    )
+    return lists[0] if lists else None
 
 
 def parsed_json(text: str, place: str) -> Any:

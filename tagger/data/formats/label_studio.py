@@ -21,7 +21,10 @@ _OTHER = "results that are no spans of text, which are left out"
 
 
 def read_label_studio(
-    path: PathOrAddress, offsets: Optional[str] = None, labelled: bool = True
+    path: PathOrAddress,
+    offsets: Optional[str] = None,
+    labelled: bool = True,
+    text_encoding: Optional[str] = None,
 ) -> Iterator[AnnotatedText]:
     """Reads an export, `JSON` or `JSON-MIN`; predictions where there are no annotations.
 
@@ -31,12 +34,13 @@ def read_label_studio(
         path: The file.
         offsets: What offsets count, as for `checked_entities`.
         labelled: Whether tasks that nobody has annotated are left out.
+        text_encoding: How the bytes of the file spell text, if it is known.
 
     Raises:
         ValueError: If a task is not as expected; the message says where.
     """
     counts: Counter[str] = Counter()
-    for place, task in read_records(path, "task"):
+    for place, task in read_records(path, "task", text_encoding):
         _check_type(task, dict, "a task", place)
         text, key = _text_of(task, place)
         entities = _entities_of(task, key, place, counts)
@@ -80,7 +84,8 @@ def _entities_of(
     """Returns the entities of a task; None if nobody has annotated it."""
     if "data" not in task:  # JSON-MIN has the values themselves, under the name of the control
         lists = [each for name, each in task.items() if name != key and isinstance(each, list)]
-        if not lists:
+        lists.sort(key=lambda each: not any(map(_has_labels, each)))
+        if not lists or (len(lists) > 1 and not any(map(_has_labels, lists[0]))):
             counts[_NO_ANNOTATION] += 1
             return None
         return [entity for value in lists[0] for entity in _entities(value, place)]
@@ -101,11 +106,15 @@ def _entities_of(
         value = _check_type(result, dict, "a result", place).get("value")
         if not isinstance(value, dict):
             counts[_OTHER] += 1
-        elif "start" in value and ("labels" in value or "hypertextlabels" in value):
+        elif "start" in value and _has_labels(value):
             entities.extend(_entities(value, place))
         else:
             counts[_OTHER] += 1
     return entities
+
+
+def _has_labels(value: Any) -> bool:
+    return isinstance(value, dict) and ("labels" in value or "hypertextlabels" in value)
 
 
 def _entities(value: Any, place: str) -> Iterator[RawEntity]:
@@ -114,6 +123,11 @@ def _entities(value: Any, place: str) -> Iterator[RawEntity]:
     labels = value.get("labels", value.get("hypertextlabels"))
     if not isinstance(labels, list) or not labels:
         raise ValueError(f"{place}: expected a list of `labels` of a span, got {labels!r}")
+    if isinstance(value.get("start"), str) and value["start"].startswith("/"):
+        raise ValueError(
+            f"{place}: the offsets are places in HTML, such as {value['start']!r}, which are not read; "
+            "annotate plain text, with `<Text>` in place of `<HyperText>`"
+        )
     for label in labels:
         yield RawEntity(label, value.get("start"), value.get("end"), value.get("text"))
 

@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
@@ -13,38 +14,50 @@ from tagger.data.formats.offsets import RawEntity, checked_entities
 logger = logging.getLogger(__name__)
 
 #: Keys under which records of these formats have their entities, in the order in which we look.
-ENTITY_KEYS = ("spans", "entities", "labels", "label")
+ENTITY_KEYS = ("spans", "entities", "labels", "label", "annotations")
 
 
 def read_span_records(
-    path: PathOrAddress, offsets: Optional[str] = None, labelled: bool = True
+    path: PathOrAddress,
+    offsets: Optional[str] = None,
+    labelled: bool = True,
+    text_encoding: Optional[str] = None,
 ) -> Iterator[AnnotatedText]:
     """Reads doccano's, Prodigy's and spaCy's records, which differ in their keys.
 
-    Prodigy's records that were rejected or ignored are left out and counted.
+    Prodigy's records and spans that were rejected or ignored are left out and counted.
 
     Args:
         path: A file of JSON lines, or a list of records.
         offsets: What offsets count, as for `checked_entities`.
         labelled: Whether a record needs a list of entities.
+        text_encoding: How the bytes of the file spell text, if it is known.
 
     Raises:
         ValueError: If a record is not as expected; the message says where.
     """
-    num_refused = 0
-    for place, record in read_records(path):
-        text, entities, properties = _parts(record, place, labelled)
-        if labelled and properties.get("answer", "accept") != "accept":
-            num_refused += 1
+    refused = Counter[str]()
+    for place, record in read_records(path, text_encoding=text_encoding):
+        if labelled and not _is_accepted(record):
+            refused["records"] += 1
             continue
+        text, entities, properties = _parts(record, place, labelled)
+        accepted = [entity for entity in entities if _is_accepted(entity)]
+        refused["spans"] += len(entities) - len(accepted)
         spans = None
         if "tokens" in properties:
             spans = _token_spans(text, properties.pop("tokens"), place, offsets)
-        raw = [raw_entity(entity, place) for entity in entities]
+        raw = [entity for each in accepted for entity in raw_entities(each, place)]
         found = checked_entities(text, raw, place, offsets)
         yield AnnotatedText(text, found, spans, None, place, properties)
-    if num_refused:
-        logger.warning("%s: left out %d records that were rejected or ignored", path, num_refused)
+    for what, number in refused.items():
+        if number:
+            logger.warning("%s: left out %d %s that were rejected or ignored", path, number, what)
+
+
+def _is_accepted(annotated: Any) -> bool:
+    """Whether Prodigy's annotator accepted a record or a span."""
+    return not isinstance(annotated, dict) or annotated.get("answer", "accept") == "accept"
 
 
 def _parts(record: Any, place: str, labelled: bool) -> Tuple[str, List[Any], Dict[str, Any]]:
@@ -56,7 +69,7 @@ def _parts(record: Any, place: str, labelled: bool) -> Tuple[str, List[Any], Dic
     properties = dict(record)
     text = properties.pop("text")
     keys = [key for key in ENTITY_KEYS if isinstance(record.get(key), list)]
-    if not keys and not labelled:
+    if not keys and (not labelled or "answer" in record):
         return text, [], properties
     if not keys:
         raise ValueError(
@@ -66,14 +79,21 @@ def _parts(record: Any, place: str, labelled: bool) -> Tuple[str, List[Any], Dic
     return text, properties.pop(keys[0]), properties
 
 
-def raw_entity(entity: Any, place: str) -> RawEntity:
-    """Reads `[0, 5, "PER"]`, or an object."""
+def raw_entities(entity: Any, place: str) -> List[RawEntity]:
+    """Reads `[0, 5, "PER"]`, or an object, which may have several `labels`."""
     if isinstance(entity, list) and len(entity) == 3:
-        return RawEntity(entity[2], entity[0], entity[1])
+        return [RawEntity(entity[2], entity[0], entity[1])]
     if isinstance(entity, dict):
         start = entity.get("start", entity.get("start_offset"))
         end = entity.get("end", entity.get("end_offset"))
-        return RawEntity(entity.get("label"), start, end, entity.get("text"))
+        labels = entity.get("labels", [entity.get("label")])
+        if isinstance(labels, list) and labels:
+            if isinstance(labels[0], int):
+                raise ValueError(
+                    f"{place}: label {labels[0]} is a number, whose name is not in the file; export the "
+                    "texts with the names of their labels"
+                )
+            return [RawEntity(label, start, end, entity.get("text")) for label in labels]
     raise ValueError(
         f'{place}: expected an entity as `[0, 5, "PER"]` or an object with `start`, `end` and `label`, '
         f"got {entity!r}"

@@ -1,53 +1,48 @@
-"""Tables of tokens: CSV files with a header, and column files."""
+"""Tables: column files and CSV files of tokens, and CSV files with a text in each row."""
 
 import csv
 import io
 import json
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from tagger.common.files import write_atomically
-from tagger.common.inputs import PathOrAddress, open_input
-from tagger.data.column_file import read_sentences
+from tagger.common.inputs import PathOrAddress
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.formats.annotated_text import AnnotatedText, sentences, text_of_tokens
 from tagger.data.formats.json_files import parsed_json
 from tagger.data.formats.offsets import checked_entities
-from tagger.data.formats.span_records import raw_entity
+from tagger.data.formats.span_records import raw_entities
+from tagger.data.survey.column_survey import Known, survey_columns
+from tagger.data.survey.columns import Column, names_tokens
+from tagger.data.survey.schemes import check_scheme
+from tagger.data.survey.spellings import STANDARD
+from tagger.data.survey.text_encodings import open_text
 
-#: The names that columns of a CSV file may have, in small letters, best first.
-COLUMNS = {
-    "sentence": ("sentence", "sentence #", "sentence_id", "sent_id", "sentence_number"),
-    "token": ("token", "word", "tokens", "words"),
-    "tag": ("tag", "ner_tag", "ner", "ner_tags", "label", "tags"),
+#: The names that columns of a CSV file of texts may have, in small letters, best first.
+_COLUMNS = {
     "text": ("text", "content"),
     "entities": ("entities", "spans", "label", "labels", "annotations"),
 }
 
 
 def columns_of(header: Sequence[str], labelled: bool = True) -> Optional[Dict[str, int]]:
-    """Finds columns by their names.
+    """Finds the columns of a CSV file with a text in each row by their names.
 
     Args:
         header: The names.
         labelled: Whether a text needs entities.
 
     Returns:
-        The numbers of `text` and `entities`, or of `sentence`, `token` and `tag`; None if the header has
-        neither.
+        The numbers of `text` and `entities`; None if the header has them not.
     """
     names = [name.strip().lower() for name in header]
-    numbers = {
-        column: next((names.index(known) for known in candidates if known in names), None)
-        for column, candidates in COLUMNS.items()
+    found = {
+        column: names.index(known)
+        for column, candidates in _COLUMNS.items()
+        if (known := next((each for each in candidates if each in names), None)) is not None
     }
-    kinds = [("text", "entities"), ("sentence", "token", "tag")]
-    for wanted in kinds if labelled else [*kinds, ("text",)]:
-        found = {column: number for column in wanted if (number := numbers[column]) is not None}
-        if len(found) == len(wanted):
-            return found
-    return None
+    return found if len(found) == 2 or (not labelled and "text" in found) else None
 
 
 def delimiter_of(header: str) -> str:
@@ -56,43 +51,44 @@ def delimiter_of(header: str) -> str:
 
 
 def read_csv(
-    path: PathOrAddress, offsets: Optional[str] = None, labelled: bool = True
+    path: PathOrAddress,
+    offsets: Optional[str] = None,
+    labelled: bool = True,
+    text_encoding: Optional[str] = None,
 ) -> Iterator[AnnotatedText]:
-    """Reads a CSV file with a header, with a text in each row or with a token in each row.
+    """Reads a CSV file with a header, with a text in each row; with a token in each, as `read_columns`.
 
-    A text has its entities in JSON, as doccano or Prodigy write them. Tokens have a sentence number,
-    which may be left out after the first of a sentence; a sentence becomes a text.
+    A text has its entities in JSON, as doccano or Prodigy write them.
 
     Args:
         path: The file, separated by commas, semicolons or tabs.
         offsets: What offsets count, as for `checked_entities`.
         labelled: Whether a text needs entities.
+        text_encoding: How the bytes of the file spell text, if it is known.
 
     Raises:
         ValueError: If the columns are not found or a row is not as expected; the message says where.
     """
     csv.field_size_limit(1 << 30)  # a cell may hold a whole document
-    with open_input(path) as file:
+    with open_text(path, text_encoding) as (file, _):
         header = next((line for _, line in decoded_lines(file, path)), "")
-    with open_input(path) as file, io.TextIOWrapper(file, "utf-8-sig", newline="") as lines:
-        reader = csv.reader(lines, delimiter=delimiter_of(header), strict=True)
-        rows = _rows(reader, path)
-        _, names = next(rows, ("", []))
-        columns = columns_of(names, labelled)
-        if columns is None:
-            raise ValueError(
-                f"{path}:1: expected columns `text` and `entities`, or `sentence`, `token` and `tag`, "
-                f"got {', '.join(names)}; rename them"
-            )
-        cells = (
-            (place, {column: row[number] for column, number in columns.items()})
-            for place, row in _checked(rows, len(names))
+        file.seek(0)
+        with io.TextIOWrapper(file, "utf-8-sig", newline="") as lines:
+            delimiter = delimiter_of(header)
+            rows = _rows(csv.reader(lines, delimiter=delimiter, strict=True), path)
+            _, names = next(rows, ("", []))
+            columns = columns_of(names, labelled)
+            if columns is not None:
+                for place, row in _checked(rows, len(names)):
+                    cells = {column: row[number] for column, number in columns.items()}
+                    yield _text(cells, place, offsets)
+                return
+    if not names_tokens(names):
+        raise ValueError(
+            f"{path}:1: expected columns `text` and `entities`, or `token` and `tag`, got "
+            f"{', '.join(names)}; rename them"
         )
-        if "text" in columns:
-            for place, row in cells:
-                yield _text(row, place, offsets)
-        else:
-            yield from _sentences(cells)
+    yield from read_columns(path, text_encoding, labelled=labelled)
 
 
 def _rows(reader: Any, path: PathOrAddress) -> Iterator[Tuple[str, List[str]]]:
@@ -125,28 +121,9 @@ def _text(row: Dict[str, str], place: str, offsets: Optional[str]) -> AnnotatedT
     entities = parsed_json(row.get("entities") or "[]", place)
     if not isinstance(entities, list):
         raise ValueError(f"{place}: expected a list of entities, got {row['entities']!r:.80}")
-    raw = [raw_entity(entity, place) for entity in entities]
+    raw = [raw for entity in entities for raw in raw_entities(entity, place)]
     found = checked_entities(row["text"], raw, place, offsets)
     return AnnotatedText(row["text"], found, None, None, place, {})
-
-
-def _sentences(cells: Iterable[Tuple[str, Dict[str, str]]]) -> Iterator[AnnotatedText]:
-    for _, group in groupby(_numbered(cells), key=lambda item: item[0]):
-        items = list(group)
-        _, place, first = items[0]
-        tokens = [row["token"] for _, _, row in items]
-        tags = [row["tag"] for _, _, row in items]
-        yield text_of_tokens(tokens, tags, place, None, {"sentence": first["sentence"]})
-
-
-def _numbered(
-    cells: Iterable[Tuple[str, Dict[str, str]]],
-) -> Iterator[Tuple[str, str, Dict[str, str]]]:
-    """Puts the sentence number in front of each row; an empty one is that of the row before."""
-    number = ""
-    for place, row in cells:
-        number = row["sentence"] or number
-        yield number, place, row
 
 
 def write_csv(texts: Iterable[AnnotatedText], path: Path) -> None:
@@ -159,16 +136,36 @@ def write_csv(texts: Iterable[AnnotatedText], path: Path) -> None:
             writer.writerow((text.text, json.dumps(entities, ensure_ascii=False)))
 
 
-def read_columns(path: PathOrAddress) -> Iterator[AnnotatedText]:
-    """Reads a column file: the first column has tokens, the last one tags; a sentence becomes a text.
+def read_columns(
+    path: PathOrAddress,
+    text_encoding: Optional[str] = None,
+    token_column: Optional[Column] = None,
+    tag_column: Optional[Column] = None,
+    labelled: bool = True,
+) -> Iterator[AnnotatedText]:
+    """Reads a column file, or a CSV file with a token in each row; a sentence becomes a text.
+
+    Args:
+        path: The file.
+        text_encoding: How its bytes spell text, if it is known.
+        token_column: The column of the tokens, if it is known.
+        tag_column: The column of the tags, if it is known.
+        labelled: Whether tags are read.
 
     Raises:
-        ValueError: If a line is not as expected; the message says where.
+        ValueError: If the file is not as expected; the message says where.
     """
-    with open_input(path) as file:
-        for rows in read_sentences(file, path):
-            tokens, tags = ([row.columns[column] for row in rows] for column in (0, -1))
-            yield text_of_tokens(tokens, tags, f"{path}:{rows[0].number}")
+    known = Known(text_encoding, None, token_column, tag_column, labelled=labelled)
+    found = survey_columns(path, known)
+    token, tag, scheme = found.layout.token, found.layout.tag, found.scheme
+    # The tags of the rows are spelled in our way already.
+    spelled = scheme._replace(spelling=STANDARD)
+    for rows in found.sentences():
+        if tag is not None:
+            check_scheme(scheme, [rows], tag, path)
+        tags = ["O" if tag is None else row.columns[tag] for row in rows]
+        tokens = [row.columns[token] for row in rows]
+        yield text_of_tokens(tokens, tags, f"{path}:{rows[0].number}", scheme=spelled)
 
 
 def write_columns(texts: Iterable[AnnotatedText], path: Path) -> None:
@@ -186,5 +183,7 @@ def write_columns(texts: Iterable[AnnotatedText], path: Path) -> None:
                             f"{text.place}: a column file cannot hold {token!r} with tag {tag!r}; "
                             "labels have no blanks there, and no token is -DOCSTART-"
                         )
-                    file.write(f"{token}\t{tag}\n")
+                    # A reader takes one byte order mark away.
+                    mark = "\ufeff" if token.startswith("\ufeff") else ""
+                    file.write(f"{mark}{token}\t{tag}\n")
                 file.write("\n" if tokens else "")

@@ -1,16 +1,35 @@
-"""What separates the columns of a file, which lines are comments, and which column holds what."""
+"""Which line names the columns of a file, which column holds what, and which lines are comments."""
 
 from collections import Counter
+from itertools import pairwise
 from os import PathLike
-from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
-from tagger.data.column_file import Row, split_columns
-from tagger.data.survey.schemes import are_spans
+from tagger.data.column_file import Row, fitted_columns
+from tagger.data.survey.schemes import find_scheme, labels_in, marks_outside
+from tagger.data.survey.spellings import OUTSIDE, SPELLINGS, STANDARD, find_spelling, joined_spans
 
-#: What may stand between columns, in the order in which it is tried; None means blanks and tabs.
-DELIMITERS = (None, "\t", ",", ";")
+#: A column, by its number or by its name in the header.
+Column = Union[int, str]
+#: The names that columns may have, in small letters, best first.
+NAMES = {
+    "sentence": (
+        *("sentence", "sentence #", "sentence_id", "sent_id", "sentence_number", "sentence id"),
+        *("sentence_idx", "sent", "sent_idx", "sentid", "sentenceid"),
+    ),
+    "token": ("token", "word", "tokens", "words", "form", "token_text", "text"),
+    "tag": (
+        *("tag", "ner_tag", "ner", "ner_tags", "label", "tags", "labels", "entity", "entities"),
+        *("named_entity", "ne", "ne_tag", "iob", "bio", "iob_tag", "bio_tag", "annotation"),
+    ),
+}
+_OTHER_NAMES = ("pos", "pos_tag", "upos", "xpos", "lemma", "chunk", "id", "idx", "index", "#")
 #: The largest number of different plain labels, or their largest share of the tokens.
 _MOST_LABELS, _LARGEST_SHARE = 60, 0.05
+#: Chunks, which CoNLL-2000 and CoNLL-2003 have beside entities, and of which there are more.
+_CHUNKS = frozenset(
+    ["ADJP", "ADVP", "CONJP", "INTJ", "LST", "NP", "PP", "PRT", "SBAR", "UCP", "VP"]
+)
 
 
 class Columns(NamedTuple):
@@ -19,143 +38,242 @@ class Columns(NamedTuple):
     Attributes:
         num: The number of columns.
         token: The column of the tokens, from 0.
-        tag: The column of the tags, from 0.
+        tag: The column of the tags, from 0; None without.
+        sentence: The column that numbers the sentences, if one does.
+        spans: The number of spans in each column that spells spans, if several do.
     """
 
     num: int
     token: int
-    tag: int
+    tag: Optional[int]
+    sentence: Optional[int]
+    spans: Mapping[int, int]
 
 
-def find_delimiter(lines: Sequence[str]) -> Optional[str]:
-    r"""Returns the string between two columns; None if any run of blanks and tabs separates them.
+def find_header(rows: Sequence[Row], labelled: bool = True) -> Optional[Row]:
+    """Returns the first row if it names the columns.
 
-    It is the first of `DELIMITERS` that gives all lines the same number of columns, two or more. If
-    none does, it is the one that comes closest.
-
-    Example:
-        >>> find_delimiter(["New York\tB-LOC", "is\tO"]), find_delimiter(["Ada  B-PER", "left\tO"])
-        ('\t', None)
-    """
-    tokens = [line for line in lines if not line.startswith("#") and split_columns(line, None)]
-
-    def share_of_equal(delimiter: Optional[str]) -> float:
-        widths = Counter(len(split_columns(line, delimiter)) for line in tokens)
-        most_frequent = max((num for width, num in widths.items() if width > 1), default=0)
-        return most_frequent / max(len(tokens), 1)
-
-    shares = {}
-    for delimiter in DELIMITERS:
-        shares[delimiter] = share_of_equal(delimiter)
-        if shares[delimiter] == 1:
-            break
-    return max(shares, key=shares.__getitem__)
-
-
-def blank_comments(lines: Sequence[str], delimiter: Optional[str]) -> Tuple[List[str], List[int]]:
-    """Replaces the comments of a file by blank lines.
-
-    A comment begins with `#`, has several words, and stands where a sentence begins. It is not a
-    token if it has another number of columns, or a last cell that no token has and that spells no
-    span.
+    It does if it names a column of tokens and one of tags, or if one name is known and no cell is a tag
+    where the other rows spell spans.
 
     Args:
-        lines: The lines of the file.
-        delimiter: The string between two columns.
-
-    Returns:
-        The lines, and the indices of those that were comments.
-
-    Example:
-        >>> blank_comments(["# id = 1", "#NLProc O", "rocks O"], None)
-        (['', '#NLProc O', 'rocks O'], [0])
+        rows: The rows of tokens.
+        labelled: Whether the latter is tried.
     """
-    rows = [split_columns(line, delimiter) for line in lines]
-    tokens = [row for row, line in zip(rows, lines) if row and not line.startswith("#")]
-    width = Counter(map(len, tokens)).most_common(1)[0][0] if tokens else 0
-    last_cells = {row[-1] for row in tokens}
-    prefixes = {cell[:2] for cell in last_cells if cell[1:2] == "-"}
-    kept, comments, is_start = list(lines), [], True
-    for index, (row, line) in enumerate(zip(rows, lines)):
-        is_comment = (
-            is_start
-            and line.startswith("#")
-            and len(line.split()) > 1
-            and not (len(row) == width and (row[-1] in last_cells or row[-1][:2] in prefixes))
-        )
-        if is_comment:
-            kept[index] = ""
-            comments.append(index)
-        is_start = is_comment or not row
-    return kept, comments
+    if len(rows) < 2:
+        return None
+    first = rows[0]
+    names = [cell.lower() for cell in first.columns]
+    tag = _named(names, "tag")
+    if _named(names, "token") is not None and tag is not None:
+        return first if all(row.columns[tag] != first.columns[tag] for row in rows[1:]) else None
+    is_known = labelled and any(
+        name in known for name in names for known in (*NAMES.values(), _OTHER_NAMES)
+    )
+    if not is_known:
+        return None
+    spelled = [
+        (cell, counts, found)
+        for column, cell in enumerate(first.columns)
+        for counts in [Counter(row.columns[column] for row in rows[1:])]
+        if (found := find_spelling(counts)) is not None
+    ]
+    is_tag = any(
+        cell in OUTSIDE or cell in counts or SPELLINGS[found].pattern.fullmatch(cell)
+        for cell, counts, found in spelled
+    )
+    return first if spelled and not is_tag else None
+
+
+def names_tokens(header: Sequence[str]) -> bool:
+    """Whether the names of columns are those of tokens and of tags."""
+    names = [cell.lower() for cell in header]
+    return None not in (_named(names, "token"), _named(names, "tag"))
+
+
+def _named(names: Sequence[str], kind: str) -> Optional[int]:
+    return next((names.index(name) for name in NAMES[kind] if name in names), None)
 
 
 def find_columns(
     sentences: Sequence[Sequence[Row]],
     name: Union[str, PathLike],
-    token_column: Optional[int] = None,
-    tag_column: Optional[int] = None,
+    token_column: Optional[Column] = None,
+    tag_column: Optional[Column] = None,
+    header: Sequence[str] = (),
+    labelled: bool = True,
 ) -> Columns:
-    """Finds the columns of the tokens and of the tags.
+    """Finds the columns of the tokens, of the tags, and of the numbers of sentences.
 
-    The tags are in the last column that spells spans. Without one they are in the last column that
-    has few different cells, as parts of speech do. The tokens are in the first other column that
-    neither numbers the tokens nor has the same cell for all tokens of a sentence.
+    The tags are in the column that spells the most spans, chunks apart. Without one they are where most
+    tokens are `O`, or else in the last column that has few different cells, as parts of speech do. The
+    tokens are in the first other column that neither numbers the tokens nor has the same cell for all
+    tokens of a sentence. A header names the column of the tokens, and that of tags that spell no spans.
 
     Args:
         sentences: The lines of each sentence, all with the same number of columns.
         name: The name of the file, for messages.
         token_column: The column of the tokens, if it is known; negative ones count from the end.
         tag_column: The column of the tags, likewise.
+        header: The names of the columns, if the file has them.
+        labelled: Whether there are tags.
 
     Raises:
-        ValueError: If there is a single column, or no such column.
+        ValueError: If there is no such column.
     """
     first = sentences[0][0]
     num = len(first.columns)
-    if num < 2:
-        raise ValueError(
-            f"{name}:{first.number}: expected a token and its tag, separated by blanks or a tab, got "
-            f"{first.text[:80]!r}; put one token on each line, and its tag after it"
-        )
-    for option, column in {"--token-column": token_column, "--tag-column": tag_column}.items():
-        if column is not None and not -num <= column < num:
-            raise ValueError(
-                f"{name}:{first.number}: `{option}` is {column}, but there are the columns 0 to "
-                f"{num - 1}: {first.columns}"
-            )
+    names = [cell.lower() for cell in header]
+    token = _number(token_column, "token", first, header, name)
+    tag = _number(tag_column, "tag", first, header, name)
     # The cells of each column, sentence by sentence.
     cells = [[[row.columns[i] for row in rows] for rows in sentences] for i in range(num)]
-    others = [i for i in range(num) if token_column is None or i != token_column % num]
-    tag = _tag_column(cells, others) if tag_column is None else tag_column % num
-    if token_column is None:
-        others = [i for i in range(num) if i != tag]
-        token = next((i for i in others if not _is_about_sentences(cells[i])), others[0])
-    else:
-        token = token_column % num
+    counts = [Counter(cell for sentence in column for cell in sentence) for column in cells]
+    spans: Dict[int, int] = {}
+    token = _named(names, "token") if token is None else token
+    if labelled:
+        candidates = [i for i in range(num) if i != token]
+        spans = count_spans(cells, candidates, tag)
+        if tag is None:
+            tag = _tag_column(counts, candidates, spans, _named(names, "tag"))
+            if not spans and len(counts[tag]) > _most_labels(counts):
+                raise ValueError(
+                    f"{name}:{first.number}: expected a column of tags, got none with spans or few "
+                    f"labels in {first.quoted}; name one by `tag_column` (`--tag-column`)"
+                )
+    sentence = _named(names, "sentence")
+    if sentence is None:
+        sentence = _sentence_column(cells, {token, tag})
+    if token is None:
+        left = [i for i in range(num) if i not in (tag, sentence)]
+        words = [i for i in left if not _is_about_sentences(cells[i])]
+        token = (words or left or [0])[0]
     if token == tag:
-        raise ValueError(f"{name}: `--token-column` and `--tag-column` are both {tag}")
-    return Columns(num, token, tag)
+        raise ValueError(f"{name}: `token_column` and `tag_column` are both {tag}")
+    return Columns(num, token, tag, sentence, spans if len(spans) > 1 else {})
 
 
-def _tag_column(cells: Sequence[Sequence[Sequence[str]]], candidates: Sequence[int]) -> int:
-    kinds = {i: Counter(cell for sentence in cells[i] for cell in sentence) for i in candidates}
-    spans = [i for i in candidates if are_spans(kinds[i])]
+def _number(
+    column: Optional[Column],
+    kind: str,
+    first: Row,
+    header: Sequence[str],
+    name: Union[str, PathLike],
+) -> Optional[int]:
+    """Returns the number of a column that the user named."""
+    num = len(first.columns)
+    if isinstance(column, int) and -num <= column < num:
+        return column % num
+    if column is None:
+        return None
+    if isinstance(column, str) and column in header:
+        return header.index(column)
+    known = f": {', '.join(header)}" if header else f": {first.columns}"
+    raise ValueError(
+        f"{name}:{first.number}: `{kind}_column` (`--{kind}-column`) is {column}, but there are the "
+        f"columns 0 to {num - 1}{known}"
+    )
+
+
+def count_spans(
+    cells: Sequence[Sequence[Sequence[str]]],
+    candidates: Sequence[int],
+    tag: Optional[int] = None,
+) -> Dict[int, int]:
+    """Returns the number of spans in each column that spells spans.
+
+    Chunks count only if nothing else spells spans, and so do tags that join several spans of a token.
+
+    Args:
+        cells: The cells of each column, sentence by sentence.
+        candidates: The columns that may spell spans.
+        tag: The column that is taken in any case.
+    """
+    counts = {i: Counter(cell for sentence in cells[i] for cell in sentence) for i in candidates}
+    found = [i for i in candidates if find_spelling(counts[i]) is not None]
+    labels = {i: {cell[2:] for cell in counts[i] if cell[1:2] == "-"} for i in found}
+    joined = [i for i in found if any(joined_spans(cell, STANDARD) for cell in counts[i])]
+    entities = [i for i in found if i not in joined and not (labels[i] and labels[i] <= _CHUNKS)]
+    found = [i for i in found if i == tag or i in entities] or found
+    if len(found) == 1:
+        return {found[0]: 0}  # there is nothing to compare it with
+    return {
+        i: sum(len(labels_in([*map(scheme.canonical, tags)], scheme)) for tags in cells[i])
+        for i in found
+        for scheme in [find_scheme(cells[i])]
+    }
+
+
+def _tag_column(
+    counts: Sequence[Counter[str]],
+    candidates: Sequence[int],
+    spans: Dict[int, int],
+    named: Optional[int],
+) -> int:
     if spans:
-        return spans[-1]
-    most = max(_MOST_LABELS, _LARGEST_SHARE * sum(kinds[candidates[0]].values()))
+        return max(spans, key=lambda i: (spans[i], i == named, i))
+    if named is not None and named in candidates:
+        return named
     # In a short file, tokens are few too.
-    most = min(most, max(map(len, kinds.values())) / 2)
-    labels = [i for i in candidates if 1 < len(kinds[i]) <= most]
-    return labels[-1] if labels else candidates[-1]
+    most = min(_most_labels(counts), max(map(len, counts)) / 2)
+    few = [i for i in candidates if 1 < len(counts[i]) <= most]
+    marking = [i for i in few if "O" in counts[i] and marks_outside(counts[i])]
+    without = [i for i in candidates if set(counts[i]) == {"O"}]
+    return (marking or without or few or [*candidates])[-1]
+
+
+def _most_labels(counts: Sequence[Counter[str]]) -> float:
+    return max(_MOST_LABELS, _LARGEST_SHARE * sum(counts[0].values()))
 
 
 def _is_about_sentences(column: Sequence[Sequence[str]]) -> bool:
-    """Whether the cells number the tokens of each sentence, or are equal within each sentence."""
-    is_equal = all(len(set(cells)) == 1 for cells in column) and any(
-        len(cells) > 1 for cells in column
+    """Whether the cells number the tokens, or are equal within each sentence."""
+    several = [cells for cells in column if len(cells) > 1]
+    if len(several) > 1 and all(len(set(cells)) == 1 for cells in column):
+        return True
+    return bool(several) and all(
+        all(map(str.isdecimal, cells)) and all(int(b) - int(a) == 1 for a, b in pairwise(cells))
+        for cells in column
     )
-    return is_equal or any(
-        all(cells == [str(start + i) for i in range(len(cells))] for cells in column)
-        for start in (0, 1)
-    )
+
+
+def _sentence_column(
+    cells: Sequence[Sequence[Sequence[str]]], taken: set[Optional[int]]
+) -> Optional[int]:
+    """Finds a column of rising numbers, each on several lines, in a file without blank lines."""
+    if len(cells[0]) > 1:
+        return None
+    for i, ((*numbers,),) in enumerate(cells):
+        if i not in taken and all(map(str.isdecimal, numbers)):
+            steps = Counter(int(b) - int(a) for a, b in pairwise(numbers))
+            if set(steps) == {0, 1} and steps[0] >= steps[1]:
+                return i
+    return None
+
+
+class Comments(NamedTuple):
+    """Tells comments from tokens that start with `#`.
+
+    Attributes:
+        num_columns: How many columns tokens have.
+        tag: The column of the tags; None without.
+        tags: The tags of tokens.
+        spelling: How tags spell spans, if they do.
+    """
+
+    num_columns: int
+    tag: Optional[int]
+    tags: frozenset[str]
+    spelling: Optional[str]
+
+    def are(self, line: str, columns: List[str]) -> bool:
+        """Whether a line that starts with `#`, and its cells, are a comment."""
+        fitted = fitted_columns(columns, self.num_columns)
+        if fitted is None or self.tag is None:
+            return fitted is None
+        cell = fitted[self.tag]
+        if cell in self.tags or cell in OUTSIDE:
+            return False
+        if self.spelling is not None:
+            return SPELLINGS[self.spelling].pattern.fullmatch(cell) is None
+        return "=" in line

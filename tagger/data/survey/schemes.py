@@ -5,21 +5,20 @@ from os import PathLike
 from typing import Collection, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from tagger.data.column_file import Row
-from tagger.spans import (
-    ENCODINGS,
-    IllegalTagError,
-    check_tags,
-    split_tag,
-    tags_to_spans,
+from tagger.data.survey.spellings import (
+    OUTSIDE,
+    SEPARATORS,
+    STANDARD,
+    UNKNOWN,
+    canonical,
+    find_spelling,
 )
+from tagger.spans import ENCODINGS, IllegalTagError, check_tags, tags_to_spans
 
-#: Marks a tag that is unknown.
-UNKNOWN = "?"
-#: What may stand between two labels of a token, and for no label.
-_SEPARATORS = ("|", "+", ";", ",")
+#: What may stand for no label.
 _NO_LABELS = ("O", "_", "-")
-#: Tags spell spans if at least this share of those that are not `O` do; the others are mistakes.
-_LEAST_SHARE_OF_SPANS = 0.5
+#: The encodings that tags with prefixes may have.
+_WITH_PREFIXES = tuple(each for each in ENCODINGS if each != "IO")
 
 
 class Scheme(NamedTuple):
@@ -30,27 +29,20 @@ class Scheme(NamedTuple):
         label_separator: The string between two labels of a token, if a token may have several.
         unknown_tag: The string that marks an unknown tag, if there is one.
         no_label_tag: The string for no label; of use with a `label_separator`.
+        spelling: How the file spells `B-PER`; `canonical` spells its tags in the usual way.
     """
 
     source_encoding: Optional[str] = None
     label_separator: Optional[str] = None
     unknown_tag: Optional[str] = None
     no_label_tag: str = "O"
+    spelling: str = STANDARD
 
-
-def are_spans(counts: Mapping[str, int]) -> bool:
-    """Says whether tags spell spans, but for a few mistakes.
-
-    Args:
-        counts: The tags and their numbers.
-
-    Example:
-        >>> are_spans({"O": 30, "B-PER": 2, "I-PER": 1}), are_spans({"NOUN": 7, "VERB": 3})
-        (True, False)
-    """
-    others = {tag: number for tag, number in counts.items() if tag not in ("O", UNKNOWN)}
-    num_spans = sum(number for tag, number in others.items() if _is_span_tag(tag))
-    return num_spans > 0 and num_spans >= _LEAST_SHARE_OF_SPANS * sum(others.values())
+    def canonical(self, tag: str) -> str:
+        """Returns a tag as our encodings spell it."""
+        if self.source_encoding == "IO":
+            return "O" if tag in OUTSIDE else tag
+        return tag if self.source_encoding is None else canonical(tag, self.spelling)
 
 
 def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
@@ -67,19 +59,24 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
         sentences: The tags of each sentence.
 
     Example:
-        >>> find_scheme([["I-PER", "O"], ["I-LOC", "B-LOC", "?"]])
-        Scheme(source_encoding='IOB1', label_separator=None, unknown_tag='?', no_label_tag='O')
+        >>> scheme = find_scheme([["I-PER", "O"], ["I-LOC", "B-LOC", "?"]])
+        >>> scheme.source_encoding, scheme.unknown_tag
+        ('IOB1', '?')
         >>> find_scheme([["ORG", "ORG|PER", "_"]]).label_separator
         '|'
     """
     counts = Counter(tag for tags in sentences for tag in tags)
-    if are_spans(counts):
+    if set(counts) <= {"O", UNKNOWN}:
+        return Scheme("BIO", unknown_tag=UNKNOWN if UNKNOWN in counts else None)
+    spelling = find_spelling(counts)
+    if spelling is not None:
         unknown = UNKNOWN if UNKNOWN in counts else None
-        distinct = set(map(tuple, sentences))
-        return Scheme(_likely_encoding(distinct, unknown), unknown_tag=unknown)
-    separator = next((each for each in _SEPARATORS if _separates(each, counts)), None)
+        distinct = {tuple(canonical(tag, spelling) for tag in tags) for tags in sentences}
+        encoding = _likely_encoding(distinct, unknown)
+        return Scheme(encoding, unknown_tag=unknown, spelling=spelling)
+    separator = next((each for each in SEPARATORS if _separates(each, counts)), None)
     if separator is None:
-        return Scheme()
+        return Scheme("IO") if marks_outside(counts) else Scheme()
     labels = [label for tag in counts for label in tag.split(separator)]
     return Scheme(
         label_separator=separator,
@@ -95,7 +92,7 @@ def check_scheme(
 
     Args:
         scheme: What the tags mean.
-        sentences: The lines of each sentence.
+        sentences: The lines of each sentence, with tags that `scheme.canonical` returns.
         tag_column: The column of the tags.
         name: The name of the file, for messages.
 
@@ -115,6 +112,8 @@ def check_scheme(
 
 def labels_in(tags: Sequence[str], scheme: Scheme) -> List[str]:
     """Returns the label of each span of a sentence, or the labels of each token, without unknown ones.
+
+    The tags are those that `scheme.canonical` returns.
 
     Example:
         >>> labels_in(["B-PER", "I-PER", "O", "B-LOC"], Scheme("BIO"))
@@ -136,20 +135,27 @@ def labels_in(tags: Sequence[str], scheme: Scheme) -> List[str]:
     ]
 
 
-def _is_span_tag(tag: str) -> bool:
-    try:
-        split_tag(tag)
-    except ValueError:
-        return False
-    return True
+def marks_outside(counts: Mapping[str, int]) -> bool:
+    """Whether plain labels mark spans: no tag is more frequent than that of tokens outside of them.
+
+    Example:
+        >>> marks_outside({"O": 2, "PER": 2, "LOC": 1}), marks_outside({"N": 3, "V": 2, "O": 1})
+        (True, False)
+    """
+    labels = [tag for tag in counts if tag not in (*OUTSIDE, UNKNOWN)]
+    # With 0 and 1 as tags, 0 may be a label.
+    found = [
+        tag for tag in counts if tag in OUTSIDE and (tag != "0" or not "".join(labels).isdigit())
+    ]
+    return bool(labels and found) and max(counts.values()) == max(counts[tag] for tag in found)
 
 
 def _likely_encoding(sentences: Collection[Sequence[str]], unknown_tag: Optional[str]) -> str:
-    for encoding in ENCODINGS:
+    for encoding in _WITH_PREFIXES:
         if all(_is_legal(tags, encoding, unknown_tag) for tags in sentences):
             return encoding
     return max(
-        ENCODINGS,
+        _WITH_PREFIXES,
         key=lambda encoding: sum(_is_legal(tags, encoding, unknown_tag) for tags in sentences),
     )
 

@@ -1,9 +1,12 @@
 """How the bytes of a file spell its text."""
 
 import codecs
+import io
+from contextlib import contextmanager
 from os import PathLike
-from typing import Optional, Tuple, Union
+from typing import BinaryIO, Iterator, NamedTuple, Optional, Tuple, Union
 
+from tagger.common.inputs import PathOrAddress, open_input
 from tagger.data.decoded_lines import decoded_lines
 
 #: What files may begin with; that of UTF-32 begins as that of UTF-16 does.
@@ -17,6 +20,35 @@ _MARKS = {
 _GZIP = b"\x1f\x8b"
 #: In UTF-16, every second byte of Latin letters is 0; other text holds no such byte.
 _LEAST_SHARE_OF_ZEROS = 0.2
+#: How many bytes of a file tell its encoding.
+_HEAD = 1 << 25
+
+
+class OpenText(NamedTuple):
+    """A text as bytes of UTF-8, and the encoding that its file has."""
+
+    file: BinaryIO
+    text_encoding: str
+
+
+@contextmanager
+def open_text(path: PathOrAddress, text_encoding: Optional[str] = None) -> Iterator[OpenText]:
+    """Opens an input as UTF-8, however its bytes spell text; only what is in UTF-8 is not read at once.
+
+    Args:
+        path: What `open_input` opens.
+        text_encoding: The encoding, if it is known.
+
+    Raises:
+        ValueError: As `decode`; text in UTF-8 is not checked.
+    """
+    with open_input(path) as stored:
+        file = stored if stored.seekable() else io.BytesIO(stored.read())
+        found = _guess(file.read(_HEAD)) if text_encoding is None else _known(text_encoding)
+        file.seek(0)
+        if found != "utf-8":
+            file = io.BytesIO(decode(file.read(), path, found)[0].encode())
+        yield OpenText(file, found)
 
 
 def decode(
@@ -73,11 +105,12 @@ def _known(text_encoding: str) -> str:
 
 
 def _guess(content: bytes) -> str:
-    if content.startswith(_GZIP):
-        return "utf-8"  # which says what to do
     for mark, text_encoding in _MARKS.items():
         if content.startswith(mark):
             return text_encoding
+    is_ascii = content.isascii() and b"\0" not in content
+    if is_ascii or content.startswith(_GZIP):  # whose errors say what to do
+        return "utf-8"
     for start, text_encoding in enumerate(("utf-16-be", "utf-16-le")):
         zeros = content[start::2]
         if zeros and zeros.count(0) / len(zeros) > _LEAST_SHARE_OF_ZEROS:

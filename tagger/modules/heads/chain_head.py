@@ -19,7 +19,7 @@ from tagger.modules.heads.entity_output import (
 )
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.recalibration import Recalibration
-from tagger.spans import allowed_transitions
+from tagger.spans import AMBIGUOUS, allowed_transitions
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.missed import MissFinder
 from tagger_onnx.tagged_text import Extras
@@ -76,7 +76,7 @@ class ChainHead(TaggingHead):
         self._find_entities = EntityFinder(tags, tag_encoding) if tag_encoding else None
         self._calibration: Optional[CalibrationError] = None
         # In IOB1 the tags of an entity depend on the tag before it.
-        if tag_encoding not in (None, "IOB1"):
+        if tag_encoding not in (None, *AMBIGUOUS):
             self._calibration = CalibrationError(vocab, label_namespace, tag_encoding)
         self.recalibration: Optional[Recalibration] = None
         if recalibration:
@@ -205,8 +205,8 @@ class ChainHead(TaggingHead):
             rows = output.pop("entity_lengths").tolist()
             probabilities = output.pop("entity_probabilities", None)
             readable["entities"] = [
-                readable_entities(tags, *of_sentence)
-                for tags, *of_sentence in zip(
+                readable_entities(tags, entity_lengths, of_entities, self._tag_encoding)
+                for tags, entity_lengths, of_entities in zip(
                     readable["tags"],
                     rows,
                     [None] * len(rows) if probabilities is None else probabilities.tolist(),

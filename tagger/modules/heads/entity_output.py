@@ -70,13 +70,16 @@ def readable_candidates(
 
 
 def readable_entities(
-    tags: List[str], lengths: List[int], probabilities: Optional[List[float]]
+    tags: List[str],
+    lengths: List[int],
+    probabilities: Optional[List[float]],
+    encoding: Optional[str],
 ) -> List[Dict[str, Any]]:
     """Names the entities of a sentence; `lengths` and `probabilities` are as from `predict`."""
     entities = []
     for first, tag in enumerate(tags):
         if lengths[first] > 0:
-            entity: Dict[str, Any] = {"label": split_tag(tag)[1] or ""}
+            entity: Dict[str, Any] = {"label": split_tag(tag, encoding)[1] or ""}
             entity |= {"first": first, "last": first + lengths[first] - 1}
             if probabilities is not None:
                 entity["probability"] = probabilities[first]

@@ -13,7 +13,7 @@ from allennlp.data.token_indexers import TokenCharactersIndexer
 from seqeval.metrics.sequence_labeling import get_entities
 
 from tagger.data import ColumnDatasetReader
-from tagger.spans import ENCODINGS, check_tags, convert_tags, tags_to_spans
+from tagger.spans import PREFIXED, check_tags, convert_tags, tags_to_spans
 
 TOY = Path(__file__).parents[3] / "data" / "toy"
 # Where corpora may be that are not part of the project.
@@ -194,7 +194,7 @@ def test_a_sentence_of_5000_tokens_is_read(write):
 
 def test_reading_is_lazy(write):
     path = write("Ada B-PER\n\nleft I-PER\n")
-    instances = iter(ColumnDatasetReader().read(path))
+    instances = iter(ColumnDatasetReader(source_encoding="BIO").read(path))
     assert next(instances)["metadata"]["words"] == ["Ada"]
     with pytest.raises(ValueError, match="toy.txt:3"):
         next(instances)
@@ -210,17 +210,22 @@ def test_workers_share_the_sentences(write):
     assert shares == [["word0", "word2", "word4", "word6"], ["word1", "word3", "word5"]]
 
 
+BIO = {"source_encoding": "BIO"}
+
+
 @pytest.mark.parametrize(
     ("content", "settings", "message"),
     [
         ("Ada B-PER\nleft\n", {}, "toy.txt:2: expected 2 columns as on line 1"),
-        ("Ada\nleft\n", {}, r"toy.txt:1: .* column -1, got \['Ada'\]; .* set `tag_column` to null"),
-        ("Ada O\n", {"tag_column": 3}, "toy.txt:1: expected tokens in column 0 and tags in column 3"),
-        ("Ada O\n\nin O\nBonn I-LOC\n", {}, "toy.txt:4: in 'Bonn I-LOC', `I-LOC` at position 1 is no "
+        ("Ada\nleft\n", {}, "toy.txt: expected a column file, got one column: there are no tags"),
+        ("Ada O\n", {"tag_column": 3}, "toy.txt:1: `tag_column` .* is 3, but there are the columns 0"),
+        ("Ada A|B\nis B\nin A\n", {}, "toy.txt: tags join several labels by .*; set `label_s"),
+        ("Ada O\n\nin O\nBonn I-LOC\n", BIO, "toy.txt:4: in 'Bonn I-LOC', `I-LOC` at position 1 is no "
          "legal BIO tag after `O`; these tags are legal IOB1; set `source_encoding` to 'IOB1'"),
-        ("Ada U-PER\n", {}, "toy.txt:1: .* set `source_encoding` to 'BIOUL'"),
-        ("Ada NN\n", {}, "toy.txt:1: .* set `source_encoding` to null"),
-        ("Ada O\nZ\u00fcrich O\n".encode("latin-1"), {}, "toy.txt:2: expected UTF-8, got byte 0xfc"),
+        ("Ada U-PER\n", BIO, "toy.txt:1: .* set `source_encoding` to 'BIOUL'"),
+        ("Ada NN\n", BIO, "toy.txt:1: .* set `source_encoding` to null"),
+        ("Ada O\nZ\u00fcrich O\n".encode("latin-1"), {"text_encoding": "utf-8"},
+         "toy.txt:2: expected UTF-8, got byte 0xfc"),
         ("\n", {}, "toy.txt: expected a token and its tag on each line, got no sentence"),
     ],
 )  # fmt: skip
@@ -343,6 +348,6 @@ class TestPublishedCorpora:
         for position, tags in enumerate(tags_of_corpus(name)):
             check_tags(tags, encoding)
             expected = [(label, (start, end)) for label, start, end in get_entities(tags)]
-            for tag_encoding in ENCODINGS:
+            for tag_encoding in PREFIXED:
                 converted = convert_tags(tags, encoding, tag_encoding)
                 assert tags_to_spans(converted, tag_encoding) == expected, (position, tag_encoding)

@@ -142,7 +142,7 @@ def test_overlapping_entities_are_refused_dropped_or_several_labels(tmp_path):
         ),
         (
             {"tokens": ["Go"], "ner_tags": ["VERB"]},
-            {},
+            {"source_encoding": "BIO"},
             "a label for each token, which marks no entities; set `source_encoding`",
         ),
         (

@@ -9,6 +9,7 @@ from tagger.data.formats import (
     AnnotatedText,
     Annotation,
     fit_to_tokens,
+    format_of,
     read_texts,
     recognise,
     write_texts,
@@ -111,8 +112,11 @@ def test_unknown_formats_and_options_are_refused(tmp_path):
         read_texts(path, label_names=["O"])
     (tmp_path / "b.txt").write_text("Ada B-PER\n")
     assert recognise(tmp_path / "b.txt") is None
-    with pytest.raises(ValueError, match=r"b.txt: its format was not recognised"):
-        read_texts(tmp_path / "b.txt")
+    assert format_of(tmp_path / "b.txt") == "columns"
+    with pytest.raises(ValueError, match=r"b.txt: format columns has no `offsets`"):
+        read_texts(tmp_path / "b.txt", offsets="bytes")
+    with pytest.raises(IsADirectoryError, match="expected a file, got a folder"):
+        format_of(tmp_path)
 
 
 def test_a_file_that_exists_stays(tmp_path):

@@ -24,7 +24,10 @@ def write(tmp_path):
 )
 def test_a_token_a_row(content, write):
     path = write(content)
-    assert recognise(path) == "csv"
+    assert recognise(path) == recognise(path, labelled=False) == "columns"
+    assert list(read_texts(path)) == list(read_texts(path, "csv"))
+    words = [each.text for each in read_texts(path, labelled=False)]
+    assert words == [each.text for each in read_texts(path)]
     first, second = read_texts(path)
     assert (first.text, first.entities, first.tokens) == ("Ada left", [PER], [(0, 3), (4, 8)])
     assert (second.text, second.entities) == ("Why", [])
@@ -86,3 +89,19 @@ def test_what_columns_cannot_hold_is_refused(tmp_path):
     ):
         write_texts([text], tmp_path / "a.txt", "columns")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "tokens", [["\ufeffAda", "left"], ["\ufeff", "Ada"], ["Ada", "\ufeff\ufeff"]]
+)
+def test_a_byte_order_mark_in_a_token_survives(tokens, tmp_path):
+    text = " ".join(tokens)
+    middle = len(tokens[0])
+    spans = [(0, middle), (middle + 1, len(text))]
+    entity = Annotation("PER", *spans[0])
+    write_texts(
+        [AnnotatedText(text, [entity], spans, None, "a", {})], tmp_path / "a.conll", "columns"
+    )
+    (read,) = read_texts(tmp_path / "a.conll")
+    assert [read.text[start:end] for start, end in read.tokens] == tokens
+    assert [read.text[start:end] for _, start, end in read.entities] == tokens[:1]

@@ -1,8 +1,9 @@
 import pytest
 
 from tagger.data.column_file import read_sentences
-from tagger.data.survey.schemes import Scheme, are_spans, check_scheme, find_scheme, labels_in
-from tagger.spans import ENCODINGS, spans_to_tags
+from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in
+from tagger.data.survey.spellings import find_spelling
+from tagger.spans import PREFIXED, spans_to_tags
 
 #: Spans that are told apart in every encoding.
 SPANS = [("PER", (0, 2)), ("PER", (3, 3)), ("LOC", (5, 6))]
@@ -12,7 +13,7 @@ def sentences(*lines):
     return [line.split() for line in lines]
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", PREFIXED)
 def test_every_encoding_of_spans_is_recognised(encoding):
     tags = spans_to_tags(SPANS, 8, encoding)
     assert find_scheme([tags]) == Scheme(encoding)
@@ -31,7 +32,11 @@ def test_every_encoding_of_spans_is_recognised(encoding):
         (["NOUN VERB NOUN", "X"], Scheme()),
         (["NN , NN", ", |"], Scheme()),  # punctuation is no separator
         (["A,B A", "B , C"], Scheme()),
-        (["PER O O"], Scheme()),
+        (["PER O O"], Scheme("IO")),
+        (["PER _ _", "LOC _"], Scheme("IO")),
+        (["N V O", "N V"], Scheme()),  # `O` is a part of speech
+        (["0 1 0"], Scheme()),
+        (["O O"], Scheme("BIO")),  # no entity
         (["ORG PER|ORG O", "PER"], Scheme(label_separator="|")),
         (["ORG PER+?ORG _", "?"], Scheme(None, "+", "?", "_")),
         (["NN|VB NN"], Scheme(label_separator="|")),
@@ -43,10 +48,35 @@ def test_the_meaning_of_tags_is_recognised(tags, scheme):
 
 
 def test_a_few_mistakes_among_spans_do_not_make_them_plain_labels():
-    assert are_spans({"B-PER": 50, "O": 45, "PRE": 5})
-    assert not are_spans({"B-PER": 5, "O": 90, "PRE": 6})
-    assert not are_spans({"O": 9})
-    assert not are_spans({})
+    assert find_spelling({"B-PER": 50, "O": 45, "PRE": 5}) == "B-PER"
+    for counts in ({"B-PER": 5, "O": 90, "PRE": 6}, {"O": 9}, {}):
+        assert find_spelling(counts) is None
+
+
+@pytest.mark.parametrize(
+    ("tags", "spelling"),
+    [
+        ("B_PER I_PER O", "B_PER"),
+        ("PER-B PER-I O", "PER-B"),
+        ("PER_B PER_I O", "PER_B"),
+        ("b-PER i-PER o", "b-per"),
+        ("per-b per-i o", "per-b"),
+        ("B:PER I:PER O", "B:PER"),
+        ("PER/B PER/I 0", "PER/B"),
+        ("B-PER I-PER _", "B-PER"),
+        ("B-PER I-PER -", "B-PER"),
+    ],
+)
+def test_tags_may_be_spelled_otherwise(tags, spelling):
+    scheme = find_scheme([tags.split()])
+    assert (scheme.source_encoding, scheme.spelling) == ("BIO", spelling)
+    canonical = [scheme.canonical(tag) for tag in tags.split()]
+    assert [tag.upper() for tag in canonical] == ["B-PER", "I-PER", "O"]
+
+
+@pytest.mark.parametrize("tags", ["N-E V-I N-E", "NN_S VB_I O", "SS-E VE-S AB-M"])
+def test_parts_of_speech_are_no_other_spelling_of_spans(tags):
+    assert find_scheme([tags.split()]).source_encoding in (None, "IO")
 
 
 def test_an_illegal_tag_is_named_with_its_line():

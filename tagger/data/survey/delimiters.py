@@ -1,0 +1,120 @@
+"""What separates the columns of a file."""
+
+from collections import Counter
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+from tagger.data.column_file import split_rows
+from tagger.data.survey.spellings import find_spelling
+
+#: What may stand between columns, in the order in which it is tried; None means blanks and tabs.
+DELIMITERS = (None, "\t", ",", ";", "|")
+#: How many lines tell what separates them.
+_MOST_LINES = 20_000
+
+
+class Table(NamedTuple):
+    """Rows of tokens and what separates their columns.
+
+    Attributes:
+        delimiter: The string between two columns; None for blanks and tabs.
+        is_quoted: Whether cells may be in quotation marks.
+        num_columns: How many columns most of them have.
+        share: The share of rows that have so many.
+    """
+
+    delimiter: Optional[str]
+    is_quoted: bool
+    num_columns: int
+    share: float
+
+
+def find_table(lines: Sequence[str], delimiter: Optional[str] = None) -> Table:
+    r"""Finds out what separates the columns of lines, none of which is a comment.
+
+    It is the first of `DELIMITERS` that gives all lines the same number of columns, two or more. If
+    none does, it is the one that comes closest. Tabs come before blanks where both do, and differ.
+
+    Args:
+        lines: The lines.
+        delimiter: The string between two columns, if it is known.
+
+    Example:
+        >>> find_table(["New York\tB-LOC", "is\tO"]).delimiter, find_table(["a  O", "b  O"]).delimiter
+        ('\t', None)
+    """
+    lines = lines[:_MOST_LINES]
+    kinds = [
+        (each, is_quoted)
+        for each in (DELIMITERS if delimiter is None else (delimiter,))
+        for is_quoted in ((False, True) if each and len(each) == 1 and each != "|" else (False,))
+        if not is_quoted or any('"' in line for line in lines)
+    ]
+    best = Table(None, False, 1, -1.0)
+    for each, is_quoted in kinds:
+        if best.share == 1 and each not in (None, "\t", best.delimiter):
+            break
+        table = _table(lines, each, is_quoted)
+        if _is_better(table, best, lines):
+            best = table
+    return best
+
+
+def _table(lines: Sequence[str], delimiter: Optional[str], is_quoted: bool) -> Table:
+    try:
+        rows = [row.columns for row in split_rows(enumerate(lines), delimiter, is_quoted)]
+    except ValueError:
+        return Table(delimiter, is_quoted, 1, 0.0)
+    # How many cells each row has, without empty ones at its end, and with these.
+    widths = Counter((_trimmed(row), len(row)) for row in rows if row)
+    total = sum(widths.values())
+    fitting = {
+        num: sum(number for (least, most), number in widths.items() if least <= num <= most)
+        for num, _ in widths
+        if num > 1
+    }
+    num = max(fitting, key=lambda each: (fitting[each], each), default=1)
+    return Table(delimiter, is_quoted, num, fitting.get(num, 0) / max(total, 1))
+
+
+def _trimmed(row: Sequence[str]) -> int:
+    return max((i + 1 for i, cell in enumerate(row) if cell), default=0)
+
+
+def _is_better(table: Table, best: Table, lines: Sequence[str]) -> bool:
+    if table.share != best.share:
+        return table.share > best.share
+    if table.is_quoted and not best.is_quoted and table.delimiter == best.delimiter:
+        # A mark by itself is a token.
+        return not any('"' in row.columns for row in split_rows(enumerate(lines), table.delimiter))
+    if table.delimiter == "\t" and best.delimiter is None and table.share == 1:
+        is_other = table.num_columns != best.num_columns
+        return is_other and (_spell_spans(lines, "\t") or not _spell_spans(lines, None))
+    return False
+
+
+def _spell_spans(lines: Sequence[str], delimiter: Optional[str]) -> bool:
+    rows = (row.columns for row in split_rows(enumerate(lines), delimiter) if row.columns)
+    return any(
+        find_spelling(Counter(cells)) is not None and not all(" " in cell for cell in cells)
+        for cells in zip(*rows)
+    )
+
+
+def comments_apart(lines: Sequence[str]) -> Tuple[List[str], List[int]]:
+    """Separates lines that may be comments, those with `#` where a sentence may begin, from the others.
+
+    Returns:
+        The other lines, and the indices of those that may be comments.
+
+    Example:
+        >>> comments_apart(["# id = 1", "#NLProc O", "rocks O", "# O"])
+        (['rocks O', '# O'], [0, 1])
+    """
+    others, comments, is_start = [], [], True
+    for index, line in enumerate(lines):
+        if is_start and line.startswith("#"):
+            comments.append(index)
+        else:
+            others.append(line)
+            is_start = not line.strip()
+    return others, comments

@@ -1,0 +1,113 @@
+"""How tags may be spelled other than `B-PER`, and how a column of them is told from plain labels."""
+
+import re
+from functools import lru_cache
+from itertools import product
+from typing import Dict, Iterable, List, Mapping, Match, NamedTuple, Optional, Pattern, Set
+
+#: Marks a tag that is unknown.
+UNKNOWN = "?"
+#: What may stand for a token outside of all spans.
+OUTSIDE = ("O", "o", "0", "_", "-", "")
+#: What may stand between two labels of a token.
+SEPARATORS = ("|", "+", ";", ",")
+#: Tags spell spans if at least this share of those that are not `O` do; the others are mistakes.
+_LEAST_SHARE = 0.5
+#: A column with more different cells holds words.
+_MOST_TAGS = 1_000
+_PREFIXES = "BILUMES"
+
+
+class Spelling(NamedTuple):
+    """A spelling of tags, named after the one that it has for `B-PER`."""
+
+    name: str
+    pattern: Pattern[str]
+
+
+def _spelling(separator: str, prefixes: str, comes_last: bool) -> Spelling:
+    prefix, label = rf"(?P<prefix>[{prefixes}])", r"(?P<label>.+)"
+    parts = [(prefix, prefixes[0]), (label, "PER" if prefixes.isupper() else "per")]
+    patterns, names = zip(*(reversed(parts) if comes_last else parts))
+    return Spelling(separator.join(names), re.compile(re.escape(separator).join(patterns)))
+
+
+STANDARD = "B-PER"
+#: All spellings by their names; the usual one comes first.
+SPELLINGS: Dict[str, Spelling] = {
+    STANDARD: Spelling(STANDARD, re.compile(rf"(?P<prefix>[{_PREFIXES}])(-(?P<label>.+))?")),
+    **{
+        each.name: each
+        for comes_last, prefixes, separator in product(
+            (False, True), (_PREFIXES, _PREFIXES.lower()), "-_:/"
+        )
+        if (each := _spelling(separator, prefixes, comes_last)).name != STANDARD
+    },
+}
+
+
+@lru_cache(maxsize=1 << 16)
+def canonical(tag: str, spelling: str) -> str:
+    """Returns a tag in the usual spelling; one that does not fit stays as it is.
+
+    Example:
+        >>> canonical("PER_B", "PER_B"), canonical("_", "B-PER"), canonical("b-per", "b-per")
+        ('B-PER', 'O', 'B-per')
+    """
+    if tag in OUTSIDE:
+        return "O"
+    match = SPELLINGS[spelling].pattern.fullmatch(tag)
+    if spelling == STANDARD or match is None:
+        return tag
+    return f"{match['prefix'].upper()}-{match['label']}"
+
+
+def find_spelling(counts: Mapping[str, int]) -> Optional[str]:
+    """Returns the spelling of tags that spell spans, but for a few mistakes; None if they do not.
+
+    Another spelling than the usual one must have tags that begin a span, and tokens outside of all.
+    Parts of speech such as `NN-S` have neither.
+
+    Args:
+        counts: The tags and their numbers.
+
+    Example:
+        >>> find_spelling({"O": 30, "B-PER": 2, "I-PER": 1}), find_spelling({"NOUN": 7, "VERB": 3})
+        ('B-PER', None)
+        >>> find_spelling({"O": 30, "PER-B": 2, "PER-I": 1})
+        'PER-B'
+    """
+    others = {tag: number for tag, number in counts.items() if tag not in (*OUTSIDE, UNKNOWN)}
+    for name, spelling in SPELLINGS.items():
+        if name != STANDARD and len(others) > _MOST_TAGS:
+            return None
+        matches = {tag: match for tag in others if (match := spelling.pattern.fullmatch(tag))}
+        number = sum(others[tag] for tag in matches)
+        if not number or number < _LEAST_SHARE * sum(others.values()):
+            continue
+        if name == STANDARD or (_have_beginnings(matches.values()) and len(others) < len(counts)):
+            return name
+    return None
+
+
+def _have_beginnings(matches: Iterable[Match[str]]) -> bool:
+    """Whether tags begin spans with a B, or have several prefixes for one label."""
+    prefixes: Dict[str, Set[str]] = {}
+    for match in matches:
+        prefixes.setdefault(match["label"], set()).add(match["prefix"].upper())
+    return any("B" in each or len(each) > 1 for each in prefixes.values())
+
+
+def joined_spans(tag: str, spelling: str) -> Optional[List[str]]:
+    """Returns the tags of spans that one tag joins; None if it is a single one.
+
+    Example:
+        >>> joined_spans("I-ORG|B-LOC", "B-PER"), joined_spans("B-ORG|LOC", "B-PER")
+        (['I-ORG', 'B-LOC'], None)
+    """
+    pattern = SPELLINGS[spelling].pattern
+    for separator in (*SEPARATORS, "#"):
+        parts = tag.split(separator)
+        if len(parts) > 1 and all(part in OUTSIDE or pattern.fullmatch(part) for part in parts):
+            return parts
+    return None

@@ -1,0 +1,261 @@
+"""Files as people and tools write them, which every command must understand in the same way."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from tagger.data import ColumnDatasetReader
+from tagger.data.formats import PLAIN_TAGS, read_texts
+from tagger.spans import tags_to_spans
+from tagger.starter.survey import survey
+
+BIO = "{}B-PER\n{}I-PER\nleft O\n\nRome B-LOC\n"
+#: Ada Lee and Rome in two sentences.
+BOTH = {"PER": 1, "LOC": 1}
+
+
+def columns(tags, separator=" ", before=("", "", "", "")):
+    """A file of `Ada Lee left`, and `Rome`, with a tag for each."""
+    words = ("Ada", "Lee", "left", "Rome")
+    lines = [
+        separator.join(cell for cell in (*each, word, tag) if cell)
+        if each
+        else word + separator + tag
+        for each, word, tag in zip(map(str.split, before), words, tags.split(" "))
+    ]
+    return "\n".join([*lines[:3], "", *lines[3:], ""])
+
+
+def conllu(*misc):
+    words = ("Ada", "Lee", "left")
+    cells = (
+        f"{number}\t{word}\t_\tNOUN\t_\t_\t0\tdep\t_\t{cell}"
+        for number, (word, cell) in enumerate(zip(words, misc), start=1)
+    )
+    return "# sent_id = 1\n" + "\n".join(cells) + "\n\n"
+
+
+def lines(*records):
+    return "".join(json.dumps(each) + "\n" for each in records)
+
+
+ADA = {"start": 0, "end": 3, "label": "PER"}
+NESTED = "# http://x/1 [2010]\n1 FC B-ORG O\n2 Rome I-ORG B-LOC\n3 met O O\n4 Ada B-PER O\n\n"
+TASK = {"id": 1, "text": "Ada left", "kind": [{"start": 0, "choices": ["x"]}]}
+TASK["ner"] = [{**ADA, "labels": ["PER"]}]
+
+FILES = {
+    "tabs.tsv": (columns("B-PER I-PER O B-LOC", "\t"), BOTH),
+    "crlf.txt": (columns("B-PER I-PER O B-LOC").replace("\n", "\r\n"), BOTH),
+    "comments.conll": ("# text = Ada Lee\n# id = 1\n" + columns("B-PER I-PER O B-LOC"), BOTH),
+    "docstart.conll": ("-DOCSTART- -X-\n\n" + columns("B-PER I-PER O B-LOC"), BOTH),
+    "suffix.conll": (columns("PER-B PER-I O LOC-B"), BOTH),
+    "underline.conll": (columns("B_PER I_PER O B_LOC"), BOTH),
+    "underline_suffix.conll": (columns("PER_B PER_I O LOC_B"), BOTH),
+    "small.conll": (columns("b-per i-per o b-loc"), {"per": 1, "loc": 1}),
+    "bioul.conll": (columns("B-PER L-PER O U-LOC"), BOTH),
+    "iobes.conll": (columns("B-PER E-PER O S-LOC"), BOTH),
+    "iob1.conll": (columns("I-PER I-PER O I-LOC"), BOTH),
+    "io.conll": (columns("PER PER O LOC") + "\nof O\n", BOTH),
+    "zero.conll": (columns("B-PER I-PER 0 B-LOC"), BOTH),
+    "hyphen.conll": (columns("B-PER I-PER - B-LOC"), BOTH),
+    "empty.tsv": (columns("B-PER I-PER  B-LOC", "\t"), BOTH),
+    "multiconer.conll": ("# id 5\tdomain=en\n" + columns("B-PER I-PER O B-LOC", " _ _ "), BOTH),
+    "index.conll": (columns("I-PER I-PER O I-LOC", " N I-NP ", ("1", "2", "3", "1")), BOTH),
+    "conll2012.conll": (
+        columns("B-PER I-PER O B-LOC", "\t", ("d 0 0", "d 0 1", "d 0 2", "d 1 0")),
+        BOTH,
+    ),
+    "header.tsv": ("Token\tNER\n" + columns("B-PER I-PER O B-LOC", "\t"), BOTH),
+    "header_apart.tsv": ("Word\tPOS\tTag\n\n" + columns("B-PER I-PER O B-LOC", "\tN\t"), BOTH),
+    "reversed.csv": ("tag;word\nB-PER;Ada\nI-PER;Lee\nO;left\n\nB-LOC;Rome\n", BOTH),
+    "nested.tsv": (NESTED, {"ORG": 1, "PER": 1}),
+    "uner.iob2": ("# id = 1\n1\tAda\tB-PER\tB-PER#B-OTH\ts\n2\tleft\tO\tO#O\ts\n\n", {"PER": 1}),
+    "trailing.tsv": ("New York\tB-LOC\nis\tO\t\nhere\tO\n", {"LOC": 1}),
+    "always_trailing.csv": ("Ada,B-PER,\nleft,O,\n", {"PER": 1}),
+    "kaggle.csv": (
+        'Sentence #,Word,POS,Tag\r\nSentence: 1,Ada,N,B-PER\r\n,",",P,O\r\n,"""",P,O\r\n'
+        "Sentence: 2,caf\xe9,N,B-LOC\r\n".encode("cp1252"),
+        BOTH,
+    ),
+    "ids.csv": ("sentence_id,words,labels\n0,Ada,B-PER\n0,None,I-PER\n1,Rome,B-LOC\n", BOTH),
+    "bare.csv": ('Ada,B-PER\n",",O\n"""",O\n\nRome,B-LOC\n', BOTH),
+    "numbered.csv": ("0,Ada,B-PER\n0,left,O\n1,Rome,B-LOC\n1,fell,O\n", BOTH),
+    "marks.tsv": ('"\tO\nAda\tB-PER\n"\tO\n', {"PER": 1}),
+    "semicolons.csv": ("Ada;B-PER\n1,5;O\n", {"PER": 1}),
+    "pos.conll": (columns("N N V N"), "plain"),
+    "norne.conllu": (conllu("name=B-PER", "SpaceAfter=No|name=I-PER", "name=O"), {"PER": 1}),
+    "latin.conllu": (
+        conllu("NE=B-PER", "NE=I-PER", "Gloss=\xe9t\xe9").encode("cp1252"),
+        {"PER": 1},
+    ),
+    "io.conllu": (conllu("ner=B-PER|X=B-A", "ner=B-PER|X=I-A", "ner=O"), {"PER": 2}),
+    "bare.conllu": (conllu("B-PER", "I-PER", "O"), {"PER": 1}),
+    "ne.conllu": (conllu("NE=PER", "NE=PER", "_") + conllu("Gloss=x", "NE=O", "NE=O"), {"PER": 1}),
+    "pos.conllu": (conllu("_", "SpaceAfter=No", "_"), "plain"),
+    "none.conllu": (conllu("name=O", "name=O", "name=O"), {}),
+    "prodigy.jsonl": (
+        lines(
+            {"text": "Bob", "answer": "ignore"},
+            {
+                "text": "Ada Lee",
+                "spans": [ADA, {**ADA, "start": 4, "end": 7, "answer": "reject"}],
+                "answer": "accept",
+            },
+            {"text": "Bob", "spans": [ADA], "answer": "reject"},
+            {"text": "Bob", "answer": "accept"},
+        ),
+        {"PER": 1},
+    ),
+    "annotator.json": (
+        json.dumps(
+            {"classes": ["PER"], "annotations": [["Ada\r", {"entities": [[0, 3, "PER"]]}], None]},
+            indent=1,
+        ),
+        {"PER": 1},
+    ),
+    "doccano.jsonl": (
+        lines(
+            {"text": "Ada", "annotations": [{"label": "PER", "start_offset": 0, "end_offset": 3}]}
+        ),
+        {"PER": 1},
+    ),
+    "latin.jsonl": ('{"text": "Zo\xeb", "label": [[0, 3, "PER"]]}'.encode("cp1252"), {"PER": 1}),
+    "utf16.json": ('[{"text": "Ada", "label": [[0, 3, "PER"]]}]'.encode("utf-16"), {"PER": 1}),
+    "texts.csv": ('text,label\nZo\xeb,"[[0, 3, ""PER""]]"\n'.encode("cp1252"), {"PER": 1}),
+    "studio.json": (json.dumps([TASK]), {"PER": 1}),
+    "skills.jsonl": (
+        lines(
+            {
+                "idx": 1,
+                "tokens": ["Ada", "left"],
+                "tags_skill": ["B", "O"],
+                "tags_other": ["O", "O"],
+                "pos": ["N", "V"],
+            }
+        ),
+        {"": 1},
+    ),
+    "io.jsonl": (
+        lines(
+            {"tokens": ["Ada", "Lee", "of"], "ner_tags": ["PER", "PER", "O"]},
+            {"tokens": ["of"], "ner_tags": ["O"]},
+        ),
+        {"PER": 1},
+    ),
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_command_understands_a_file_in_the_same_way(name, write):
+    content, expected = FILES[name]
+    path = write(name, content)
+    texts = list(read_texts(path))
+    instances = list(ColumnDatasetReader().read(path))
+    found = survey([path]) if expected else None
+    if expected == "plain":
+        assert all(text.properties.get(PLAIN_TAGS) for text in texts)
+        assert found.scheme.source_encoding is None
+        return
+    assert Counter(entity.label for text in texts for entity in text.entities) == expected
+    tags = [tags_to_spans(list(instance["tags"]), "BIO") for instance in instances]
+    assert Counter(label for spans in tags for label, _ in spans) == expected
+    assert found is None or found.count_labels(found.files[0]) == expected
+
+
+OTHERS = {
+    "pipe.conll": (
+        "FC B-ORG\nOslo I-ORG|B-LOC\n",
+        r"pipe.conll:2: in 'Oslo I-ORG.B-LOC', the tag joins I-ORG and B-LOC",
+    ),
+    "brown.txt": (
+        "Ann/NNP left/VBD ./.\nBob/NNP ran/VBD ./.\n",
+        "one sentence a line, with a tag behind each word",
+    ),
+    "tagged.txt": (
+        "Ann_NNP left_VBD\nBob_NNP ran_VBD away_RB\n",
+        "one sentence a line, with a tag behind each word",
+    ),
+    "atis.tsv": (
+        "to rome now\tO B-to O x\nby air\tO B-by y\n",
+        "one sentence a line: its words, a tab, and their tags",
+    ),
+    "bars.txt": (
+        "to rome ||| O B-to\nby air ||| O B-by\n",
+        "one sentence a line: its words, `...`, and their tags",
+    ),
+    "lines.csv": (
+        'words,tags\n"Ada left","B-PER O"\n"Rome fell now","B-LOC O O"\n',
+        "one sentence a line: its words in one column, and their tags in another",
+    ),
+    "inline.txt": (
+        "<PER>Ada Lee</PER> left.\nWhy?\n",
+        "texts with inline tags, such as '<PER>Ada Lee</PER>'",
+    ),
+    "muc.txt": ('<ENAMEX TYPE="PERSON">Ada</ENAMEX> left.\n', "texts with inline tags"),
+    "one.txt": ("Ann\nran\n,\nBob\n", "one column: there are no tags"),
+    "running.txt": (
+        "Ann left Rome.\nShe took the train because it rained.\n",
+        "running text: there are no tags",
+    ),
+    "webanno.tsv": (
+        "#FORMAT=WebAnno TSV 3.2\n\n#Text=Ada\n1-1\t0-3\tAda\tPER\t\n",
+        "WebAnno's TSV, which is not read; export",
+    ),
+    "data.json": (
+        '{"a": 1, "b": [2]}',
+        "JSON of an unknown layout, whose first record has the keys a, b;",
+    ),
+    "list.json": ("[1, 2]", "JSON of an unknown layout, whose first record has '1';"),
+    "old.jsonl": (
+        '{"text": "Ada", "annotations": [{"label": 2, "start_offset": 0, "end_offset": 3}]}',
+        "label 2 is a number, whose name is not in the file",
+    ),
+    "html.json": (
+        json.dumps(
+            [
+                {
+                    "data": {"text": "<p>Ada</p>"},
+                    "annotations": [
+                        {
+                            "result": [
+                                {
+                                    "value": {
+                                        "start": "/p[1]/text()[1]",
+                                        "end": "/p[1]",
+                                        "hypertextlabels": ["PER"],
+                                    }
+                                }
+                            ]
+                        }
+                    ],
+                }
+            ]
+        ),
+        "the offsets are places in HTML",
+    ),
+    "page.xml": ('<?xml version="1.0"?>\n<text>Ada</text>\n', "XML, which is not read"),
+    "sheet.xlsx": (b"PK\x03\x04\x00\x00\x00\x08\x00 a b\n", "a binary file"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_command_says_what_a_file_is_that_it_cannot_read(name, write):
+    content, message = OTHERS[name]
+    path = write(name, content)
+    for read in (read_texts, ColumnDatasetReader().read, lambda path: survey([path]).files):
+        with pytest.raises(ValueError, match=message) as error:
+            list(read(path))
+        assert str(error.value).startswith(str(path))
+        assert "tabs" not in str(error.value)
