@@ -148,13 +148,9 @@ class ColumnDatasetReader(DatasetReader):
         self.tokenizer = tokenizer
         self.language = language
         self.max_sentence_tokens = max_sentence_tokens
+        encodings = source_encoding, tag_encoding
         self._spelling = spelling_of(
-            source_encoding,
-            tag_encoding,
-            unknown_tag,
-            label_namespace,
-            label_separator,
-            no_label_tag,
+            *encodings, unknown_tag, label_namespace, label_separator, no_label_tag
         )
         self.columns = ColumnFiles(
             token_column, tag_column, delimiter, text_encoding, self._spelling

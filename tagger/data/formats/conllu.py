@@ -97,8 +97,8 @@ def _key_of_spans(sentences: List[_Sentence], path: PathOrAddress) -> Optional[s
         return max(found, key=found.__getitem__)
     # A key that spells labels alone, or no entity at all, beside an `O`.
     for key, tags in zip(keys, cells):
-        counts = Counter(tag for of_sentence in tags for tag in of_sentence)
-        if _has_outside(sentences, key) and (set(counts) == {"O"} or marks_outside(counts)):
+        numbers = Counter(tag for of_sentence in tags for tag in of_sentence)
+        if _has_outside(sentences, key) and (set(numbers) == {"O"} or marks_outside(numbers)):
             return key
     return None
 
