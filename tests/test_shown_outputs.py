@@ -7,6 +7,7 @@ import asyncio
 import json
 import re
 import shlex
+import shutil
 
 import httpx
 import pytest
@@ -55,6 +56,14 @@ def test_the_conversion_prints_what_its_page_shows(allennlp, monkeypatch, tmp_pa
     (tmp_path / "export.json").write_text(content, encoding="utf-8")
     allennlp(*shlex.split(blocks("formats", "bash")[0])[1:])
     assert blocks("formats", "")[0] in capsys.readouterr().out
+
+
+def test_a_split_prints_what_its_page_shows(allennlp, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "data/toy/train.txt", "labelled.txt")
+    (commands,) = (each for each in blocks("data", "bash") if "allennlp split" in each)
+    allennlp(*shlex.split(commands.splitlines()[0])[1:])
+    assert capsys.readouterr().out.split("\n\n")[0] + "\n" in blocks("data", "")
 
 
 @pytest.mark.usefixtures("in_folder_with_a_run")

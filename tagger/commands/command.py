@@ -17,6 +17,12 @@ def column(text: str) -> Union[int, str]:
 _SHARED: Dict[str, Dict[str, Any]] = {
     "--batch-size": {"type": int, "default": 64, "help": "how many sentences to process together"},
     "--cuda-device": {"type": int, "default": -1, "help": "the GPU's id; -1 for the CPU"},
+    "--documents": {
+        "metavar": "HOW",
+        "help": "what tells which sentences belong to one document: docstart, comments or blank_lines, "
+        "or the number of a column, from 0; or the key of JSON objects, such as doc_id or meta.doc, or "
+        "texts if each text is a document; or none. By default the first that does",
+    },
     "--force": {"action": "store_true", "help": "overwrite the output"},
     "--label-names": {
         "nargs": "+",

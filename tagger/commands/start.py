@@ -27,13 +27,14 @@ class Start(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add("train", type=Path, help="the training file")
-        text = "the development file; without it, the training file is split"
+        text = "the development file; without it, the training file is split between its documents"
         add("dev", type=Path, nargs="?", help=text)
         text = "the config to write; parts and copies of your files are named after it"
         add("-o", "--output", type=Path, required=True, help=text)
         add_shared(parser, "--force")
         add("--seed", type=int, default=0, help="the seed of the split")
         add_shared(parser, "--text-encoding", "--token-column", "--tag-column")
+        add_shared(parser, "--documents")
         add(
             "--format", help="the format of an annotation tool's files; by default it is recognised"
         )
@@ -50,7 +51,9 @@ class Start(Command):
         columns = (args.token_column, args.tag_column)
         names = ("format", "overlapping", "label_names", "offsets")
         reading = {name: value for name in names if (value := getattr(args, name)) is not None}
-        started = start(inputs, args.output, args.seed, args.text_encoding, *columns, reading)
+        started = start(
+            inputs, args.output, args.seed, args.text_encoding, *columns, reading, args.documents
+        )
         for path in started.files:
             check_output(path, inputs, args.force)
         for path, text in started.files.items():

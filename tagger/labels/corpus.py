@@ -9,15 +9,17 @@ from allennlp.common.checks import ConfigurationError
 from tagger.common.files import check_is_file
 from tagger.data.column_file import Row
 from tagger.data.decoded_lines import decoded_lines
+from tagger.data.splitting.documents import BLANK_LINES, COMMENTS, DOCSTART, documents_of_rows
+from tagger.data.splitting.split import groups_of, split_groups
 from tagger.data.survey.column_survey import AUTO, Known, survey_columns
 from tagger.data.survey.spellings import STANDARD
 from tagger.data.survey.text_encodings import open_text
 from tagger.spans import IllegalTagError, Span, check_tags, spans_to_tags, tags_to_spans
 
-#: What stands between two documents of a file, by the name of the border.
-_BORDERS = {"docstart": "-DOCSTART-\n\n", "blank_lines": "\n"}
-#: Of the documents that are not held out, every tenth chooses the best epoch.
-_DEV_STEP = 10
+#: What is written between two documents, by what tells them.
+_BORDERS = {DOCSTART: "-DOCSTART-\n\n", COMMENTS: "-DOCSTART-\n\n", BLANK_LINES: "\n"}
+#: The share of what is not held out that chooses the best epoch.
+_DEV_SHARE = 0.1
 
 
 class Sentence(NamedTuple):
@@ -27,7 +29,7 @@ class Sentence(NamedTuple):
         rows: Its lines.
         tokens: Its tokens.
         spans: Its labelled entities, in order.
-        document: The number of its document, from 0.
+        document: The number of its document, from 0; 0 for all if the file tells none.
     """
 
     rows: List[Row]
@@ -47,7 +49,7 @@ class Corpus:
         path: See above.
         encoding: How its tags spell entities.
         sentences: Its sentences, in order.
-        documents: What separates its documents: see the dataset reader; None if nothing does.
+        documents: Its documents; None if the file tells none.
 
     Raises:
         ConfigurationError: If its tags spell no entities, or some may be unknown.
@@ -93,17 +95,13 @@ class Corpus:
         self._text_encoding = found.text_encoding
         self._tag_column: int = layout.tag or 0
         self._delimiter = layout.delimiter
-        documents: List[List[List[Row]]] = []
-        self.documents: Optional[str] = None
-        for borders in _BORDERS:
-            documents = list(found.documents(borders))
-            if len(documents) > 1:
-                self.documents = borders
-                break
+        all_rows, gaps, _ = found.sentences_and_gaps()
+        columns = (layout.token, self._tag_column)
+        self.documents = documents_of_rows(all_rows, gaps, path, columns)
+        numbers = self.documents.of_item if self.documents else [0] * len(all_rows)
         self.sentences = [
             Sentence(rows, [row.columns[layout.token] for row in rows], self._spans(rows), number)
-            for number, document in enumerate(documents)
-            for rows in document
+            for number, rows in zip(numbers, all_rows)
         ]
 
     @property
@@ -114,12 +112,13 @@ class Corpus:
     def write(self, path: Path, sentences: Sequence[int]) -> None:
         """Writes some of the sentences, in order, as a column file with all its columns."""
         parts: List[str] = []
+        how = self.documents.how if self.documents else ""
         before: Optional[int] = None
         for number in sentences:
             sentence = self.sentences[number]
-            if self.documents is not None and sentence.document != before:
-                is_first = before is None and self.documents == "blank_lines"
-                parts.append("" if is_first else _BORDERS[self.documents])
+            if sentence.document != before:
+                is_first = before is None and how == BLANK_LINES
+                parts.append("" if is_first else _BORDERS.get(how, ""))
                 before = sentence.document
             parts += [f"{row.text}\n" for row in sentence.rows] + ["\n"]
         path.write_text("".join(parts), encoding="utf-8")
@@ -180,7 +179,7 @@ class Fold(NamedTuple):
 
     Attributes:
         train: To train on.
-        dev: To choose the best epoch on, a tenth of all others.
+        dev: To choose the best epoch on, a tenth of what is not held out.
         held_out: To judge.
     """
 
@@ -190,32 +189,31 @@ class Fold(NamedTuple):
 
 
 def make_folds(corpus: Corpus, num_folds: int) -> List[Fold]:
-    """Divides the documents of a corpus, or its sentences if it has no documents.
+    """Divides the documents of a corpus, or blocks of sentences if the file tells none.
 
-    They are dealt out in turn, so a file that is sorted by time or by source is spread evenly.
+    Each fold has its share of each label.
 
     Raises:
         ConfigurationError: If there are too few documents, or sentences.
     """
-    units = (
-        [sentence.document for sentence in corpus.sentences]
-        if corpus.documents
-        else list(range(len(corpus.sentences)))
-    )
-    num_units = units[-1] + 1
-    if not 2 <= num_folds <= num_units // 2:
-        kind = "documents" if corpus.documents else "sentences"
+    groups = groups_of(len(corpus.sentences), corpus.documents)
+    if not 2 <= num_folds <= groups.number // 2:
+        kind = "documents" if corpus.documents else "blocks of sentences"
         raise ConfigurationError(
             f"`--folds` must be at least 2 and at most half the number of {kind} of {corpus.path}, "
-            f"{num_units}; got {num_folds}"
+            f"{groups.number}; got {num_folds}"
         )
+    labels = [[label for label, _ in sentence.spans] for sentence in corpus.sentences]
+    fold_of = split_groups(labels, groups, [1] * num_folds, 0, corpus.path)
     folds = []
     for index in range(num_folds):
-        others = [unit for unit in range(num_units) if unit % num_folds != index]
-        dev_units = set(others[index % len(others) :: _DEV_STEP])
-        fold = Fold([], [], [])
-        for number, own in enumerate(units):
-            is_held_out, is_dev = own % num_folds == index, own in dev_units
-            (fold.held_out if is_held_out else fold.dev if is_dev else fold.train).append(number)
-        folds.append(fold)
+        others = [number for number, fold in enumerate(fold_of) if fold != index]
+        shares = [1 - _DEV_SHARE, _DEV_SHARE]
+        is_dev = split_groups(
+            [labels[number] for number in others], groups.of(others), shares, 0, corpus.path
+        )
+        train, dev = (
+            [number for number, part in zip(others, is_dev) if part == each] for each in (0, 1)
+        )
+        folds.append(Fold(train, dev, [n for n, fold in enumerate(fold_of) if fold == index]))
     return folds

@@ -35,15 +35,16 @@ def bootstrap_intervals(
     num_resamples: int = 1_000,
     seed: int = 0,
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Returns 95 % intervals of measures over a sample of sentences, by the percentile bootstrap.
+    """Returns 95 % intervals of measures over a sample of documents, by the percentile bootstrap.
 
-    Each resample draws as many sentences as there are, with replacement (Efron & Tibshirani 1993,
-    chapter 13). Spans of one sentence are not independent, so whole sentences are drawn. An interval
-    says how much the draw of the sentences matters, and nothing about the draw of the seed. It is too
-    narrow if few sentences bear on the measure, and has no width if all of them agree.
+    Each resample draws as many documents as there are, with replacement (Efron & Tibshirani 1993,
+    chapter 13). Spans of one document are not independent, so whole documents are drawn; where only
+    sentences are known, the intervals of sentences that come from few documents are too narrow. An
+    interval says how much the draw of the documents matters, and nothing about the draw of the seed. It
+    is too narrow if few documents bear on the measure, and has no width if all of them agree.
 
     Args:
-        counts: (S, ...) counts of each of S sentences, at least one, which add up.
+        counts: (S, ...) counts of each of S documents or sentences, at least one, which add up.
         measure: Computes measures, (R, ...), from the sums of R resamples, (R, ...); NaN where one is
             undefined. Resamples in which a measure is undefined are left out of its interval.
         num_resamples: The number of resamples.
@@ -60,7 +61,7 @@ def bootstrap_intervals(
     """
     rng = np.random.default_rng(seed)
     shape = counts.shape[1:]
-    # Sentences with the same counts are drawn together, by how many there are.
+    # Documents with the same counts are drawn together, by how many there are.
     distinct, numbers = np.unique(counts.reshape(len(counts), -1), axis=0, return_counts=True)
     # One draw at a time: all together would take the memory of `num_resamples` data sets.
     sums = [

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from allennlp.data import DatasetReader
 from allennlp.models import load_archive
+from allennlp.models.archival import Archive
 
 from tagger.metrics.calibration import expected_calibration_error
 from tagger.models import DocumentClassifier, TaggingModel
@@ -27,6 +28,9 @@ from tagger.reports.run_tables import (
 )
 from tagger.reports.tag_evaluation import evaluate_tags
 from tagger.reports.tagged_sentences import Example
+from tagger.reports.training_overlap import overlap_with_training
+from tagger.tuning.estimates import by_unit
+from tagger.tuning.units import told_units
 from tagger_onnx.display import label_colours
 
 #: How many labels share a figure, and how many figures show labels.
@@ -92,7 +96,7 @@ def write_run_report(
         colours=colours,
         least_gold=LEAST_GOLD,
         num_open=NUM_OPEN,
-        **({} if evaluation is None else _contents(evaluation, epochs, labels)),
+        **({} if evaluation is None else _contents(evaluation, archive, str(data), epochs, labels)),
     )
 
 
@@ -180,10 +184,17 @@ def _probability_figures(
 
 
 def _contents(
-    evaluation: Evaluation, epochs: Sequence[Mapping[str, Any]], labels: Sequence[str]
+    evaluation: Evaluation,
+    archive: Archive,
+    data: str,
+    epochs: Sequence[Mapping[str, Any]],
+    labels: Sequence[str],
 ) -> Dict[str, Any]:
     """Returns what the page shows of an evaluation, besides its figures."""
-    counts, metrics = evaluation.counts, evaluation.metrics
+    # Intervals are over documents, where the file tells them.
+    units = told_units(archive.validation_dataset_reader, data, evaluation.num_sentences)
+    counts = by_unit(evaluation.counts, units.of_sentence).astype(int)
+    metrics = evaluation.metrics
     curves = _label_curves(epochs, labels)
     headings = headline(counts, metrics, _level(metrics))
     tiles = {
@@ -199,6 +210,8 @@ def _contents(
         "kinds": sorted({kind for each in errors for _, kind in each}),
     }
     return {
+        "units": units,
+        "overlap": overlap_with_training(archive, data),
         "headline": tiles,
         "rows": rows,
         "sparklines": [sparkline(row.epochs) if row.epochs else {} for row in rows],

@@ -1,9 +1,9 @@
 """The numbers of the report on a training run, as rows to show: pure functions.
 
-Counts are (S, 3, C): true positives, predicted and gold of each sentence. `prefix` is that of the names
-of metrics, such as `token-`.
+Counts are (S, 3, C): true positives, predicted and gold of each document or sentence. `prefix` is that
+of the names of metrics, such as `token-`.
 
-Letters: `S` sentences or documents, `C` labels, `R` resamples.
+Letters: `S` documents where the file tells them, else sentences; `C` labels, `R` resamples.
 """
 
 import math

@@ -6,13 +6,12 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from tagger.data.column_file import Row
 from tagger.data.joined_text import join_tokens
-from tagger.data.stratified_split import stratified_split
 from tagger.data.survey.columns import Column
 from tagger.starter.at_hand import pretrained_at_hand
 from tagger.starter.config import best_metric, make_config, size_of, sizes_for
 from tagger.starter.description import describe
-from tagger.starter.survey import ColumnFile, Survey, survey
-from tagger.starter.text_files import as_json_lines
+from tagger.starter.parts import Division, divide, source_of_columns, source_of_texts
+from tagger.starter.survey import Survey, survey
 
 #: How much of a file is kept for development: less of a large one.
 _SHARE, _SHARE_OF_LARGE, _LARGE = 0.2, 0.1, 1_000
@@ -40,13 +39,15 @@ def start(
     token_column: Optional[Column] = None,
     tag_column: Optional[Column] = None,
     reading: Mapping[str, Any] = {},
+    documents: Optional[str] = None,
 ) -> Start:
     """Makes a config for a training file, and writes nothing.
 
-    Without a development file, the training file is split.
+    Without a development file, the training file is split between its documents, which `documents`
+    tells, as for `documents_of_rows` and `documents_of_texts`.
 
     `paths` are the training file and, if there is one, the development file. The config is for `output`,
-    beside which the copies of files lie; the other arguments are those of `survey`.
+    beside which the copies of files lie; the rest are the arguments of `survey`.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -59,14 +60,15 @@ def start(
         # The parts are in UTF-8, and those of texts have no other format.
         kept = {} if found.files[0].texts else {**found.reading, "text_encoding": None}
         found = found._replace(reading=kept)
-        parts = _split(found, seed)
+        division = _divided(found, seed, documents)
         suffix = (paths[0].suffix or ".txt") if found.files[0].texts is None else ".jsonl"
         train, dev = (_beside(output, part, suffix) for part in ("train", "dev"))
-        files.update({path: _text(part, found.files[0]) for path, part in zip((train, dev), parts)})
-        chosen.append(
-            f"  {train} and {dev}: {len(parts[0]):,} and {len(parts[1]):,} of these sentences, each "
-            f"label in its proportion, in UTF-8"
-        )
+        files.update({train: division.text("train"), dev: division.text("dev")})
+        parts = [
+            [found.files[0].sentences[number] for number in numbers]
+            for numbers in division.parts.values()
+        ]
+        chosen += _said_of(division, f"{train} and {dev}")
     else:
         parts = [file.sentences for file in found.files]
         train, dev = (file.path for file in found.files)
@@ -84,29 +86,38 @@ def start(
     )
 
 
-def _split(found: Survey, seed: int) -> List[List[List[Row]]]:
+def _divided(found: Survey, seed: int, documents: Optional[str]) -> Division:
     """Returns the sentences for training, and those for development."""
-    sentences = found.files[0].sentences
-    share = _SHARE_OF_LARGE if len(sentences) >= _LARGE else _SHARE
-    label_sets = [set(found.labels(rows)) for rows in sentences]
-    assigned = stratified_split(label_sets, [1 - share, share], seed)
-    parts = [[rows for rows, part in zip(sentences, assigned) if part == i] for i in range(2)]
-    if not all(parts):
+    file = found.files[0]
+    if len(file.sentences) < 2:
         raise ValueError(
-            f"{found.files[0].path}: expected sentences to train on and to develop on, got "
-            f"{len(sentences)}; put a blank line after each sentence, or name a development file"
+            f"{file.path}: expected sentences to train on and to develop on, got "
+            f"{len(file.sentences)}; put a blank line after each sentence, or name a development file"
         )
-    return parts
+    if file.texts is None:
+        source = source_of_columns(found, file, documents)
+    else:
+        texts = file.texts
+        source = source_of_texts(texts.texts, file.path, texts.format, documents)
+    share = _SHARE_OF_LARGE if len(file.sentences) >= _LARGE else _SHARE
+    return divide(source, {"train": 1 - share, "dev": share}, seed, documents)
+
+
+def _said_of(division: Division, files: str) -> List[str]:
+    noun = division.source.noun
+    numbers = " and ".join(f"{len(part):,}" for part in division.parts.values())
+    found = division.overlaps()["dev"]
+    warning = found.warning()
+    return [
+        f"  {files}: {numbers} of these {noun}, each label in its proportion, in UTF-8",
+        f"  kept together: {division.groups.describe(noun)}",
+        f"  of the development part, {found.describe(noun)}",
+        *([f"  warning: {warning}"] if warning else []),
+    ]
 
 
 def _beside(output: Path, part: str, suffix: str) -> Path:
     return output.with_name(f"{output.stem}.{part}{suffix}")
-
-
-def _text(sentences: Sequence[Sequence[Row]], file: ColumnFile) -> str:
-    if file.texts is not None:
-        return as_json_lines([file.texts.texts[rows[0].number - 1] for rows in sentences])
-    return "".join("\n".join(row.text for row in rows) + "\n\n" for rows in sentences)
 
 
 def _choices(found: Survey, sentences: Sequence[Sequence[Row]]) -> List[str]:

@@ -2,14 +2,14 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.common.files import check_is_file
 from tagger.data.column_file import Row
 from tagger.data.formats import format_of
 from tagger.data.survey.column_survey import AUTO, ColumnSurvey, Known, survey_columns
 from tagger.data.survey.columns import Column
-from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in
+from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in, spans_in
 from tagger.starter.text_files import TextFile, read_text_files
 from tagger.starter.tokenization import Tokenization, find_tokenization
 
@@ -22,12 +22,16 @@ class ColumnFile(NamedTuple):
         sentences: The lines of each sentence.
         columns: What a column file looks like.
         texts: The texts that its sentences are, if it is no column file but of an annotation tool.
+        gaps: The lines before each sentence that belong to none, such as `-DOCSTART-` and comments.
+        head: The lines down to the names of the columns, if the file has them.
     """
 
     path: Path
     sentences: List[List[Row]]
     columns: Optional[ColumnSurvey] = None
     texts: Optional[TextFile] = None
+    gaps: Sequence[Sequence[str]] = ()
+    head: Sequence[str] = ()
 
 
 class Survey(NamedTuple):
@@ -56,6 +60,14 @@ class Survey(NamedTuple):
     def labels(self, rows: Sequence[Row]) -> List[str]:
         """Returns the labels of the spans of a sentence, or of its tokens."""
         return labels_in([row.columns[self.tag_column] for row in rows], self.scheme)
+
+    def entities(self, rows: Sequence[Row]) -> List[Tuple[str, str]]:
+        """Returns the label and the words of each span of a sentence, or of each token with a label."""
+        tokens, tags = self.tokens(rows), [row.columns[self.tag_column] for row in rows]
+        return [
+            (label, " ".join(tokens[first : last + 1]))
+            for label, (first, last) in spans_in(tags, self.scheme)
+        ]
 
     def count_labels(self, file: ColumnFile) -> Dict[str, int]:
         """Returns the number of spans or tokens with each label, most frequent first."""
@@ -174,4 +186,5 @@ def _check_is_there(path: Path) -> None:
 
 
 def _column_file(found: ColumnSurvey) -> ColumnFile:
-    return ColumnFile(Path(found.path), list(found.sentences()), found)
+    sentences, gaps, head = found.sentences_and_gaps()
+    return ColumnFile(Path(found.path), sentences, found, gaps=gaps, head=head)

@@ -1,6 +1,5 @@
 """Files of annotation tools: texts with entities, looked at as column files are."""
 
-import json
 from pathlib import Path
 from typing import Any, List, Mapping, NamedTuple, Sequence
 
@@ -8,7 +7,6 @@ from allennlp.data import Tokenizer
 
 from tagger.data.column_file import Row
 from tagger.data.formats import FORMATS, AnnotatedText, TextCounts, read_texts, tags_of
-from tagger.data.formats.span_records import prodigy_record
 from tagger.data.tokenizers import LanguageRulesTokenizer, words_of
 from tagger.starter.tokenization import (
     Tokenization,
@@ -129,8 +127,3 @@ def _with_tokens(text: AnnotatedText, tokenizer: Tokenizer) -> AnnotatedText:
         tokens = [(start, start + len(word)) for word, start in zip(words, starts)]
     lengths = text.sentence_lengths or sentence_lengths(text.text, [start for start, _ in tokens])
     return text._replace(tokens=tokens, sentence_lengths=lengths)
-
-
-def as_json_lines(texts: Sequence[AnnotatedText]) -> str:
-    """Returns texts as Prodigy has them, which has room for tokens and other properties."""
-    return "".join(json.dumps(prodigy_record(text), ensure_ascii=False) + "\n" for text in texts)

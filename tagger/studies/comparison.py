@@ -1,6 +1,7 @@
-"""How much better a variant of a study is than another, over seeds and over test sentences.
+"""How much better a variant of a study is than another, over seeds and over test documents.
 
-Letters: `n` seeds, `S` sentences or texts, `C` labels, `R` resamples.
+Letters: `n` seeds, `S` documents where the test file tells them, else sentences or texts, `C` labels,
+`R` resamples.
 """
 
 import csv
@@ -35,10 +36,10 @@ def compare(
 ) -> Dict[str, Dict[str, Difference]]:
     """Compares variants with a baseline by the paired bootstrap.
 
-    Each resample draws as many seeds and as many sentences as there are, with replacement, the same for
-    both variants (Efron & Tibshirani 1993, chapter 8; Koehn 2004 for test sentences). So the interval
-    says how much the draws of both matter. With three seeds, their part is too small: by chance it is
-    .8 times as wide as it should be.
+    Each resample draws as many seeds and as many documents as there are, with replacement, the same for
+    both variants (Efron & Tibshirani 1993, chapter 8). Sentences are drawn where the file tells no
+    documents, as in Koehn 2004. So the interval says how much the draws of both matter. With three
+    seeds, their part is too small: by chance it is .8 times as wide as it should be.
 
     Args:
         counts: By variant and seed, what is found in the same test file.
@@ -48,7 +49,7 @@ def compare(
 
     Returns:
         By variant, without the baseline, and by the title of a column. Seeds that either lacks are left
-        out, and so is a variant with another number of test sentences or without a common seed.
+        out, and so is a variant with another number of test documents or without a common seed.
     """
     found: Dict[str, Dict[str, Difference]] = {}
     for name, by_seed in counts.items():

@@ -1,6 +1,6 @@
-"""What a tagger finds in each sentence of a file, for intervals over sentences.
+"""What a tagger finds in each document or sentence of a file, for intervals over them.
 
-Letters: `S` sentences or texts, `C` labels.
+Letters: `S` documents where the file tells them, else sentences or texts; `C` labels.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ _BATCH_SIZE = 64
 
 
 class SentenceCounts(NamedTuple):
-    """True positives, predicted and gold entities of each sentence, or labels of each text.
+    """True positives, predicted and gold entities of each document or sentence, or labels of each text.
 
     Attributes:
         labels: The C labels.
@@ -46,11 +46,13 @@ def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[Sentenc
         data_path: The file.
 
     Returns:
-        The counts in the order of the file; None for a tagger without a chain of tags that spell spans.
+        The counts in the order of the file, by document where the file tells them; None for a tagger
+        without a chain of tags that spell spans.
     """
     from tagger.models import DocumentClassifier, TaggingModel
     from tagger.modules.heads import ChainHead
     from tagger.tuning.labelled_file import settings_of, tuner_on_file
+    from tagger.tuning.units import told_units
 
     if isinstance(model, DocumentClassifier):
         return _count_texts(model, reader, data_path)
@@ -58,7 +60,8 @@ def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[Sentenc
     if not is_chain or model.tag_encoding in (None, *AMBIGUOUS):
         return None
     tuner = tuner_on_file(model, reader, data_path, _BATCH_SIZE, in_order=True)
-    counts = tuner.counts_by_unit(settings_of(model), np.arange(tuner.num_sentences))
+    units = told_units(reader, data_path, tuner.num_sentences)
+    counts = tuner.counts_by_unit(settings_of(model), units.of_sentence)
     return SentenceCounts(tuner.labels, np.moveaxis(counts, 2, 0))
 
 

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
 from tagger.data import ColumnDatasetReader
+from tagger.data.splitting.documents import TEXTS
 
 
 class Units(NamedTuple):
@@ -48,7 +49,8 @@ def units_of_file(
         num_sentences: How many the reader found.
         unit: `"document"`, `"sentence"`, the number of a column of a column file, from 0, whose value
             at the first token of a sentence names the unit, or the field of the instances' metadata that
-            does. None for documents where a column file tells them, else for sentences.
+            does. None for documents where the file tells them, as `ColumnDatasetReader.documents_in`
+            finds, else for sentences.
 
     Raises:
         ConfigurationError: If the file has no such unit, or if the reader left sentences out.
@@ -56,10 +58,11 @@ def units_of_file(
     if unit == "sentence":
         return Units("sentence", np.arange(num_sentences))
     if unit in (None, "document"):
-        sizes = reader.document_sizes(path) if isinstance(reader, ColumnDatasetReader) else []
-        if len(sizes) > 1:
-            of_sentence = np.repeat(np.arange(len(sizes)), sizes)
-            return Units("document", _checked(of_sentence, path, num_sentences))
+        told = reader.documents_in(path) if isinstance(reader, ColumnDatasetReader) else None
+        if told is None and unit and isinstance(reader, ColumnDatasetReader):
+            told = reader.documents_in(path, TEXTS)
+        if told is not None:
+            return Units("document", _checked(np.array(told.of_item), path, num_sentences))
         if unit is None:
             return Units("sentence", np.arange(num_sentences))
         raise ConfigurationError(
@@ -69,6 +72,14 @@ def units_of_file(
     values = _values(reader, path, unit)
     _, of_sentence = np.unique(np.array(values), return_inverse=True)
     return Units(unit, _checked(of_sentence, path, num_sentences))
+
+
+def told_units(reader: DatasetReader, path: str, num_sentences: int) -> Units:
+    """As `units_of_file` without a `unit`, but sentences where the reader leaves some of them out."""
+    try:
+        return units_of_file(reader, path, num_sentences)
+    except ConfigurationError:
+        return Units("sentence", np.arange(num_sentences))
 
 
 def _values(reader: DatasetReader, path: str, unit: str) -> Sequence[str]:

@@ -67,7 +67,7 @@ def test_a_file_of_unknown_form_becomes_a_tagger_with_three_commands(
     (tmp_path / "text.txt").write_text(text)
     capsys.readouterr()
     allennlp("predict", "runs/mine/model.tar.gz", "text.txt")
-    assert json.dumps(text) in capsys.readouterr().out
+    assert json.dumps(text, ensure_ascii=False) in capsys.readouterr().out
 
 
 def test_it_says_what_it_saw_and_what_it_chose(begin):
@@ -92,6 +92,30 @@ def test_a_file_without_development_data_is_split_by_its_labels(begin):
     assert sorted(sum(parts, [])) == sorted(words("train.txt"))
     assert len(parts[1]) == pytest.approx(len(words("train.txt")) / 5, abs=2)
     assert f"{len(parts[0])} and {len(parts[1])} of these sentences" in said
+
+
+@pytest.mark.parametrize(
+    ("border", "told_by"),
+    [
+        ("-DOCSTART- -X-\n\n", "`-DOCSTART-` lines"),
+        ("# newdoc id = 5\n", "comments"),
+        ("\n", "double blank lines"),
+    ],
+)
+def test_no_document_is_on_both_sides(border, told_by, begin, tmp_path):
+    documents = [f"{border}Zoë{n} B-PER\nlives O\n\nin O\nKöln{n} B-LOC\n\n" for n in range(10)]
+    _, said = begin("".join(documents))
+    assert f"  kept together: 10 documents, told by {told_by}, none divided" in said
+    assert (
+        "  of the development part, 0.0% of 4 entities have the words of a training entity" in said
+    )
+    parts = [words(f"mine.{name}.txt") for name in ("train", "dev")]
+    assert [len(part) for part in parts] == [16, 4]
+    for first, second in zip(parts[1][::2], parts[1][1::2]):
+        assert first[0].removeprefix("Zoë") == second[1].removeprefix("Köln")
+    # The parts tell the documents to the dataset reader.
+    found = ColumnDatasetReader().documents_in("mine.train.txt")
+    assert found.of_item == [n // 2 for n in range(16)]
 
 
 def test_files_that_can_be_read_stay_where_they_are(begin, tmp_path):

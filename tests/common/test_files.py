@@ -6,8 +6,8 @@ import pytest
 from tagger.common import files
 from tagger.common.files import write_atomically
 from tagger.data.dataset_readers import ColumnDatasetReader, DocumentDatasetReader
-from tagger.data.split_file import read_column_file, read_documents
 from tagger.modules.token_embedders import VectorTable
+from tagger.starter.parts import source_of_labelled_texts
 from tagger.starter.survey import survey
 
 
@@ -103,11 +103,10 @@ def pipe(tmp_path):
         lambda path: list(ColumnDatasetReader().read(path)),
         lambda path: list(DocumentDatasetReader().read(path)),
         lambda path: VectorTable(2).read(path),
-        read_column_file,
-        lambda path: read_documents(path, "labels"),
+        lambda path: source_of_labelled_texts(path, "labels"),
         lambda path: survey([path]),
     ],
-    ids=["column", "document", "vectors", "split of columns", "split of documents", "start"],
+    ids=["column", "document", "vectors", "split of documents", "start"],
 )
 def test_data_are_not_awaited_from_a_pipe_or_a_folder(read, pipe):
     with pytest.raises(OSError, match="pipe: expected a file, got a pipe or a device"):

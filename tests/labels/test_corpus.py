@@ -60,7 +60,7 @@ def test_no_document_is_divided_and_all_are_held_out_once(tmp_path, separator):
         assert sum(map(len, documents)) == 8
     # Its parts are documents again.
     corpus.write(tmp_path / "part.txt", folds[0].train)
-    assert Corpus(tmp_path / "part.txt", {}).documents == corpus.documents
+    assert Corpus(tmp_path / "part.txt", {}).documents.how == corpus.documents.how
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_a_corpus_of_another_kind_is_refused(tmp_path, reader, error, message):
 def test_too_few_sentences_for_the_folds_are_named(tmp_path, num_folds):
     corpus = corpus_of(tmp_path, "a O\n\nb O\n\nc O\n")
     with pytest.raises(
-        ConfigurationError, match=rf"`--folds` .* sentences of .*, 3; got {num_folds}"
+        ConfigurationError, match=rf"`--folds` .* blocks of sentences of .*, 3; got {num_folds}"
     ):
         make_folds(corpus, num_folds)

@@ -10,6 +10,7 @@ from allennlp.common import Params
 from tagger.reports import run_report, write_run_report
 from tagger.reports.run_report import NUM_OPEN
 from tagger.spans import tags_to_spans
+from tests.conftest import ROOT
 from tests.reports.pages import read_page, row
 
 SENTENCES = "Ada B-PER\nLovelace I-PER\nmet O\n<Zoé&> B-LOC\n. O\n\nParis B-LOC\n{tag}\n\n"
@@ -66,6 +67,26 @@ def test_a_run_without_errors_says_so_and_has_no_interval(trained, at_root, tmp_
     page = read_page(tmp_path / "run.html")
     assert "F1 of entities 100.0 % no interval" in page.text
     assert page.text.endswith("Errors None.")
+
+
+@pytest.mark.parametrize("border", ["-DOCSTART- O\n\n", ""], ids=["documents", "sentences"])
+def test_intervals_are_over_documents_and_training_data_are_compared(
+    trained, of_archive, at_root, border, tmp_path
+):
+    sentences = (ROOT / "data/toy/train.txt").read_text().split("\n\n")[:12]
+    data = tmp_path / "data.txt"
+    data.write_text(
+        "".join((border if n % 3 == 0 else "") + f"{each}\n\n" for n, each in enumerate(sentences))
+    )
+    write_run_report(trained, tmp_path / "run.html", str(data))
+    page = read_page(tmp_path / "run.html")
+    drawn = "documents" if border else "sentences"
+    assert ("12 sentences of 4 documents, " in page.text) == bool(border)
+    assert f"the {drawn} are drawn again 1,000 times" in page.text
+    assert ("too narrow if several sentences come from one document" in page.text) == (not border)
+    assert "Beside the training data: 100.0% of" in page.text
+    assert "100.0% of 12 sentences nearly equal a training one." in page.text
+    assert "expect lower figures on new texts." in page.text
 
 
 def test_errors_are_marked_and_escaped_and_have_their_probability(

@@ -60,15 +60,14 @@ def spans_of(path):
     return [[line for line in block.splitlines() if " B-" in line] for block in blocks]
 
 
-def test_the_sentences_of_documents_count_one_by_one(tmp_path):
+def test_the_sentences_of_a_document_count_together(tmp_path):
     path = tmp_path / "documents.txt"
     path.write_text(text_of_documents())
     reader, model = toy()
     model["document_contexts"] = ["same_words"]
     reader, model, metrics = untrained({**reader, "documents": "docstart"}, model, path)
     found = count_sentences(model, reader, str(path))
-    # Documents have two or three sentences.
-    assert len(found.counts) == 8 * 2 + 8 * 3
+    assert len(found.counts) == 16
     assert_adds_up(found, metrics)
 
 

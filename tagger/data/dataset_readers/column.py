@@ -23,6 +23,7 @@ from tagger.data.dataset_readers.tag_spelling import TagSpelling, spelling_of
 from tagger.data.documents import DocumentTokens, cut_document, cut_documents, word_ids
 from tagger.data.fields import TagSetsField
 from tagger.data.formats import FORMATS, OVERLAPPING, format_of
+from tagger.data.splitting.documents import Documents
 from tagger.data.survey.column_survey import AUTO
 from tagger.data.survey.columns import Column
 from tagger.spans import IllegalTagError
@@ -180,10 +181,18 @@ class ColumnDatasetReader(DatasetReader):
         """Whether an instance is a document, or a piece of one, instead of a sentence."""
         return self._borders is not None
 
-    def document_sizes(self, file_path: Union[str, PathLike]) -> List[int]:
-        """Returns how many sentences each document of a file has."""
-        documents = self._documents_of(file_path, self._borders or "docstart")
-        return [len(document) for document in documents]
+    def documents_in(
+        self, file_path: Union[str, PathLike], how: Optional[str] = None
+    ) -> Optional[Documents]:
+        """Finds which document each sentence of a file belongs to; None if the file does not tell.
+
+        `how` says what tells them, as for `documents_of_rows` and `documents_of_texts`; by default it is
+        the argument `documents` of the reader, or else the first thing that does.
+        """
+        name = self._format_of(file_path)
+        if name == "columns":
+            return self.columns.documents_in(file_path, self._borders, how)
+        return self._texts.documents_in(file_path, name, how)
 
     def text_to_instance(
         self, tokens: Sequence[Union[str, Token]], tags: Optional[Sequence[str]] = None
@@ -249,13 +258,17 @@ class ColumnDatasetReader(DatasetReader):
         self, file_path: Union[str, PathLike], borders: Optional[str]
     ) -> Iterator[List[LabelledSentence]]:
         """Yields the documents of a file; a text is one, and so is a sentence without `borders`."""
+        name = self._format_of(file_path)
+        if name == "columns":
+            return self.columns.documents(file_path, borders)
+        return self._texts.documents(file_path, name)
+
+    def _format_of(self, file_path: Union[str, PathLike]) -> str:
         check_is_there(file_path)
         name = self._format
         if name is None and self.columns.is_default:
             name = format_of(file_path, labelled=self.columns.tag_column is not None)
-        if name in (None, "columns"):
-            return self.columns.documents(file_path, borders)
-        return self._texts.documents(file_path, name)
+        return name or "columns"
 
     def _read_parts(
         self, file_path: Union[str, PathLike]

@@ -12,6 +12,7 @@ from tagger.common.ranges import check_number
 from tagger.data.column_file import Row
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
 from tagger.data.formats import FORMATS, PLAIN_TAGS, AnnotatedText, TextCounts, read_texts
+from tagger.data.splitting.documents import Documents, documents_of_rows, documents_of_texts
 from tagger.data.survey.column_survey import AUTO, MOST_LINES, ColumnSurvey, Known, survey_columns
 from tagger.data.survey.columns import Column
 from tagger.data.texts import TextSplitter
@@ -37,6 +38,7 @@ class LabelledSentence:
         spelling: How they are spelled.
         place_of: Says for messages where the token of an index stands.
         text: The text of the sentence; None where the file does not keep it.
+        source: The text of the file that it is from; None for a column file.
     """
 
     def __init__(
@@ -46,12 +48,14 @@ class LabelledSentence:
         spelling: TagSpelling,
         place_of: Callable[[int], str],
         text: Optional[str] = None,
+        source: Optional[AnnotatedText] = None,
     ) -> None:
         self.tokens = tokens
         self.tags = tags
         self.spelling = spelling
         self.place_of = place_of
         self.text = text
+        self.source = source
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -120,6 +124,17 @@ class ColumnFiles(NamedTuple):
         else:
             for document in found.documents(borders):
                 yield [_sentence(rows, found, spelling) for rows in document]
+
+    def documents_in(
+        self, path: PathOrAddress, borders: Optional[str], how: Optional[str]
+    ) -> Optional[Documents]:
+        """Returns the documents that `how` tells, or else `borders`, or else anything."""
+        found = self.survey(path)
+        sentences, gaps, _ = found.sentences_and_gaps()
+        used = [each for each in (found.layout.token, found.layout.tag) if each is not None]
+        ways = (how or borders, how)
+        told = (documents_of_rows(sentences, gaps, str(path), used, way) for way in ways)
+        return next((each for each in told if each is not None), None)
 
 
 def _sentence(rows: List[Row], found: ColumnSurvey, spelling: TagSpelling) -> LabelledSentence:
@@ -190,7 +205,7 @@ class TextFiles:
             key: self._options[key] for key in FORMATS[format].options if key in self._options
         }
         for text in read_texts(path, format, **options):
-            sentences = self._sentences(counts.add(self._fitted(text, counts)))
+            sentences = self._sentences(counts.add(self._fitted(text, counts)), text)
             num_empty += not sentences
             if sentences:
                 yield sentences
@@ -206,6 +221,18 @@ class TextFiles:
                 counts.cut,
                 counts.cut.listed(),
             )
+
+    def documents_in(
+        self, path: PathOrAddress, format: str, how: Optional[str]
+    ) -> Optional[Documents]:
+        """Returns the document of each sentence, as `documents_of_texts` tells it."""
+        read = list(self.documents(path, format))
+        texts = [sentences[0].source for sentences in read if sentences[0].source is not None]
+        told = documents_of_texts(texts, str(path), format, how)
+        if told is None:
+            return None
+        numbers = zip(told.of_item, read)
+        return told._replace(of_item=[number for number, sentences in numbers for _ in sentences])
 
     @cached_property
     def _splitter(self) -> TextSplitter:
@@ -235,7 +262,7 @@ class TextFiles:
         found = split(text.text)
         return text._replace(tokens=found.word_spans(), sentence_lengths=found.sentence_lengths)
 
-    def _sentences(self, fitted: AnnotatedText) -> List[LabelledSentence]:
+    def _sentences(self, fitted: AnnotatedText, text: AnnotatedText) -> List[LabelledSentence]:
         spans = fitted.tokens or []
         tags = self._spelling.of_text(fitted) if self._has_tags else None
         spelling = self._spelling.found(None if fitted.properties.get(PLAIN_TAGS) else "BIO")
@@ -257,6 +284,7 @@ class TextFiles:
                     spelling,
                     partial(_place_in_text, fitted.place, of_sentence),
                     fitted.text[begin:end],
+                    text,
                 )
             )
             first += length

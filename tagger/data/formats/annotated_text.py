@@ -16,6 +16,11 @@ PLAIN_TAGS = "plain_tags"
 #: The keys of `properties` with the parts of a text that annotators are or were asked about, and with
 #: those that are in doubt but that nobody is asked about, as lists of starts and ends.
 ASKED, OPEN = "tagger_asked", "tagger_open"
+#: Keys of `properties` that may name the document of a text, best first.
+DOCUMENT_KEYS = (
+    *("document_id", "doc_id", "docid", "document", "doc", "newdoc_id", "group", "group_id"),
+    *("file", "file_name", "filename", "file_id", "article_id", "paper_id", "note_id", "pmid"),
+)
 #: The tag of tokens in such a part.
 UNKNOWN_TAG = "?"
 

@@ -9,7 +9,12 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
 from tagger.data.decoded_lines import decoded_lines
-from tagger.data.formats.annotated_text import AnnotatedText, sentences, text_of_tokens
+from tagger.data.formats.annotated_text import (
+    DOCUMENT_KEYS,
+    AnnotatedText,
+    sentences,
+    text_of_tokens,
+)
 from tagger.data.formats.json_files import parsed_json
 from tagger.data.formats.offsets import checked_entities
 from tagger.data.formats.span_records import raw_entities
@@ -79,8 +84,10 @@ def read_csv(
             _, names = next(rows, ("", []))
             columns = columns_of(names, labelled)
             if columns is not None:
+                keys = [name.strip().lower() for name in names]
+                told = {key: keys.index(key) for key in DOCUMENT_KEYS if key in keys}
                 for place, row in _checked(rows, len(names)):
-                    cells = {column: row[number] for column, number in columns.items()}
+                    cells = {column: row[number] for column, number in {**told, **columns}.items()}
                     yield _text(cells, place, offsets)
                 return
     if not names_tokens(names):
@@ -123,7 +130,8 @@ def _text(row: Dict[str, str], place: str, offsets: Optional[str]) -> AnnotatedT
         raise ValueError(f"{place}: expected a list of entities, got {row['entities']!r:.80}")
     raw = [raw for entity in entities for raw in raw_entities(entity, place)]
     found = checked_entities(row["text"], raw, place, offsets)
-    return AnnotatedText(row["text"], found, None, None, place, {})
+    properties = {key: row[key] for key in DOCUMENT_KEYS if row.get(key)}
+    return AnnotatedText(row["text"], found, None, None, place, properties)
 
 
 def write_csv(texts: Iterable[AnnotatedText], path: Path) -> None:

@@ -98,6 +98,16 @@ class ColumnSurvey(NamedTuple):
         with self._opened() as lines:
             yield from read_sentences(lines, fspath(self.path), self.layout)
 
+    def sentences_and_gaps(self) -> Tuple[List[List[Row]], List[List[str]], List[str]]:
+        """Returns the sentences, the lines before each that belong to none, and those of the header."""
+        name, header = fspath(self.path), self.layout.header
+        with self._opened() as file:
+            lines = [line for _, line in decoded_lines(file, name)]
+        sentences = list(self.sentences())
+        ends = [header, *(rows[-1].number for rows in sentences)]
+        starts = (rows[0].number - 1 - rows[0].text.count("\n") for rows in sentences)
+        return sentences, [lines[end:start] for end, start in zip(ends, starts)], lines[:header]
+
     def documents(self, borders: str) -> Iterator[List[List[Row]]]:
         """Yields the documents, as `read_documents`."""
         with self._opened() as lines:

@@ -13,7 +13,7 @@ from tagger.data.survey.spellings import (
     canonical,
     find_spelling,
 )
-from tagger.spans import ENCODINGS, IllegalTagError, check_tags, tags_to_spans
+from tagger.spans import ENCODINGS, IllegalTagError, Span, check_tags, tags_to_spans
 
 #: What may stand for no label.
 _NO_LABELS = ("O", "_", "-")
@@ -121,14 +121,19 @@ def labels_in(tags: Sequence[str], scheme: Scheme) -> List[str]:
         >>> labels_in(["ORG|?PER", "O", "PER"], Scheme(label_separator="|", unknown_tag="?"))
         ['ORG', 'PER']
     """
+    return [label for label, _ in spans_in(tags, scheme)]
+
+
+def spans_in(tags: Sequence[str], scheme: Scheme) -> List[Span]:
+    """As `labels_in`, with the place of each span or token."""
     if scheme.source_encoding is not None:
         known = ["O" if tag == scheme.unknown_tag else tag for tag in tags]
-        return [label for label, _ in tags_to_spans(known, scheme.source_encoding)]
+        return tags_to_spans(known, scheme.source_encoding)
     if scheme.label_separator is None:
-        return [tag for tag in tags if tag != "O"]
+        return [(tag, (at, at)) for at, tag in enumerate(tags) if tag != "O"]
     return [
-        label
-        for tag in tags
+        (label, (at, at))
+        for at, tag in enumerate(tags)
         if tag != scheme.no_label_tag
         for label in tag.split(scheme.label_separator)
         if scheme.unknown_tag is None or not label.startswith(scheme.unknown_tag)

@@ -49,11 +49,11 @@ def test_a_text_is_a_document_whose_sentences_end_as_in_prediction(tmp_path):
     reader = ColumnDatasetReader(documents="docstart")
     (instance,) = reader.read(str(path))
     assert instance["sentence_lengths"].tensor.tolist() == [3, 2, 2]
-    assert reader.document_sizes(path) == [3]
+    assert reader.documents_in(path, "texts").of_item == [0, 0, 0]
     assert instance["tokens"].tokens.texts == ["Ada left.", "Why?", "No one"]
     (sentence,) = read(path)
     assert sentence["tokens"].tokens.texts == ["Ada left. Why? \n\nNo one "]
-    assert ColumnDatasetReader().document_sizes(path) == [1]
+    assert ColumnDatasetReader().documents_in(path) is None
 
 
 CASE = "Name: Ada\nBorn: 1815 in\nLondon. She left."

@@ -4,7 +4,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tagger.data.stratified_split import stratified_split
+from tagger.data.splitting.stratified_split import stratified_split
 
 SHARES = [0.7, 0.2, 0.1]
 

@@ -1,0 +1,260 @@
+"""Which sentences or texts of a file belong to the same document, by what the file says.
+
+This is the one rule for all that must not divide a document: splits, folds, and resampling.
+"""
+
+import re
+from collections import Counter
+from itertools import groupby, pairwise
+from os import PathLike
+from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Sequence, Union
+
+from tagger.data.column_file import Row, is_docstart
+from tagger.data.formats import AnnotatedText
+from tagger.data.formats.annotated_text import DOCUMENT_KEYS
+
+#: What tells documents, and values of `--documents`.
+DOCSTART, COMMENTS, BLANK_LINES = "docstart", "comments", "blank_lines"
+COLUMN, TEXTS, NONE = "column", "texts", "none"
+#: Keys of records under which there may be one of `DOCUMENT_KEYS`.
+_OUTER_KEYS = ("meta", "metadata", "_meta")
+#: A comment at which a document begins, and one that names the document of the sentences after it.
+_NEW_DOCUMENT = re.compile(r"#\s*(newdoc\b|begin document\b|new document\b)", re.IGNORECASE)
+_NAMED_DOCUMENT = re.compile(r"#\s*(document|doc)([ _-]?id)?\s*[:=]", re.IGNORECASE)
+#: Texts with this many characters on average are documents: a sentence has some 120.
+_LONG = 500
+#: What is only probably a document: so many sentences on average, so many documents, none larger.
+_LEAST_MEAN_SIZE, _LEAST_DOCUMENTS, _LARGEST_SHARE = 1.5, 5, 0.5
+
+
+class Documents(NamedTuple):
+    """The documents of a file.
+
+    Attributes:
+        told_by: What tells them, for messages: "`-DOCSTART-` lines".
+        how: `docstart`, `comments`, `blank_lines`, `column`, `texts`, or the key of a property.
+        of_item: The number of the document of each sentence or text, from 0 on.
+    """
+
+    told_by: str
+    how: str
+    of_item: List[int]
+
+    @property
+    def number(self) -> int:
+        """How many documents there are."""
+        return max(self.of_item, default=-1) + 1
+
+
+def documents_of_rows(
+    sentences: Sequence[Sequence[Row]],
+    gaps: Sequence[Sequence[str]],
+    name: Union[str, PathLike],
+    others: Sequence[int] = (),
+    how: Optional[str] = None,
+) -> Optional[Documents]:
+    """Finds the documents of a column file.
+
+    Args:
+        sentences: The lines of each sentence.
+        gaps: The lines before each sentence that belong to no sentence: blank lines, comments, and
+            `-DOCSTART-` lines.
+        name: The name of the file, for messages.
+        others: The columns of tokens and tags, which tell no documents; negative ones count from the
+            end.
+        how: What tells them: `docstart`, `comments`, `blank_lines`, the number of a column, or `none`.
+            None for the first of these that does: `-DOCSTART-` lines; comments such as `# newdoc` or
+            `# doc_id = 5`; a column with a name that several sentences in a row share; a column of
+            offsets that start again; two or more blank lines in a row.
+
+    Returns:
+        The documents; None if nothing tells at least two of them.
+
+    Raises:
+        ValueError: If `how` is none of these.
+    """
+    num_columns = len(sentences[0][0].columns)
+    ways: Dict[str, Callable[[], Optional[Documents]]] = {
+        DOCSTART: lambda: _bordered(_has_docstart(gaps), "`-DOCSTART-` lines", DOCSTART),
+        COMMENTS: lambda: _bordered(_has_new_comment(gaps), "comments", COMMENTS),
+        BLANK_LINES: lambda: _bordered(_has_blank_lines(gaps), "double blank lines", BLANK_LINES),
+    }
+    if how is None:
+        free = sorted(set(range(num_columns)) - {each % num_columns for each in others})
+        found = (
+            *(ways[each]() for each in (DOCSTART, COMMENTS)),
+            *(_column_of_names(sentences, column) for column in free),
+            *(_column_of_offsets(sentences, column) for column in free),
+            _if_probable(ways[BLANK_LINES]()),
+        )
+        return next((each for each in found if each is not None), None)
+    if re.fullmatch(r"-?\d+", how):
+        column = int(how)
+        if not -num_columns <= column < num_columns:
+            raise ValueError(
+                f"{name}: `--documents` names column {column}, but there are {num_columns} columns, "
+                "counted from 0"
+            )
+        return _named(_column(sentences, column), f"column {column}", COLUMN)
+    if how in (NONE, TEXTS):
+        return None
+    if how not in ways:
+        raise ValueError(
+            f"{name}: expected `--documents` to be {', '.join(ways)}, {NONE} or the number of a column, "
+            f"since this is a column file; got {how!r}"
+        )
+    return ways[how]()
+
+
+def documents_of_texts(
+    texts: Sequence[AnnotatedText],
+    name: Union[str, PathLike],
+    format: Optional[str] = None,
+    how: Optional[str] = None,
+) -> Optional[Documents]:
+    """Finds the documents of a file of texts.
+
+    Args:
+        texts: The texts.
+        name: The name of the file, for messages.
+        format: The name of its format.
+        how: What tells them: a key of the texts' properties, such as `doc_id` or `meta.doc`; `texts` if
+            each text is a document; or `none`. None for the first of these that does: `DOCUMENT_KEYS`;
+            the files of brat; texts of several sentences; texts of 500 characters or more on average.
+
+    Returns:
+        The documents; None if nothing tells at least two of them.
+
+    Raises:
+        ValueError: If `how` is a key that a text lacks.
+    """
+    if how == NONE or (how is None and len(texts) < 2):
+        return None
+    if how == TEXTS:
+        return _each_text(texts, "texts")
+    if how is not None:
+        values = [_property(text.properties, how) for text in texts]
+        if None in values:
+            place = texts[values.index(None)].place
+            raise ValueError(
+                f"{place}: `--documents` names `{how}`, which this text lacks; name a key that each "
+                f"text of {name} has, or `{TEXTS}` if each text is a document, or `{NONE}`"
+            )
+        return _named(values, f"`{how}`", how)
+    return _by_key(texts) or _by_form(texts, format)
+
+
+def _by_key(texts: Sequence[AnnotatedText]) -> Optional[Documents]:
+    for key in (
+        *DOCUMENT_KEYS,
+        *(f"{outer}.{key}" for outer in _OUTER_KEYS for key in DOCUMENT_KEYS),
+    ):
+        values = [_property(text.properties, key) for text in texts]
+        if None not in values and len(set(values)) > 1:
+            return _named(values, f"`{key}`", key)
+    return None
+
+
+def _by_form(texts: Sequence[AnnotatedText], format: Optional[str]) -> Optional[Documents]:
+    if format == "brat":
+        return _each_text(texts, "files")
+    if any(len(text.sentence_lengths or ()) > 1 for text in texts):
+        return _each_text(texts, "texts of several sentences")
+    mean = sum(len(text.text) for text in texts) / len(texts)
+    return _each_text(texts, "long texts") if mean >= _LONG else None
+
+
+def _each_text(texts: Sequence[AnnotatedText], told_by: str) -> Documents:
+    return Documents(told_by, TEXTS, list(range(len(texts))))
+
+
+def _numbered(values: Sequence[Hashable]) -> List[int]:
+    numbers: Dict[Hashable, int] = {}
+    return [numbers.setdefault(value, len(numbers)) for value in values]
+
+
+def _named(values: Sequence[Hashable], told_by: str, how: str) -> Documents:
+    return Documents(told_by, how, _numbered(values))
+
+
+def _bordered(starts: Sequence[bool], told_by: str, how: str) -> Optional[Documents]:
+    """Makes documents that begin where `starts` is true; the first sentence always begins one."""
+    of_item, number = [], 0
+    for index, is_start in enumerate(starts):
+        number += is_start and index > 0
+        of_item.append(number)
+    return Documents(told_by, how, of_item) if number else None
+
+
+def _has_docstart(gaps: Sequence[Sequence[str]]) -> List[bool]:
+    return [any(map(is_docstart, gap)) for gap in gaps]
+
+
+def _has_blank_lines(gaps: Sequence[Sequence[str]]) -> List[bool]:
+    return [sum(not line.strip() for line in gap) > 1 for gap in gaps]
+
+
+def _has_new_comment(gaps: Sequence[Sequence[str]]) -> List[bool]:
+    """Whether a comment before each sentence begins a document, or names another than before."""
+    starts, name = [], ""
+    for gap in gaps:
+        names = [line.strip() for line in gap if _NAMED_DOCUMENT.match(line)]
+        is_other = bool(names) and names[-1] != name
+        starts.append(is_other or any(map(_NEW_DOCUMENT.match, gap)))
+        name = names[-1] if names else name
+    return starts
+
+
+def _column(sentences: Sequence[Sequence[Row]], column: int) -> List[str]:
+    return [rows[0].columns[column] for rows in sentences]
+
+
+def _column_of_names(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Documents]:
+    """Takes a column for names of documents that is equal in each sentence and in runs of sentences."""
+    if any(len({row.columns[column] for row in rows}) > 1 for rows in sentences):
+        return None
+    names = _column(sentences, column)
+    runs = [name for name, _ in groupby(names)]
+    if not 1 < len(set(runs)) == len(runs) or all(len(rows) == 1 for rows in sentences):
+        return None
+    return _if_of_several(_named(names, f"column {column}", COLUMN))
+
+
+def _column_of_offsets(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Documents]:
+    """Takes a column for places in a document that grow in each sentence, and start again at times."""
+    places = [[row.columns[column] for row in rows] for rows in sentences]
+    if not all(place.isdecimal() for each in places for place in each):
+        return None
+    numbers = [list(map(int, each)) for each in places]
+    if any(one >= other for each in numbers for one, other in pairwise(each)):
+        return None
+    last, starts = -1, []
+    for each in numbers:
+        starts.append(each[0] <= last)
+        last = each[-1]
+    told_by = f"column {column}, whose numbers start again"
+    found = _bordered(starts, told_by, COLUMN)
+    return found and _if_of_several(found)
+
+
+def _if_of_several(found: Documents) -> Optional[Documents]:
+    """Returns documents that have several sentences on average."""
+    return found if len(found.of_item) >= _LEAST_MEAN_SIZE * found.number else None
+
+
+def _if_probable(found: Optional[Documents]) -> Optional[Documents]:
+    """Returns documents unless a few stray borders would explain them."""
+    if found is None or found.number < _LEAST_DOCUMENTS:
+        return None
+    largest = max(Counter(found.of_item).values())
+    if largest > _LARGEST_SHARE * len(found.of_item):
+        return None
+    return _if_of_several(found)
+
+
+def _property(properties: Dict[str, Any], key: str) -> Optional[Hashable]:
+    """Returns a string or an integer of properties, whose keys may be nested: `meta.doc_id`."""
+    value: Any = properties
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value if isinstance(value, (str, int)) and value != "" else None

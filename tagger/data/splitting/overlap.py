@@ -1,0 +1,105 @@
+"""How much of a development set a training set shows already: how optimistic its figures are."""
+
+import re
+from collections import Counter, defaultdict
+from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
+
+from tagger.data.splitting.split import Item
+
+#: A sentence is a near duplicate if one sentence of the other part has this share of its trigrams.
+_NEAR = 0.8
+#: Trigrams of more sentences than this tell nothing.
+_MOST_SENTENCES = 200
+#: At these shares figures on the part are called optimistic.
+SEEN_LIMIT, NEAR_LIMIT = 0.7, 0.1
+
+
+class Overlap(NamedTuple):
+    """What of a development set is in the training set.
+
+    Attributes:
+        num_entities: The number of entities for development.
+        num_seen: How many of them have the words of a training entity, in any case and of any label.
+        num_sentences: The number of sentences, or texts, for development.
+        num_near: How many of them are near duplicates of a training sentence: equal but for case and
+            digits, or with 80 % of their trigrams of words in a single training sentence.
+    """
+
+    num_entities: int
+    num_seen: int
+    num_sentences: int
+    num_near: int
+
+    @property
+    def seen(self) -> float:
+        """The share of seen entities."""
+        return self.num_seen / max(self.num_entities, 1)
+
+    @property
+    def near(self) -> float:
+        """The share of near duplicates."""
+        return self.num_near / max(self.num_sentences, 1)
+
+    def describe(self, noun: str = "sentences") -> str:
+        """Says both shares in one line."""
+        seen = ""
+        if self.num_entities:
+            entities = f"{self.num_entities:,} entities"
+            seen = f"{self.seen:.1%} of {entities} have the words of a training entity; "
+        return f"{seen}{self.near:.1%} of {self.num_sentences:,} {noun} nearly equal a training one"
+
+    def warning(self) -> str:
+        """Says that figures are optimistic, if a share is above its limit; empty otherwise."""
+        reasons = [
+            text
+            for text, share, limit in (
+                ("most entities are known by their words", self.seen, SEEN_LIMIT),
+                ("many sentences nearly occur in the training part", self.near, NEAR_LIMIT),
+            )
+            if share > limit
+        ]
+        return f"{' and '.join(reasons)}: expect lower figures on new texts" if reasons else ""
+
+
+def overlap(train: Sequence[Item], dev: Sequence[Item]) -> Overlap:
+    """Measures how much of a development set is in the training set."""
+    known = {words.lower() for item in train for _, words in item.entities}
+    entities = [words.lower() for item in dev for _, words in item.entities if words]
+    if len(entities) == sum(len(item.words) for item in dev):
+        entities = []  # parts of speech, or other labels of all tokens
+    return Overlap(
+        len(entities), sum(words in known for words in entities), len(dev), _num_near(train, dev)
+    )
+
+
+def _num_near(train: Sequence[Item], dev: Sequence[Item]) -> int:
+    plain = [_plain(item) for item in train]
+    equal = set(plain)
+    places: Dict[Tuple[str, ...], List[int]] = defaultdict(list)
+    wanted = set().union(*(_trigrams(_plain(item)) for item in dev))
+    for number, words in enumerate(plain):
+        for trigram in _trigrams(words) & wanted:
+            places[trigram].append(number)
+    return sum(_is_near(_plain(item), equal, places) for item in dev)
+
+
+def _is_near(
+    words: Tuple[str, ...],
+    equal: Set[Tuple[str, ...]],
+    places: Dict[Tuple[str, ...], List[int]],
+) -> bool:
+    if words in equal:
+        return True
+    trigrams = _trigrams(words)
+    found = [places.get(trigram, ()) for trigram in trigrams]
+    counts = Counter(number for each in found if len(each) <= _MOST_SENTENCES for number in each)
+    return bool(trigrams) and max(counts.values(), default=0) >= _NEAR * len(trigrams)
+
+
+def _plain(item: Item) -> Tuple[str, ...]:
+    """Returns the words in small letters, with 0 for each digit."""
+    return tuple(re.sub(r"\d", "0", " ".join(item.words).lower()).split(" "))
+
+
+def _trigrams(words: Tuple[str, ...]) -> Set[Tuple[str, ...]]:
+    return set(zip(words, words[1:], words[2:]))

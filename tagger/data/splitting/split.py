@@ -1,0 +1,134 @@
+"""Splits sentences or texts into parts, without dividing a document."""
+
+from collections import Counter
+from os import PathLike
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from tagger.data.splitting.documents import Documents
+from tagger.data.splitting.stratified_split import check_shares, stratified_split
+
+#: A block has a hundredth of all sentences, but no fewer and no more than this,
+_SHORTEST_BLOCK, _LONGEST_BLOCK, _NUM_BLOCKS = 10, 50, 100
+#: unless there would be fewer blocks than this.
+_FEWEST_BLOCKS = 20
+
+
+class Item(NamedTuple):
+    """A sentence or a text.
+
+    Attributes:
+        words: Its words.
+        entities: The label and the words of each entity, or of each token with a label; no words for
+            a label of the whole text.
+    """
+
+    words: Sequence[str]
+    entities: Sequence[Tuple[str, str]]
+
+    @property
+    def labels(self) -> List[str]:
+        """The labels of its entities."""
+        return [label for label, _ in self.entities]
+
+
+class Groups(NamedTuple):
+    """What a split does not divide: documents, or blocks of neighbours.
+
+    Attributes:
+        of_item: The number of the group of each item, from 0 on.
+        documents: The documents that the groups are; None if they are blocks.
+        block_length: The number of items of a block, of which the last may have fewer.
+    """
+
+    of_item: List[int]
+    documents: Optional[Documents]
+    block_length: int = 1
+
+    @property
+    def number(self) -> int:
+        """How many groups there are."""
+        return len(set(self.of_item))
+
+    def of(self, items: Sequence[int]) -> "Groups":
+        """Returns the groups of some of the items."""
+        return self._replace(of_item=[self.of_item[item] for item in items])
+
+    def describe(self, noun: str = "sentences") -> str:
+        """Says what was kept together, and why.
+
+        Args:
+            noun: What an item is, in the plural.
+        """
+        if self.documents is not None:
+            return f"{self.number:,} documents, told by {self.documents.told_by}, none divided"
+        kept = f"{self.number:,} blocks of {self.block_length} {noun} in a row"
+        if self.block_length == 1:
+            kept = f"nothing, but single {noun}"
+        return f"{kept}, since the file tells no documents; name what does by `--documents`"
+
+
+def groups_of(num_items: int, documents: Optional[Documents]) -> Groups:
+    """Returns the documents, or contiguous blocks of items if there are none."""
+    if documents is not None:
+        return Groups(documents.of_item, documents)
+    length = block_length(num_items)
+    return Groups([index // length for index in range(num_items)], None, length)
+
+
+def block_length(num_items: int) -> int:
+    """Returns how many neighbours a split keeps together where a file tells no documents.
+
+    An abstract has some 10 sentences and a news story some 15, and long texts have more. Neighbours of
+    a block's first and last sentence may be in another part, so blocks should be much longer than
+    documents; but for rare labels to be in each part, there must be many blocks. So there are about 100
+    blocks of 10 to 50 sentences; in files of less than 200 sentences there are 20 shorter ones.
+
+    Example:
+        >>> [block_length(num) for num in (10, 100, 500, 3_000, 100_000)]
+        [1, 5, 10, 30, 50]
+    """
+    length = min(max(num_items // _NUM_BLOCKS, _SHORTEST_BLOCK), _LONGEST_BLOCK)
+    return max(min(length, num_items // _FEWEST_BLOCKS), 1)
+
+
+def split_groups(
+    labels: Sequence[Sequence[str]],
+    groups: Groups,
+    shares: Sequence[float],
+    seed: int,
+    name: Union[str, PathLike],
+) -> List[int]:
+    """Assigns whole groups to parts, as `stratified_split`.
+
+    Args:
+        labels: The labels of each item.
+        groups: The group of each item.
+        shares: The share of each part, above 0.
+        seed: The seed of the random choices.
+        name: The name of the file, for messages.
+
+    Returns:
+        The index of the part of each item.
+
+    Raises:
+        ValueError: If a share is not above 0, or if there are fewer groups than parts.
+    """
+    check_shares(shares)
+    if groups.number < len(shares):
+        what, remedy = "sentences", "give more of them"
+        if groups.documents is not None:
+            what = f"documents, told by {groups.documents.told_by}"
+            remedy = "name what tells the right ones by `--documents`, or `none` to divide them"
+        raise ValueError(
+            f"{name}: expected at least {len(shares)} {what}, for as many parts, got {groups.number}; "
+            f"{remedy}"
+        )
+    of_groups: Dict[int, Counter[str]] = {group: Counter() for group in groups.of_item}
+    for own, group in zip(labels, groups.of_item):
+        of_groups[group].update(own)
+    sizes = Counter(groups.of_item)
+    parts = stratified_split(
+        [*of_groups.values()], shares, seed, [sizes[each] for each in of_groups]
+    )
+    part_of = dict(zip(of_groups, parts))
+    return [part_of[group] for group in groups.of_item]
