@@ -212,14 +212,9 @@ class ColumnDatasetReader(DatasetReader):
         return self._instance(self._parts(_as_document([tokens]))[0], converted, spelling)
 
     def document_to_instances(self, sentences: Sequence[Sentence]) -> List[Instance]:
-        """Makes instances of a document without tags: of its pieces, or of its sentences.
+        """Makes instances of the pieces of a document without tags, or of its sentences.
 
-        Args:
-            sentences: The tokens of each sentence, at least one in each.
-
-        Returns:
-            Instances of the pieces in their order; without `documents`, or if `instances` are sentences,
-            of the sentences.
+        `sentences` are the tokens of each sentence, at least one in each.
         """
         if self._borders is None:
             return [self.text_to_instance(sentence) for sentence in sentences]
