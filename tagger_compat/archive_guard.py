@@ -1,23 +1,31 @@
-"""What an archive may reach while it is loaded: itself, and what its user gives.
+"""What an archive may reach while it is loaded: itself, what is installed, and what its user names.
 
 `loading` is in force while AllenNLP loads an archive. Until it is left, Python's audit hook refuses
 
-- files and folders outside of the archive that its config names, be it in part;
+- every file and folder, whoever opens it, outside of the archive's folder, of Python's packages, and of
+  what the user names: strings of the overrides, the file of weights, the folder of TAGGER_TRANSFORMERS,
+  and the transformer's folder that `may_read` names;
 - any connection to the network;
 - other programs that the config names, and other Pythons.
 
-What the user names is let through: strings of the overrides, the file of weights, the folder of
-TAGGER_TRANSFORMERS, and the transformer's folder that `may_read` names. Modules of Python and data of
-packages are let through too. Code that comes with a transformer runs only from outside of archives, and
-only if the user has set TAGGER_TRUST_REMOTE_CODE.
+Threads that are started meanwhile are guarded, too; others are not. Libraries in C open files without an
+audit: `check_path` is for them.
 """
 
+import functools
+import importlib.machinery
 import os
 import re
+import site
 import sys
+import sysconfig
+import tempfile
+import threading
+import weakref
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Iterable, Iterator, List, NoReturn, Optional, Set, Tuple
+from itertools import chain
+from typing import Any, Callable, Iterable, Iterator, List, NoReturn, Optional, Set, Tuple
 
 #: How to let one's own archive pass.
 REMEDY = "set TAGGER_TRUST_ARCHIVES=1 if the archive is your own"
@@ -25,7 +33,9 @@ REMEDY = "set TAGGER_TRUST_ARCHIVES=1 if the archive is your own"
 _PATH_EVENTS = {
     "open", "os.listdir", "os.scandir", "os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.chmod",
     "os.link", "os.symlink", "os.truncate", "shutil.rmtree", "shutil.move", "shutil.copyfile",
+    "sqlite3.connect",
 }  # fmt: skip
+_NEW = os.O_CREAT | os.O_EXCL
 _TWO_PATHS = {"os.rename", "os.link", "shutil.move", "shutil.copyfile"}
 _NETWORK_EVENTS = {
     "socket.getaddrinfo", "socket.gethostbyname", "socket.connect", "socket.sendto", "socket.sendmsg",
@@ -33,7 +43,17 @@ _NETWORK_EVENTS = {
 _PROGRAM_EVENTS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn"}
 # What separates paths in the names that AllenNLP takes: `(archive.zip)#file`, `model.tar.gz!file`.
 _SEPARATORS = re.compile(r"[()!#]|\w+://")
+# Files of modules, and what is known of packages.
+_SUFFIXES = "|".join(map(re.escape, importlib.machinery.all_suffixes()))
+_MODULE = re.compile(rf"({_SUFFIXES})$|\.(dist|egg)-info(/|$)")
 _URL = re.compile(r"\w+://")
+# What libraries read of the system.
+_SYSTEM = re.compile(
+    r"/dev/(null|u?random)|/etc/(localtime|mime\.types|os-release|nsswitch\.conf)|/sys/.*|/proc/(cpuinfo|"
+    r"meminfo|stat|version|filesystems|sys/.*|\d+/(stat|statm|status|maps|smaps|cgroup|mounts|mountinfo))"
+)
+#: The longest that a message says is wrong; names in it may be long.
+MAX_MESSAGE = 600
 # Characters that a terminal obeys, ends of lines of Unicode, halves of characters, and what turns the
 # direction of writing.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -56,24 +76,32 @@ def printable(text: str) -> str:
 
 def refuse(what: str, remedy: str = REMEDY) -> NoReturn:
     """Raises a `ConfigurationError` of one line, or a `ValueError` without AllenNLP."""
+    message = f"{shortened(what)}; {remedy}"
     try:
         from allennlp.common.checks import ConfigurationError
     except ImportError:  # `tagger.huggingface` needs no AllenNLP.
-        raise ValueError(f"{printable(what)}; {remedy}") from None
-    raise ConfigurationError(f"{printable(what)}; {remedy}") from None
+        raise ValueError(message) from None
+    raise ConfigurationError(message) from None
+
+
+def shortened(text: str, length: int = MAX_MESSAGE) -> str:
+    """Returns a text in one line that a terminal can show, cut in the middle if it is too long."""
+    half = length // 2
+    if len(text) > 2 * length:  # Before it is spelt out, which makes it longer.
+        text = f"{text[:length]}{text[-length:]}"
+    text = " ".join(printable(text).split())
+    return text if len(text) <= length else f"{text[:half]} [...] {text[-half:]}"
 
 
 class Loading:
-    """The archive that is being loaded.
-
-    Args:
-        own: What the user names, such as the file of weights.
+    """The archive that is being loaded, and what its user names (`own`).
 
     Attributes:
         folder: The folder of the archive, or of the run; None until its config has been read.
         file: The archive's file, or the folder of the run.
         names: All strings of its config, without those of the user.
         refusals: What has been refused, and why.
+        trials: What is tried before the archive counts as loaded.
     """
 
     def __init__(self, own: Iterable[str]) -> None:
@@ -82,19 +110,22 @@ class Loading:
         self.file: Optional[str] = None
         self.names: Set[str] = set()
         self.refusals: List[Exception] = []
+        self.trials: List[Callable[[], object]] = []
         self._may_read: List[str] = []
-        self._named: Tuple[str, ...] = ()
+        # Folders of packages in which files have been opened.
+        self._known: Set[str] = set()
 
     def begin(self, folder: str, names: Set[str], own: Set[str]) -> None:
         """Starts to guard: says where the archive is, what its config names, and what its user does."""
         self.own |= own
-        self.folder = os.path.abspath(folder)
         self.names = names - self.own
-        folders = [".", self.folder]
-        self._named = tuple(path for name in self.names for path in _paths(name, folders))
-        transformers = os.environ.get("TAGGER_TRANSFORMERS")
-        given = [path for name in self.own for path in _paths(name, ["."])]
-        self._may_read += [*given, *([os.path.abspath(transformers)] if transformers else [])]
+        given = [os.environ.get("TAGGER_TRANSFORMERS", ""), *self.own]
+        for part in (part for name in given for part in _SEPARATORS.split(name.replace("\0", ""))):
+            path = os.path.abspath(os.path.expanduser(part))
+            # A string such as "." or "/" does not stand for all of a disk.
+            if part and os.path.exists(path) and not _is_within(os.getcwd(), path):
+                self._may_read.append(path)
+        self.folder = os.path.realpath(folder)
 
     def may_read(self, folder: str) -> None:
         """Lets a folder outside of the archive through."""
@@ -111,29 +142,38 @@ class Loading:
             }
         return sum(sizes.values())
 
-    def check_path(self, path: Any) -> None:
-        """Refuses a path, or a URL, that the config names and that lies outside of the archive."""
+    def holds(self, path: Any) -> bool:
+        """Whether a path lies within the archive."""
+        return self.folder is not None and _is_within(os.path.realpath(path), self.folder)
+
+    def check_path(self, path: Any, is_new: bool = False) -> None:
+        """Refuses a path or a URL outside of what may be reached, but for new temporary files."""
         name = os.fsdecode(path)
         if self.folder is None or name in self.own:
             return
-        if _URL.match(name):
-            self._refuse(f"the archive's config names `{name}`, which is on the network")
-        full = os.path.abspath(name)
-        if _is_within(full, self.folder) or not full.startswith(self._named):
+        if _URL.search(name):
+            self._refuse(f"the archive's config names `{name}`, which lies outside of the archive")
+        # What `..` means depends on links.
+        full = os.path.realpath(name) if ".." in name else os.path.abspath(name)
+        if os.path.dirname(full) in self._known or self._may_reach(full):
             return
-        # Imports list the folders of `sys.path`.
-        is_listed = full in map(os.path.abspath, sys.path)
-        folders = [*self._may_read, *_folders_of_python()]
-        if is_listed or any(_is_within(full, each) for each in folders):
+        if is_new and os.path.dirname(full) == os.path.abspath(tempfile.gettempdir()):
+            self._may_read.append(full)
             return
-        self._refuse(f"the archive's config names {full}, which lies outside of the archive")
+        self._refuse(f"loading the archive reaches for {full}, which lies outside of the archive")
 
-    def check_address(self, address: str) -> None:
-        """Refuses an address that the config names, such as `zip://a.txt::b.zip`."""
-        if self.folder is not None and address not in self.own:
-            self._refuse(
-                f"the archive's config names `{address}`, which lies outside of the archive"
-            )
+    def _may_reach(self, full: str) -> bool:
+        if self.holds(full):
+            return True
+        if any(_is_within(full, each) for each in chain(_installed_folders(), _imported_folders())):
+            self._known.add(os.path.dirname(full))
+            return True
+        # Imports list the folders of `sys.path`, and read modules in them.
+        paths = [os.path.abspath(each) for each in sys.path]
+        is_module = bool(_MODULE.search(full)) and any(_is_within(full, each) for each in paths)
+        is_own = any(_is_within(full, each) for each in (*self._may_read, *_caches()))
+        real = os.path.realpath(full)
+        return is_module or is_own or full in paths or _SYSTEM.fullmatch(real) is not None
 
     def check_connection(self, address: Any) -> None:
         """Refuses the network."""
@@ -153,16 +193,42 @@ class Loading:
 
     def _refuse(self, what: str) -> NoReturn:
         try:
-            refuse(" ".join(what.split()))
+            refuse(what)
         except Exception as error:
             self.refusals.append(error)
             raise
 
 
-def _paths(name: str, folders: List[str]) -> Iterator[str]:
-    for part in filter(None, _SEPARATORS.split(name.replace("\0", ""))):
-        for folder in folders:
-            yield os.path.abspath(os.path.join(folder, os.path.expanduser(part)))
+@functools.cache
+def _installed_folders() -> Tuple[str, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    libraries = [
+        *map(sysconfig.get_path, names),
+        *site.getsitepackages(),
+        os.path.dirname(os.__file__),
+    ]
+    libraries.append(site.getusersitepackages())
+    return tuple({form(each) for each in libraries for form in (os.path.abspath, os.path.realpath)})
+
+
+def _imported_folders() -> Iterator[str]:
+    for name, module in list(sys.modules.items()):
+        if "." not in name:
+            yield from map(os.path.abspath, getattr(module, "__dict__", {}).get("__path__") or [])
+
+
+def _caches() -> Iterator[str]:
+    """Yields the folders in which libraries keep the code that they compile."""
+    variables = (
+        "NUMBA_CACHE_DIR",
+        "TRITON_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+        "TORCH_EXTENSIONS_DIR",
+    )
+    yield from (os.path.abspath(os.environ[each]) for each in variables if os.environ.get(each))
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    yield from (os.path.join(cache, each) for each in ("numba", "torch_extensions"))
+    yield from (os.path.expanduser(f"~/{each}") for each in (".triton", ".nv"))
 
 
 def _is_within(path: str, folder: str) -> bool:
@@ -178,20 +244,17 @@ def _files_below(path: str) -> Iterator[os.stat_result]:
             yield os.stat(file)
 
 
-def _folders_of_python() -> Iterator[str]:
-    yield from {sys.prefix, sys.base_prefix}
-    for name, module in list(sys.modules.items()):
-        if "." not in name:
-            yield from map(os.path.abspath, getattr(module, "__dict__", {}).get("__path__") or [])
-
-
-_current: "ContextVar[Optional[Loading]]" = ContextVar("loading", default=None)
-_is_audited = False
+_current: "ContextVar[Optional[Loading]]" = ContextVar("loading")
+# The threads that have been started while an archive was loaded.
+_threads: "weakref.WeakKeyDictionary[Any, Loading]" = weakref.WeakKeyDictionary()
 
 
 def current() -> Optional[Loading]:
     """The archive that is being loaded; None if none is, or it is trusted."""
-    return _current.get()
+    try:
+        return _current.get()
+    except LookupError:
+        return _threads.get(threading.current_thread()) if _threads else None
 
 
 @contextmanager
@@ -201,10 +264,7 @@ def loading(own: Iterable[str]) -> Iterator[Loading]:
     Raises:
         ConfigurationError: If an error follows from something that was refused; it says what.
     """
-    global _is_audited
-    if not _is_audited:
-        sys.addaudithook(_audit)
-        _is_audited = True
+    _install()
     state = Loading(own)
     token = _current.set(state)
     try:
@@ -216,6 +276,24 @@ def loading(own: Iterable[str]) -> Iterator[Loading]:
         raise
     finally:
         _current.reset(token)
+        for thread in [each for each, own_state in _threads.items() if own_state is state]:
+            del _threads[thread]
+
+
+@functools.cache
+def _install() -> None:
+    """Installs the audit hook, once; it does nothing while no archive is loaded."""
+    sys.addaudithook(_audit)
+    start = threading.Thread.start
+
+    @functools.wraps(start)
+    def start_guarded(self: threading.Thread) -> None:
+        state = current()
+        if state is not None:
+            _threads[self] = state
+        start(self)
+
+    threading.Thread.start = start_guarded  # type: ignore[method-assign]
 
 
 @contextmanager
@@ -229,14 +307,15 @@ def suspended() -> Iterator[None]:
 
 
 def _audit(event: str, args: Any) -> None:
-    state = _current.get()
+    state = current()
     if state is None or state.folder is None:
         return
     with suspended():  # What a check does is no doing of the archive.
         if event in _PATH_EVENTS:
             for path in args[: 2 if event in _TWO_PATHS else 1]:
                 if isinstance(path, (str, bytes, os.PathLike)):
-                    state.check_path(path)
+                    is_new = event == "os.mkdir" or (event == "open" and args[2] & _NEW == _NEW)
+                    state.check_path(path, is_new)
         elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
             state.check_host(args[0])
         elif event in _NETWORK_EVENTS:
@@ -252,86 +331,20 @@ def may_read(folder: Any) -> None:
         state.may_read(os.fspath(folder))
 
 
-def check_address(address: str) -> None:
-    """Refuses to open an address while an archive is loaded, unless its user names it."""
+def check_path(path: Any) -> None:
+    """Refuses a path or an address that an archive must not reach while it is loaded."""
     state = current()
     if state is not None:
-        state.check_address(address)
+        state.check_path(path)
+
+
+def before_use(attempt: Callable[[], object]) -> None:
+    """Has something tried when the archive that is being loaded has its weights; else does nothing."""
+    state = current()
+    if state is not None:
+        state.trials.append(attempt)
 
 
 def archive_file() -> Optional[str]:
     """The file of the archive that is being loaded, or the folder of the run; None if none is."""
-    state = current()
-    return None if state is None else state.file
-
-
-def may_run_code(folder: Any) -> bool:
-    """Whether code that lies in a transformer's folder may run: never that of an archive."""
-    if not is_set("TAGGER_TRUST_REMOTE_CODE"):
-        return False
-    state = current()
-    inside = state is not None and state.folder
-    return not (inside and _is_within(os.path.abspath(os.fspath(folder)), inside))
-
-
-@contextmanager
-def transformer_loaded(name: Any) -> Iterator[None]:
-    """Says in one line that a transformer's own code is not run.
-
-    Raises:
-        ConfigurationError: If transformers refuses to run the code.
-    """
-    try:
-        yield
-    except ValueError as error:
-        if "trust_remote_code" not in str(error):
-            raise
-        refuse(
-            f"the transformer {name} comes with code of its own, which is not run",
-            "set TAGGER_TRUST_REMOTE_CODE=1 if you trust it and it is no part of an archive",
-        )
-
-
-def transformer_on_this_machine(name: str) -> str:
-    """Returns the folder of a transformer that an archive names, and lets it be read.
-
-    Args:
-        name: A folder, or a name on the hub, which must be in the hub's cache.
-
-    Raises:
-        ConfigurationError: If it is neither.
-    """
-    folder = name if os.path.isfile(os.path.join(name, "config.json")) else in_hub_cache(name)
-    if folder is None:
-        refuse(
-            f"the archive needs the transformer {name!r}, which is neither a folder nor in the cache of "
-            f"the Hugging Face hub",
-            "download it first, or name a folder with --overrides",
-        )
-    may_read(folder)
-    return folder
-
-
-def in_hub_cache(name: str) -> Optional[str]:
-    """Returns a transformer's folder in the cache of the Hugging Face hub; None if it is not there."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return str(snapshot_download(name, local_files_only=True))
-    except (HFValidationError, LocalEntryNotFoundError):
-        return None
-
-
-def _never_ask(*_: Any) -> NoReturn:
-    raise EOFError("standard input is the user's data")
-
-
-def let_transformers_never_ask() -> None:
-    """Keeps transformers from asking whether to run code: it reads the answer from standard input."""
-    from tagger_compat import after_import
-
-    def replace() -> None:
-        sys.modules["transformers.dynamic_module_utils"].input = _never_ask  # type: ignore[attr-defined]
-
-    after_import("transformers.dynamic_module_utils", replace)
+    return getattr(current(), "file", None)

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from tagger_compat.archive_guard import REMEDY, refuse
 
 #: The bytes that a model may always ask for, how many more for each byte of its files, and its tensors.
-FREE_BYTES, BYTES_PER_BYTE, MAX_TENSORS = 2**28, 4, 20_000
+FREE_BYTES, BYTES_PER_BYTE, MAX_TENSORS = 2**28, 4, 12_000
 
 #: Functions of PyTorch that make a tensor of any size.
 _FACTORIES = {

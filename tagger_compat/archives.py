@@ -5,7 +5,7 @@ file and the environment, imports and calls whatever a `type` with a dot in it n
 and address a config names, and takes whatever has become of the files. With this mend
 
 - members are unpacked into the archive's own folder only, up to a number and a size, and a member that
-  differs from its checksum is refused, see `tagger_compat.archive_files`;
+  differs from its checksum is refused, see `tagger_compat.archive_files` and `tagger_compat.tar_files`;
 - the config is read as JSON;
 - a `type` must be a registered name, or name a class that the user has imported;
 - an archive names nothing outside itself, see `tagger_compat.archive_guard`;
@@ -28,11 +28,12 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, ContextManager, Dict, Iterable, Iterator, Set, Union
 
-from tagger_compat import archive_guard
-from tagger_compat.archive_contents import check_numbers
-from tagger_compat.archive_files import check_files, new_archive, unpack
-from tagger_compat.archive_guard import REMEDY, is_set, printable, refuse
+from tagger_compat import archive_guard, outside_transformers
+from tagger_compat.archive_contents import check_numbers, read_json
+from tagger_compat.archive_files import check_files, unpack
+from tagger_compat.archive_guard import REMEDY, is_set, refuse, shortened
 from tagger_compat.archive_identity import identifying, note_archive
+from tagger_compat.tar_files import new_archive
 
 #: What a config may not say of data: the user says which data are read.
 _DATA_KEYS = {"data_path", "reader"}
@@ -51,17 +52,12 @@ def json_config(path: str) -> Dict[str, Any]:
     """Reads the config of an archive.
 
     Raises:
-        ConfigurationError: If it is not a JSON object, asks transformers to run code of a model, says
-            which data are read, or names too large a number.
+        ConfigurationError: If it is not a JSON object, says which data are read, or names too large a
+            number.
     """
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        config = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        refuse(f"the archive's `config.json` is not plain JSON ({error})")
+    config = read_json(path, "the archive's `config.json`")
     if not isinstance(config, dict):
-        refuse(f"the archive's `config.json` must be a JSON object; got {text.strip()[:40]!r}")
+        refuse(f"the archive's `config.json` must be a JSON object; got {str(config)[:40]!r}")
     for loader in ("data_loader", "validation_data_loader"):
         for key in _DATA_KEYS & set(config.get(loader) or ()):
             refuse(f"the archive's config sets `{loader}.{key}`, which its user names")
@@ -132,7 +128,7 @@ def _errors_in_one_sentence(archive_file: Any, has_overrides: bool) -> Iterator[
     except SigTermReceived:
         raise
     except Exception as error:  # A damaged archive can fail in any library that reads a part of it.
-        text = printable(" ".join(str(error).split()))
+        text = shortened(str(error))
         if not isinstance(error, ConfigurationError):
             remedy = "correct the overrides, or " if has_overrides else ""
             text = (
@@ -190,7 +186,10 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
                 TensorLimit(state.num_file_bytes, archive_file),
             ):
                 state.file = os.fspath(path)
-                return load_archive(path, cuda_device, overrides, weights_file)
+                archive = load_archive(path, cuda_device, overrides, weights_file)
+                for attempt in state.trials:
+                    attempt()
+                return archive
 
     archival.Params = _archived_params(archival.Params)
     archival.extracted_archive = extracted_guarded
@@ -286,9 +285,7 @@ def _with_guarded_paths(file_utils: Any) -> Iterator[None]:
 
     @functools.wraps(cached_path)
     def find(url_or_filename: Any, *args: Any, **kwargs: Any) -> str:
-        state = archive_guard.current()
-        if state is not None:
-            state.check_path(url_or_filename)
+        archive_guard.check_path(url_or_filename)
         path: str = cached_path(url_or_filename, *args, **kwargs)
         return path
 
@@ -296,19 +293,33 @@ def _with_guarded_paths(file_utils: Any) -> Iterator[None]:
 
 
 @contextmanager
+def _with_guarded_vectors(embedding: Any) -> Iterator[None]:
+    """Mends `allennlp.modules.token_embedders.embedding`: HDF5 files are opened in C."""
+    yield
+    read = embedding._read_embeddings_from_hdf5
+
+    @functools.wraps(read)
+    def read_guarded(embeddings_filename: str, *args: Any) -> Any:
+        archive_guard.check_path(embeddings_filename)
+        return read(embeddings_filename, *args)
+
+    embedding._read_embeddings_from_hdf5 = read_guarded
+
+
+@contextmanager
 def _with_guarded_transformers(cached_transformers: Any) -> Iterator[None]:
     """Mends `allennlp.common.cached_transformers`: no code of a model's own, and no network."""
     yield
-    archive_guard.let_transformers_never_ask()
+    outside_transformers.let_transformers_never_ask()
 
     def guarded(load: Any) -> Any:
         @functools.wraps(load)
         def load_guarded(model_name: str, *args: Any, **kwargs: Any) -> Any:
             if archive_guard.current() is not None:
-                model_name = archive_guard.transformer_on_this_machine(model_name)
+                model_name = outside_transformers.transformer_on_this_machine(model_name)
             # Where the user's own config sets it, the user has decided.
-            kwargs.setdefault("trust_remote_code", archive_guard.may_run_code(model_name))
-            with archive_guard.transformer_loaded(model_name):
+            kwargs.setdefault("trust_remote_code", outside_transformers.may_run_code())
+            with outside_transformers.transformer_loaded(model_name):
                 return load(model_name, *args, **kwargs)
 
         return load_guarded
@@ -322,6 +333,7 @@ _MENDS = {
     "allennlp.common.file_utils": _with_guarded_paths,
     "allennlp.common.meta": _with_checksums,
     "allennlp.common.registrable": _with_guarded_types,
+    "allennlp.modules.token_embedders.embedding": _with_guarded_vectors,
     "allennlp.models.archival": _with_guarded_archives,
 }
 MODULES = tuple(_MENDS)

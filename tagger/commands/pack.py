@@ -4,6 +4,7 @@ allennlp pack model.tar.gz -o packed.tar.gz
 """
 
 import argparse
+import tempfile
 from pathlib import Path
 from typing import Dict
 
@@ -39,7 +40,8 @@ class Pack(Command):
         from tagger.common.files import spell_bytes
         from tagger.common.locations import check_output
         from tagger.modules.token_embedders import FrozenTransformerEmbedder
-        from tagger.transformers.pretrained import ARCHIVED, transformer_files, transformer_given
+        from tagger.transformers.carried import write_carried
+        from tagger.transformers.pretrained import ARCHIVED, find_transformer, transformer_given
         from tagger.tuning.tuned_archive import rewrite_archive
 
         inputs = [args.archive_file, *([args.transformer] if args.transformer else [])]
@@ -56,11 +58,13 @@ class Pack(Command):
             raise ConfigurationError(
                 f"{args.archive_file} needs no transformer beside it; it can be used as it is"
             )
-        files = {
-            f"{ARCHIVED}/{name}/{file.name}": file
-            for name, folder in folders.items()
-            for file in transformer_files(folder)
-        }
-        rewrite_archive(args.archive_file, args.output, {}, args.force, added=files)
+        with tempfile.TemporaryDirectory() as carried:
+            for name, folder in folders.items():
+                write_carried(find_transformer(str(folder)), Path(carried, name), with_weights=True)
+            files = {
+                f"{ARCHIVED}/{file.relative_to(carried)}": file
+                for file in Path(carried).glob("*/*")
+            }
+            rewrite_archive(args.archive_file, args.output, {}, args.force, added=files)
         size = spell_bytes(args.output.stat().st_size)
         say(f"Wrote {args.output}: {size}, with {', '.join(folders)}")

@@ -58,7 +58,7 @@ def open_stored(path: PathOrAddress) -> Iterator[BinaryIO]:
     """As `open_input`, but gives the bytes as they are stored."""
     name = os.fspath(path)
     if is_address(name):
-        archive_guard.check_address(name)
+        archive_guard.check_path(name)
     if is_address(name) and not name.startswith(("http://", "https://", "hf://")):
         import fsspec
 

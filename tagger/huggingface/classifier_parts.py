@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from tagger.huggingface.crf_for_token_classification import CrfForTokenClassification
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.spans import ENCODINGS, infer_encoding, split_tag
-from tagger_compat import archive_guard
+from tagger_compat import outside_transformers
 
 
 class Parts(NamedTuple):
@@ -50,15 +50,15 @@ def loaded_classifier(name_or_path: str) -> Any:
     from transformers import AutoModelForTokenClassification, AutoTokenizer
 
     if (
-        not archive_guard.in_hub_cache(name_or_path)
+        not outside_transformers.in_hub_cache(name_or_path)
         and not Path(name_or_path, "config.json").is_file()
     ):
         raise ConfigurationError(
             f"{name_or_path}: expected a folder with a `config.json`, as `save_pretrained` writes it, "
             "or a name in the local cache of the Hugging Face hub; got neither"
         )
-    may_run_code = archive_guard.may_run_code(name_or_path)
-    with archive_guard.transformer_loaded(name_or_path):
+    may_run_code = outside_transformers.may_run_code()
+    with outside_transformers.transformer_loaded(name_or_path):
         try:
             model, loading = AutoModelForTokenClassification.from_pretrained(
                 name_or_path,

@@ -12,7 +12,7 @@ from tagger.huggingface.word_pieces import MASKED
 from tagger.linear_chain import ChainScores
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.spans import allowed_transitions, infer_encoding
-from tagger_compat import archive_guard
+from tagger_compat import outside_transformers
 
 
 class CrfForTokenClassification(PreTrainedModel):
@@ -104,8 +104,8 @@ class CrfForTokenClassification(PreTrainedModel):
             raise ConfigurationError(f"`tags` must be distinct; got {', '.join(tags)}")
         if weighting is not None:
             weighting = resolved_weighting(weighting, tags, tag_counts)
-        kwargs.setdefault("trust_remote_code", archive_guard.may_run_code(name_or_path))
-        with archive_guard.transformer_loaded(name_or_path):
+        kwargs.setdefault("trust_remote_code", outside_transformers.may_run_code())
+        with outside_transformers.transformer_loaded(name_or_path):
             pretrained = AutoModelForTokenClassification.from_pretrained(
                 name_or_path, id2label=id2label, label2id=label2id, **kwargs
             )

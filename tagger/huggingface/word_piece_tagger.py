@@ -14,7 +14,7 @@ from tagger.huggingface.word_pieces import Window, encode_words, window_size
 from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans import labels_of_tags
 from tagger.spans.entities import EntityFinder
-from tagger_compat import archive_guard
+from tagger_compat import outside_transformers
 from tagger_onnx.segments import PATTERNS, join_words, splitter_at
 from tagger_onnx.tagged_text import Entity, Extras, TaggedText
 from tagger_onnx.text_tagger import TextTagger
@@ -75,8 +75,8 @@ class WordPieceTagger(TextTagger[str]):
             ConfigurationError: If the tokenizer needs code of its own that may not run.
         """
         model = CrfForTokenClassification.from_pretrained(path, **kwargs)
-        may_run_code = archive_guard.may_run_code(path)
-        with archive_guard.transformer_loaded(path):
+        may_run_code = outside_transformers.may_run_code()
+        with outside_transformers.transformer_loaded(path):
             tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=may_run_code)
         return cls(model, tokenizer, language)
 

@@ -9,17 +9,12 @@ from typing import Any, Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from tagger.transformers.pretrained import (
-    Transformer,
-    copy_files,
-    find_transformer,
-    transformer_files,
-)
+from tagger.transformers.carried import CarriedTransformer, description_of, write_carried
+from tagger.transformers.pretrained import find_transformer
+from tagger_compat import archive_guard
 
 #: Where a training run and its archive have them.
 FINE_TUNED = "fine_tuned"
-
-_WEIGHTS = {".safetensors", ".bin"}
 
 
 def fine_tuned_tokenizer(name: str, run_folder: Optional[str]) -> Any:
@@ -39,6 +34,8 @@ def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
     from.
     """
     archived = _archived(name, run_folder)
+    if archived is not None and archive_guard.archive_file() is not None:
+        return archived.model_without_weights()
     try:
         transformer = find_transformer(name)
     except ConfigurationError:
@@ -46,21 +43,14 @@ def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
             raise
     else:
         if archived is None and run_folder is not None:
-            files = transformer_files(transformer.folder)
-            copy_files(
-                [file for file in files if file.suffix not in _WEIGHTS],
-                Path(run_folder, FINE_TUNED, Path(name).name),
-            )
+            folder = Path(run_folder, FINE_TUNED, Path(name).name)
+            write_carried(transformer, folder, with_weights=False)
         # A run that goes on before its first checkpoint has no other weights.
-        if archived is None or _config_file(archived) == _config_file(transformer):
+        if archived is None or archived.description() == description_of(transformer):
             return transformer.model()
     return archived.model_without_weights()
 
 
-def _config_file(transformer: Transformer) -> bytes:
-    return (transformer.folder / "config.json").read_bytes()
-
-
-def _archived(name: str, run_folder: Optional[str]) -> Optional[Transformer]:
+def _archived(name: str, run_folder: Optional[str]) -> Optional[CarriedTransformer]:
     folder = Path(run_folder or "", FINE_TUNED, Path(name).name)
-    return Transformer(folder, "") if run_folder and folder.is_dir() else None
+    return CarriedTransformer(folder, "") if run_folder and folder.is_dir() else None

@@ -1,21 +1,27 @@
-"""Finds a pretrained transformer on this machine, names it by its content, and loads its parts."""
+"""Finds a pretrained transformer on this machine, and names it by its content."""
 
 import functools
 import hashlib
 import json
 import logging
 import os
-import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Union
+from typing import Iterator, List, Optional, Union
 
-import torch
 from allennlp.common.checks import ConfigurationError
 
 from tagger.common.files import add_content, spell_bytes
-from tagger_compat import archive_guard
+from tagger.transformers.carried import (
+    CONFIG,
+    TOKENIZER,
+    WEIGHTS,
+    CarriedTransformer,
+    write_carried,
+)
+from tagger.transformers.transformer import Transformer
+from tagger_compat import archive_guard, outside_transformers
 
 logger = logging.getLogger(__name__)
 
@@ -27,60 +33,6 @@ ARCHIVED = "transformers"
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 _given: "ContextVar[Optional[Path]]" = ContextVar("given", default=None)
 _OTHERS = ("config.json", "*token*.json", "vocab*", "merges.txt", "*.model")
-
-
-class Transformer(NamedTuple):
-    """A transformer's files.
-
-    Attributes:
-        folder: The folder of its weights, its config and its tokenizer, as `save_pretrained` writes it.
-        digest: The SHA-256 of these files, in hexadecimal.
-    """
-
-    folder: Path
-    digest: str
-
-    def tokenizer(self) -> Any:
-        """Loads the tokenizer; one that tells words by the blank before them takes words alone."""
-        from transformers import AutoTokenizer
-
-        tokenizer = self._loaded(AutoTokenizer.from_pretrained, add_prefix_space=True)
-        _put_blank_before(tokenizer)
-        return tokenizer
-
-    def config(self) -> Any:
-        """Loads the description of the model."""
-        from transformers import AutoConfig
-
-        return self._loaded(AutoConfig.from_pretrained)
-
-    def model_without_weights(self) -> Any:
-        """Makes the model in float32, with random weights."""
-        from transformers import AutoModel
-
-        may_run_code = archive_guard.may_run_code(self.folder)
-        config = self.config()
-        with archive_guard.transformer_loaded(self.folder):
-            return AutoModel.from_config(config, trust_remote_code=may_run_code).float()
-
-    def model(self) -> Any:
-        """Loads the model in float32, in evaluation mode."""
-        from transformers import AutoModel
-        from transformers.utils import logging
-
-        with_bars = logging.is_progress_bar_enabled()
-        logging.disable_progress_bar()
-        try:
-            return self._loaded(AutoModel.from_pretrained, dtype=torch.float32).eval()
-        finally:
-            if with_bars:
-                logging.enable_progress_bar()
-
-    def _loaded(self, load: Callable[..., Any], **options: Any) -> Any:
-        """Loads a part; code of the transformer's own runs only where its user allows it."""
-        may_run_code = archive_guard.may_run_code(self.folder)
-        with archive_guard.transformer_loaded(self.folder):
-            return load(str(self.folder), trust_remote_code=may_run_code, **options)
 
 
 @contextmanager
@@ -119,17 +71,33 @@ def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transfo
     given, last = _given.get(), Path(name).name
     if given is not None:
         return _transformer_in(given)
-    carried = [] if archive_folder is None else [Path(archive_folder, ARCHIVED, last)]
+    carried = None if archive_folder is None else Path(archive_folder, ARCHIVED, last)
+    if carried is None or not carried.is_dir():
+        return _outside_archive(name)
+    copy = CarriedTransformer(carried, digest_of_carried(carried))
+    if archive_guard.archive_file() is None:
+        # A run that goes on has features of the original, which have another name.
+        with suppress(ConfigurationError):
+            original = _outside_archive(name)
+            if original.digest == copy.source:
+                return original
+    return copy
+
+
+def _outside_archive(name: str) -> Transformer:
+    last = Path(name).name
     named, beside = [Path(name), *_in_folder_of_variable(last)], _beside_archive(last)
-    for place in (*carried, *named):
+    for place in named:
         if place.is_dir():
             return _transformer_in(place)
-    cached = archive_guard.in_hub_cache(name)
+    cached = outside_transformers.in_hub_cache(name)
     if cached is not None:
         return _transformer_in(Path(cached))
     for place in beside:
         # A run may have this name too.
-        if _weights_in(place):
+        with archive_guard.suspended():
+            is_transformer = bool(_weights_in(place))
+        if is_transformer:
             return _transformer_in(place)
     looked = ", ".join(dict.fromkeys(str(place.absolute()) for place in [*named, *beside]))
     raise ConfigurationError(
@@ -141,6 +109,9 @@ def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transfo
 
 
 def _transformer_in(folder: Path) -> Transformer:
+    state = archive_guard.current()
+    if state is not None and state.holds(folder):
+        return CarriedTransformer(folder, digest_of_carried(folder))
     archive_guard.may_read(folder)
     return Transformer(folder, digest_of(folder))
 
@@ -173,6 +144,12 @@ def digest_of(folder: Union[str, Path]) -> str:
     # A file that has changed has another size or time.
     state = tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
     return _digest_of_files(state)
+
+
+def digest_of_carried(folder: Path) -> str:
+    """Returns the SHA-256 of a transformer that an archive carries, which has no other files."""
+    files = [folder / name for name in (CONFIG, TOKENIZER, WEIGHTS) if (folder / name).is_file()]
+    return _digest_of_files(tuple((str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files))
 
 
 def transformer_files(folder: Union[str, Path]) -> List[Path]:
@@ -224,36 +201,13 @@ def carry_transformer(
     files = transformer_files(transformer.folder)
     num_bytes = sum(file.stat().st_size for file in files)
     if num_bytes <= max_megabytes * 1e6 or _carries_all(run_folder):
-        copy_files(files, target)
+        write_carried(transformer, target, with_weights=True)
     elif max_megabytes:
         logger.warning(
             "The archive does not carry the transformer, whose %s are more than `max_carried_mb` (%g); "
             "whoever loads it needs %s",
             *(spell_bytes(num_bytes), max_megabytes, transformer.folder),
         )
-
-
-def copy_files(files: Iterable[Path], target: Path) -> None:
-    """Copies files to a new folder, which is there when all of them are in it."""
-    unfinished = target.with_name(f".{target.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
-    for file in files:
-        shutil.copyfile(file, unfinished / file.name)
-    unfinished.rename(target)
-
-
-def _put_blank_before(tokenizer: Any) -> None:
-    """Gives a text the blank before it that the general class for tokenizers of bytes leaves out."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        return
-    settings = json.dumps(json.loads(backend.to_str())["pre_tokenizer"])
-    if '"ByteLevel"' in settings and '"add_prefix_space": true' not in settings:
-        from tokenizers import normalizers
-
-        own = [backend.normalizer] if backend.normalizer else []
-        backend.normalizer = normalizers.Sequence([*own, normalizers.Prepend(" ")])
 
 
 @functools.lru_cache(maxsize=64)

@@ -20,7 +20,7 @@ from tagger.common.threads import run_side_by_side
 from tagger.data.data_loaders.batch_order import batches_of_equal
 from tagger.transformers.passages import Passage
 from tagger.transformers.precision import PRECISIONS, precision_of_frozen
-from tagger.transformers.pretrained import Transformer
+from tagger.transformers.transformer import Transformer
 from tagger.transformers.windows import (
     POOLINGS,
     Window,
@@ -32,6 +32,7 @@ from tagger.transformers.windows import (
     pool_pieces,
 )
 from tagger.transformers.word_pieces import WordPieces
+from tagger_compat import archive_guard
 
 # Pieces that go through the transformer at a time, padding included: more pad more, fewer call more.
 _BATCH_PIECES = {"cpu": 1024, "cuda": 32768}
@@ -81,6 +82,18 @@ class WordFeatures:
         self._max_pieces = max_pieces
         self._overlap = overlap
         self._precision = precision
+        archive_guard.before_use(self._try)
+
+    def _try(self) -> None:
+        """Reads two pieces, which shows whether the transformer of an archive can read at all."""
+        pieces = torch.zeros(1, 2, dtype=torch.long)
+        with torch.inference_mode():
+            output = self._loaded(
+                input_ids=pieces,
+                attention_mask=torch.ones_like(pieces, dtype=torch.bool),
+                output_hidden_states=True,
+            )
+        assert len(output.hidden_states) > max(self.layers)
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "WordFeatures":
         return self  # It never changes.

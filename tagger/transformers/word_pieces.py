@@ -3,6 +3,8 @@
 import itertools
 from typing import Any, Dict, List, Sequence, Tuple
 
+from tagger.transformers.tokenizer_rules import without_panic
+
 #: The most words whose pieces are remembered.
 MAX_WORDS = 100_000
 
@@ -42,9 +44,10 @@ class WordPieces:
                 new = list(dict.fromkeys(words))
             # Half of a surrogate pair cannot be encoded as text.
             texts = [word.encode(errors="replace").decode() for word in new]
-            cut = self._tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)[
-                "input_ids"
-            ]
+            with without_panic("the transformer"):
+                cut = self._tokenizer(
+                    texts, add_special_tokens=False, truncation=False, verbose=False
+                )["input_ids"]
             known.update(zip(new, (pieces or [self._unknown] for pieces in cut)))
         return [known[word] for word in words]
 

@@ -1,7 +1,6 @@
 """How precision and recall of each label follow its bias: the curves behind the dials of a tagger."""
 
 import json
-import tarfile
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Union
 
@@ -10,6 +9,7 @@ import numpy as np
 from tagger.common.ranges import is_number
 from tagger.metrics.label_metrics import precision_recall_f1
 from tagger.tuning.decoding import COARSE_STEP, LARGEST_BIAS, DecodingTuner, Settings
+from tagger_compat.tar_files import read_member
 
 #: The file in an archive, or in the folder of a run, that holds the curves.
 CURVES_NAME = "decoding_curves.json"
@@ -116,12 +116,8 @@ def saved_curves(archive_file: Union[str, Path]) -> Optional[DecodingCurves]:
     if path.is_dir():
         file = path / CURVES_NAME
         return DecodingCurves.from_json(file.read_bytes()) if file.is_file() else None
-    with tarfile.open(path) as archive:
-        for member in archive:
-            content = archive.extractfile(member) if member.name == CURVES_NAME else None
-            if content is not None:
-                return DecodingCurves.from_json(content.read())
-    return None
+    content = read_member(path, CURVES_NAME)
+    return None if content is None else DecodingCurves.from_json(content)
 
 
 def _known(values: np.ndarray, is_known: np.ndarray) -> List[Optional[float]]:

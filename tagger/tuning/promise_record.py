@@ -1,7 +1,6 @@
 """Promises as an archive keeps them."""
 
 import json
-import tarfile
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -12,6 +11,7 @@ from tagger.common.ranges import is_number
 from tagger.common.vocabulary import check_is_label
 from tagger.tuning.units import spell_units
 from tagger_compat.archive_guard import printable
+from tagger_compat.tar_files import read_member
 
 #: The file in an archive that holds the promises of `tune-decoding --confidence`.
 PROMISES_NAME = "promises.json"
@@ -119,15 +119,13 @@ def saved_promises(archive_file: Union[str, Path]) -> List[Promise]:
     """
     if Path(archive_file).is_dir():
         return []
-    with tarfile.open(archive_file) as archive:
-        if PROMISES_NAME not in archive.getnames():
-            return []
-        try:
-            content: Any = archive.extractfile(PROMISES_NAME)
-            promises = [_promise(each) for each in json.load(content)]
-        # A member that is a link has no content of its own, or none.
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-            promises = []
+    content = read_member(archive_file, PROMISES_NAME)
+    if content is None:
+        return []
+    try:
+        promises = [_promise(each) for each in json.loads(content)]
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        promises = []
     if not promises or not all(map(_is_valid, promises)):
         raise ConfigurationError(
             f"{archive_file}: `{PROMISES_NAME}` must hold what `tune-decoding --confidence` writes; "

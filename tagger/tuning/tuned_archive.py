@@ -15,7 +15,7 @@ from tagger.common.files import write_atomically
 from tagger.tuning.curves import CURVES_NAME, DecodingCurves
 from tagger.tuning.decoding import Settings
 from tagger.tuning.promise_record import PROMISES_NAME, Promise, promises_to_json
-from tagger_compat.archive_files import new_archive
+from tagger_compat.tar_files import new_archive
 
 
 def write_settings(

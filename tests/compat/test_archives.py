@@ -7,6 +7,7 @@ import sys
 import tarfile
 import types
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,6 @@ from tests.system.archives import (
     NOT_REGISTERED,
     TRACE,
     TYPES,
-    add_file,
     carried,
     embedded_by,
     embeds_carried,
@@ -94,7 +94,7 @@ def test_code_of_a_carried_transformer_never_runs_and_nobody_is_asked(
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 10))
     monkeypatch.setenv("TAGGER_TRUST_REMOTE_CODE", "1")
     write_archive(good, folder / "hostile.tar.gz", carried(f"{parent}/name", is_known), use(kind))
-    refused_in_one_line(folder / "hostile.tar.gz", match="code of its own, which is not run")
+    refused_in_one_line(folder / "hostile.tar.gz", match="has the file `code.py`, which is none of")
     assert sys.stdin.tell() == 0
     assert not list(folder.parent.rglob(TRACE))
 
@@ -117,7 +117,7 @@ def test_lines_of_yes_on_standard_input_are_no_answers(
     write_archive(good, folder / "hostile.tar.gz", member, config)
     outcome = run_command(command, folder, b"y\n" * 1000)
     assert outcome.status == 1
-    assert "code of its own, which is not run" in outcome.last_line
+    assert "has the file `code.py`, which is none of" in outcome.last_line
     assert "[y/N]" not in "".join(outcome.output + outcome.errors)
     assert not list(folder.parent.rglob(TRACE))
     assert not (folder / "out.jsonl").exists()
@@ -221,7 +221,13 @@ def test_what_libraries_do_by_themselves_is_refused_too(folder, monkeypatch):
     ]:
         with pytest.raises(ConfigurationError, match=what):
             within(action)
-    # What the config does not name is none of its doing.
+        with pytest.raises(ConfigurationError, match=what):
+            within(lambda: ThreadPoolExecutor(1).submit(action).result())  # noqa: B023
+    # Another thread loads nothing.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+        within(lambda: pool.submit(Path("secret.txt").read_text).result())
+    # Modules are code of the user's.
     within(lambda: Path("hóstile.py").read_text())
     Path("secret.txt").read_text()
 
@@ -467,7 +473,7 @@ def test_meta_data_that_are_damaged_are_refused(good, folder):
             contents=lambda name, content: text if name == "meta.json" else content,  # noqa: B023
             with_new_checksums=False,
         )
-        refused_in_one_line(damaged, match="`meta.json` is not as training writes it")
+        refused_in_one_line(damaged, match="`meta.json` is not (as training writes it|plain JSON)")
 
 
 def compressed(name, content):
@@ -489,7 +495,7 @@ def long_vocabulary(name, content):
 
 
 def long_config(name, content):
-    return content + b" " * 2**22 if name == "config.json" else content
+    return content + b" " * 2**20 if name == "config.json" else content
 
 
 def odd_version(name, content):
@@ -501,7 +507,7 @@ def odd_version(name, content):
     [
         (compressed, "`weights.th` is compressed: it grows to .* bytes"),
         (long_vocabulary, "the vocabulary has more than 450 lines"),
-        (long_config, "`config.json` has .* bytes, more than 4194304"),
+        (long_config, "`config.json` has .* bytes, more than 1048576"),
         (odd_version, "a version that is none"),
     ],
 )
@@ -509,24 +515,6 @@ def test_what_would_grow_or_harm_the_terminal_is_refused(change, what, good, fol
     monkeypatch.setattr("tagger_compat.archive_contents.MAX_WORDS", 450)
     load_archive(good)
     write_archive(good, folder / "hostile.tar.gz", contents=change)
-    refused_in_one_line(folder / "hostile.tar.gz", match=what)
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "what"),
-    [
-        ("config", '{"model_type": "\\u001B[2J"}', "characters that a terminal obeys"),
-        ("config", '{"num_labels": 1000000000}', "sets `num_labels`"),
-        ("config", '{"attn_implementation": "nobody/kernels"}', "names code on the hub"),
-        ("model.safetensors.index", '{"weight_map": {"a": "../w.safetensors"}}', "lies outside"),
-        ("pytorch_model.bin.index", '{"weight_map": {"a.b": "/w.bin"}}', "lies outside"),
-    ],
-)
-def test_a_transformer_names_nothing_outside_and_tells_the_terminal_nothing(
-    file, text, what, good, folder
-):
-    member = add_file(f"transformers/name/{file}.json", text)
-    write_archive(good, folder / "hostile.tar.gz", member)
     refused_in_one_line(folder / "hostile.tar.gz", match=what)
 
 

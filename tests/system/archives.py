@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from hypothesis import strategies as st
 
-from tagger_compat.archive_files import new_archive
+from tagger_compat.tar_files import new_archive
 
 #: What hostile code would leave behind.
 TRACE = "trace-of-an-attack"

@@ -1,18 +1,25 @@
 """Hundreds of archives that try to run, write, read or fetch something, or to take all memory.
 
 pytest tests/system/test_hostile_archives.py
+TAGGER_ARCHIVES=100 pytest tests/system/test_hostile_archives.py -k budget    # of each kind
 """
 
+import json
+import os
 import random
 import re
 import resource
 import shutil
+import subprocess
+import sys
 import tarfile
 
 import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import load_archive
 
+from tests.conftest import ROOT
+from tests.kinds import train
 from tests.system.archives import (
     CONFIGS,
     MEMBERS,
@@ -22,6 +29,8 @@ from tests.system.archives import (
     place_bait,
     write_archive,
 )
+from tests.system.generated_archives import KINDS, read_members
+from tests.system.load_budget import MAX_MEGABYTES, MAX_SECONDS
 
 pytestmark = pytest.mark.system
 
@@ -104,3 +113,35 @@ def test_each_change_of_a_member_is_noticed(good, folder):
         with tarfile.open(good) as old, tarfile.open(folder / "t.tar.gz") as new:
             is_same = old.extractfile(chosen).read() == new.extractfile(chosen).read()
         assert is_same or is_refused(folder / "t.tar.gz")
+
+
+@pytest.fixture(scope="module")
+def good_archives(trained, tmp_path_factory):
+    """Archives of three kinds, one with a fine-tuned and one with a frozen transformer."""
+    found = {"toy": trained / "model.tar.gz"}
+    for kind in ("fine-tuned", "frozen"):
+        found[kind] = train(kind, tmp_path_factory.mktemp(kind))
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_archive_below_a_megabyte_keeps_to_its_budget(kind, good_archives, tmp_path):
+    members = {name: read_members(path) for name, path in good_archives.items()}
+    for name, path in good_archives.items():
+        shutil.copy(path, tmp_path / f"good-{name}.tar.gz")
+    for number in range(int(os.environ.get("TAGGER_ARCHIVES", "3"))):
+        content = KINDS[kind](random.Random(f"{kind}{number}"), members)
+        if len(content) < 2**20:
+            (tmp_path / f"{number}.tar.gz").write_bytes(content)
+    command = [sys.executable, "-m", "tests.system.load_budget", str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TOKENIZERS_PARALLELISM": "false"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    for row in map(json.loads, done.stdout.splitlines()):
+        assert row["end"] in ("loaded", "refused"), row
+        assert row["end"] == "loaded" or not row["name"].startswith("good"), row
+        assert row["seconds"] < MAX_SECONDS, row
+        assert row["megabytes"] < MAX_MEGABYTES, row
+        assert len(row["message"]) < 1000, row
+        assert row["message"].isprintable(), row

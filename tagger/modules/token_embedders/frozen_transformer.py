@@ -132,7 +132,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         size = self._size = self._features.size * (1 if self._is_mix else num_layers)
         self.projection = Linear(size, projection_dim) if projection_dim else None
         self.register_buffer(
-            "digest", torch.tensor(list(bytes.fromhex(transformer.digest)), dtype=torch.uint8)
+            "digest", torch.tensor(list(bytes.fromhex(transformer.source)), dtype=torch.uint8)
         )
         self._cache_folder = Path(cache_folder).expanduser() if cache_folder else default_root()
         self._max_bytes = max_cache_gb * 1e9

@@ -15,6 +15,7 @@ from tagger.transformers.memory import Memory
 from tagger.transformers.precision import PRECISIONS, computing_in
 from tagger.transformers.upper_layers import UpperLayers
 from tagger.transformers.windows import POOLINGS, longest_window, padded_lengths, pool_pieces
+from tagger_compat import archive_guard
 
 
 @TokenEmbedder.register("transformer")
@@ -81,6 +82,7 @@ class TransformerEmbedder(TokenEmbedder):
             f"further texts are computed in each epoch; raise it if there is memory",
         )
         self._has_trained = False
+        archive_guard.before_use(self._try)
 
     def get_output_dim(self) -> int:
         return int(self.transformer_model.config.hidden_size)
@@ -134,6 +136,12 @@ class TransformerEmbedder(TokenEmbedder):
         embedded = words.new_zeros(*mask.shape, words.size(1))
         embedded[mask] = self.dropout(words)
         return embedded
+
+    @torch.no_grad()
+    def _try(self) -> None:
+        """Reads two pieces, which shows whether the transformer of an archive can read at all."""
+        pieces = torch.zeros(1, 2, dtype=torch.long, device=self.transformer_model.device)
+        self._states(pieces, torch.ones_like(pieces, dtype=torch.bool))
 
     def _states(self, pieces: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Returns the states of windows, (S, L, D) float32."""

@@ -1,0 +1,267 @@
+"""A transformer as an archive carries it: two JSON files of known keys, and tensors.
+
+`write_carried` writes `config.json`, `tokenizer.json` and, unless they are among the archive's own
+weights, `model.safetensors`. Nothing else is read: the model is built from its config class, and the
+tokenizer by the library `tokenizers`. A file, a setting or a part of a tokenizer that is not known is
+refused by name, both when an archive is written and when it is read.
+"""
+
+import dataclasses
+import functools
+import importlib
+import inspect
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any, Dict, FrozenSet
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from tagger.transformers.tokenizer_rules import check_tokenizer, without_panic
+from tagger.transformers.transformer import Transformer
+from tagger_compat.archive_contents import MAX_NUMBER, leaves, read_json
+from tagger_compat.archive_guard import refuse
+
+CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
+#: The kinds of transformers that an archive can carry: they read text, and in memory that grows with it.
+MODEL_TYPES = (
+    *(
+        "albert",
+        "bert",
+        "camembert",
+        "convbert",
+        "deberta",
+        "deberta-v2",
+        "distilbert",
+        "electra",
+        "ernie",
+    ),
+    *(
+        "eurobert",
+        "gemma",
+        "gpt2",
+        "jina_embeddings_v3",
+        "llama",
+        "mistral",
+        "mobilebert",
+        "modernbert",
+    ),
+    *(
+        "mpnet",
+        "nomic_bert",
+        "qwen2",
+        "qwen3",
+        "roberta",
+        "roberta-prelayernorm",
+        "roformer",
+        "t5",
+        "mt5",
+    ),
+    *("umt5", "bart", "mbart", "xlm-roberta", "xlm-roberta-xl"),
+)
+#: The largest vocabulary, and the most layers.
+MAX_PIECES, MAX_LAYERS = 500_000, 1000
+
+# What we write beside the keys of the config class.
+_OWN_KEYS = {"model_type", "special_tokens", "source"}
+_SPECIAL_TOKENS = ("unk_token", "pad_token")
+# These read how many labels there are, or what is returned, which no tagger needs.
+_UNUSED = {"num_labels", "output_attentions", "gradient_checkpointing", "return_dict"}
+_TEXT = re.compile(r"[\w .|+-]{0,100}")
+
+
+class CarriedTransformer(Transformer):
+    """A transformer in the folder of an archive, or of a run.
+
+    Raises:
+        ConfigurationError: On reading a part of it, if the part is not as `write_carried` writes it.
+    """
+
+    @property
+    def source(self) -> str:
+        """The digest of the transformer that it is a copy of."""
+        return str(self.description().get("source", ""))
+
+    def tokenizer(self) -> Any:
+        """Makes the tokenizer of `tokenizer.json`."""
+        from transformers import PreTrainedTokenizerFast
+
+        values = self.description()
+        special = values.get("special_tokens") or {}
+        path, name = self.folder / TOKENIZER, self._name(TOKENIZER)
+        check_tokenizer(path, values["vocab_size"], name)
+        with without_panic(name):
+            return PreTrainedTokenizerFast(
+                tokenizer_file=str(path), clean_up_tokenization_spaces=False, **special
+            )
+
+    def config(self) -> Any:
+        """Makes the description of the model."""
+        from transformers import CONFIG_MAPPING
+
+        values = self.description()
+        make = CONFIG_MAPPING[values["model_type"]]
+        return make(**{key: each for key, each in values.items() if key not in _OWN_KEYS})
+
+    def model_without_weights(self) -> Any:
+        """Makes the model in float32, with random weights."""
+        from transformers import AutoModel
+
+        return AutoModel.from_config(self.config()).float()
+
+    def model(self, dtype: Any = torch.float32) -> Any:
+        """Makes the model in float32, in evaluation mode, with the weights of `model.safetensors`."""
+        from safetensors.torch import load_model
+
+        model = self.model_without_weights()
+        load_model(model, self.folder / WEIGHTS)
+        return model.eval()
+
+    def description(self) -> Dict[str, Any]:
+        """Returns what `config.json` says."""
+        for file in sorted(self.folder.iterdir()):
+            if file.name not in (CONFIG, TOKENIZER, WEIGHTS):
+                refuse(
+                    f"the carried transformer `{self.folder.name}` has the file `{file.name[:80]}`, "
+                    f"which is none of {CONFIG}, {TOKENIZER} and {WEIGHTS}"
+                )
+        values = read_json(self.folder / CONFIG, self._name(CONFIG))
+        _check_config(values, self._name(CONFIG))
+        return dict(values)
+
+    def _name(self, file: str) -> str:
+        return f"`{file}` of the carried transformer `{self.folder.name}`"
+
+
+def write_carried(transformer: Transformer, folder: Path, with_weights: bool) -> CarriedTransformer:
+    """Writes a transformer as an archive carries it.
+
+    Args:
+        transformer: The transformer.
+        folder: A new folder, which is there when all files are in it.
+        with_weights: Whether to write the weights.
+
+    Raises:
+        ConfigurationError: If an archive cannot carry it.
+    """
+    from safetensors.torch import save_model
+
+    unfinished = folder.with_name(f".{folder.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    try:
+        config, tokenizer = transformer.config(), transformer.tokenizer()
+        (unfinished / CONFIG).write_text(json.dumps(description_of(transformer), indent=2))
+        (unfinished / TOKENIZER).write_text(_rules(tokenizer), encoding="utf-8")
+        if with_weights:
+            model = transformer.model(dtype="auto")
+            save_model(model, str(unfinished / WEIGHTS), {"format": "pt"})
+        carried = CarriedTransformer(unfinished, "")
+        _check_same(tokenizer, carried.tokenizer())
+        carried.config()
+    except ConfigurationError as error:
+        shutil.rmtree(unfinished)
+        raise ConfigurationError(
+            f"the transformer {transformer.folder} (`{config.model_type}`) cannot be put into an "
+            f"archive ({error}); choose another one"
+        ) from None
+    unfinished.rename(folder)
+    return CarriedTransformer(folder, "")
+
+
+def description_of(transformer: Transformer) -> Dict[str, Any]:
+    """Returns what `config.json` of a carried transformer says."""
+    config, tokenizer = transformer.config(), transformer.tokenizer()
+    known = known_keys(config.model_type) if config.model_type in MODEL_TYPES else ()
+    return {
+        "model_type": config.model_type,
+        "source": transformer.source,
+        "special_tokens": {
+            name: str(token)
+            for name in _SPECIAL_TOKENS
+            if (token := getattr(tokenizer, name, None))
+        },
+        **{key: each for key, each in config.to_dict().items() if key in known},
+    }
+
+
+@functools.cache
+def known_keys(model_type: str) -> FrozenSet[str]:
+    """Returns the settings that a model reads: its config class and its code name them."""
+    from transformers import CONFIG_MAPPING, MODEL_MAPPING, PreTrainedConfig
+
+    kind = CONFIG_MAPPING[model_type]
+    shared = {each.name for each in dataclasses.fields(PreTrainedConfig)}
+    code = inspect.getsource(importlib.import_module(MODEL_MAPPING[kind].__module__))
+    named = re.findall(r'config(?:\.|, ")([a-z]\w*)', code)
+    return frozenset({*named, *(each.name for each in dataclasses.fields(kind))} - shared - _UNUSED)
+
+
+def _check_config(values: Any, name: str) -> None:
+    model_type = values.get("model_type") if isinstance(values, dict) else None
+    if model_type not in MODEL_TYPES:
+        refuse(
+            f"{name} must name one of {', '.join(MODEL_TYPES)} as `model_type`; got {model_type!r}"
+        )
+    known = known_keys(model_type) | _OWN_KEYS
+    for key, value in values.items():
+        if key not in known:
+            refuse(f"{name} has `{key[:80]}`, which is no setting of such a model")
+        for place, each in leaves(value, key):
+            if (
+                isinstance(each, str)
+                and place != "source"
+                and not place.startswith("special_tokens.")
+            ):
+                is_plain = _TEXT.fullmatch(each) is not None and ".." not in each
+            else:
+                is_plain = not isinstance(each, (int, float)) or abs(each) <= MAX_NUMBER
+            if key.endswith(("_layers", "_layer")) and isinstance(each, int):
+                is_plain = is_plain and each <= MAX_LAYERS
+            if not is_plain:
+                refuse(f"{name} sets `{place[:80]}` to {str(each)[:80]!r}")
+    num_pieces = values.get("vocab_size")
+    if type(num_pieces) is not int or not 0 < num_pieces <= MAX_PIECES:
+        refuse(f"{name} sets `vocab_size` to more than {MAX_PIECES}, or to none")
+    special = values.get("special_tokens") or {}
+    if not isinstance(special, dict) or not set(special) <= set(_SPECIAL_TOKENS):
+        refuse(f"{name}: `special_tokens` may name {' and '.join(_SPECIAL_TOKENS)}")
+    if not all(isinstance(each, str) and len(each) <= 100 for each in special.values()):
+        refuse(f"{name}: `special_tokens` must be short texts")
+
+
+def _rules(tokenizer: Any) -> str:
+    """Returns a tokenizer as JSON, without what it only needs for batches and to put words together."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise ConfigurationError(
+            f"its tokenizer `{type(tokenizer).__name__}` cannot be written as `{TOKENIZER}`"
+        )
+    rules = json.loads(backend.to_str())
+    rules.update(truncation=None, padding=None, decoder=None)
+    return json.dumps(rules, ensure_ascii=False)
+
+
+#: What a tokenizer that has been written and read must cut as before.
+_SAMPLE = (
+    "The café in Zürich isn't open – 12,345.67 km².", " a  b\tc", "東京 Москва 👩‍💻 ﬁ ①",
+    "McDonald's [UNK] <mask>", "",
+)  # fmt: skip
+
+
+def _check_same(before: Any, after: Any) -> None:
+    for text in _SAMPLE:
+        for options in ({}, {"add_special_tokens": False}):
+            one, other = (
+                each(text, return_offsets_mapping=True, verbose=False, truncation=False, **options)
+                for each in (before, after)
+            )
+            if any(one[name] != other[name] for name in ("input_ids", "offset_mapping")):
+                raise ConfigurationError(
+                    f"its tokenizer cuts {text!r} in another way once it is written"
+                )
+    for name in ("unk_token_id", "pad_token_id"):
+        if getattr(before, name) != getattr(after, name):
+            raise ConfigurationError(f"its tokenizer has another `{name}` once it is written")

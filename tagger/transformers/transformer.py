@@ -1,0 +1,81 @@
+"""A transformer in a folder, whose parts the library `transformers` loads."""
+
+import json
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+import torch
+
+from tagger_compat import outside_transformers
+
+
+class Transformer(NamedTuple):
+    """A transformer's files.
+
+    Attributes:
+        folder: The folder of its weights, its config and its tokenizer, as `save_pretrained` writes it.
+        digest: The SHA-256 of these files, in hexadecimal.
+    """
+
+    folder: Path
+    digest: str
+
+    @property
+    def source(self) -> str:
+        """The digest of the transformer that this one is, or is a copy of."""
+        return self.digest
+
+    def tokenizer(self) -> Any:
+        """Loads the tokenizer; one that tells words by the blank before them takes words alone."""
+        from transformers import AutoTokenizer
+
+        tokenizer = self._loaded(AutoTokenizer.from_pretrained, add_prefix_space=True)
+        _put_blank_before(tokenizer)
+        return tokenizer
+
+    def config(self) -> Any:
+        """Loads the description of the model."""
+        from transformers import AutoConfig
+
+        return self._loaded(AutoConfig.from_pretrained)
+
+    def model_without_weights(self) -> Any:
+        """Makes the model in float32, with random weights."""
+        from transformers import AutoModel
+
+        may_run_code = outside_transformers.may_run_code()
+        config = self.config()
+        with outside_transformers.transformer_loaded(self.folder):
+            return AutoModel.from_config(config, trust_remote_code=may_run_code).float()
+
+    def model(self, dtype: Any = torch.float32) -> Any:
+        """Loads the model, in float32 or as it is stored (`"auto"`), in evaluation mode."""
+        from transformers import AutoModel
+        from transformers.utils import logging
+
+        with_bars = logging.is_progress_bar_enabled()
+        logging.disable_progress_bar()
+        try:
+            return self._loaded(AutoModel.from_pretrained, dtype=dtype).eval()
+        finally:
+            if with_bars:
+                logging.enable_progress_bar()
+
+    def _loaded(self, load: Callable[..., Any], **options: Any) -> Any:
+        """Loads a part; code of the transformer's own runs only where its user allows it."""
+        may_run_code = outside_transformers.may_run_code()
+        with outside_transformers.transformer_loaded(self.folder):
+            return load(str(self.folder), trust_remote_code=may_run_code, **options)
+
+
+def _put_blank_before(tokenizer: Any) -> None:
+    """Gives a text the blank before it that the general class for tokenizers of bytes leaves out."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return
+    settings = json.dumps(json.loads(backend.to_str())["pre_tokenizer"])
+    if '"ByteLevel"' in settings and '"add_prefix_space": true' not in settings:
+        from tokenizers import normalizers
+
+        own = [backend.normalizer] if backend.normalizer else []
+        backend.normalizer = normalizers.Sequence([*own, normalizers.Prepend(" ")])

@@ -1,0 +1,81 @@
+"""Transformers outside of archives: those of this machine, whose code runs only if the user says so.
+
+Code that comes with a transformer runs only if the user has set TAGGER_TRUST_REMOTE_CODE.
+"""
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import Any, Iterator, NoReturn, Optional
+
+from tagger_compat.archive_guard import current, is_set, may_read, refuse, suspended
+
+
+def may_run_code() -> bool:
+    """Whether code that comes with a transformer may run; that of an archive is never read."""
+    return is_set("TAGGER_TRUST_REMOTE_CODE")
+
+
+@contextmanager
+def transformer_loaded(name: Any) -> Iterator[None]:
+    """Says in one line that a transformer's own code is not run.
+
+    Raises:
+        ConfigurationError: If transformers refuses to run the code.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if "trust_remote_code" not in str(error):
+            raise
+        refuse(
+            f"the transformer {name} comes with code of its own, which is not run",
+            "set TAGGER_TRUST_REMOTE_CODE=1 if you trust it and it is no part of an archive",
+        )
+
+
+def transformer_on_this_machine(name: str) -> str:
+    """Returns the folder of a transformer that an archive names, and lets it be read.
+
+    Args:
+        name: A folder, or a name on the hub, which must be in the hub's cache.
+
+    Raises:
+        ConfigurationError: If it is neither.
+    """
+    folder = name if os.path.isfile(os.path.join(name, "config.json")) else in_hub_cache(name)
+    state = current()
+    if folder is None or (state is not None and state.holds(folder)):
+        refuse(
+            f"the archive needs the transformer {name[:80]!r}, which is neither a folder outside of it "
+            f"nor in the cache of the Hugging Face hub",
+            "download it first, or name a folder with --overrides",
+        )
+    may_read(folder)
+    return folder
+
+
+def in_hub_cache(name: str) -> Optional[str]:
+    """Returns a transformer's folder in the cache of the Hugging Face hub; None if it is not there."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        with suspended():
+            return str(snapshot_download(name, local_files_only=True))
+    except (HFValidationError, LocalEntryNotFoundError):
+        return None
+
+
+def _never_ask(*_: Any) -> NoReturn:
+    raise EOFError("standard input is the user's data")
+
+
+def let_transformers_never_ask() -> None:
+    """Keeps transformers from asking whether to run code: it reads the answer from standard input."""
+    from tagger_compat import after_import
+
+    def replace() -> None:
+        sys.modules["transformers.dynamic_module_utils"].input = _never_ask  # type: ignore[attr-defined]
+
+    after_import("transformers.dynamic_module_utils", replace)

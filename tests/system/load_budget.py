@@ -1,0 +1,82 @@
+"""Loads archives, each in a process of its own that has loaded nothing else, and says what they took.
+
+python -m tests.system.load_budget FOLDER    # prints a line of JSON for each archive
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict
+
+#: What an archive of less than a megabyte may take.
+MAX_SECONDS, MAX_MEGABYTES = 10, 1000
+
+
+def _peak() -> float:
+    text = Path("/proc/self/status").read_text()
+    match = re.search(r"VmHWM:\s*(\d+)", text)
+    assert match is not None
+    return int(match[1]) / 1024
+
+
+def _load(path: Path) -> Dict[str, Any]:
+    from allennlp.common.checks import ConfigurationError
+    from allennlp.models.archival import load_archive
+
+    # The peak from now on.
+    Path("/proc/self/clear_refs").write_text("5")
+    before, start = _peak(), time.process_time()
+    try:
+        load_archive(path)
+        end, text = "loaded", ""
+    except ConfigurationError as error:
+        end, text = "refused", str(error)
+    except BaseException as error:
+        end, text = type(error).__name__, str(error)
+    return {
+        "end": end,
+        "seconds": time.process_time() - start,
+        "megabytes": _peak() - before,
+        "message": text,
+    }
+
+
+def _measure(path: Path) -> Dict[str, Any]:
+    readable, writable = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(readable)
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        signal.setitimer(signal.ITIMER_PROF, 3 * MAX_SECONDS)
+        with os.fdopen(writable, "w") as pipe:
+            json.dump(_load(path), pipe)
+        os._exit(0)
+    os.close(writable)
+    with os.fdopen(readable) as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    died: Dict[str, Any] = {"end": f"status {status}", "seconds": 0, "megabytes": 0, "message": ""}
+    return json.loads(text) if text else died
+
+
+def main() -> None:
+    """Imports what archives need, and measures those of a folder."""
+    from allennlp.models.archival import load_archive
+
+    import tagger  # noqa: F401
+
+    folder = Path(sys.argv[1])
+    for good in sorted(folder.glob("good-*.tar.gz")):
+        load_archive(good)
+    for path in sorted(folder.glob("*.tar.gz")):
+        print(json.dumps({"name": path.name, **_measure(path)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,271 @@
+"""An archive carries a transformer as two JSON files of known keys, and tensors."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from transformers import (
+    DebertaV2Config,
+    DebertaV2Model,
+    ModernBertConfig,
+    ModernBertModel,
+    PreTrainedTokenizerFast,
+)
+
+from tagger.transformers.carried import CarriedTransformer, write_carried
+from tagger.transformers.transformer import Transformer
+from tagger.transformers.word_pieces import WordPieces
+from tests.transformers.small import save_bpe, save_word_pieces
+
+SIZES = {
+    "hidden_size": 8,
+    "intermediate_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+}
+SPECIAL = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]
+TEXT = [
+    "the",
+    "Café",
+    "in",
+    "Zürich",
+    "’s",
+    "12,5",
+    "[MASK]",
+    "<mask>",
+    "\u200b",
+    "\ufb01",
+    "\u6771",
+]
+
+
+def save_unigram(folder):
+    """A DeBERTa-v3, some of whose settings the config class does not name."""
+    folder.mkdir()
+    pieces = [*SPECIAL, "▁", "▁the", "▁Ca", *"thecafinzür12,é."]
+    tokenizer = Tokenizer(
+        models.Unigram([(each, -float(n)) for n, each in enumerate(dict.fromkeys(pieces))], 3)
+    )
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Replace("``", '"'), normalizers.NFKC()]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    _save_tokenizer(tokenizer, folder)
+    config = DebertaV2Config(
+        vocab_size=40,
+        relative_attention=True,
+        position_buckets=4,
+        share_att_key=True,
+        norm_rel_ebd="layer_norm",
+        pos_att_type="p2c|c2p",
+        position_biased_input=False,
+        **SIZES,
+    )
+    DebertaV2Model(config).save_pretrained(folder)
+    return str(folder)
+
+
+def save_modern(folder):
+    """A ModernBERT, whose config nests."""
+    folder.mkdir()
+    vocabulary = {each: n for n, each in enumerate([*SPECIAL, *"Ġthecafinzür12,é."])}
+    tokenizer = Tokenizer(models.BPE(vocabulary, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    _save_tokenizer(tokenizer, folder)
+    ids = {f"{name}_token_id": None for name in ("bos", "eos", "cls", "sep")}
+    ModernBertModel(
+        ModernBertConfig(vocab_size=30, pad_token_id=0, **ids, **SIZES)
+    ).save_pretrained(folder)
+    return str(folder)
+
+
+def _save_tokenizer(tokenizer, folder):
+    tokenizer.add_special_tokens(SPECIAL)
+    frame = [(each, tokenizer.token_to_id(each)) for each in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=frame)
+    names = ("pad_token", "cls_token", "sep_token", "unk_token", "mask_token")
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, **dict(zip(names, SPECIAL))
+    ).save_pretrained(folder)
+
+
+@pytest.fixture
+def carried(tmp_path):
+    transformer = Transformer(save_path(save_word_pieces, tmp_path), "0" * 64)
+    return write_carried(transformer, tmp_path / "carried", with_weights=True)
+
+
+def save_path(save, tmp_path):
+    save(tmp_path / "original")
+    return tmp_path / "original"
+
+
+@pytest.mark.parametrize("save", [save_word_pieces, save_bpe, save_unigram, save_modern])
+def test_what_is_carried_cuts_and_reads_as_before(save, tmp_path):
+    transformer = Transformer(save_path(save, tmp_path), "0" * 64)
+    carried = write_carried(transformer, tmp_path / "carried", with_weights=True)
+    names = {path.name for path in carried.folder.iterdir()}
+    assert names == {"config.json", "model.safetensors", "tokenizer.json"}
+    assert carried.source == transformer.digest
+    before, after = (WordPieces(each.tokenizer()) for each in (transformer, carried))
+    assert before(TEXT) == after(TEXT)
+    for name in ("start_pieces", "end_pieces", "padding", "_unknown"):
+        assert getattr(before, name) == getattr(after, name)
+    pieces = torch.tensor([[number for word in before(TEXT) for number in word]])
+    with torch.inference_mode():
+        states, carried_states = (
+            each.model()(input_ids=pieces).last_hidden_state for each in (transformer, carried)
+        )
+    assert torch.equal(states, carried_states)
+
+
+def test_weights_are_stored_in_their_precision(tmp_path):
+    folder = save_path(save_word_pieces, tmp_path)
+    Transformer(folder, "").model().half().save_pretrained(folder)
+    carried = write_carried(Transformer(folder, ""), tmp_path / "carried", with_weights=True)
+    stored = load_file(carried.folder / "model.safetensors")
+    assert {each.dtype for each in stored.values()} == {torch.float16}
+    assert carried.model().dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"model_type": "clip"}, "must name one of albert, bert"),
+        ({"model_type": 5}, "must name one of albert, bert"),
+        ({"auto_map": {"AutoModel": "code.Model"}}, "has `auto_map`, which is no setting"),
+        ({"gguf_file": "/etc/passwd"}, "has `gguf_file`"),
+        ({"num_labels": 10**9}, "has `num_labels`"),
+        ({"attn_implementation": "nobody/kernels"}, "has `attn_implementation`"),
+        ({"_attn_implementation": "eager"}, "has `_attn_implementation`"),
+        ({"quantization_config": {"quant_method": "x"}}, "has `quantization_config`"),
+        ({"hidden_act": "../secret"}, "sets `hidden_act` to '../secret'"),
+        ({"hidden_act": "\x1b[2J"}, r"sets `hidden_act` to '\\x1b\[2J'"),
+        ({"hidden_size": 10**9}, "sets `hidden_size` to '1000000000'"),
+        ({"num_hidden_layers": 10**6}, "sets `num_hidden_layers`"),
+        ({"layer_norm_eps": float("nan")}, "sets `layer_norm_eps` to 'nan'"),
+        ({"vocab_size": 10**6}, "`vocab_size` to more than 500000"),
+        ({"special_tokens": {"chat_template": "x"}}, "`special_tokens` may name unk_token"),
+        ({"hidden_size": {"a": [[]] * 60_000}}, "values, more than 50000"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_is_not_known_is_refused_by_name(change, what, carried):
+    path = carried.folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(ConfigurationError, match=what):
+        carried.model()
+    with pytest.raises(ConfigurationError, match=what):
+        carried.tokenizer()
+
+
+@pytest.mark.parametrize(
+    "name", ["tokenizer_config.json", "pytorch_model.bin", "chat_template.jinja", "code.py", "a"]
+)
+def test_another_file_is_refused_by_name(name, carried):
+    (carried.folder / name).write_text("{}")
+    with pytest.raises(ConfigurationError, match=f"has the file `{name}`, which is none of"):
+        carried.tokenizer()
+
+
+def _part(kind, **settings):
+    return {"type": kind, **settings}
+
+
+def _sequence(*parts):
+    return _part("Sequence", normalizers=list(parts))
+
+
+PIECE, WORDS = (
+    {"SpecialToken": {"id": "[CLS]", "type_id": 0}},
+    {"Sequence": {"id": "A", "type_id": 0}},
+)
+ADDED = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "what"),
+    [
+        ("padding", {"strategy": {"Fixed": 10**9}}, "`padding` must be null"),
+        ("truncation", {"max_length": 1}, "`truncation` must be null"),
+        ("decoder", {"type": "WordPiece"}, "`decoder` must be null"),
+        ("more", 1, "it has `more`"),
+        ("normalizer", _part("Replace", pattern={"String": "a"}, content="aa"), "by a longer text"),
+        ("normalizer", _part("Replace", pattern={"String": ""}, content=""), "by a longer text"),
+        ("normalizer", _part("Replace", pattern={"Regex": "(a*)*b"}, content=""), "expression"),
+        ("normalizer", _part("Prepend", prepend="a" * 1000), "`Prepend.prepend` is too long"),
+        ("normalizer", _sequence(*[_part("ByteLevel")] * 2), "too many parts"),
+        ("normalizer", _sequence(_sequence(*[_sequence()] * 10)), "too many parts"),
+        ("normalizer", _part("Precompiled", precompiled_charsmap="A" * 2**21), "damaged table"),
+        ("normalizer", _part("Precompiled", precompiled_charsmap="AAAAAGFh" + "YWFh" * 99), "long"),
+        ("normalizer", _part("Precompiled", precompiled_charsmap="BAAAAA=="), "damaged"),
+        ("normalizer", _part("Unknown"), "a normalizer `Unknown`"),
+        ("pre_tokenizer", _part("CharDelimiterSplit", delimiter="a"), "a pre_tokenizer `CharDel"),
+        ("post_processor", _part("BertProcessing", sep=["a", 10**9], cls=["a", 1]), "no piece"),
+        (
+            "post_processor",
+            _part("TemplateProcessing", single=[PIECE] * 20, pair=[WORDS], special_tokens={}),
+            "too many tokens",
+        ),
+        ("added_tokens", [{"id": 1, "content": "a" * 1000, **ADDED}], "the added token .* too long"),
+        ("added_tokens", [{"id": 10**9, "content": "a", **ADDED}], "or none of the model"),
+        ("added_tokens", [{"id": 1, "content": "a", **ADDED}] * 6000, "adds more than 5000"),
+        ("model", _part("WordLevel", vocab={"a": 10**6}, unk_token="a"), "which knows 83, does not"),
+        ("model", _part("Unigram", vocab=[["a", 0]] * 100, unk_id=0), "which knows 83, does not"),
+        ("model", _part("BPE", vocab={}, merges=[], dropout=0.5), "sets `dropout` to 0.5"),
+        ("model", _part("WordPiece", vocab={}, unk_token="a" * 1000), "sets `unk_token`"),
+        ("model", _part("WordPiece", vocab={"a" * 1000: 1}), "a piece of more than 512 letters"),
+        ("model", _part("WordPiece", vocab={}, max_input_chars_per_word=10**9), "at most 1000"),
+        ("model", _part("Other", vocab={}), "a model `Other`"),
+        ("model", [], "is not a tokenizer"),
+        ("version", "x" * 2**22, "bytes, more than"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_tokenizer_beyond_all_need_is_refused(place, value, what, carried):
+    path = carried.folder / "tokenizer.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), place: value}))
+    with pytest.raises(ConfigurationError, match=what):
+        carried.tokenizer()
+
+
+def test_a_tokenizer_without_rules_in_a_file_cannot_be_carried(tmp_path, monkeypatch):
+    transformer = Transformer(save_path(save_word_pieces, tmp_path), "")
+    monkeypatch.setattr(Transformer, "tokenizer", lambda self: object())
+    with pytest.raises(
+        ConfigurationError, match="cannot be put into an archive .*`tokenizer.json`"
+    ):
+        write_carried(transformer, tmp_path / "carried", with_weights=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["original"]
+
+
+def test_a_tokenizer_that_changes_once_it_is_written_cannot_be_carried(tmp_path, monkeypatch):
+    transformer = Transformer(save_path(save_word_pieces, tmp_path), "")
+    monkeypatch.setattr(
+        CarriedTransformer, "tokenizer", lambda self: Transformer(other, "").tokenizer()
+    )
+    other = tmp_path / "other"
+    save_bpe(other)
+    with pytest.raises(ConfigurationError, match="cuts .* in another way once it is written"):
+        write_carried(transformer, tmp_path / "carried", with_weights=False)
+
+
+def test_tensors_that_do_not_fit_are_refused(carried):
+    path = carried.folder / "model.safetensors"
+    tensors = load_file(path)
+    save_file({**tensors, "more": torch.zeros(np.int64(1))}, path)
+    with pytest.raises(RuntimeError, match="Unexpected key"):
+        carried.model()
+    tensors.popitem()
+    save_file(tensors, path)
+    with pytest.raises(RuntimeError, match="Missing key"):
+        carried.model()
+
+
+def test_a_folder_may_be_moved(carried, tmp_path):
+    shutil.move(carried.folder, tmp_path / "moved")
+    assert CarriedTransformer(tmp_path / "moved", "").tokenizer()("london")["input_ids"]
