@@ -4,6 +4,7 @@ allennlp soft-labels teacher.tar.gz train.txt -o soft.npz
 """
 
 import argparse
+import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Iterable
 
@@ -75,11 +76,15 @@ class WriteSoftLabels(Command):
 
 def reader_without_tags(archive: Archive) -> DatasetReader:
     """The teacher's reader, which reads no gold tags, so that it takes any."""
-    config = archive.config.duplicate()
-    params = config.get("validation_dataset_reader") or config["dataset_reader"]
-    if params.get("type") == "column":
-        params["tag_column"] = None
-    return DatasetReader.from_params(params)
+    from tagger.data.dataset_readers import ColumnDatasetReader
+
+    reader = archive.validation_dataset_reader
+    if not isinstance(reader, ColumnDatasetReader):
+        return reader
+    reader = copy.copy(reader)
+    reader.columns = reader.columns._replace(tag_column=None)
+    reader.texts = reader.texts.without_tags()
+    return reader
 
 
 def _instances_of_text(archive: Archive, path: str, splitter: "TextSplitter") -> Iterable[Instance]:

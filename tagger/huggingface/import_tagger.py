@@ -99,7 +99,9 @@ def import_tagger(
         config = _config(str(backbone), parts, encoding, language, weighting, num_special)
         vocab = Vocabulary(non_padded_namespaces=["labels"])
         vocab.add_tokens_to_namespace(tags, "labels")
-        Params(config).to_file(str(run / CONFIG_NAME))
+        # The archive knows its transformer by the last part of this name.
+        written = _config(backbone.name, parts, encoding, language, weighting, num_special)
+        Params(written).to_file(str(run / CONFIG_NAME))
         model = _built(config, vocab, run)
         _fill(model, parts, tags, transition_bias)
         difference = _checked_difference(model, config, run, classifier, tokenizer)

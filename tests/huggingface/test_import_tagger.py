@@ -119,6 +119,7 @@ def test_it_is_loaded_from_python_and_needs_the_folder_no_longer(bert):
         (["O", "I-A", "B-B", "I-B"], "IOB1", ["B-A"]),
         (["O", "B-A", "I-A", "E-A", "S-A"], "IOBES", []),
         (["B-A", "I-A", "L-A", "U-A", "O"], "BIOUL", []),
+        (["O", "PER", "LOC"], "IO", []),
         (["NOUN", "VERB", "X"], None, []),
     ],
 )
@@ -256,5 +257,9 @@ def test_the_command_writes_what_other_commands_take(bert, allennlp, tmp_path, c
     allennlp("tune-decoding", archive, gold, "--macro-f1", "-o", tmp_path / "tuned.tar.gz")
     allennlp("predict-file", tmp_path / "tuned.tar.gz", gold, "-o", tmp_path / "out.conll")
     assert (tmp_path / "out.conll").exists()
+    allennlp("soft-labels", archive, gold, "-o", tmp_path / "soft.npz")
+    allennlp("export", archive, "-o", tmp_path / "model.onnx")
+    assert (tmp_path / "soft.npz").exists()
+    assert (tmp_path / "model.onnx").exists()
     with pytest.raises(SystemExit):
         allennlp("import-hf", bert, "-o", archive)

@@ -161,7 +161,7 @@ class ColumnDatasetReader(DatasetReader):
         self._format = format
         given = {"label_names": label_names, "offsets": offsets, "text_encoding": text_encoding}
         given["tag_column"] = tag_column if isinstance(tag_column, str) else None
-        self._texts = TextFiles(
+        self.texts = TextFiles(
             self._spelling,
             overlapping,
             {key: value for key, value in given.items() if value is not None},
@@ -192,7 +192,7 @@ class ColumnDatasetReader(DatasetReader):
         name = self._format_of(file_path)
         if name == "columns":
             return self.columns.documents_in(file_path, self._borders, how)
-        return self._texts.documents_in(file_path, name, how)
+        return self.texts.documents_in(file_path, name, how)
 
     def text_to_instance(
         self, tokens: Sequence[Union[str, Token]], tags: Optional[Sequence[str]] = None
@@ -256,7 +256,7 @@ class ColumnDatasetReader(DatasetReader):
         name = self._format_of(file_path)
         if name == "columns":
             return self.columns.documents(file_path, borders)
-        return self._texts.documents(file_path, name)
+        return self.texts.documents(file_path, name)
 
     def _format_of(self, file_path: Union[str, PathLike]) -> str:
         check_is_there(file_path)

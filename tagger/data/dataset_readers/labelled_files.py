@@ -1,5 +1,6 @@
 """Files with gold tags, of any format, as documents of sentences."""
 
+import copy
 import logging
 from functools import cached_property, partial
 from pathlib import Path
@@ -192,6 +193,13 @@ class TextFiles:
         self._language = language
         self._are_documents = are_documents
         self._max_sentence_tokens = max_sentence_tokens
+
+    def without_tags(self) -> "TextFiles":
+        """Returns the same for texts whose entities are not read."""
+        other = copy.copy(self)
+        other._has_tags = False
+        other._options = {**self._options, "labelled": False}
+        return other
 
     def documents(self, path: PathOrAddress, format: str) -> Iterator[List[LabelledSentence]]:
         """Yields the sentences of each text; texts without a token are left out and counted.
