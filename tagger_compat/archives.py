@@ -232,7 +232,8 @@ def _archived_params(params_class: Any) -> type:
             try:
                 overrides = params_module.parse_overrides(params_overrides)
             except RuntimeError as error:
-                reason = str(error).splitlines()[0].partition(" ERROR: ")[2]
+                first = str(error).splitlines()[0]
+                reason = first.partition(" ERROR: ")[2] or first
                 refuse(f"`--overrides` cannot be read: {reason}", "they must be JSON or Jsonnet")
             names, own = set(_strings(config)), set(_strings(overrides, is_own=True))
             state = archive_guard.current()

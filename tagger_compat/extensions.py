@@ -31,7 +31,7 @@ def with_our_plugins(plugins: Any) -> Iterator[None]:
     A plugin whose requirements are missing is named together with the command that installs them.
     """
     yield
-    plugins.logger.addFilter(_with_missing_requirements)
+    logging.getLogger("allennlp.common.plugins").addFilter(_with_missing_requirements)
     # Of these it imports all submodules; most of our package is imported when it is used.
     plugins.DEFAULT_PLUGINS += ("tagger.components", "tagger.commands")
     discover_file_plugins = plugins.discover_file_plugins

@@ -6,6 +6,7 @@ Letters: `N` items, `S` sentences.
 from typing import List, NamedTuple, Sequence
 
 import numpy as np
+from allennlp.common.checks import ConfigurationError
 
 from tagger.labels.corpus import Sentence
 from tagger.labels.error_shares import with_shares_of_errors
@@ -86,6 +87,7 @@ def doubt(
             random_state=seed,
         )
         is_learnt = part != held_out
+        _check_is_enough(is_learnt, num_entities)
         classifier.fit(planted_signs[is_learnt], is_planted[is_learnt])
         is_own = own_part == held_out
         probabilities[is_own] = classifier.predict_proba(own_signs[is_own])[:, 1]
@@ -94,6 +96,14 @@ def doubt(
     log_right = np.zeros(len(sentences))
     np.add.at(log_right, [item.sentence for item in items], np.log1p(-probabilities))
     return Doubts(items, probabilities, -np.expm1(log_right))
+
+
+def _check_is_enough(is_learnt: np.ndarray, num_entities: int) -> None:
+    if not is_learnt.any():
+        raise ConfigurationError(
+            f"expected entities in several sentences of the corpus, got {num_entities} in all, from "
+            "which no classifier of errors can learn; take a larger corpus"
+        )
 
 
 def are_errors(

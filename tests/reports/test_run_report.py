@@ -135,7 +135,8 @@ def test_errors_are_marked_and_escaped_and_have_their_probability(
 
 def test_sentences_with_unknown_tags_are_left_out_of_errors(trained, of_archive, tmp_path):
     reader = of_archive.validation_dataset_reader
-    reader._spelling = reader._spelling._replace(unknown_tag="?")
+    spelling = reader._spelling._replace(unknown_tag="?")
+    reader._spelling, reader.columns = spelling, reader.columns._replace(spelling=spelling)
     write_run_report(trained, tmp_path / "run.html", write_data(tmp_path, "?"))
     page = read_page(tmp_path / "run.html")
     assert "2 sentences" in page.text

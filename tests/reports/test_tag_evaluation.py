@@ -27,7 +27,8 @@ def write(tmp_path, tag):
 def test_counts_of_sentences_add_up_to_the_models_metrics(spoilt, tmp_path, tag):
     reader = spoilt.validation_dataset_reader
     unknown_tag = "?" if tag == "?" else None
-    reader._spelling = reader._spelling._replace(unknown_tag=unknown_tag)
+    spelling = reader._spelling._replace(unknown_tag=unknown_tag)
+    reader._spelling, reader.columns = spelling, reader.columns._replace(spelling=spelling)
     evaluation = evaluate_tags(spoilt.model, reader, write(tmp_path, tag), 10, 0)
     assert evaluation.counts.shape == (40, 3, 4)
     for c, label in enumerate(evaluation.labels):

@@ -20,7 +20,7 @@ from tagger.data.formats.offsets import checked_entities
 from tagger.data.formats.span_records import raw_entities
 from tagger.data.survey.column_survey import Known, survey_columns
 from tagger.data.survey.columns import Column, names_tokens
-from tagger.data.survey.schemes import check_scheme
+from tagger.data.survey.schemes import Scheme, check_scheme
 from tagger.data.survey.spellings import STANDARD
 from tagger.data.survey.text_encodings import open_text
 
@@ -166,8 +166,8 @@ def read_columns(
     known = Known(text_encoding, None, token_column, tag_column, labelled=labelled)
     found = survey_columns(path, known)
     token, tag, scheme = found.layout.token, found.layout.tag, found.scheme
-    # The tags of the rows are spelled in our way already.
-    spelled = scheme._replace(spelling=STANDARD)
+    # The tags of the rows are spelled in our way already; those of no column are all `O`.
+    spelled = Scheme("BIO") if tag is None else scheme._replace(spelling=STANDARD)
     for rows in found.sentences():
         if tag is not None:
             check_scheme(scheme, [rows], tag, path)

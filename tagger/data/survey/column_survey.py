@@ -22,12 +22,7 @@ from tagger.data.column_file import (
     split_rows,
 )
 from tagger.data.decoded_lines import decoded_lines
-from tagger.data.survey.columns import (
-    Column,
-    Comments,
-    find_columns,
-    find_header,
-)
+from tagger.data.survey.columns import Column, Comments, find_columns, find_header
 from tagger.data.survey.delimiters import Table, comments_apart, find_table
 from tagger.data.survey.other_files import holds_sentences, what_else
 from tagger.data.survey.schemes import Scheme, find_scheme
@@ -40,6 +35,7 @@ MOST_LINES = 300_000
 NAMES = {"utf-8": "UTF-8", "cp1252": "Windows-1252 or Latin-1, by the look of it"}
 #: A file has columns if at least this share of its lines have the same number of them.
 _LEAST_SHARE = 0.5
+_NO_SENTENCE = "{path}: expected a token and its tag on each line, got no sentence at all"
 #: Stands for an encoding that is found in the file.
 AUTO = "auto"
 
@@ -225,7 +221,7 @@ def _surveyed(path: str, known: Known, most_lines: int, _stamp: object) -> Colum
 def _no_columns(path: str, lines: Sequence[Tuple[int, str]], comments: set[int]) -> str:
     shown = [(n, line) for i, (n, line) in enumerate(lines) if line.strip() and i not in comments]
     if not shown:
-        return f"{path}: expected a token and its tag on each line, got no sentence at all"
+        return _NO_SENTENCE.format(path=path)
     number, line = shown[0]
     return (
         f"{path}:{number}: expected a token and its tag, separated by blanks or a tab, got "
@@ -260,6 +256,8 @@ def _survey(
     names = header.columns if header else []
     if header:
         sentences = [rows for rows in (sentences[0][1:], *sentences[1:]) if rows]
+    if not sentences:
+        raise ValueError(_NO_SENTENCE.format(path=path))
     columns = find_columns(
         sentences, path, known.token_column, known.tag_column, names, known.labelled
     )

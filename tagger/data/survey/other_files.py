@@ -15,6 +15,8 @@ _ONE_TOKEN = "write one token and its tag on each line, and a blank line after e
 _SPANS = 'write `{"text": "Ada left", "label": [[0, 3, "PER"]]}` on each line of a .jsonl file'
 _JSON = re.compile(r'\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|\d+\s*,|$))')
 _INLINE = re.compile(r"<(\w+)(\s[^<>]*)?>[^<>]+</\1>")
+#: The end of a line of a column file whose tags spell spans.
+_LAST_TAG = re.compile(r"[\s,;](O|[BIOESLUM]-\S+)\s*$")
 _SENTENCE_END = re.compile(r"[\w'\"”)][.!?…][\"'”’)]*\s*")
 _TAGGED_WORD = re.compile(r"\S+[/_|][A-Z0-9$.,:#'`()?!;-]+")
 
@@ -54,7 +56,10 @@ def what_else(lines: Iterable[str], opening: str = "") -> Optional[str]:
     found = next((what for is_so, what in kinds if is_so), None)
     if found is not None:
         return found
+    tagged = sum(bool(_LAST_TAG.search(line)) for line in first)
+    is_tagged = tagged >= _SHARE * len(first)
     inline = next((match for line in first if (match := _INLINE.search(line))), None)
+    inline = None if is_tagged else inline
     if inline is not None:
         return f"texts with inline tags, such as {inline[0][:60]!r}, which are not read; {_SPANS}"
     ways = (_sentences, _one_column, _running_text) if first else ()

@@ -85,7 +85,7 @@ def of_start() -> Iterator[Case]:
     # fmt: off
     yield case("file that does not exist", nothing, "nowhere.txt", "nowhere.txt")
     yield case("line without a tag", file("train.txt", BIO + "so\n"), "train.txt:8:")
-    yield case("tokens alone", file("train.txt", "Maria\nleft\n"), "train.txt:1:")
+    yield case("tokens alone", file("train.txt", "Maria\nleft\n"), "train.txt:")
     yield case("no label at all", file("train.txt", "Maria O\nleft O\n"), "--tag-column")
     yield case("illegal tag", file("train.txt", f"{BIO}\n" * 3 + "so L-PER\n"), "train.txt:25:")
     yield case("too few sentences to split", file("train.txt", "Maria B-PER\n"), "train.txt")

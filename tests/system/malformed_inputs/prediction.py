@@ -25,7 +25,7 @@ def of_evaluate() -> Iterator[Case]:
     yield case("archive that calls a program", hostile(config="a function of a library"),
                "TAGGER_TRUST_ARCHIVES", "hostile.tar.gz dev.txt")
     yield case("data that do not exist", nothing, "test.txt")
-    yield case("data without tags", file("test.txt", "Maria\nleft\n"), "test.txt:1:")
+    yield case("data without tags", file("test.txt", "Maria\nleft\n"), "test.txt:")
     yield case("data in another encoding", file("test.txt", "Maria U-PER\nleft O\n"), "test.txt:1:")
     yield case("label unknown to the model", file("test.txt", "Maria B-PERSON\nleft O\n"), "PERSON")
     yield case("data that are empty", file("test.txt", ""), "test.txt")
@@ -79,7 +79,7 @@ def of_predict() -> Iterator[Case]:
     yield case("`--batch-size` below 1", file("texts.txt", "Maria left.\n"), "--batch-size",
                "model.tar.gz texts.txt --batch-size 0")
     yield case("column file as texts with the reader", file("texts.txt", "Maria\n"),
-               "texts.txt:1:", "model.tar.gz texts.txt --use-dataset-reader")
+               "texts.txt:", "model.tar.gz texts.txt --use-dataset-reader")
     yield case("empty input", file("texts.txt", ""), "", "model.tar.gz texts.txt", legal=True)
 
 
