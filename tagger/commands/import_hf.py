@@ -4,7 +4,6 @@ allennlp import-hf dslim/bert-base-NER -o model.tar.gz
 """
 
 import argparse
-import json
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
@@ -33,18 +32,16 @@ class ImportHf(Command):
         add("--language", default="en", metavar="CODE", help=text)
         text = "a JSON file with transition scores such as `background_to_start`"
         add("--transition-bias", type=Path, metavar="FILE", help=text)
-        text = (
-            'a weighting for later training, such as {"type": "chain", "label_weights": {"PER": 2}}'
-        )
-        add("--weighting", metavar="JSON", help=text)
         add_shared(parser, "--force")
 
     def run(self, args: argparse.Namespace) -> None:
+        from tagger.common.locations import check_output
         from tagger.huggingface.import_tagger import import_tagger
 
-        weighting = None if args.weighting is None else json.loads(args.weighting)
+        inputs = [each for each in (args.model, args.transition_bias) if each is not None]
+        check_output(args.output, inputs, args.force)
         imported = import_tagger(
-            args.model, args.output, args.language, args.transition_bias, weighting, args.force
+            args.model, args.output, args.language, args.transition_bias, args.force
         )
         spell = imported.encoding or "plain labels, which mark no entities"
         say(

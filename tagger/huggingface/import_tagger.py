@@ -3,7 +3,7 @@
 import json
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union, cast
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union, cast
 
 import torch
 from allennlp.common import Params
@@ -59,7 +59,6 @@ def import_tagger(
     output: Path,
     language: str = "en",
     transition_bias: Optional[Path] = None,
-    weighting: Optional[Mapping[str, Any]] = None,
     overwrite: bool = False,
 ) -> Imported:
     """Writes an archive whose emissions are a token classifier's logits at the first piece of each word.
@@ -72,7 +71,6 @@ def import_tagger(
         output: The archive to write.
         language: The spaCy code of the language whose rules split texts into words.
         transition_bias: A file with six transition scores, see `transition_biases`.
-        weighting: The weighting for later training, as in a config; it changes no prediction.
         overwrite: Whether the output may exist.
 
     Raises:
@@ -96,11 +94,11 @@ def import_tagger(
         run = Path(folder, "run")
         run.mkdir()
         num_special = sum(map(len, special_pieces(tokenizer)))
-        config = _config(str(backbone), parts, encoding, language, weighting, num_special)
+        config = _config(str(backbone), parts, encoding, language, num_special)
         vocab = Vocabulary(non_padded_namespaces=["labels"])
         vocab.add_tokens_to_namespace(tags, "labels")
         # The archive knows its transformer by the last part of this name.
-        written = _config(backbone.name, parts, encoding, language, weighting, num_special)
+        written = _config(backbone.name, parts, encoding, language, num_special)
         Params(written).to_file(str(run / CONFIG_NAME))
         model = _built(config, vocab, run)
         _fill(model, parts, tags, transition_bias)
@@ -148,14 +146,10 @@ def _config(
     parts: Parts,
     encoding: Optional[str],
     language: str,
-    weighting: Optional[Mapping[str, Any]],
     num_special: int,
 ) -> Dict[str, Any]:
     """Returns the config of the archive; windows leave room for `num_special` special pieces."""
     room = min(longest_window(parts.backbone.config) or _MOST_PIECES, _MOST_PIECES)
-    head: Dict[str, Any] = {"type": "crf"}
-    if weighting:
-        head["weighting"] = dict(weighting)
     encoder: Dict[str, Any] = {"type": "pass_through"}
     if parts.head is not None:
         settings = parts.backbone.config
@@ -182,7 +176,7 @@ def _config(
                 "token_embedders": {"tokens": {**transformer, "pooling": "first"}}
             },
             "encoder": encoder,
-            "head": head,
+            "head": {"type": "crf"},
             **({} if encoding is None else {"tag_encoding": encoding}),
             "loss_reduction": "token",
         },
