@@ -246,9 +246,11 @@ def _print_result(
 
 def _label_and_number(text: str) -> Tuple[str, float, Optional[float]]:
     """Reads `PER=0.97`, and `PER=2:0.9` with a second number."""
-    label, _, numbers = text.rpartition("=")
+    label, equals, numbers = text.rpartition("=")
     number, _, level = numbers.partition(":")
     try:
+        if not equals:
+            raise ValueError
         return label, float(number), float(level) if level else None
     except ValueError:
         raise argparse.ArgumentTypeError(

@@ -150,6 +150,7 @@ def test_archives_are_overwritten_only_on_demand(run, detuned, tmp_path):
         ([], "no target is given; add --precision"),
         (["--recall", "PRE=0.5"], "names `PRE`.*did you mean `PER`"),
         (["--recall", "PER"], "expected a label and a number, such as PER=0.97; got 'PER'"),
+        (["--recall", "0.5"], "expected a label and a number, such as PER=0.97; got '0.5'"),
     ],
 )
 def test_targets_that_do_not_fit_are_refused(arguments, message, run, tmp_path, capsys):
