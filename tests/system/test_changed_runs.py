@@ -91,7 +91,9 @@ def test_a_killed_command_never_mixes_two_archives_or_inputs(name, change, folde
     line, pattern, number, made = COMMANDS[name]
     command = line.replace(FEW, "FEW").split()
     command = [FEW if word == "FEW" else word for word in command]
-    moment = Moment("midway", lambda path: has_written(path, pattern, number), 0 if pattern else 0.5)
+    moment = Moment(
+        "midway", lambda path: has_written(path, pattern, number), 0 if pattern else 0.5
+    )
     status = break_off(command, folder, folder, moment, signal.SIGKILL).status
     assert status == -signal.SIGKILL, "it ended too early"
     if name.endswith("ray"):
