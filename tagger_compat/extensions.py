@@ -26,7 +26,7 @@ def _ours(name: str) -> Any:
 
 @contextmanager
 def with_our_plugins(plugins: Any) -> Iterator[None]:
-    """Has AllenNLP find our package in any folder; what a stranger left in the folder is not run.
+    """Has AllenNLP find our package in any folder; plugins that another user left there are not run.
 
     A plugin whose requirements are missing is named together with the command that installs them.
     """

@@ -58,7 +58,7 @@ def find_header(rows: Sequence[Row], labelled: bool = True) -> Optional[Row]:
 
     Args:
         rows: The rows of tokens.
-        labelled: Whether the latter is tried.
+        labelled: Whether a single known name may tell a header, which needs tags to compare with.
     """
     if len(rows) < 2:
         return None

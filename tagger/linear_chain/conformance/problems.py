@@ -40,10 +40,10 @@ def all_paths(num_tokens: int, num_tags: int) -> torch.Tensor:
     return torch.tensor(paths, dtype=torch.int64).view(len(paths), num_tokens)
 
 
-def path_scores(problem: Problem, row: int = 0) -> Tuple[torch.Tensor, torch.Tensor]:
-    """All paths through the real tokens of a row, and their scores, (K ** N,) float64."""
+def path_scores(problem: Problem) -> Tuple[torch.Tensor, torch.Tensor]:
+    """All paths through the real tokens of the first row, and their scores, (K ** N,) float64."""
     emissions, transitions, start, end = (each.detach().double() for each in problem.scores)
-    emissions = emissions[row][problem.mask[row]]
+    emissions = emissions[0][problem.mask[0]]
     num_tokens = len(emissions)
     paths = all_paths(num_tokens, len(start))
     scores = emissions[torch.arange(num_tokens), paths].sum(1)
