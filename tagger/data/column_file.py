@@ -88,7 +88,7 @@ def read_sentences(
         [['Ada', 'B-PER'], ['left', 'O']]
         [['Why', 'O']]
     """
-    return (sentence for sentence, _ in _sentences_and_gaps(lines, name, layout))
+    return (sentence for sentence, _ in read_sentences_and_gaps(lines, name, layout))
 
 
 def read_documents(
@@ -114,7 +114,7 @@ def read_documents(
         [['Lima']]
     """
     document: List[List[Row]] = []
-    for sentence, gap in _sentences_and_gaps(lines, name, layout):
+    for sentence, gap in read_sentences_and_gaps(lines, name, layout):
         if document and _is_border(gap, borders):
             yield document
             document = []
@@ -134,8 +134,8 @@ def is_docstart(text: str) -> bool:
     return text.strip(_BLANKS).startswith("-DOCSTART-")
 
 
-def _sentences_and_gaps(
-    lines: Iterable[bytes], name: Union[str, PathLike], layout: Layout
+def read_sentences_and_gaps(
+    lines: Iterable[bytes], name: Union[str, PathLike], layout: Layout = PLAIN
 ) -> Iterator[Tuple[List[Row], List[Row]]]:
     """As `read_sentences`, each with the lines that separate it from the one before."""
     is_empty = True
