@@ -1,7 +1,5 @@
 """Checkpoints of which a kill never leaves half a file."""
 
-import errno
-import os
 from pathlib import Path
 from typing import Any, Optional, Set, Tuple
 
@@ -70,7 +68,10 @@ def save_whole(value: Any, path: str, overwrite: bool = True) -> None:
                 # Given a path, PyTorch writes its name into the file, and this one is random.
                 torch.save(value, file)
             except RuntimeError as error:
-                # PyTorch has no other words for a full disk.
-                if "PytorchStreamWriter" not in str(error) and "inline_container" not in str(error):
+                # Its writer fails again while it is closed, and hides an interrupt or a full disk.
+                if error.__context__ is None:
                     raise
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path) from error
+                first = error.__context__
+                if isinstance(first, OSError) and first.filename is None:
+                    first.filename = path
+                raise first from None

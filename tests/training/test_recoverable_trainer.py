@@ -1,10 +1,13 @@
 """A run that is broken off and recovered ends as the unbroken one."""
 
+import errno
+import io
 import json
 import os
 import random
 import shutil
 import tarfile
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +22,7 @@ from allennlp.models.archival import archive_model
 from allennlp.training import gradient_descent_trainer
 from allennlp.training.trainer import Trainer
 
-from tagger.training import recoverable_trainer
+from tagger.training import recoverable_trainer, whole_checkpointer
 from tagger.training.random_states import random_states, set_random_states
 from tagger.training.recoverable_trainer import NamingMetricTracker, RecoverableTrainer
 from tagger.training.run_folder import keep_finished
@@ -240,6 +243,27 @@ def test_an_interrupt_while_the_first_best_weights_are_written_stays_an_interrup
     with pytest.raises(KeyboardInterrupt):
         train_model(Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet"), tmp_path / "run")
     assert not (tmp_path / "run/model.tar.gz").exists()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "disk full")])
+def test_what_stops_a_checkpoint_being_written_is_not_hidden_by_the_writer(
+    error, tmp_path, monkeypatch
+):
+    class Breaking(io.BytesIO):
+        def write(self, data):
+            if self.tell():
+                raise error
+            return super().write(data)
+
+    @contextmanager
+    def breaking(path, overwrite):
+        yield SimpleNamespace(open=lambda mode: Breaking())
+
+    monkeypatch.setattr(whole_checkpointer, "write_atomically", breaking)
+    with pytest.raises(type(error)) as raised:
+        whole_checkpointer.save_whole({"weight": torch.zeros(9)}, "best.th")
+    assert raised.value is error
+    assert getattr(error, "filename", "best.th") == "best.th"
 
 
 def test_an_unknown_metric_is_answered_by_the_known_ones():
