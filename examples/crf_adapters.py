@@ -44,10 +44,12 @@ def ours(weighting: str = "chain") -> Adapter:
 
 
 def ours_as_torchcrf() -> Adapter:
-    """`tagger.torchcrf.CRF`."""
-    from tagger.torchcrf import CRF
+    """`tagger.modules.torchcrf.CRF`."""
+    from tagger.modules.torchcrf import CRF
 
-    return _like_pytorch_crf("tagger.torchcrf", lambda num_tags: CRF(num_tags, batch_first=True))
+    return _like_pytorch_crf(
+        "tagger.modules.torchcrf", lambda num_tags: CRF(num_tags, batch_first=True)
+    )
 
 
 def pytorch_crf() -> Adapter:

@@ -10,7 +10,7 @@ each sentence. The transformer is any folder, or name, that `AutoModelForTokenCl
 
 Then, in Python:
 
-    from tagger.huggingface import WordPieceTagger
+    from tagger.integrations.huggingface import WordPieceTagger
 
     WordPieceTagger.from_pretrained("runs/wnut17").tag("Ada Lovelace lives in London.").entities
 """
@@ -31,7 +31,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from tagger.huggingface import (
+from tagger.integrations.huggingface import (
     MASKED,
     CrfForTokenClassification,
     WordPieceTagger,

@@ -5,9 +5,9 @@ Run: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_transformer.py
     [--sentences 400] [--rounds 5] [--threads 1]
 
 A step is the forward and the backward pass, the clipping of gradients, and the optimizer, of the tagger
-of tagger/transformer.libsonnet with a weighted CRF. The ways take turns, batch by batch, and all have
-the same batches. `upper N` trains the last N layers over states of the lower ones, which a pass before
-has kept.
+of tagger/training/transformer.libsonnet with a weighted CRF. The ways take turns, batch by batch, and
+all have the same batches. `upper N` trains the last N layers over states of the lower ones, which a
+pass before has kept.
 
 `pieces/s` is word pieces by second, without special ones and padding; `times` is the time of the first
 way by that of each, over the same batches: the median over rounds. `CRF` is the share of a step that the
@@ -33,7 +33,7 @@ from allennlp.training.optimizers import Optimizer
 from tqdm import tqdm
 from transformers import AutoConfig
 
-import tagger.components  # noqa: F401
+import tagger.commands.components  # noqa: F401
 
 WEIGHTING = {"type": "chain", "label_weights": {"O": 0.5}}
 
@@ -72,7 +72,9 @@ def config(options: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, A
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "config.jsonnet"
         shown = json.dumps(paths)
-        path.write_text(f"(import 'tagger/transformer.libsonnet') + {{ {hidden} }} + {shown}")
+        path.write_text(
+            f"(import 'tagger/training/transformer.libsonnet') + {{ {hidden} }} + {shown}"
+        )
         return Params.from_file(path).as_dict(quiet=True)
 
 

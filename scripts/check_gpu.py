@@ -40,7 +40,7 @@ SECONDS_OF_A_PART = 480
 def gpu_tests(options: Options) -> Results:
     """Runs the tests that need a GPU."""
     command = [sys.executable, "-m", "pytest", "-m", "gpu", "-rs", "-p", "no:cacheprovider"]
-    command += ["tests/tuning/test_on_a_gpu.py"] if options.is_tiny else ["tests"]
+    command += ["tests/tools/tuning/test_on_a_gpu.py"] if options.is_tiny else ["tests"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     output = done.stdout + done.stderr
     counts = {

@@ -30,7 +30,7 @@ assert text and not links, f'these links lead nowhere on an index; see setup.py:
   venv/bin/python -c "
 import torch
 from tagger.modules import ConditionalRandomField
-from tagger.torchcrf import CRF
+from tagger.modules.torchcrf import CRF
 print('the CRF:', ConditionalRandomField(3)(torch.zeros(1, 2, 3), torch.zeros(1, 2, dtype=torch.long)).item())
 print('in place of pytorch-crf:', CRF(3, batch_first=True).decode(torch.zeros(1, 2, 3)))"
   venv/bin/pip install --quiet --no-deps allennlp==2.10.1

@@ -24,11 +24,11 @@ from typing import Dict, List, Optional, Sequence, Tuple
 from allennlp.common import Params
 from allennlp.data import DatasetReader
 
-import tagger.components  # noqa: F401  (registers them)
-from tagger.reports.figures import draw_differences
+import tagger.commands.components  # noqa: F401  (registers them)
 from tagger.spans import tags_to_spans
-from tagger.studies.comparison import Difference, read_differences
-from tagger.studies.results import read_text_cell
+from tagger.tools.reports.figures import draw_differences
+from tagger.tools.runs.results import read_text_cell
+from tagger.tools.studies.comparison import Difference, read_differences
 
 #: Where the ranges of training entities begin, but for the first.
 LEAST_COUNTS = (30, 300, 3_000)

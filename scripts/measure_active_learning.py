@@ -20,12 +20,12 @@ from allennlp.common import Params
 from allennlp.models import Archive, load_archive
 
 from tagger.common.console import say
-from tagger.labels.choice import choose
-from tagger.labels.corpus import Corpus
-from tagger.labels.questions import DoubtfulSentence, doubtful_sentences
 from tagger.spans import spans_to_tags
-from tagger.studies import Job, read_results, run_jobs, seeded_jobs, write_results
-from tagger.studies.work import train
+from tagger.tools.labels.choice import choose
+from tagger.tools.labels.corpus import Corpus
+from tagger.tools.labels.questions import DoubtfulSentence, doubtful_sentences
+from tagger.tools.runs import Job, read_results, run_jobs, seeded_jobs, write_results
+from tagger.tools.runs.work import train
 from tagger.training.frozen_features import keep_features
 
 CONFIG = "training_config/conll2003_frozen_minilm_crf.jsonnet"

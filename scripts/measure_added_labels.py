@@ -31,16 +31,16 @@ from allennlp.models import load_archive
 
 from tagger.common.console import say
 from tagger.data.fields import TagSetsField
-from tagger.labels.addition import MOST_LOST, add_labels
-from tagger.labels.corpus import Corpus
-from tagger.labels.new_label_bias import is_opened, with_old_entities
-from tagger.labels.new_labels import open_outside
-from tagger.labels.student import Prepare, keep_what_is_known
 from tagger.models import SequenceTagger
 from tagger.spans import TagSet, spans_to_tags
-from tagger.studies import Column, Job, read_results, run_jobs, write_results
-from tagger.studies.results import format_summary, tabulate
-from tagger.studies.work import measure, train
+from tagger.tools.labels.addition import MOST_LOST, add_labels
+from tagger.tools.labels.corpus import Corpus
+from tagger.tools.labels.new_label_bias import is_opened, with_old_entities
+from tagger.tools.labels.new_labels import open_outside
+from tagger.tools.labels.student import Prepare, keep_what_is_known
+from tagger.tools.runs import Column, Job, read_results, run_jobs, write_results
+from tagger.tools.runs.results import format_summary, tabulate
+from tagger.tools.runs.work import measure, train
 
 
 class Study(NamedTuple):

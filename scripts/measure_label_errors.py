@@ -26,13 +26,13 @@ from allennlp.models import load_archive
 from sklearn.metrics import average_precision_score
 
 from tagger.common.console import say
-from tagger.labels.corpus import Corpus, make_folds
-from tagger.labels.errors import Doubts, are_errors, doubt
-from tagger.labels.findings import accept, leave_open, list_findings
-from tagger.labels.judge import Judge, overlap
-from tagger.labels.out_of_fold import fold_jobs, out_of_fold_scores, score_file
 from tagger.spans import Span
-from tagger.studies import Job, Result, read_results, run_jobs, seeded_jobs, write_results
+from tagger.tools.labels.corpus import Corpus, make_folds
+from tagger.tools.labels.errors import Doubts, are_errors, doubt
+from tagger.tools.labels.findings import accept, leave_open, list_findings
+from tagger.tools.labels.judge import Judge, overlap
+from tagger.tools.labels.out_of_fold import fold_jobs, out_of_fold_scores, score_file
+from tagger.tools.runs import Job, Result, read_results, run_jobs, seeded_jobs, write_results
 
 CONFIG = "training_config/conll2003_frozen_minilm_crf.jsonnet"
 #: NoiseBench is a third of CoNLL-2003's training file.

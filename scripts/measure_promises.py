@@ -33,12 +33,12 @@ import numpy as np
 from allennlp.models import load_archive
 from scipy import stats
 
-from tagger.tuning.decoding import DecodingTuner, Settings
-from tagger.tuning.labelled_file import settings_of, tuner_on_file
-from tagger.tuning.promise_fitting import ladders
-from tagger.tuning.promise_ladders import Ladder
-from tagger.tuning.promise_record import Goal
-from tagger.tuning.units import Units, units_of_file
+from tagger.tools.tuning.decoding import DecodingTuner, Settings
+from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
+from tagger.tools.tuning.promise_fitting import ladders
+from tagger.tools.tuning.promise_ladders import Ladder
+from tagger.tools.tuning.promise_record import Goal
+from tagger.tools.tuning.units import Units, units_of_file
 
 COLUMNS = ("measure", "labels", "level", "rule", "confidence", "answers", "broken", "costs")
 

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 from allennlp.models import load_archive
 
-import tagger.components  # noqa: F401  (registers them)
+import tagger.commands.components  # noqa: F401  (registers them)
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
-from tagger.tuning.data_comparison import SeenTexts, feature_table, in_runs, see_columns
-from tagger.tuning.estimates import (
+from tagger.tools.tuning.data_comparison import SeenTexts, feature_table, in_runs, see_columns
+from tagger.tools.tuning.estimates import (
     Estimate,
     corrected_probabilities,
     estimate,
@@ -34,8 +34,8 @@ from tagger.tuning.estimates import (
     measures,
     true_measures,
 )
-from tagger.tuning.sights import Sights
-from tagger.tuning.two_samples import compare_samples
+from tagger.tools.tuning.sights import Sights
+from tagger.tools.tuning.two_samples import compare_samples
 
 #: What labels of CrossNER's music and of WNUT-17 are called in CoNLL-2003.
 RENAMED = {

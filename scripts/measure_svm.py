@@ -22,7 +22,7 @@ from allennlp.common import Params
 from allennlp.data import Batch, DatasetReader, Instance, Vocabulary
 from allennlp.modules import TokenEmbedder
 
-import tagger.components  # noqa: F401  (registers them)
+import tagger.commands.components  # noqa: F401  (registers them)
 from tagger.metrics import MultiLabelMetrics
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -35,18 +35,18 @@ DOCUMENTS = {
 PACKAGES = (
     "tagger",
     "tagger.data",
-    "tagger.huggingface",
-    "tagger.torchcrf",
+    "tagger.integrations.huggingface",
+    "tagger.modules.torchcrf",
     "tagger.linear_chain",
     "tagger.metrics",
     "tagger.models",
     "tagger.modules",
     "tagger.predictors",
-    "tagger.reports",
+    "tagger.tools.reports",
     "tagger.spans",
-    "tagger.studies",
+    "tagger.tools.studies",
     "tagger.training",
-    "tagger.tuning",
+    "tagger.tools.tuning",
     "tagger_onnx",
 )
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")

@@ -13,7 +13,7 @@ from tagger.common.collections_paused import collections_paused
 
 if TYPE_CHECKING:
     from tagger import data, linear_chain, metrics, models, modules, predictors, spans, training
-    from tagger.huggingface.import_tagger import from_hugging_face
+    from tagger.integrations.huggingface.import_tagger import from_hugging_face
     from tagger.predictors.saved_tagger import Entity, SavedTagger, TaggedText, load
 
 __version__ = "0.1.0"
@@ -39,7 +39,7 @@ _MODULES = {
     **dict.fromkeys(
         ("Entity", "SavedTagger", "TaggedText", "load"), "tagger.predictors.saved_tagger"
     ),
-    "from_hugging_face": "tagger.huggingface.import_tagger",
+    "from_hugging_face": "tagger.integrations.huggingface.import_tagger",
 }
 
 # Before anything imports PyTorch.
@@ -48,7 +48,7 @@ tagger_compat.set_variables_of_pytorch()
 tagger_compat.install()
 if not tagger_compat.is_installed() and importlib.util.find_spec("allennlp"):
     # Turned off, the hook cannot tell when AllenNLP looks for our components.
-    importlib.import_module("tagger.components")
+    importlib.import_module("tagger.commands.components")
 
 
 if not TYPE_CHECKING:  # type checkers would take it to know every name

@@ -33,7 +33,7 @@ def with_our_plugins(plugins: Any) -> Iterator[None]:
     yield
     logging.getLogger("allennlp.common.plugins").addFilter(_with_missing_requirements)
     # Of these it imports all submodules; most of our package is imported when it is used.
-    plugins.DEFAULT_PLUGINS += ("tagger.components", "tagger.commands")
+    plugins.DEFAULT_PLUGINS += ("tagger.commands", *_commands_of_wings())
     discover_file_plugins = plugins.discover_file_plugins
 
     @wraps(discover_file_plugins)
@@ -48,6 +48,13 @@ def with_our_plugins(plugins: Any) -> Iterator[None]:
             yield name
 
     plugins.discover_file_plugins = discover
+
+
+def _commands_of_wings() -> List[str]:
+    """The packages of commands in `tagger.tools` and `tagger.integrations`; the core knows none."""
+    root = Path(__file__).parents[1]
+    found = root.glob("tagger/*/*/commands/__init__.py")
+    return sorted(".".join(path.parent.relative_to(root).parts) for path in found)
 
 
 def _with_missing_requirements(record: logging.LogRecord) -> bool:
@@ -140,12 +147,12 @@ def with_our_components(registrable: Any) -> Iterator[None]:
 def _register_ours() -> None:
     """Imports our components if `tagger` has been imported; nested calls, as it does so, do nothing."""
     if "tagger" in sys.modules:
-        _ours("components")
+        _ours("commands.components")
 
 
 @contextmanager
 def with_our_library(params: Any) -> Iterator[None]:
-    """Lets `import 'tagger/template.libsonnet'` work in a config in any folder, as in `jsonnet -J`.
+    """Lets `import 'tagger/training/template.libsonnet'` work in any folder, as in `jsonnet -J`.
 
     A file beside the config comes first, then the folders of `JSONNET_PATH`, then this package. Jsonnet
     in Go computes a field once, and evaluates the template fifty times as fast as that in C++.

@@ -106,7 +106,7 @@ class OnnxTagger(TextTagger[str]):
 
         Returns:
             The graph's outputs by name, (B, T) or (B, T, K), such as `tags`; see
-            `tagger.export.exported`. `marginals` are undefined in the padding.
+            `tagger.integrations.onnx.exported`. `marginals` are undefined in the padding.
         """
         words, rows, lengths = distinct_words(sentences)
         inputs = {"words": rows, "lengths": lengths}

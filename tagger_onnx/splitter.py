@@ -12,7 +12,7 @@ _MAX_PIECES = 100_000
 
 
 def splitter_of(splitting: Dict[str, Any]) -> Callable[[str], List[Token]]:
-    """Returns what splits texts as `tagger.export.splitting.describe_splitting` describes it."""
+    """Returns what splits texts as `describe_splitting` of the export describes it."""
     return splitter_at(splitting["pattern"]) if "pattern" in splitting else Splitter(splitting)
 
 

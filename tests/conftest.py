@@ -58,7 +58,7 @@ def pytest_configure(config):
         _share_compiled_kernels(Path(config.option.basetemp).parent)
     runs_tests = config.getoption("dist", "no") == "no"
     if runs_tests:
-        import tagger.components  # noqa: F401  (registers them)
+        import tagger.commands.components  # noqa: F401  (registers them)
     else:
         folder = tempfile.TemporaryDirectory()
         python = WarmPython(Path(folder.name))

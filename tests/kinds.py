@@ -10,7 +10,7 @@ from tests.documents import text_of_documents
 from tests.transformers.small import save_word_pieces
 
 TOY = CONFIGS / "toy_bilstm_crf.jsonnet"
-FINE_TUNED = ROOT / "tagger" / "transformer.libsonnet"
+FINE_TUNED = ROOT / "tagger/training/transformer.libsonnet"
 #: Sentences that go wrong where something is taken for granted. None has a line break: each is a line.
 ODD = [
     "x",

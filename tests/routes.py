@@ -64,7 +64,7 @@ def check_onnx(archive, lines, folder):
     from allennlp.models import load_archive
 
     import tagger_onnx
-    from tagger.commands.export import export
+    from tagger.integrations.onnx.commands.export import export
 
     export(load_archive(archive), folder / "tagger.onnx")
     exported = tagger_onnx.load(folder / "tagger.onnx")

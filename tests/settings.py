@@ -33,7 +33,7 @@ def jsonnet_of(template, settings):
     given = {**REQUIRED[template], **settings}
     hidden = ", ".join(f"{name}:: {json.dumps(value)}" for name, value in given.items())
     files = ", ".join(f"{name}: {json.dumps(value)}" for name, value in FILES.items())
-    return f"(import 'tagger/{template}.libsonnet') + {{ {hidden}, {files} }}"
+    return f"(import 'tagger/training/{template}.libsonnet') + {{ {hidden}, {files} }}"
 
 
 def config_of(template, settings):

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 import tagger
-from tagger.service.app import Served, create_app
+from tagger.integrations.service.app import Served, create_app
 from tests.conftest import ROOT
 from tests.test_readme import BLOCK, DOCS
 

@@ -13,7 +13,7 @@ def config(tmp_path):
 
     def evaluate(fields):
         path = tmp_path / "own.jsonnet"
-        path.write_text(f"(import 'tagger/template.libsonnet') + {{ {FILES}, {fields} }}")
+        path.write_text(f"(import 'tagger/training/template.libsonnet') + {{ {FILES}, {fields} }}")
         return Params.from_file(path)
 
     return evaluate
@@ -38,10 +38,14 @@ def test_a_field_that_the_template_does_not_read_is_refused(typo, meant, config)
 def test_the_template_of_fine_tuning_refuses_unknown_fields_too(tmp_path):
     path = tmp_path / "own.jsonnet"
     own = f"transformer:: 'x', {FILES}"
-    path.write_text(f"(import 'tagger/transformer.libsonnet') + {{ {own}, layer_decai:: 1 }}")
+    path.write_text(
+        f"(import 'tagger/training/transformer.libsonnet') + {{ {own}, layer_decai:: 1 }}"
+    )
     with pytest.raises(RuntimeError, match="`layer_decai::` .* did you mean `layer_decay::`"):
         Params.from_file(path)
-    path.write_text(f"(import 'tagger/transformer.libsonnet') + {{ {own}, layer_decay:: 1 }}")
+    path.write_text(
+        f"(import 'tagger/training/transformer.libsonnet') + {{ {own}, layer_decay:: 1 }}"
+    )
     assert Params.from_file(path)["trainer"]["optimizer"]["layer_decay"] == 1
 
 
@@ -51,7 +55,7 @@ def test_the_template_of_fine_tuning_asks_for_what_it_needs(missing, tmp_path):
     given = {"transformer": "transformer:: 'x'", "source_encoding": "source_encoding:: 'BIO'"}
     del given[missing]
     path.write_text(
-        f"(import 'tagger/transformer.libsonnet') + {{ {', '.join(given.values())}, "
+        f"(import 'tagger/training/transformer.libsonnet') + {{ {', '.join(given.values())}, "
         f"train_data_path: 't', validation_data_path: 'd' }}"
     )
     with pytest.raises(RuntimeError, match=f"set `{missing}`"):
@@ -96,14 +100,14 @@ def test_a_folder_of_the_same_name_beside_the_config_does_not_hide_the_template(
 
 def test_jsonnet_path_may_replace_the_template(tmp_path, monkeypatch, config):
     (tmp_path / "other/tagger").mkdir(parents=True)
-    (tmp_path / "other/tagger/template.libsonnet").write_text("{ type: 'my own' }")
+    (tmp_path / "other/tagger/training/template.libsonnet").write_text("{ type: 'my own' }")
     monkeypatch.setenv("JSONNET_PATH", str(tmp_path / "other"))
     assert config("")["type"] == "my own"
 
 
 def test_overrides_may_import_the_template(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    overrides = "{ is_found: std.isObject(import 'tagger/template.libsonnet') }"
+    overrides = "{ is_found: std.isObject(import 'tagger/training/template.libsonnet') }"
     assert parse_overrides(overrides) == {"is_found": True}
 
 

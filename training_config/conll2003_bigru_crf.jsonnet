@@ -4,7 +4,7 @@
 // Files: `python scripts/prepare_conll2003.py SOURCE` puts them into data/conll2003.
 local character_hidden_size = 80;
 
-(import 'tagger/template.libsonnet') + {
+(import 'tagger/training/template.libsonnet') + {
   source_encoding:: 'IOB1',
   tag_encoding:: 'BIO',
   min_word_count:: 1,

@@ -2,7 +2,7 @@
 // The transformer reads up to 250 word pieces of a document together; batches are of sentences.
 // Expect: development F1 .949, test F1 .916 (five runs).
 // Files: see data/README.md; `allennlp fetch-encoder glove` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
-(import 'tagger/template.libsonnet') + {
+(import 'tagger/training/template.libsonnet') + {
   source_encoding:: 'IOB1',
   glove_file:: 'data/glove/glove.6B.50d.txt',
   lowercase_words:: true,

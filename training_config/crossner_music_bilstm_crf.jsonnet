@@ -1,7 +1,7 @@
 // A character-CNN BiLSTM-CRF on CrossNER's music domain: thirteen labels and a hundred training sentences.
 // Files: see data/README.md; `allennlp fetch-encoder glove` writes the vectors.
 // Expect: development F1 .592, test F1 .589, macro F1 .465 (five runs).
-(import 'tagger/template.libsonnet') + {
+(import 'tagger/training/template.libsonnet') + {
   source_encoding:: 'BIO',
   glove_file:: 'data/glove/glove.6B.50d.txt',
   lowercase_words:: true,

@@ -1,5 +1,5 @@
 // A small BiLSTM-CRF on the few sentences of data/toy. It trains in seconds and is only good for trying things out.
-(import 'tagger/template.libsonnet') + {
+(import 'tagger/training/template.libsonnet') + {
   source_encoding:: 'BIO',
   word_dim:: 20,
   min_word_count:: 1,

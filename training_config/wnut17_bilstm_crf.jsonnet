@@ -1,6 +1,6 @@
 // A character-CNN BiLSTM-CRF on WNUT-17: emerging entities in noisy text, six labels, four of them rare.
 // Files: see data/README.md; `allennlp fetch-encoder glove` writes the vectors.
-(import 'tagger/template.libsonnet') + {
+(import 'tagger/training/template.libsonnet') + {
   source_encoding:: 'BIO',
   glove_file:: 'data/glove/glove.6B.50d.txt',
   lowercase_words:: true,

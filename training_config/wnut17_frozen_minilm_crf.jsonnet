@@ -1,7 +1,7 @@
 // A BiLSTM-CRF on WNUT-17 over frozen features of the transformer all-MiniLM-L6-v2, GloVe 50 and characters.
 // Expect: development F1 .617, test F1 .455 (five runs).
 // Files: see data/README.md; `allennlp fetch-encoder glove` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
-(import 'tagger/template.libsonnet') + {
+(import 'tagger/training/template.libsonnet') + {
   source_encoding:: 'BIO',
   glove_file:: 'data/glove/glove.6B.50d.txt',
   lowercase_words:: true,

@@ -61,16 +61,16 @@ def _evaluate(
 def _check_promises(args: argparse.Namespace) -> None:
     """Shows whether the data contradict what `tune-decoding --confidence` promised of the tagger."""
     path = Path(cached_path(args.archive_file))
-    from tagger.tuning.promise_record import saved_promises
+    from tagger.tools.tuning.promise_record import saved_promises
 
     promises = saved_promises(path)
     if not promises:
         return
     from allennlp.models import load_archive
 
-    from tagger.tuning.labelled_file import settings_of, tuner_on_file
-    from tagger.tuning.promise_fitting import check_promises
-    from tagger.tuning.units import units_of_file
+    from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
+    from tagger.tools.tuning.promise_fitting import check_promises
+    from tagger.tools.tuning.units import units_of_file
 
     archive = load_archive(path, cuda_device=args.cuda_device, overrides=args.overrides)
     model, reader = archive.model, archive.validation_dataset_reader

@@ -56,7 +56,9 @@ class Component:
 def template(name: str) -> Component:
     """Returns the settings of one of `TEMPLATES`."""
     # Its assertions ask for the required settings.
-    config = f"(import 'tagger/{name}') + {{ source_encoding:: 'BIO', transformer:: 'folder' }}"
+    config = (
+        f"(import 'tagger/training/{name}') + {{ source_encoding:: 'BIO', transformer:: 'folder' }}"
+    )
     declared = json.loads(_jsonnet.evaluate_snippet(name, f"({config}).settings"))
     keys = [
         Key(
@@ -68,7 +70,7 @@ def template(name: str) -> Component:
         for setting, each in declared.items()
     ]
     about = "A config imports it, and overrides settings as fields with two colons."
-    return Component(name, "template", f"tagger/{name}", about, keys)
+    return Component(name, "template", f"tagger/training/{name}", about, keys)
 
 
 def components(package: str = "tagger") -> List[Component]:

@@ -6,8 +6,8 @@ Letters: `B` batch, `T` tokens, `D` features of a token, `H` hidden size.
 import numpy as np
 import torch
 
-from tagger.kernels.compilation import kernel
-from tagger.kernels.exponentials import exp_float32
+from tagger.linear_chain.kernels.compilation import kernel
+from tagger.linear_chain.kernels.exponentials import exp_float32
 from tagger.transformers.int8_linear import LEVELS, rounded_rows
 
 # With numbers of Python, kernels would compute in float64.

@@ -13,7 +13,7 @@ from typing import Any, Tuple
 import numpy as np
 import torch
 
-from tagger.kernels.compilation import kernel
+from tagger.linear_chain.kernels.compilation import kernel
 from tagger.transformers.windows import longest_window
 
 #: Numbers are rounded to as many levels above zero, and below.

@@ -10,9 +10,9 @@ from allennlp.predictors import Predictor
 
 from tagger.commands.predict_file import predict_file
 from tagger.modules.heads import ChainHead
-from tagger.reports.tag_evaluation import evaluate_tags, span_probabilities
 from tagger.spans import tags_to_spans
-from tagger.tuning.labelled_file import encoded, read_instances
+from tagger.tools.reports.tag_evaluation import evaluate_tags, span_probabilities
+from tagger.tools.tuning.labelled_file import encoded, read_instances
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from allennlp.common import Params
 
 from tagger.commands import train_from_text
 from tagger.commands.train_from_text import measure_on_text
-from tagger.reports.run_tables import percent
+from tagger.tools.reports.run_tables import percent
 from tagger.training.run_folder import TEXT_METRICS_FILE
-from tests.reports.pages import read_page
+from tests.tools.reports.pages import read_page
 
 FILE = "data/toy/test.txt"
 F1 = "f1-measure-overall"

@@ -7,8 +7,8 @@ from tagger.common import files
 from tagger.common.files import write_atomically
 from tagger.data.dataset_readers import ColumnDatasetReader, DocumentDatasetReader
 from tagger.modules.token_embedders import VectorTable
-from tagger.starter.parts import source_of_labelled_texts
-from tagger.starter.survey import survey
+from tagger.tools.start.parts import source_of_labelled_texts
+from tagger.tools.start.survey import survey
 
 
 def test_a_file_is_replaced_as_a_whole_and_only_on_demand(tmp_path):

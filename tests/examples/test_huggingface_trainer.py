@@ -48,7 +48,7 @@ def run(folder, *more):
 
 
 def test_the_example_learns_the_toy_corpus_and_its_model_can_be_loaded(tmp_path, capsys):
-    from tagger.huggingface import WordPieceTagger
+    from tagger.integrations.huggingface import WordPieceTagger
 
     weighting = {"type": "chain", "weight_rule": {"type": "inverse_sqrt"}}
     run(tmp_path, "--weighting", json.dumps(weighting), "--epochs", "4")

@@ -11,7 +11,7 @@ from allennlp.common.params import with_overrides
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
 
-from tagger.tuning.tuned_archive import write_weights
+from tagger.tools.tuning.tuned_archive import write_weights
 from tests.conftest import ROOT
 
 TOPICS = {"grain": "wheat corn harvest", "money": "bank rates dollar", "oil": "crude barrel opec"}

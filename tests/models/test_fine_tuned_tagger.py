@@ -36,7 +36,9 @@ def config(tmp_path_factory):
         hidden = ", ".join(f"{name}:: {json.dumps(value)}" for name, value in settings.items())
         data = f"train_data_path: '{TOY}/train.txt', validation_data_path: '{TOY}/dev.txt'"
         path = folder / "config.jsonnet"
-        path.write_text(f"(import 'tagger/transformer.libsonnet') + {{ {hidden}, {data} }}")
+        path.write_text(
+            f"(import 'tagger/training/transformer.libsonnet') + {{ {hidden}, {data} }}"
+        )
         return Params.from_file(path)
 
     evaluate.folder = folder

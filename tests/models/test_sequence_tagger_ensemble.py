@@ -12,10 +12,10 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.models import Model, load_archive
 from allennlp.nn.util import get_text_field_mask
 
-from tagger.commands.ensemble import Ensemble
 from tagger.data import LabelSetsField, TagField
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES, MixtureHead
+from tagger.tools.tuning.commands.ensemble import Ensemble
 from tests.conftest import ROOT
 from tests.models.batches import tensors
 from tests.oracles.all_paths import AllPaths

@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.training_counts import LabelCounts
 from tagger.modules import LabelThresholds
-from tagger.tuning.thresholds import tune_thresholds
+from tagger.training.thresholds import tune_thresholds
 from tests.spans.tagged import vocabulary_of
 
 LABELS = ["A", "B", "C"]

@@ -5,10 +5,10 @@ import json
 import pytest
 
 import tagger
-from tagger.service.app import Served, create_app
+from tagger.integrations.service.app import Served, create_app
+from tests.integrations.service.test_app import ask
 from tests.kinds import TOKENIZERS, sentences, train
 from tests.routes import check_onnx, check_python_and_windows, check_spacy, plain
-from tests.service.test_app import ask
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from allennlp.predictors import Predictor
 
 import tagger
 import tagger_onnx
-from tagger.commands.export import export
+from tagger.integrations.onnx.commands.export import export
 from tagger.predictors.saved_tagger import SavedTagger
 from tests.models.test_multi_label_tagger import LEXICON, params_of, write_corpus
 from tests.routes import ONNX_TOLERANCE

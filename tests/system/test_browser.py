@@ -20,7 +20,7 @@ import pytest
 from allennlp.models import load_archive
 
 import tagger_onnx
-from tagger.commands.export import export
+from tagger.integrations.onnx.commands.export import export
 from tests.conftest import ROOT
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")

@@ -18,9 +18,9 @@ from allennlp.models import load_archive
 
 import tagger
 import tagger_onnx
-from tagger.commands.export import export
+from tagger.integrations.onnx.commands.export import export
 from tests.conftest import ROOT
-from tests.export.taggers import assert_same, random_word
+from tests.integrations.onnx.taggers import assert_same, random_word
 
 pytestmark = pytest.mark.system
 NUM_BATCHES = int(os.environ.get("TAGGER_BATCHES", "1000"))

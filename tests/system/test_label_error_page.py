@@ -13,10 +13,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from tagger.labels.corpus import Corpus
-from tagger.labels.errors import Doubts
-from tagger.labels.findings import accept, list_findings, read_decisions, write_findings
-from tagger.labels.judge import Item
+from tagger.tools.labels.corpus import Corpus
+from tagger.tools.labels.errors import Doubts
+from tagger.tools.labels.findings import accept, list_findings, read_decisions, write_findings
+from tagger.tools.labels.judge import Item
 
 pytestmark = [
     pytest.mark.system,

@@ -8,9 +8,9 @@ import pytest
 import tagger
 from tests.allennlp_command import run_command
 from tests.conftest import ROOT
+from tests.integrations.service.running_service import running_service
 from tests.kinds import KINDS, sentences, train
 from tests.routes import check_onnx, check_python_and_windows, check_spacy, plain
-from tests.service.running_service import running_service
 from tests.system.interrupts import SIGNALS, STATUS, break_prediction, moments_of_prediction
 
 pytestmark = pytest.mark.system

@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 
 import tagger
-from tests.service.half_used_connections import half_uses, hold
-from tests.service.load import load, predict_file
-from tests.service.malformed_requests import TEXT, attack_port
-from tests.service.running_service import allow_open_files, running_service
+from tests.integrations.service.half_used_connections import half_uses, hold
+from tests.integrations.service.load import load, predict_file
+from tests.integrations.service.malformed_requests import TEXT, attack_port
+from tests.integrations.service.running_service import allow_open_files, running_service
 
 pytestmark = pytest.mark.system
 

@@ -22,7 +22,7 @@ import pytest
 
 import tagger
 from tagger_onnx.display import spell_probability
-from tests.service.running_service import running_service
+from tests.integrations.service.running_service import running_service
 
 #: The key as WebDriver spells it.
 ARROW_RIGHT = "\ue014"

@@ -5,10 +5,10 @@ import pytest
 from tagger_onnx.display import LABELS, MARK_TINT, label_colours, spell_probability
 from tagger_onnx.tagged_text import Entity, TaggedText
 from tests.conftest import ROOT
-from tests.reports.test_colours import channels, contrast, mixed
+from tests.tools.reports.test_colours import channels, contrast, mixed
 
 #: Where a page shows probabilities by a script of its own.
-SCRIPTS = ("tagger/service/templates/script.js", "examples/browser/page.js")
+SCRIPTS = ("tagger/integrations/service/templates/script.js", "examples/browser/page.js")
 
 
 def test_a_label_has_the_colour_of_its_place_in_the_sorted_label_set():

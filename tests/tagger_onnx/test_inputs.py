@@ -17,7 +17,7 @@ def saved(trained):
 def exported(trained, tmp_path_factory):
     from allennlp.models import load_archive
 
-    from tagger.commands.export import export
+    from tagger.integrations.onnx.commands.export import export
 
     path = tmp_path_factory.mktemp("inputs") / "tagger.onnx"
     export(load_archive(trained / "model.tar.gz"), path)

@@ -5,9 +5,9 @@ import pytest
 import spacy
 
 from tagger.data.tokenizers import LanguageRulesTokenizer
-from tagger.export.splitting import describe_splitting
+from tagger.integrations.onnx.splitting import describe_splitting
 from tagger_onnx.splitter import Splitter
-from tests.export.taggers import WORDS
+from tests.integrations.onnx.taggers import WORDS
 
 WHOLE = ["http://a.b.com/x?y=1", "me@b.org", "10km", "U.S.", "don't", "3.5%", "and/or", "12:30pm"]
 CHARACTERS = (

@@ -16,7 +16,7 @@ from allennlp.models import load_archive
 
 import tagger
 from tagger.modules.token_embedders import FrozenTransformerEmbedder
-from tagger.studies import work
+from tagger.tools.runs import work
 from tagger.transformers.pretrained import FOLDER_VARIABLE
 from tagger.transformers.word_features import WordFeatures
 from tests.conftest import CONFIGS

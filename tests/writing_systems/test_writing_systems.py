@@ -14,7 +14,6 @@ from allennlp.models import load_archive
 
 import tagger
 import tagger_onnx
-from tagger.commands.export import export
 from tagger.data import DocumentDatasetReader
 from tagger.data.formats import (
     FORMATS,
@@ -25,11 +24,12 @@ from tagger.data.formats import (
     write_texts,
 )
 from tagger.data.joined_text import join_tokens
-from tagger.service.app import Served, create_app
-from tagger.starter import start
-from tagger.starter.tokenization import find_tokenization, find_tokenization_of_texts
+from tagger.integrations.onnx.commands.export import export
+from tagger.integrations.service.app import Served, create_app
+from tagger.tools.start import start
+from tagger.tools.start.tokenization import find_tokenization, find_tokenization_of_texts
+from tests.integrations.service.test_app import ask
 from tests.routes import check_spacy
-from tests.service.test_app import ask
 from tests.writing_systems.corpora import BY_CHARACTERS, LANGUAGES, texts_in
 
 #: A column file, and a Parquet-like list of tokens, do not keep how tokens are spaced.

@@ -9,7 +9,6 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 import torch
 
-from tagger.kernels.compilation import for_row_ranges
 from tagger.linear_chain.autograd import Computed, Gradients, Tensors
 from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.cpu.kernels.batch import Batch
@@ -22,6 +21,7 @@ from tagger.linear_chain.cpu.kernels.log_rows import (
 )
 from tagger.linear_chain.cpu.kernels.marginals import marginal_gradient_rows
 from tagger.linear_chain.cpu.kernels.sum_product import gradient_rows, set_gradient_rows
+from tagger.linear_chain.kernels.compilation import for_row_ranges
 
 
 class Kernels(NamedTuple):

@@ -12,7 +12,6 @@ from typing import Optional, Tuple
 import numpy as np
 import torch
 
-from tagger.kernels.compilation import for_row_ranges
 from tagger.linear_chain import reference
 from tagger.linear_chain.autograd import (
     Computed,
@@ -43,6 +42,7 @@ from tagger.linear_chain.cpu.kernels.max_sum import best_rows, k_best_rows
 from tagger.linear_chain.cpu.kernels.sampling import sample_rows
 from tagger.linear_chain.cpu.kernels.span_search import span_rows
 from tagger.linear_chain.cpu.kernels.sum_product import forward_rows, transition_marginal_rows
+from tagger.linear_chain.kernels.compilation import for_row_ranges
 from tagger.linear_chain.log_space import log_ratio
 from tagger.linear_chain.reference import step_scores, weighed
 from tagger.linear_chain.span_search import Messages, Spellings

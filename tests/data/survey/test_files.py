@@ -8,7 +8,7 @@ import pytest
 from tagger.data import ColumnDatasetReader
 from tagger.data.formats import PLAIN_TAGS, read_texts
 from tagger.spans import tags_to_spans
-from tagger.starter.survey import survey
+from tagger.tools.start.survey import survey
 
 BIO = "{}B-PER\n{}I-PER\nleft O\n\nRome B-LOC\n"
 #: Ada Lee and Rome in two sentences.

@@ -62,7 +62,7 @@ def both(*setups: Setup) -> Setup:
 def config(
     changes: str = "",
     source_encoding: Optional[str] = "BIO",
-    template: str = "tagger/template.libsonnet",
+    template: str = "tagger/training/template.libsonnet",
 ) -> Setup:
     """Writes a config `mine.jsonnet` that trains on `train.txt` for one epoch.
 

@@ -8,7 +8,7 @@ def pytest_load_initial_conftests():
     """Runs before anything of the tests imports AllenNLP; importing this module changes nothing."""
     import allennlp.training
 
-    import tagger.components  # noqa: F401  (registers them)
+    import tagger.commands.components  # noqa: F401  (registers them)
     from tagger.training import RecoverableTrainer
 
     allennlp.training.GradientDescentTrainer = RecoverableTrainer

@@ -1,5 +1,5 @@
 """Our CRF under the name by which pytorch-crf's own tests import theirs."""
 
-from tagger.torchcrf import CRF
+from tagger.modules.torchcrf import CRF
 
 __all__ = ["CRF"]

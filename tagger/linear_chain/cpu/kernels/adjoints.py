@@ -7,9 +7,9 @@ Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K
 
 import numpy as np
 
-from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.batch import SharedGradients
 from tagger.linear_chain.cpu.kernels.messages import Chain, Row, shares_before
+from tagger.linear_chain.kernels.compilation import kernel
 
 
 @kernel

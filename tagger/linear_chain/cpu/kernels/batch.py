@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tagger.kernels.compilation import kernel
+from tagger.linear_chain.kernels.compilation import kernel
 
 
 class Batch(NamedTuple):

@@ -5,7 +5,7 @@ Letters: `B` rows (sequences), `T` tokens.
 
 import numpy as np
 
-from tagger.kernels.compilation import kernel
+from tagger.linear_chain.kernels.compilation import kernel
 
 
 @kernel

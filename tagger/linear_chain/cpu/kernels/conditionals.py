@@ -5,7 +5,6 @@ Letters: `n` is the number of real tokens of a row; see `batch` for the others a
 
 import numpy as np
 
-from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.adjoints import conditional_adjoint_row
 from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
@@ -21,6 +20,7 @@ from tagger.linear_chain.cpu.kernels.messages import (
     peak_of,
     solve_row,
 )
+from tagger.linear_chain.kernels.compilation import kernel
 
 
 @kernel

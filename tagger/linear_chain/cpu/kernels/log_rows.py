@@ -13,8 +13,6 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 
-from tagger.kernels.compilation import kernel
-from tagger.kernels.exponentials import log_sum, normalize
 from tagger.linear_chain.cpu.kernels.adjoints import add_adjoint, adjoint_row_in_log_space
 from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
@@ -36,6 +34,8 @@ from tagger.linear_chain.cpu.kernels.sum_product import (
     subtract_path,
     write_set_steps,
 )
+from tagger.linear_chain.kernels.compilation import kernel
+from tagger.linear_chain.kernels.exponentials import log_sum, normalize
 
 
 @kernel

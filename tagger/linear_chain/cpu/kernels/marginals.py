@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.adjoints import add_outer_products
 from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
@@ -31,6 +30,7 @@ from tagger.linear_chain.cpu.kernels.messages import (
     forward_row,
     new_row,
 )
+from tagger.linear_chain.kernels.compilation import kernel
 
 
 @kernel

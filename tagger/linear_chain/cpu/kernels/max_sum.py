@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.batch import Batch
+from tagger.linear_chain.kernels.compilation import kernel
 
 
 @kernel

@@ -12,9 +12,9 @@ from typing import NamedTuple, Tuple
 
 import numpy as np
 
-from tagger.kernels.compilation import kernel
-from tagger.kernels.exponentials import exp, log_sum, normalize
 from tagger.linear_chain.cpu.kernels.batch import Batch
+from tagger.linear_chain.kernels.compilation import kernel
+from tagger.linear_chain.kernels.exponentials import exp, log_sum, normalize
 
 # Smaller messages count as underflow. The product of such a message and a transition that underflows
 # is smaller by a factor of 1e-58 than any product that counts.

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.batch import Batch
 from tagger.linear_chain.cpu.kernels.messages import chain_of, new_row, peak_of, solve_row
+from tagger.linear_chain.kernels.compilation import kernel
 
 
 @kernel

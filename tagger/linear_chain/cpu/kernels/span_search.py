@@ -5,8 +5,8 @@ Letters: `B` rows (sequences), `T` tokens, `K` tags, `C` labels, `N` spans.
 
 import numpy as np
 
-from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.batch import Batch
+from tagger.linear_chain.kernels.compilation import kernel
 
 
 @kernel

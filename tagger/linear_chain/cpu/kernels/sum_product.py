@@ -7,7 +7,6 @@ from typing import Optional
 
 import numpy as np
 
-from tagger.kernels.compilation import kernel
 from tagger.linear_chain.cpu.kernels.adjoints import (
     add_adjoint,
     adjoint_row,
@@ -28,6 +27,7 @@ from tagger.linear_chain.cpu.kernels.messages import (
     shares_before,
     solve_row,
 )
+from tagger.linear_chain.kernels.compilation import kernel
 
 
 @kernel

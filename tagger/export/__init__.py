@@ -1,6 +1,0 @@
-"""Saved taggers as ONNX files, which `tagger_onnx` and web pages run."""
-
-import tagger.common.needs_allennlp  # noqa: F401
-from tagger.export.export import exported
-
-__all__ = ["exported"]

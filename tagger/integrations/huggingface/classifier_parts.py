@@ -1,0 +1,133 @@
+"""A token classifier of Hugging Face's library, taken apart."""
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from tagger.integrations.huggingface.crf_for_token_classification import CrfForTokenClassification
+from tagger.modules.conditional_random_field import ConditionalRandomField
+from tagger.spans import ENCODINGS, infer_encoding, split_tag
+from tagger_compat import outside_transformers
+
+
+class Parts(NamedTuple):
+    """A token classifier, taken apart.
+
+    Attributes:
+        backbone: The transformer under the classifier.
+        head: ModernBERT's layer between the two; None for others.
+        linear: The layer whose results are the logits.
+        crf: The CRF above it; None for a plain classifier.
+    """
+
+    backbone: Any
+    head: Any
+    linear: torch.nn.Linear
+    crf: Optional[ConditionalRandomField]
+
+
+@contextmanager
+def quiet_library() -> Iterator[None]:
+    """Keeps back the library's bars, and its report of a pooler that nothing here uses."""
+    from transformers.utils import logging
+
+    verbosity, with_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if with_bars:
+            logging.enable_progress_bar()
+
+
+def loaded_classifier(name_or_path: str) -> Any:
+    """Loads the model in float32, in evaluation mode, and its tokenizer; nothing is downloaded."""
+    from transformers import AutoModelForTokenClassification, AutoTokenizer
+
+    if (
+        not outside_transformers.in_hub_cache(name_or_path)
+        and not Path(name_or_path, "config.json").is_file()
+    ):
+        raise ConfigurationError(
+            f"{name_or_path}: expected a folder with a `config.json`, as `save_pretrained` writes it, "
+            "or a name in the local cache of the Hugging Face hub; got neither"
+        )
+    may_run_code = outside_transformers.may_run_code()
+    with outside_transformers.transformer_loaded(name_or_path):
+        try:
+            model, loading = AutoModelForTokenClassification.from_pretrained(
+                name_or_path,
+                dtype=torch.float32,
+                local_files_only=True,
+                output_loading_info=True,
+                trust_remote_code=may_run_code,
+            )
+            tokenizer = AutoTokenizer.from_pretrained(
+                name_or_path,
+                add_prefix_space=True,
+                local_files_only=True,
+                trust_remote_code=may_run_code,
+            )
+        except (OSError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise ConfigurationError(
+                f"{name_or_path}: expected a model for token classification; {reason:.300}"
+            ) from error
+    missing = sorted(loading["missing_keys"])
+    if missing:
+        raise ConfigurationError(
+            f"{name_or_path}: expected a trained model for token classification, but its weights lack "
+            f"{', '.join(missing[:3])}; is this a transformer without a classifier?"
+        )
+    return model.eval(), tokenizer
+
+
+def parts_of(classifier: Any) -> Parts:
+    """Takes a classifier apart; refuses one that is more than a transformer and a linear layer."""
+    crf = None
+    if isinstance(classifier, CrfForTokenClassification):
+        crf, classifier = classifier.crf, classifier.token_classifier
+    backbone = classifier.base_model
+    head = linear = None
+    for name, module in classifier.named_children():
+        if module is backbone or isinstance(module, (torch.nn.Dropout, torch.nn.Identity)):
+            continue
+        if isinstance(module, torch.nn.Linear) and linear is None:
+            linear = module
+        elif type(module).__name__ == "ModernBertPredictionHead" and linear is None:
+            head = module
+        elif list(module.parameters()) or list(module.children()):
+            raise ConfigurationError(
+                f"{type(classifier).__name__} has the part `{name}` ({type(module).__name__}) above its "
+                "transformer; only models with a single linear layer there can be imported"
+            )
+    if linear is None or backbone is classifier:
+        raise ConfigurationError(
+            f"{type(classifier).__name__} has no linear layer above a transformer; only models with a "
+            "single one can be imported"
+        )
+    return Parts(backbone, head, linear, crf)
+
+
+def encoding_of(tags: Sequence[str]) -> Optional[str]:
+    """Returns the encoding of a classifier's tags.
+
+    Tags of BIO that lack the `B-` of a label whose `I-` they have are IOB1.
+    """
+    encoding = infer_encoding(tags)
+    if encoding == "BMES" and not any(tag.startswith("M-") for tag in tags):
+        encoding = "IOBES"
+    if encoding == "BIO":
+        opened, inside = (
+            {label for prefix, label in map(split_tag, tags) if prefix == wanted} for wanted in "BI"
+        )
+        if inside - opened:
+            encoding = "IOB1"
+    if encoding is None and "O" in tags and "IO" in ENCODINGS:
+        encoding = "IO"
+    return encoding

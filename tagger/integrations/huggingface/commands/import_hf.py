@@ -1,0 +1,50 @@
+"""The subcommand `import-hf`: makes an archive of a token classifier of Hugging Face's library.
+
+allennlp import-hf dslim/bert-base-NER -o model.tar.gz
+"""
+
+import argparse
+from pathlib import Path
+
+from allennlp.commands.subcommand import Subcommand
+
+from tagger.commands.command import Command, add_shared
+from tagger.common.console import say
+
+
+@Subcommand.register("import-hf")
+class ImportHf(Command):
+    """Makes an archive of a token classifier."""
+
+    help = "Make an archive of a Hugging Face tagger."
+    description = (
+        "Turn a model for token classification that `save_pretrained` wrote into an archive "
+        "for all commands of this package. Its logits become the emissions of a CRF that "
+        "allows legal sequences only. Nothing is downloaded."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("model", help="a folder, or a name in the local cache of the hub")
+        text = "the archive to write"
+        add("-o", "--output", type=Path, required=True, metavar="ARCHIVE", help=text)
+        text = "the spaCy code of the language whose rules split texts; en by default"
+        add("--language", default="en", metavar="CODE", help=text)
+        text = "a JSON file with transition scores such as `background_to_start`"
+        add("--transition-bias", type=Path, metavar="FILE", help=text)
+        add_shared(parser, "--force")
+
+    def run(self, args: argparse.Namespace) -> None:
+        from tagger.common.locations import check_output
+        from tagger.integrations.huggingface.import_tagger import import_tagger
+
+        inputs = [each for each in (args.model, args.transition_bias) if each is not None]
+        check_output(args.output, inputs, args.force)
+        imported = import_tagger(
+            args.model, args.output, args.language, args.transition_bias, args.force
+        )
+        spell = imported.encoding or "plain labels, which mark no entities"
+        say(
+            f"{len(imported.tags)} tags ({spell}); logits of a trial text differ by at most "
+            f"{imported.difference:.1g}\nWrote {args.output}"
+        )

@@ -1,0 +1,193 @@
+"""A CRF on a token-classification model of the `transformers` library."""
+
+from typing import Any, Mapping, Optional, Sequence, Union
+
+import torch
+from transformers import AutoModelForTokenClassification, PreTrainedModel
+from transformers.modeling_outputs import TokenClassifierOutput
+
+from tagger.common.from_allennlp import ConfigurationError
+from tagger.integrations.huggingface.crf_config import CrfConfig, resolved_weighting
+from tagger.integrations.huggingface.word_pieces import MASKED
+from tagger.linear_chain import ChainScores
+from tagger.modules.conditional_random_field import ConditionalRandomField
+from tagger.spans import allowed_transitions, infer_encoding
+from tagger_compat import outside_transformers
+
+
+class CrfForTokenClassification(PreTrainedModel):
+    """Any `AutoModelForTokenClassification` whose logits are the emissions of a weighted CRF.
+
+    The chain runs over the first piece of each word. Special tokens and the other pieces have the label
+    -100 and are absent: the words before and after them are neighbours. A word that is there but whose
+    tag is unknown has the label -1.
+
+    `save_pretrained` and `from_pretrained` work as for every model of the library; `config.json` holds
+    the weighting. The class weights act in training alone.
+
+    Letters: `B` sequences, `T` word pieces, `K` tags.
+
+    Args:
+        config: The configuration. `from_backbone` makes one.
+
+    Raises:
+        ConfigurationError: If `constrain_training` is true for plain labels, or without
+            `constrain_decoding`.
+    """
+
+    config_class = CrfConfig
+    base_model_prefix = "token_classifier"
+    supports_gradient_checkpointing = True
+    # Whether the model under the CRF supports one of these, it says itself.
+    _supports_sdpa = _supports_flash_attn = _supports_flash_attn_2 = _supports_flex_attn = True
+    _supports_attention_backend = True
+    # The loss is a mean over sequences, which the trainer divides by the batches that it accumulates.
+    accepts_loss_kwargs = False
+
+    def __init__(self, config: CrfConfig) -> None:
+        super().__init__(config)
+        constraints = None
+        if config.tag_encoding is not None and config.constrain_decoding:
+            constraints = allowed_transitions(config.tag_encoding, dict(enumerate(config.tags)))
+        if config.constrain_training and constraints is None:
+            raise ConfigurationError(
+                "`constrain_training` needs tags that spell spans, and `constrain_decoding`; set it to "
+                "false, or name the tags as BIO or another encoding does"
+            )
+        config.backbone.id2label, config.backbone.label2id = config.id2label, config.label2id
+        self._set_token_classifier(
+            AutoModelForTokenClassification.from_config(config.backbone, trust_remote_code=False)
+        )
+        self.crf = ConditionalRandomField(
+            len(config.tags),
+            constraints,
+            weighting=config.make_weighting(),
+            constrain_training=config.constrain_training,
+        )
+        self.post_init()
+
+    def _set_token_classifier(self, model: PreTrainedModel) -> None:
+        """Puts a model under the CRF; it and this model share one configuration of it."""
+        self.token_classifier = model
+        self.config.backbone = model.config
+
+    @classmethod
+    def from_backbone(
+        cls,
+        name_or_path: str,
+        tags: Sequence[str],
+        weighting: Optional[Mapping[str, Any]] = None,
+        tag_counts: Optional[Mapping[str, int]] = None,
+        constrain_decoding: bool = True,
+        constrain_training: bool = False,
+        **kwargs: Any,
+    ) -> "CrfForTokenClassification":
+        """Puts a new CRF, and a new layer for the emissions, on pretrained weights.
+
+        Args:
+            name_or_path: What `AutoModelForTokenClassification.from_pretrained` takes.
+            tags: All tags, such as `["O", "B-PER", "I-PER"]`, in the order of their indices.
+            weighting: The `type` of a weighting and its arguments, see `resolved_weighting`.
+            tag_counts: How often training shows each tag, for a `weight_rule`.
+            constrain_decoding: Whether only sequences that the tags' encoding allows are predicted.
+            constrain_training: Whether the likelihood, too, is over these sequences only.
+            **kwargs: Further arguments of `from_pretrained`.
+
+        Raises:
+            ConfigurationError: If the tags, the weighting or the constraints do not fit, or the model
+                needs code of its own, which runs only if the environment variable
+                TAGGER_TRUST_REMOTE_CODE is 1.
+        """
+        id2label = dict(enumerate(tags))
+        label2id = {tag: index for index, tag in id2label.items()}
+        if len(label2id) < len(tags):
+            raise ConfigurationError(f"`tags` must be distinct; got {', '.join(tags)}")
+        if weighting is not None:
+            weighting = resolved_weighting(weighting, tags, tag_counts)
+        kwargs.setdefault("trust_remote_code", outside_transformers.may_run_code())
+        with outside_transformers.transformer_loaded(name_or_path):
+            pretrained = AutoModelForTokenClassification.from_pretrained(
+                name_or_path, id2label=id2label, label2id=label2id, **kwargs
+            )
+        config = CrfConfig(
+            pretrained.config,
+            infer_encoding(tags),
+            weighting,
+            constrain_decoding,
+            constrain_training,
+            id2label=id2label,
+            label2id=label2id,
+        )
+        model = cls(config)
+        model._set_token_classifier(pretrained)
+        return model
+
+    @classmethod
+    def from_pretrained(cls, *args: Any, **kwargs: Any) -> Any:
+        """Loads a model, as `PreTrainedModel.from_pretrained` does."""
+        loaded = super().from_pretrained(*args, **kwargs)
+        model = loaded[0] if isinstance(loaded, tuple) else loaded
+        # The library makes every parameter that it loads trainable.
+        model.crf._constraint_mask.requires_grad_(False)
+        return loaded
+
+    def forward(
+        self,
+        input_ids: Optional[torch.Tensor] = None,
+        attention_mask: Optional[torch.Tensor] = None,
+        token_type_ids: Optional[torch.Tensor] = None,
+        labels: Optional[torch.Tensor] = None,
+        **kwargs: Any,
+    ) -> Union[TokenClassifierOutput, Any]:
+        """The loss and the emissions.
+
+        Args:
+            input_ids: (B, T) int64.
+            attention_mask: (B, T), 1 where the model looks.
+            token_type_ids: (B, T) int64, for models that have them.
+            labels: (B, T) int64, the tag of each word at its first piece, -1 where it is unknown, and
+                -100 elsewhere.
+            **kwargs: Further arguments of the model under the CRF.
+
+        Returns:
+            `logits`, (B, T, K), the emissions; with `labels`, `loss`, minus the weighted log-likelihood,
+            the mean over the B sequences.
+        """
+        if token_type_ids is not None:
+            kwargs["token_type_ids"] = token_type_ids
+        output = self.token_classifier(input_ids=input_ids, attention_mask=attention_mask, **kwargs)
+        if labels is None:
+            return output
+        logits = output[0]
+        loss = -self.crf.log_likelihood(logits, labels, labels != MASKED).mean()
+        if not isinstance(output, TokenClassifierOutput):
+            return (loss, *output)
+        return TokenClassifierOutput(
+            loss=loss,
+            logits=logits,
+            hidden_states=output.hidden_states,
+            attentions=output.attentions,
+        )
+
+    def chain_scores(self, logits: torch.Tensor) -> ChainScores:
+        """The chain that decoding uses, of emissions (B, T, K), for all of `tagger.linear_chain`."""
+        return self.crf.decoding_scores(logits)
+
+    @torch.no_grad()
+    def decode(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Finds the best tags that the constraints allow.
+
+        Args:
+            logits: (B, T, K), the emissions.
+            mask: (B, T) bool, true at the first piece of each word, which is `labels != -100`.
+
+        Returns:
+            (B, T) int64, indices of tags at those pieces, and -100 elsewhere.
+        """
+        paths, _ = self.crf.viterbi_decode(logits, mask)
+        return paths.masked_fill(~mask, MASKED)
+
+
+def crf_model_in(model: torch.nn.Module) -> Optional[CrfForTokenClassification]:
+    """Returns a model with a CRF, out of what wraps it, such as adapters; `None` for other models."""
+    return next((m for m in model.modules() if isinstance(m, CrfForTokenClassification)), None)

@@ -1,0 +1,125 @@
+"""The pipeline `ner` of transformers, which decodes with the CRF."""
+
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from transformers.pipelines import PIPELINE_REGISTRY
+from transformers.pipelines.token_classification import (
+    AggregationStrategy,
+    TokenClassificationPipeline,
+)
+
+from tagger.integrations.huggingface.crf_for_token_classification import crf_model_in
+from tagger.integrations.huggingface.word_piece_tagger import WordPieceTagger
+from tagger_onnx.tagged_text import TaggedText
+
+
+class CrfPipeline(TokenClassificationPipeline):
+    """What `pipeline("ner", model=...)` makes for a `CrfForTokenClassification`.
+
+    It finds the entities of `WordPieceTagger`. A text of any length is one chain, so `stride` changes
+    nothing. Other models get the pipeline of transformers.
+
+    With `aggregation_strategy="none"`, the default, there is a dictionary for each word whose tag is not
+    in `ignore_labels`. Its `score` is the marginal probability of the tag, and its `index` counts words.
+    With the other strategies there is one for each entity, and `score` is the probability of the whole
+    entity. They all give the same, because the CRF has one tag for each word. If the tags spell no
+    spans, each word is an entity.
+
+    Args:
+        *args: As for the other pipelines.
+        model: The model.
+        language: How texts are split into words, as for `WordPieceTagger`.
+        **kwargs: As for the other pipelines.
+    """
+
+    def __new__(cls, *args: Any, model: Any = None, **kwargs: Any) -> Any:
+        """Makes the pipeline of transformers for a model without a CRF."""
+        if model is not None and crf_model_in(model) is None:
+            return TokenClassificationPipeline(*args, model=model, **kwargs)
+        return super().__new__(cls)
+
+    def __init__(self, *args: Any, model: Any, language: str = "en", **kwargs: Any) -> None:
+        super().__init__(*args, model=model, **kwargs)
+        crf = crf_model_in(model)
+        assert crf is not None  # so says `__new__`
+        self._tagger = WordPieceTagger(crf, self.tokenizer, language)
+
+    def check_model_type(self, supported_models: Any) -> None:
+        """Accepts the model, which the library's list of names lacks."""
+
+    def preprocess(
+        self,
+        sentence: Any,
+        offset_mapping: Optional[Sequence[Tuple[int, int]]] = None,
+        is_split_into_words: bool = False,
+        delimiter: str = " ",
+        **kwargs: Any,
+    ) -> Iterator[Dict[str, Any]]:
+        if offset_mapping is not None:
+            raise ValueError(
+                "`offset_mapping` is for tokenizers that know no offsets; leave it out, or give words "
+                "with `is_split_into_words=True`"
+            )
+        yield {
+            "input": sentence,
+            "text": delimiter.join(sentence) if is_split_into_words else sentence,
+            "is_last": True,
+        }
+
+    def _forward(self, model_inputs: Dict[str, Any], **kwargs: Any) -> Dict[str, Any]:
+        inputs = model_inputs.pop("input")
+        # With a `batch_size`, each value is a list.
+        is_batch = isinstance(model_inputs["is_last"], list)
+        tagged = self._tagger.tag(inputs if is_batch else [inputs], probabilities=True)
+        return {"tagged": tagged if is_batch else tagged[0], **model_inputs}
+
+    def postprocess(
+        self,
+        all_outputs: List[Dict[str, Any]],
+        aggregation_strategy: AggregationStrategy = AggregationStrategy.NONE,
+        ignore_labels: Optional[Sequence[str]] = None,
+    ) -> List[Dict[str, Any]]:
+        ignored = {"O"} if ignore_labels is None else set(ignore_labels)
+        (output,) = all_outputs
+        tagged, text = output["tagged"], output["text"]
+        places = _places(tagged.tokens, text)
+        are_words = aggregation_strategy == AggregationStrategy.NONE
+        key = "entity" if are_words else "entity_group"
+        has_spans = self._tagger.finds_entities and not are_words
+        found = []
+        for label, score, first, last in _entities(tagged) if has_spans else _words(tagged):
+            start, end = places[first][0], places[last][1]
+            item = {key: label, "score": score, "word": text[start:end], "start": start, "end": end}
+            if label not in ignored:
+                found.append({**item, "index": first} if are_words else item)
+        return found
+
+    def _ensure_tensor_on_device(self, inputs: Any, device: Any) -> Any:
+        return inputs  # texts, and what was found in them
+
+
+def _entities(tagged: TaggedText) -> Iterator[Tuple[str, Optional[float], int, int]]:
+    """Label, probability, first and last word of each entity."""
+    for entity in tagged.entities:
+        yield entity.label, entity.probability, entity.first, entity.last
+
+
+def _words(tagged: TaggedText) -> Iterator[Tuple[str, Optional[float], int, int]]:
+    """Likewise, of each word."""
+    for index, (tag, row) in enumerate(zip(tagged.tags, tagged.probabilities)):
+        # A word that the tokenizer leaves nothing of has no probabilities, and is surely outside.
+        yield tag, row.get(tag, 1.0), index, index
+
+
+def _places(words: Sequence[str], text: str) -> List[Tuple[int, int]]:
+    """Where each word of a text starts and ends."""
+    places, end = [], 0
+    for word in words:
+        start = text.index(word, end)
+        end = start + len(word)
+        places.append((start, end))
+    return places
+
+
+# `register_pipeline` would warn of the task that is there.
+PIPELINE_REGISTRY.supported_tasks["token-classification"]["impl"] = CrfPipeline

@@ -1,0 +1,255 @@
+"""Makes a tagger of this project from a token classifier of Hugging Face's library."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union, cast
+
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.meta import META_NAME, Meta
+from allennlp.data import Batch, DatasetReader, Vocabulary
+from allennlp.models import Model
+from allennlp.models.archival import CONFIG_NAME, archive_model
+from allennlp.models.model import _DEFAULT_WEIGHTS
+
+from tagger.common.files import write_atomically
+from tagger.integrations.huggingface.classifier_parts import (
+    Parts,
+    encoding_of,
+    loaded_classifier,
+    parts_of,
+    quiet_library,
+)
+from tagger.integrations.huggingface.transition_biases import transition_biases
+from tagger.models import SequenceTagger
+from tagger.modules.encoders import TransformerHead
+from tagger.predictors.saved_tagger import SavedTagger, load
+from tagger.transformers.archived import FINE_TUNED
+from tagger.transformers.windows import longest_window
+from tagger.transformers.word_pieces import special_pieces
+
+#: The most pieces of a window, where the transformer sets no bound.
+_MOST_PIECES = 512
+#: The score of a tag that the classifier does not know, but that its encoding needs.
+_UNKNOWN_TAG_SCORE = -100.0
+#: How far the emissions of the trial text may be from the classifier's logits.
+_TOLERANCE = 1e-4
+_TRIAL = ["Ada", "Lovelace", "lived", "in", "London", "unbelievably", "1815", "-", "1852", "."]
+
+
+class Imported(NamedTuple):
+    """What was imported.
+
+    Attributes:
+        tags: The classifier's tags, in the order of their indices.
+        encoding: How they spell entities; None for plain labels.
+        difference: The largest difference between the tagger's emissions and the classifier's logits on
+            a trial text.
+    """
+
+    tags: List[str]
+    encoding: Optional[str]
+    difference: float
+
+
+def import_tagger(
+    name_or_path: Union[str, Path],
+    output: Path,
+    language: str = "en",
+    transition_bias: Optional[Path] = None,
+    overwrite: bool = False,
+) -> Imported:
+    """Writes an archive whose emissions are a token classifier's logits at the first piece of each word.
+
+    The archive has the head `crf`: legal sequences of the tags' encoding, and transition scores of 0
+    unless the model has a CRF itself or `transition_bias` gives others.
+
+    Args:
+        name_or_path: A folder, or a name in the local cache of the Hugging Face hub.
+        output: The archive to write.
+        language: The spaCy code of the language whose rules split texts into words.
+        transition_bias: A file with six transition scores, see `transition_biases`.
+        overwrite: Whether the output may exist.
+
+    Raises:
+        ConfigurationError: If there is no such model, it is no token classifier, or its head is not a
+            single linear layer.
+        FileExistsError: If the output exists, unless `overwrite` is true.
+    """
+    with quiet_library():
+        classifier, tokenizer = loaded_classifier(str(name_or_path))
+    parts = parts_of(classifier)
+    tags = [classifier.config.id2label[k] for k in range(len(classifier.config.id2label))]
+    if len(set(tags)) < len(tags):
+        raise ConfigurationError(
+            f"{name_or_path}: expected distinct tags in `id2label`, got {tags}"
+        )
+    encoding = encoding_of(tags)
+    with tempfile.TemporaryDirectory() as folder, quiet_library():
+        backbone = Path(folder, Path(name_or_path).resolve().name)
+        parts.backbone.save_pretrained(backbone)
+        tokenizer.save_pretrained(backbone)
+        run = Path(folder, "run")
+        run.mkdir()
+        num_special = sum(map(len, special_pieces(tokenizer)))
+        config = _config(str(backbone), parts, encoding, language, num_special)
+        vocab = Vocabulary(non_padded_namespaces=["labels"])
+        vocab.add_tokens_to_namespace(tags, "labels")
+        # The archive knows its transformer by the last part of this name.
+        written = _config(backbone.name, parts, encoding, language, num_special)
+        Params(written).to_file(str(run / CONFIG_NAME))
+        model = _built(config, vocab, run)
+        _fill(model, parts, tags, transition_bias)
+        difference = _checked_difference(model, config, run, classifier, tokenizer)
+        model.vocab.save_to_files(str(run / "vocabulary"))
+        Meta.new().to_file(run / META_NAME)
+        torch.save(model.state_dict(), run / _DEFAULT_WEIGHTS)
+        with write_atomically(output, overwrite) as path:
+            archive_model(run, archive_path=path, include_in_archive=[FINE_TUNED])
+    return Imported(tags, encoding, difference)
+
+
+def from_hugging_face(
+    name_or_path: Union[str, Path],
+    *,
+    language: str = "en",
+    transition_bias: Optional[Union[str, Path]] = None,
+    cuda_device: int = -1,
+) -> SavedTagger:
+    """Loads a token classifier of the Hugging Face hub as a tagger of this project.
+
+    It has what a tagger of `tagger.load` has: legal entities with exact probabilities, thresholds,
+    candidates. `allennlp import-hf` writes the same tagger as an archive, for all commands.
+
+    Args:
+        name_or_path: A folder that `save_pretrained` wrote, or a name in the local cache of the hub.
+        language: The spaCy code of the language whose rules split texts into words.
+        transition_bias: A file with six transition scores, see
+            `tagger.integrations.huggingface.transition_biases`.
+        cuda_device: The number of the GPU to use; -1 for the CPU.
+
+    Raises:
+        ConfigurationError: If there is no such model, it is no token classifier, or its head is not a
+            single linear layer.
+    """
+    bias = None if transition_bias is None else Path(transition_bias)
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Path(folder, "model.tar.gz")
+        import_tagger(name_or_path, archive, language, bias)
+        return load(archive, cuda_device=cuda_device)
+
+
+def _config(
+    backbone: str,
+    parts: Parts,
+    encoding: Optional[str],
+    language: str,
+    num_special: int,
+) -> Dict[str, Any]:
+    """Returns the config of the archive; windows leave room for `num_special` special pieces."""
+    room = min(longest_window(parts.backbone.config) or _MOST_PIECES, _MOST_PIECES)
+    encoder: Dict[str, Any] = {"type": "pass_through"}
+    if parts.head is not None:
+        settings = parts.backbone.config
+        encoder = {
+            "type": "transformer_head",
+            "input_dim": settings.hidden_size,
+            "activation": settings.classifier_activation,
+            "bias": settings.classifier_bias,
+            "norm_bias": settings.norm_bias,
+            "norm_eps": settings.norm_eps,
+        }
+    transformer = {"type": "transformer", "model_name": backbone}
+    return {
+        "dataset_reader": {
+            "type": "column",
+            "source_encoding": encoding,
+            "tag_encoding": encoding,
+            **({} if language == "en" else {"language": language}),
+            "token_indexers": {"tokens": {**transformer, "max_pieces": room - num_special}},
+        },
+        "model": {
+            "type": "sequence_tagger",
+            "text_field_embedder": {
+                "token_embedders": {"tokens": {**transformer, "pooling": "first"}}
+            },
+            "encoder": encoder,
+            "head": {"type": "crf"},
+            **({} if encoding is None else {"tag_encoding": encoding}),
+            "loss_reduction": "token",
+        },
+        "data_loader": {"type": "bucketed", "max_tokens": 4096, "shuffle": False},
+        "include_in_archive": [FINE_TUNED],
+    }
+
+
+def _built(config: Dict[str, Any], vocab: Vocabulary, run: Path) -> SequenceTagger:
+    """Makes the tagger; its transformer has its weights."""
+    params = Params(json.loads(json.dumps(config["model"])))
+    model = Model.from_params(params=params, vocab=vocab, serialization_dir=str(run))
+    assert isinstance(model, SequenceTagger)
+    return model.eval()
+
+
+@torch.no_grad()
+def _fill(
+    model: SequenceTagger, parts: Parts, tags: Sequence[str], transition_bias: Optional[Path]
+) -> None:
+    """Gives the tagger the classifier's weights, and its CRF the scores of transitions."""
+    num_tags = len(tags)
+    if parts.head is not None:
+        encoder = cast(TransformerHead, model.encoder)
+        encoder.dense.load_state_dict(parts.head.dense.state_dict())
+        encoder.norm.load_state_dict(parts.head.norm.state_dict())
+    # The library's types say less than its models have.
+    projection, crf = model.projection, cast(Any, model.head).crf
+    # The encoding may need tags that the classifier does not know; they come last.
+    projection.weight.zero_()
+    projection.bias.fill_(_UNKNOWN_TAG_SCORE)
+    projection.weight[:num_tags] = parts.linear.weight
+    projection.bias[:num_tags] = 0 if parts.linear.bias is None else parts.linear.bias
+    for parameter in (crf.transitions, crf.start_transitions, crf.end_transitions):
+        parameter.zero_()
+    if parts.crf is not None:
+        crf.transitions[:num_tags, :num_tags] = parts.crf.transitions
+        crf.start_transitions[:num_tags] = parts.crf.start_transitions
+        crf.end_transitions[:num_tags] = parts.crf.end_transitions
+    if transition_bias is not None:
+        crf.transitions += transition_biases(transition_bias, model.tags)
+
+
+@torch.no_grad()
+def _checked_difference(
+    model: SequenceTagger, config: Dict[str, Any], run: Path, classifier: Any, tokenizer: Any
+) -> float:
+    """Returns how far emissions and logits are apart on a trial text; refuses what is too far."""
+    params = Params(json.loads(json.dumps(config["dataset_reader"])))
+    reader = DatasetReader.from_params(params, serialization_dir=str(run))
+    room = config["dataset_reader"]["token_indexers"]["tokens"]["max_pieces"]
+    words = _TRIAL
+    while len(words) > 1 and len(_pieces(tokenizer, words)["input_ids"][0]) > room:
+        words = words[:-1]
+    instance = reader.text_to_instance(words)
+    reader.apply_token_indexers(instance)
+    batch = Batch([instance])
+    batch.index_instances(model.vocab)
+    tokens: Any = batch.as_tensor_dict()["tokens"]
+    emissions = model.emissions(tokens, tokens["tokens"]["mask"])[0]
+    encoded = _pieces(tokenizer, words)
+    word_of = encoded.word_ids(0)
+    firsts = [word_of.index(word) for word in range(len(words))]
+    logits = classifier(input_ids=encoded["input_ids"]).logits[0, firsts]
+    difference = float((emissions[:, : logits.size(1)] - logits).abs().max())
+    if not difference < _TOLERANCE:
+        raise ConfigurationError(
+            f"the emissions of the imported tagger differ from the logits of "
+            f"{type(classifier).__name__} by up to {difference:.2g}, so this class computes more than "
+            "its layers show; it cannot be imported"
+        )
+    return difference
+
+
+def _pieces(tokenizer: Any, words: Sequence[str]) -> Any:
+    return tokenizer([list(words)], is_split_into_words=True, return_tensors="pt")

@@ -1,0 +1,69 @@
+"""The subcommand `export`: writes a saved tagger as one ONNX file.
+
+allennlp export model.tar.gz -o tagger.onnx
+"""
+
+import argparse
+from pathlib import Path
+from typing import Optional
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.models import Archive
+
+from tagger.commands.command import Command, add_shared
+from tagger.common.console import say
+from tagger.common.extras import check_installed
+from tagger.common.files import write_atomically
+from tagger_onnx.checksum import with_checksum
+
+
+@Subcommand.register("export")
+class Export(Command):
+    """Writes a tagger that runs without AllenNLP and PyTorch."""
+
+    help = "Write a saved tagger as one ONNX file."
+    description = (
+        "Write a saved tagger as one ONNX file, with its vocabulary, its labels and the rules "
+        "that split texts. The package `tagger_onnx` runs it with numpy, onnxruntime and regex "
+        "alone; a web page can run it, too."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("archive_file", type=Path, help="the archived tagger")
+        text = "the file to write, such as tagger.onnx"
+        add("-o", "--output", type=Path, required=True, help=text)
+        add_shared(parser, "--force")
+        text = "the spaCy code of the language whose rules split texts, instead of the archive's"
+        add("--language", help=text)
+
+    def run(self, args: argparse.Namespace) -> None:
+        from allennlp.models import load_archive
+
+        from tagger.common.locations import check_output
+        from tagger.data.tokenizers import tokenizer_of
+
+        check_output(args.output, [args.archive_file], args.force)
+        archive = load_archive(args.archive_file)
+        export(archive, args.output, args.language, args.force)
+        size = args.output.stat().st_size
+        tokenizer, _ = tokenizer_of(archive.validation_dataset_reader, args.language)
+        say(f"Wrote {args.output}: {size / 1e6:.1f} MB; texts are split by {tokenizer}")
+
+
+def export(
+    archive: Archive, output: Path, language: Optional[str] = None, overwrite: bool = False
+) -> None:
+    """Writes the tagger of an archive as an ONNX file.
+
+    Raises:
+        ConfigurationError: If a part of the tagger cannot be exported.
+        FileExistsError: If the output exists, unless `overwrite` is true.
+    """
+    check_installed("export")
+    from tagger.integrations.onnx import exported
+
+    archive.model.eval()
+    model = exported(archive.model, archive.validation_dataset_reader, language)
+    with write_atomically(output, overwrite) as path:
+        path.write_bytes(with_checksum(model.SerializeToString()))

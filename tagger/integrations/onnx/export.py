@@ -1,0 +1,99 @@
+"""Writes a saved tagger as one ONNX file, which runs without PyTorch and AllenNLP.
+
+Letters: `B` batch, `T` tokens, `W` distinct words.
+"""
+
+import json
+from typing import Any, Dict, List, Optional, cast
+
+import numpy as np
+import onnx
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
+from allennlp.models import Model
+from allennlp.modules import Seq2SeqEncoder
+
+from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
+from tagger.integrations.onnx.embedders import embed
+from tagger.integrations.onnx.encoders import encode, linear, type_name
+from tagger.integrations.onnx.graph import Graph
+from tagger.integrations.onnx.heads import add_head, describe_head
+from tagger.integrations.onnx.splitting import describe_splitting
+from tagger.models import SequenceTagger
+from tagger_onnx.onnx_tagger import FORMAT
+
+# A file of protocol buffers holds no more.
+_MAX_BYTES = 2**31 - 1
+
+
+def exported(
+    model: Model, dataset_reader: DatasetReader, language: Optional[str] = None
+) -> onnx.ModelProto:
+    """Returns a tagger as an ONNX model.
+
+    Its inputs are `words`, (B, T) int64, the distinct word of each token; `lengths`, (B,) int64; and
+    what the token indexers look up. Its outputs are `tags`, (B, T) int64; `entity_lasts`, (B, T)
+    int64, the last token of the entity that begins at each token, else -1; `entity_probabilities`, (B,
+    T) float32, likewise; `marginals`, (B, T, K) float32; and `emissions`, (B, T, K) float32, the
+    chain's scores. With the head `sigmoid` they are `labels`, (B, T, K) bool, and `marginals`. The
+    metadata's `tagger` is JSON: vocabulary, tags, rules that split texts.
+
+    Args:
+        model: The model, on the CPU and in evaluation mode.
+        dataset_reader: The reader that indexes the tokens.
+        language: The spaCy code of the language whose rules split texts; None for what the reader says.
+
+    Raises:
+        ConfigurationError: If a part cannot be exported; the message names it.
+    """
+    if type(model) is not SequenceTagger:
+        raise ConfigurationError(
+            f"a `{type_name(type(model))}` cannot be exported; expected a "
+            f"`sequence_tagger`; of an ensemble, export a member"
+        )
+    if model.uses_documents:
+        raise ConfigurationError(
+            "a tagger with `document_contexts` cannot be exported; the file takes single sentences"
+        )
+    graph = Graph()
+    words = graph.input("words", "int64", ["batch", "tokens"])
+    lengths = graph.input("lengths", "int64", ["batch"])
+    num_tokens = graph.add("Squeeze", graph.add("Shape", words, start=1, end=2))
+    # (T,), (B, 1)
+    places = graph.add("Range", np.int64(0), num_tokens, np.int64(1))
+    ends = graph.add("Unsqueeze", lengths, np.array([1]))
+    mask = graph.add("Less", places, ends)
+    is_last = graph.add("Equal", places, graph.add("Sub", ends, np.int64(1)))
+    embedded, indexers = embed(
+        graph,
+        model.text_field_embedder,
+        dataset_reader._token_indexers,  # type: ignore[attr-defined]
+        model.vocab,
+        words,
+    )
+    states = encode(graph, model.encoder, embedded, lengths)
+    if model.extensions:
+        inputs = graph.add("Concat", embedded, states, axis=2)
+        extensions = cast(List[Seq2SeqEncoder], list(model.extensions))
+        others = [encode(graph, extension, inputs, lengths) for extension in extensions]
+        states = graph.add("Concat", states, *others, axis=2)
+    emissions = linear(graph, model.projection, states)
+    add_head(graph, model, emissions, mask, is_last)
+    description: Dict[str, Any] = {"format": FORMAT, **describe_head(model), "indexers": indexers}
+    description["splitting"] = describe_splitting(tokenizer_of(dataset_reader, language)[0])
+    description["max_sentence_tokens"] = max_sentence_tokens_of(dataset_reader)
+    return _finished(graph, description)
+
+
+def _finished(graph: Graph, description: Dict[str, Any]) -> onnx.ModelProto:
+    from tagger import __version__
+
+    proto = graph.model("tagger", __version__, "A sequence tagger; `tagger_onnx` runs it.")
+    entry = proto.metadata_props.add()
+    entry.key, entry.value = "tagger", json.dumps(description, ensure_ascii=False)
+    if proto.ByteSize() > _MAX_BYTES:
+        raise ConfigurationError(
+            f"the tagger takes {proto.ByteSize() / 1e9:.1f} GB, but a file of ONNX holds at most 2 GB"
+        )
+    onnx.checker.check_model(proto)
+    return proto

@@ -1,0 +1,201 @@
+"""Heads as ONNX: from emissions to tags, entities and probabilities.
+
+Letters: `B` batch, `T` tokens, `K` tags or labels.
+"""
+
+import math
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from tagger.integrations.onnx.chain import (
+    Chain,
+    backward_scores,
+    forward_scores,
+    tag_marginals,
+    viterbi_tags,
+)
+from tagger.integrations.onnx.encoders import type_name
+from tagger.integrations.onnx.entities import (
+    corrected_probabilities,
+    drop_improbable,
+    entity_probabilities,
+    find_entities,
+)
+from tagger.integrations.onnx.graph import Graph
+from tagger.linear_chain import ChainScores
+from tagger.models import SequenceTagger
+from tagger.modules.chain_decoder import expected_right
+from tagger.modules.heads import ChainHead, SigmoidHead, SoftmaxHead
+from tagger.spans import AMBIGUOUS
+from tagger.spans.encodings import split_tag
+from tagger.spans.finding import tag_tables
+from tagger.spans.missed import placed_chain
+
+
+def add_head(graph: Graph, model: SequenceTagger, emissions: str, mask: str, is_last: str) -> None:
+    """Adds a model's head, and declares its outputs.
+
+    Args:
+        graph: The graph.
+        model: The model.
+        emissions: (B, T, K) float32.
+        mask: (B, T) bool.
+        is_last: (B, T) bool.
+    """
+    head = model.head
+    if isinstance(head, SigmoidHead):
+        _add_sigmoid(graph, head, emissions, mask)
+    elif isinstance(head, ChainHead):
+        _add_chain(graph, model, head, emissions, mask, is_last)
+    else:
+        raise ConfigurationError(
+            f"the head `{type_name(type(head))}` cannot be exported; use `crf`, `softmax` or `sigmoid`"
+        )
+
+
+def describe_head(model: SequenceTagger) -> Dict[str, Any]:
+    """What a runtime must know of the head: its kind, the tags, each tag's label, and the chain."""
+    labels: List[Optional[str]]
+    if model.tag_encoding is None:
+        labels = [None if tag == "O" else tag for tag in model.tags]
+    else:
+        labels = [split_tag(tag, model.tag_encoding)[1] for tag in model.tags]
+    kind = "sigmoid" if isinstance(model.head, SigmoidHead) else "chain"
+    described: Dict[str, Any] = {"head": kind, "tags": model.tags, "labels_of_tags": labels}
+    if isinstance(model.head, ChainHead) and model.tag_encoding is not None:
+        described["places"] = _describe_places(model.head, model.tags, model.tag_encoding)
+    return described
+
+
+def _describe_places(head: ChainHead, tags: List[str], tag_encoding: str) -> Dict[str, Any]:
+    """The chain over tags and their places in entities, see `tagger_onnx.leaks.PlacedChain`."""
+    tables = tag_tables(tags, tag_encoding)
+    with torch.no_grad():
+        scores = head.chain_scores(torch.zeros(1, 1, len(tags)))
+    placed, states = placed_chain(tables, scores)
+    return {
+        "tags": states.tags.tolist(),
+        "labels": [
+            tables.labels[label] if label >= 0 else None for label in states.labels.tolist()
+        ],
+        "opens": states.opens.tolist(),
+        "closes": states.closes.tolist(),
+        # JSON knows no infinity.
+        "transitions": [[_finite(x) for x in row] for row in placed.transitions.tolist()],
+        "start": [_finite(x) for x in placed.start.tolist()],
+        "end": [_finite(x) for x in placed.end.tolist()],
+    }
+
+
+def _finite(score: float) -> Optional[float]:
+    return None if math.isinf(score) else score
+
+
+def _add_sigmoid(graph: Graph, head: SigmoidHead, emissions: str, mask: str) -> None:
+    probabilities = graph.add("Sigmoid", emissions)
+    thresholds = head.thresholds.thresholds.detach().numpy()
+    is_probable = graph.add("GreaterOrEqual", probabilities, thresholds)
+    labels = graph.add("And", is_probable, graph.add("Unsqueeze", mask, np.array([2])))
+    num_labels = len(thresholds)
+    graph.output("labels", labels, "bool", ["batch", "tokens", num_labels])
+    graph.output("marginals", probabilities, "float32", ["batch", "tokens", num_labels])
+
+
+def _add_chain(
+    graph: Graph, model: SequenceTagger, head: ChainHead, emissions: str, mask: str, is_last: str
+) -> None:
+    emissions, constants = _linear_chain(graph, head, emissions)
+    graph.output("emissions", emissions, "float32", ["batch", "tokens", len(model.tags)])
+    chain = Chain(graph.add("Cast", emissions, to=11), mask, is_last, *constants)
+    forward, backward = forward_scores(graph, chain), backward_scores(graph, chain)
+    marginals = tag_marginals(graph, forward, backward)
+    # The bias is added in float32, as in `ChainDecoder`; a chain of its own shares no other scores.
+    bias = head.decoder.bias.numpy()
+    scores = graph.add("Add", emissions, bias) if bias.any() else emissions
+    tags = _decoded(graph, head, chain, scores, None if bias.any() else marginals)
+    shape = ["batch", "tokens"]
+    if model.tag_encoding is not None:
+        tables, entities = find_entities(graph, tags, mask, model.tags, model.tag_encoding)
+        starts = entities.starts
+        if model.tag_encoding not in AMBIGUOUS:
+            probabilities = entity_probabilities(
+                graph, chain, forward, backward, entities, tables, model.tags, model.tag_encoding
+            )
+            thresholds = np.array(head.decoder.thresholds(tables.labels), dtype=np.float32)
+            if thresholds.any():
+                outside = model.tags.index("O")
+                tags, starts = drop_improbable(
+                    graph, tags, probabilities, entities, thresholds, outside
+                )
+            if head.recalibration is not None:
+                coefficients = head.recalibration.coefficients.numpy()
+                probabilities = corrected_probabilities(
+                    graph, probabilities, entities, coefficients
+                )
+            probabilities = graph.add("Where", starts, probabilities, np.float32(-1))
+            graph.output("entity_probabilities", probabilities, "float32", shape)
+        lasts = graph.add("Where", starts, entities.lasts, np.int64(-1))
+        graph.output("entity_lasts", lasts, "int64", shape)
+    graph.output("tags", tags, "int64", shape)
+    marginals = graph.add("Cast", marginals, to=1)
+    graph.output("marginals", marginals, "float32", [*shape, len(model.tags)])
+
+
+def _decoded(
+    graph: Graph, head: ChainHead, chain: Chain, scores: str, marginals: Optional[str]
+) -> str:
+    """The predicted tags, (B, T) int64, without the thresholds of entities.
+
+    Args:
+        graph: The graph.
+        head: The head.
+        chain: The chain without a bias.
+        scores: (B, T, K) float32, the emissions with the bias.
+        marginals: The chain's, if there is no bias.
+    """
+    if isinstance(head, SoftmaxHead) and not head.constrain_decoding:
+        best = graph.add("ArgMax", scores, axis=2, keepdims=0)
+        return graph.add("Where", chain.mask, best, np.int64(0))
+    biased = chain._replace(emissions=graph.add("Cast", scores, to=11))
+    if head.decoder.decoding == "minimum_risk":
+        if marginals is None:
+            marginals = tag_marginals(
+                graph, forward_scores(graph, biased), backward_scores(graph, biased)
+            )
+        transitions, start, end = (
+            torch.from_numpy(each) for each in (chain.transitions, chain.start, chain.end)
+        )
+        nothing = torch.zeros(1, 1, len(start))
+        possible = expected_right(ChainScores(nothing, transitions, start, end), nothing)
+        biased = Chain(
+            # `tagger.linear_chain` returns them in the type of the emissions.
+            graph.add("Cast", graph.add("Cast", marginals, to=1), to=11),
+            chain.mask,
+            chain.is_last,
+            *(each.double().numpy() for each in possible[1:]),
+        )
+    return viterbi_tags(graph, biased)
+
+
+def _linear_chain(
+    graph: Graph, head: ChainHead, emissions: str
+) -> Tuple[str, Tuple[np.ndarray, ...]]:
+    """The emissions of a head's chain, (B, T, K) float32; and its transitions, start and end."""
+    num_tags = len(head.decoder.bias)
+    with torch.no_grad():
+        of_zeros, of_ones, of_twos = (
+            head.chain_scores(torch.full((1, 1, num_tags), value)) for value in (0.0, 1.0, 2.0)
+        )
+    # A weighting may scale the emissions that are decoded.
+    scale = of_ones.emissions
+    if of_zeros.emissions.any() or not torch.equal(of_twos.emissions, 2 * scale):
+        raise ConfigurationError(
+            f"the head `{type_name(type(head))}` cannot be exported, because it changes emissions by "
+            f"more than a factor for each tag"
+        )
+    if (scale != 1).any():
+        emissions = graph.add("Mul", emissions, scale.numpy())
+    return emissions, tuple(each.detach().double().numpy() for each in of_zeros[1:])

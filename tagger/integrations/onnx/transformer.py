@@ -1,0 +1,178 @@
+"""A pretrained transformer as ONNX, written by PyTorch's exporter.
+
+Letters: `B` batch, `T` tokens, `P` word pieces, `D` features.
+"""
+
+import logging
+import warnings
+from typing import Any, Dict, List, NamedTuple, Tuple, Union, cast
+
+import numpy as np
+import onnx
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
+from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
+
+from tagger.integrations.onnx.graph import OPSET, Graph
+from tagger.modules.token_embedders import TransformerEmbedder
+from tagger.transformers.transformer_indexer import TransformerIndexer
+from tagger.transformers.windows import longest_window
+
+
+class _Reader(NamedTuple):
+    """What an embedder and its indexer do."""
+
+    transformer: Any
+    pooling: str
+    description: Dict[str, Any]
+
+
+def embed_with_transformer(
+    graph: Graph,
+    embedder: Union[PretrainedTransformerMismatchedEmbedder, TransformerEmbedder],
+    indexer: Union[PretrainedTransformerMismatchedIndexer, TransformerIndexer],
+    name: str,
+) -> Tuple[str, Dict[str, Any]]:
+    """Embeds tokens with a transformer that sees their word pieces.
+
+    Raises:
+        ConfigurationError: If a setting or the transformer cannot be exported.
+    """
+    if isinstance(embedder, TransformerEmbedder):
+        assert isinstance(indexer, TransformerIndexer)
+        reader = _ours(embedder, indexer)
+    else:
+        assert isinstance(indexer, PretrainedTransformerMismatchedIndexer)
+        reader = _allennlps(embedder, indexer)
+    pieces = graph.input(f"{name}_pieces", "int64", ["batch", "pieces"])
+    num_pieces = graph.input(f"{name}_num_pieces", "int64", ["batch"])
+    offsets = graph.input(f"{name}_offsets", "int64", ["batch", "tokens", 2])
+    width = graph.add("Squeeze", graph.add("Shape", pieces, start=1, end=2))
+    # (P,), (B, P)
+    places = graph.add("Range", np.int64(0), width, np.int64(1))
+    mask = graph.add("Less", places, graph.add("Unsqueeze", num_pieces, np.array([1])))
+    mask = graph.add("Cast", mask, to=1)
+    vectors = graph.take_in(_exported(reader.transformer), [pieces, mask])
+    weights = _shares(graph, offsets, places, reader.pooling)
+    return graph.add("MatMul", weights, vectors), reader.description
+
+
+def _ours(embedder: TransformerEmbedder, indexer: TransformerIndexer) -> _Reader:
+    """Reads a text in one window: longer texts are refused by the runtime."""
+    pieces = indexer.word_pieces
+    start, end = pieces.start_pieces, pieces.end_pieces
+    description = {
+        "kind": "pieces",
+        "tokenizer": _rules(indexer.tokenizer),
+        "start": start,
+        "end": end,
+        "padding": pieces.padding,
+        # Those of a word without a piece.
+        "unknown": pieces([""])[0],
+        "max_pieces": len(start) + indexer.max_pieces + len(end),
+    }
+    return _Reader(embedder.transformer_model, embedder.pooling, description)
+
+
+def _allennlps(
+    embedder: PretrainedTransformerMismatchedEmbedder,
+    indexer: PretrainedTransformerMismatchedIndexer,
+) -> _Reader:
+    matched = embedder._matched_embedder
+    if matched._max_length is not None or indexer._matched_indexer._max_length is not None:
+        raise ConfigurationError(
+            "`pretrained_transformer_mismatched` with a `max_length` cannot be exported; leave it out"
+        )
+    if matched._scalar_mix is not None:
+        raise ConfigurationError(
+            "`pretrained_transformer_mismatched` with `last_layer_only` false cannot be exported"
+        )
+    pooling = "mean" if embedder.sub_token_mode == "avg" else "first"
+    transformer = matched.transformer_model
+    return _Reader(transformer, pooling, _describe(indexer, transformer))
+
+
+def _shares(graph: Graph, offsets: str, places: str, pooling: str) -> str:
+    """The share of each word piece in each token, (B, T, P); 0 for a token without a piece."""
+    # (B, T, 1) each
+    first, last = (graph.add("Gather", offsets, np.array([place]), axis=2) for place in (0, 1))
+    if pooling != "mean":
+        # A token without a piece has -1 for both.
+        own = first if pooling == "first" else last
+        return graph.add("Cast", graph.add("Equal", places, own), to=1)
+    is_inside = graph.add(
+        "And",
+        graph.add("GreaterOrEqual", places, graph.add("Max", first, np.int64(0))),
+        graph.add("LessOrEqual", places, last),
+    )
+    number = graph.add("Cast", graph.add("Add", graph.add("Sub", last, first), np.int64(1)), to=1)
+    return graph.add("Div", graph.add("Cast", is_inside, to=1), number)
+
+
+class _LastLayer(torch.nn.Module):
+    """A transformer that takes word pieces and their mask, and returns its last layer alone."""
+
+    def __init__(self, transformer: torch.nn.Module) -> None:
+        super().__init__()
+        self.transformer = transformer
+
+    def forward(self, pieces: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self.transformer(input_ids=pieces, attention_mask=mask).last_hidden_state
+
+
+def _exported(transformer: torch.nn.Module) -> onnx.ModelProto:
+    model = _LastLayer(transformer).eval()
+    # Sizes that are alike, or 1, would be taken for constants.
+    example = torch.ones(3, 7, dtype=torch.int64), torch.ones(3, 7)
+    sizes = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.onnx.export(
+                model,
+                example,
+                dynamic_shapes={"pieces": sizes, "mask": sizes},
+                opset_version=OPSET,
+                dynamo=True,
+                verbose=False,
+            )
+    except Exception as error:  # The exporter has many errors of its own.
+        raise ConfigurationError(
+            f"the transformer `{type(transformer).__name__}` cannot be exported: PyTorch's exporter "
+            f"says {type(error).__name__}: {str(error)[:200]}"
+        ) from error
+    return cast(onnx.ModelProto, program.model_proto)
+
+
+def _describe(
+    indexer: PretrainedTransformerMismatchedIndexer, transformer: torch.nn.Module
+) -> Dict[str, Any]:
+    own = indexer._allennlp_tokenizer
+    rules = _rules(indexer._tokenizer)
+    start, end = own.single_sequence_start_tokens, own.single_sequence_end_tokens
+    types: List[Any] = [token.type_id for token in [*start, *end]]
+    if any([*types, own.single_sequence_token_type_id]):
+        raise ConfigurationError(
+            f"the tokenizer `{type(indexer._tokenizer).__name__}` gives types to word pieces, which "
+            f"cannot be exported"
+        )
+    return {
+        "kind": "pieces",
+        "tokenizer": rules,
+        "start": [token.text_id for token in start],
+        "end": [token.text_id for token in end],
+        "padding": indexer._tokenizer.pad_token_id or 0,
+        "max_pieces": longest_window(transformer.config),
+    }
+
+
+def _rules(tokenizer: Any) -> str:
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    if fast is None:
+        raise ConfigurationError(
+            f"the tokenizer `{type(tokenizer).__name__}` cannot be exported, because it is not one of "
+            f"the fast ones, which are rules in a file"
+        )
+    return str(fast.to_str())

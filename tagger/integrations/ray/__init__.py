@@ -1,0 +1,1 @@
+"""`allennlp predict-file --ray`: a file tagged by many machines."""

@@ -1,0 +1,298 @@
+"""The service's paths, as an ASGI application."""
+
+import base64
+import hashlib
+import json
+import re
+import time
+from contextlib import asynccontextmanager
+from typing import Any, AsyncIterator, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, Response
+
+from tagger import __version__
+from tagger.integrations.service import schemas
+from tagger.integrations.service.batcher import Batcher, Job
+from tagger.integrations.service.guard import App, Guard
+from tagger.integrations.service.limits import (
+    Limits,
+    RequestError,
+    check_biases,
+    check_extras,
+    check_sizes,
+    inputs_of,
+)
+from tagger.integrations.service.service_metrics import CONTENT_TYPE, ServiceMetrics
+from tagger.predictors.saved_tagger import SavedTagger, TaggedText
+from tagger.tools.reports.colours import style_variables
+from tagger.tools.tuning.curves import DecodingCurves
+from tagger.tools.tuning.decoding import LARGEST_BIAS
+from tagger.tools.tuning.promise_record import Promise
+from tagger_onnx.display import LABELS
+from tagger_onnx.inputs import InputError, parse_json
+from tagger_onnx.tagged_text import Extras
+
+#: The name of each machine for itself.
+LOCAL_HOSTS = ("localhost",)
+_REFUSED: Dict[Union[int, str], Dict[str, Any]] = {
+    status: {"model": schemas.ErrorResponse, "description": description}
+    for status, description in {
+        400: "The body is no JSON.",
+        403: "A page of another site sent the request.",
+        408: "The body is too slow.",
+        413: "Too many bytes, texts, characters or tokens.",
+        421: "The service has no such name.",
+        422: "The body does not fit the description, or a label is unknown.",
+        503: "Too many requests wait for the model.",
+    }.items()
+}
+
+
+class Served(NamedTuple):
+    """What is served.
+
+    Attributes:
+        model: The tagger. Nobody else may use it meanwhile.
+        name: What it is called, for example its archive.
+        curves: Precision and recall by bias, if known.
+        promises: What was promised of it.
+    """
+
+    model: SavedTagger
+    name: str
+    curves: Optional[DecodingCurves] = None
+    promises: Sequence[Promise] = ()
+
+
+class _StrictRequest(Request):
+    async def json(self) -> Any:
+        """Returns the body, in which no field may stand twice."""
+        try:
+            return parse_json(await self.body())
+        except InputError as error:
+            raise RequestError(422, "invalid", str(error)) from None
+        except RecursionError:
+            raise RequestError(400, "no_json", "the body is nested too deeply") from None
+        except UnicodeDecodeError as error:
+            raise RequestError(400, "no_json", f"the body is not UTF-8 ({error})") from None
+
+
+class _StrictRoute(APIRoute):
+    def get_route_handler(self) -> Any:
+        answer = super().get_route_handler()
+
+        async def answer_strictly(request: Request) -> Response:
+            return await answer(_StrictRequest(request.scope, request.receive))
+
+        return answer_strictly
+
+
+def create_app(
+    served: Served,
+    limits: Limits = Limits(),  # noqa: B008  (it cannot change)
+    hosts: Optional[Sequence[str]] = LOCAL_HOSTS,
+) -> App:
+    """Returns the service as an ASGI application.
+
+    Args:
+        served: The tagger.
+        limits: The limits of requests.
+        hosts: The names, without ports, by which the service may be addressed, besides addresses; None
+            for any.
+    """
+    metrics = ServiceMetrics()
+    batcher = Batcher(served.model, limits, metrics)
+    metrics.waiting.set_function(lambda: batcher.num_waiting)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await batcher.close()
+
+    app = FastAPI(
+        title="allennlp serve",
+        version=__version__,
+        description="Tags texts with a trained sequence tagger.",
+        # Their pages load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.router.route_class = _StrictRoute
+    _add_error_handlers(app)
+    _add_tagging(app, served, limits, batcher, metrics)
+    _add_information(app, served, limits, batcher, metrics)
+    return Guard(app, limits, None if hosts is None else frozenset(hosts), metrics)
+
+
+def render_page(model: str) -> Tuple[str, Dict[str, str]]:
+    """Returns the page, and the headers to send with it.
+
+    The headers forbid a browser to load anything from elsewhere, or to run any other script.
+    """
+    environment = Environment(
+        loader=PackageLoader("tagger.integrations.service"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    light, dark = (Markup(";".join(variables)) for variables in style_variables())
+    page = environment.get_template("page.html").render(
+        model=model, light=light, dark=dark, num_colours=len(LABELS), largest_bias=LARGEST_BIAS
+    )
+    hashes = {tag: _hash_of(page, tag) for tag in ("script", "style")}
+    policy = (
+        f"default-src 'none'; script-src '{hashes['script']}'; style-src '{hashes['style']}'; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
+    return page, {
+        "Content-Security-Policy": policy,
+        "Referrer-Policy": "no-referrer",
+        "Cache-Control": "no-cache",
+    }
+
+
+def _add_tagging(
+    app: FastAPI, served: Served, limits: Limits, batcher: Batcher, metrics: ServiceMetrics
+) -> None:
+    known = served.model.biases
+
+    @app.post("/tag", response_model=schemas.TagResponse, responses=_REFUSED)
+    async def tag(request: schemas.TagRequest) -> Response:
+        """Tags one text or several, together with those of other requests."""
+        started = time.perf_counter()
+        inputs = inputs_of(request)
+        check_sizes(inputs, limits)
+        check_biases(request.decode_bias, known)
+        biases = tuple(sorted(request.decode_bias.items()))
+        extras = Extras(
+            request.probabilities, tuple(sorted(set(request.leak_labels))), request.candidates
+        )
+        check_extras(extras, served.model)
+        results = await batcher.tag(Job(inputs, extras, biases))
+        metrics.count(results)
+        metrics.seconds.observe(time.perf_counter() - started)
+        return _json({"results": [_as_dict(result) for result in results]})
+
+
+def _add_information(
+    app: FastAPI, served: Served, limits: Limits, batcher: Batcher, metrics: ServiceMetrics
+) -> None:
+    page, headers = render_page(served.name)
+    of_labels = schemas.Labels(
+        labels=_labels(served),
+        promises=[
+            schemas.PromiseKept(labels=list(each.goal.labels), text=str(each), date=each.date)
+            for each in served.promises
+        ],
+        curves_data=None if served.curves is None else served.curves.data,
+        limits=limits._asdict(),
+    )
+    started = time.monotonic()
+
+    @app.get("/", include_in_schema=False)
+    async def show_page() -> HTMLResponse:
+        return HTMLResponse(page, headers=headers)
+
+    @app.get("/labels")
+    async def labels() -> schemas.Labels:
+        """Returns the labels, their biases, and precision and recall by bias if they are known."""
+        return of_labels
+
+    @app.get("/health")
+    async def health() -> schemas.Health:
+        """Says that the service takes requests."""
+        return schemas.Health(
+            status="ok",
+            model=served.name,
+            waiting_requests=batcher.num_waiting,
+            seconds=round(time.monotonic() - started, 3),
+        )
+
+    @app.get("/metrics", response_class=Response, responses={200: {"content": {CONTENT_TYPE: {}}}})
+    async def show_metrics() -> Response:
+        """Returns counters for Prometheus, in its text format."""
+        return Response(metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+
+
+def _add_error_handlers(app: FastAPI) -> None:
+    async def refused(_: Request, error: Any) -> Response:
+        return error.response()
+
+    async def invalid(request: Request, error: Any) -> Response:
+        kind = request.headers.get("content-type", "")
+        if "json" not in kind and error.errors()[0]["loc"] == ("body",):
+            message = (
+                f"the body must be JSON, and its header must say so; got {kind[:100] or 'no type'!r}; "
+                "send `Content-Type: application/json`"
+            )
+            return RequestError(422, "invalid", message).response()
+        # Without the input, which may be anything.
+        problems = [
+            f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:5]
+        ]
+        if error.errors()[0]["type"] == "json_invalid":
+            return RequestError(400, "no_json", f"the body is no JSON ({problems[0]})").response()
+        message = f"{'; '.join(problems)[:1000]}; /openapi.json describes what is expected"
+        return RequestError(422, "invalid", message).response()
+
+    async def other(request: Request, error: Any) -> Response:
+        path, status = request.url.path[:100], error.status_code
+        code, message = {
+            400: ("no_json", "the body is no JSON"),
+            404: (
+                "not_found",
+                f"there is no {path}; there are /, /tag, /labels, /health, /metrics",
+            ),
+            405: ("wrong_method", f"{path} does not take {request.method[:20]}"),
+        }.get(status, ("refused", str(error.detail)))
+        return RequestError(status, code, message, headers=error.headers).response()
+
+    async def failed(_: Request, error: Exception) -> Response:
+        message = f"the service failed ({type(error).__name__}); its log has more"
+        return RequestError(500, "failed", message).response()
+
+    app.add_exception_handler(RequestError, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, other)
+    app.add_exception_handler(Exception, failed)
+
+
+def _labels(served: Served) -> List[schemas.Label]:
+    biases = served.model.biases
+    curves = {} if served.curves is None else served.curves.labels
+    return [
+        schemas.Label(
+            name=label,
+            bias=biases.get(label),
+            curve=schemas.LabelCurve(**curves[label]._asdict()) if label in curves else None,
+        )
+        for label in biases or served.model.labels
+    ]
+
+
+def _as_dict(result: TaggedText) -> Dict[str, Any]:
+    entities, candidates = (
+        [entity._asdict() for entity in each] for each in (result.entities, result.candidates)
+    )
+    fields = {name: getattr(result, name) for name in schemas.TextTagged.model_fields}
+    return {**fields, "entities": entities, "candidates": candidates}
+
+
+def _json(content: Any) -> Response:
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return Response(text.encode(), media_type="application/json")
+
+
+def _hash_of(page: str, tag: str) -> str:
+    """Returns the hash by which a browser knows the only element of this kind."""
+    (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()

@@ -1,0 +1,168 @@
+"""Tags the texts of several requests together."""
+
+import asyncio
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
+from typing import Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from tagger.data.texts import Text
+from tagger.integrations.service.limits import Limits, RequestError, refuse_above
+from tagger.integrations.service.service_metrics import ServiceMetrics
+from tagger.predictors.saved_tagger import SavedTagger, TaggedText
+from tagger_onnx.tagged_text import Extras
+
+#: How many texts are tagged at a time, if they come from several requests.
+BATCH_TEXTS = 512
+
+
+class Job(NamedTuple):
+    """What a request wants tagged; its biases are pairs, sorted by label."""
+
+    inputs: List[Union[str, List[str]]]
+    extras: Extras
+    biases: Tuple[Tuple[str, float], ...]
+
+
+Outcome = Union[List[TaggedText], Exception]
+
+
+class Batcher:
+    """Lets one thread tag. Requests that arrive meanwhile wait, and are tagged together next.
+
+    Texts with the same biases and the same extras are tagged in one call of the tagger with these
+    biases, so a request gets what it would get alone. Nobody else may use the tagger
+    meanwhile. `metrics` gets the sizes of batches.
+    """
+
+    def __init__(self, model: SavedTagger, limits: Limits, metrics: ServiceMetrics) -> None:
+        self._model = model
+        self._limits = limits
+        self._metrics = metrics
+        self._thread = ThreadPoolExecutor(1, "tagger")
+        self._waiting: Deque[Tuple[Job, asyncio.Future[List[TaggedText]]]] = deque()
+        self._working: Optional[asyncio.Task[None]] = None
+
+    @property
+    def num_waiting(self) -> int:
+        """The number of requests that wait for the model."""
+        return len(self._waiting)
+
+    async def tag(self, job: Job) -> List[TaggedText]:
+        """Returns the results of a job, one for each input.
+
+        Raises:
+            RequestError: If too many requests wait, or a text exceeds a limit.
+        """
+        if self.num_waiting >= self._limits.waiting_requests:
+            raise RequestError(
+                503,
+                "busy",
+                f"{self.num_waiting} requests wait for the model already; try again in a second",
+                self._limits.waiting_requests,
+                self.num_waiting,
+                {"Retry-After": "1"},
+            )
+        future: asyncio.Future[List[TaggedText]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((job, future))
+        if self._working is None:
+            self._working = asyncio.create_task(self._work())
+        return await future
+
+    async def close(self) -> None:
+        """Waits until what was accepted is done, and ends the thread."""
+        while self._working is not None:
+            await asyncio.wait([self._working])
+        self._thread.shutdown()
+
+    async def _work(self) -> None:
+        """Tags until nothing waits."""
+        loop = asyncio.get_running_loop()
+        try:
+            while self._waiting:
+                batch = self._next_batch()
+                self._metrics.batch_texts.observe(sum(len(job.inputs) for job, _ in batch))
+                outcomes = await loop.run_in_executor(
+                    self._thread, self.outcomes, [job for job, _ in batch]
+                )
+                for (_, future), outcome in zip(batch, outcomes):
+                    if future.cancelled():
+                        continue
+                    if isinstance(outcome, Exception):
+                        future.set_exception(outcome)
+                    else:
+                        future.set_result(outcome)
+        finally:
+            self._working = None
+
+    def _next_batch(self) -> List[Tuple[Job, "asyncio.Future[List[TaggedText]]"]]:
+        batch = []
+        num_texts = 0
+        while self._waiting and num_texts < BATCH_TEXTS:
+            job, future = self._waiting.popleft()
+            # Nobody waits for a request whose connection is gone.
+            if not future.cancelled():
+                batch.append((job, future))
+                num_texts += len(job.inputs)
+        return batch
+
+    def outcomes(self, jobs: Sequence[Job]) -> List[Outcome]:
+        """Returns the results of each job, or its error. Nothing but the worker's thread calls this."""
+        outcomes: List[Outcome] = [[] for _ in jobs]
+        groups: Dict[Tuple[Extras, Tuple[Tuple[str, float], ...]], List[int]] = {}
+        inputs: List[List[Union[Text, List[str]]]] = []
+        for index, job in enumerate(jobs):
+            try:
+                inputs.append(self._split(job))
+                groups.setdefault((job.extras, job.biases), []).append(index)
+            except Exception as error:
+                inputs.append([])
+                outcomes[index] = error
+        for (extras, biases), members in groups.items():
+            model = self._model.with_bias(dict(biases)) if biases else self._model
+            tagged = _tag_each(model, [inputs[index] for index in members], extras)
+            for index, outcome in zip(members, tagged):
+                outcomes[index] = outcome
+        return outcomes
+
+    def _split(self, job: Job) -> List[Union[Text, List[str]]]:
+        """Splits texts into tokens, and counts these.
+
+        Raises:
+            RequestError: If there are too many.
+        """
+        limits, num_tokens = self._limits, 0
+        inputs: List[Union[Text, List[str]]] = []
+        for number, each in enumerate(job.inputs):
+            split = self._model.split(each) if isinstance(each, str) else each
+            size = len(split.words if isinstance(split, Text) else split)
+            num_tokens += size
+            refuse_above(
+                limits.text_tokens,
+                size,
+                "too_many_tokens",
+                f"a text may have at most {limits.text_tokens} tokens; text {number} has {size}; "
+                f"split it, for example into sentences",
+            )
+            refuse_above(
+                limits.request_tokens,
+                num_tokens,
+                "too_many_tokens",
+                f"the texts of a request may have at most {limits.request_tokens} tokens together; "
+                f"those up to text {number} have {num_tokens}; send several requests",
+            )
+            inputs.append(split)
+        return inputs
+
+
+def _tag_each(
+    model: SavedTagger, inputs: Sequence[List[Union[Text, List[str]]]], extras: Extras
+) -> List[Outcome]:
+    """Tags the inputs of several jobs in one call, or if that fails, job by job."""
+    try:
+        results = iter(model.tag(list(chain(*inputs)), **extras._asdict()))
+        return [list(islice(results, len(texts))) for texts in inputs]
+    except Exception as error:
+        if len(inputs) == 1:
+            return [error]
+    return [_tag_each(model, [texts], extras)[0] for texts in inputs]

@@ -1,0 +1,123 @@
+"""The subcommand `serve`: tags texts over HTTP, and shows a page.
+
+allennlp serve model.tar.gz
+"""
+
+import argparse
+import logging
+import os
+import sys
+from pathlib import Path
+
+from allennlp.commands.subcommand import Subcommand
+
+from tagger.commands.command import Command, add_shared
+from tagger.common.extras import check_installed
+
+
+@Subcommand.register("serve")
+class Serve(Command):
+    """Serves a tagger over HTTP until it is stopped."""
+
+    help = "Serve a tagger over HTTP, with a page."
+    description = (
+        "Tag texts over HTTP, and show a page with a dial of precision and recall for each label."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("archive_file", help="the archived tagger")
+        text = (
+            "the address to bind: 127.0.0.1 by default, which other machines cannot reach; "
+            "0.0.0.0 for all addresses of this machine"
+        )
+        add("--host", default="127.0.0.1", help=text)
+        add("--port", type=int, default=8000, help="the port; 0 for any free one")
+        text = (
+            "another name by which requests may address the service, such as a proxy's; * for any"
+        )
+        add("--allow-host", action="append", default=[], metavar="NAME", help=text)
+        text = (
+            "development data, whose precision and recall the page shows for each dial; by default "
+            "those that `tune-decoding --curves` has put into the archive, if any"
+        )
+        add("--data", help=text)
+        text = "the spaCy code of the language whose rules split texts, instead of the archive's"
+        add("--language", help=text)
+        text = (
+            'limits of requests, as JSON: {"texts": 1000, "text_tokens": 5000}; /labels shows all'
+        )
+        add("--limits", default="{}", help=text)
+        add_shared(parser, "--cuda-device")
+
+    def run(self, args: argparse.Namespace) -> None:
+        check_installed("serve")
+        from allennlp.common.checks import check_for_gpu
+        from allennlp.common.file_utils import cached_path
+        from allennlp.models import load_archive
+
+        from tagger.commands.command_line import parse_object
+        from tagger.commands.predict_file import FEW_SHAPES
+        from tagger.integrations.service.app import Served, create_app
+        from tagger.integrations.service.limits import make_limits
+        from tagger.integrations.service.server import (
+            allow_open_files,
+            bind,
+            is_local,
+            names_of,
+            run,
+            url_of,
+        )
+        from tagger.predictors.saved_tagger import SavedTagger
+        from tagger.tools.tuning.curves import decoding_curves, saved_curves
+        from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
+        from tagger.tools.tuning.promise_record import check_labels, saved_promises
+
+        logging.getLogger("allennlp.common.params").disabled = True
+        # The sizes of batches vary, and oneDNN would keep code for the last 1,024.
+        os.environ.setdefault(*FEW_SHAPES)
+        # Speeds over hours in which nothing came say nothing; /metrics counts.
+        logging.getLogger("tagger.predictors.throughput").disabled = True
+        limits = make_limits(parse_object("--limits", args.limits))
+        allow_open_files(limits)
+        check_for_gpu(args.cuda_device)
+        with bind(args.host, args.port) as bound:
+            archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
+            path = cached_path(args.archive_file)
+            tagger = SavedTagger.of(
+                archive, args.archive_file, args.language, limits.run_characters
+            )
+            if args.data is None:
+                curves = saved_curves(path)
+            else:
+                reader = archive.validation_dataset_reader
+                tuner = tuner_on_file(archive.model, reader, args.data)
+                curves = decoding_curves(tuner, settings_of(archive.model), Path(args.data).name)
+            # The first sentence takes longer.
+            tagger.tag("Ready.", probabilities=True)
+            promises = saved_promises(path)
+            check_labels(promises, [label or "_" for label in tagger.labels])
+            served = Served(tagger, _name_of(args.archive_file), curves, promises)
+            app = create_app(served, limits, names_of(args.host, args.allow_host))
+            _say(f"The page is at {url_of(bound)}; POST /tag tags; Ctrl-C stops")
+            if not is_local(args.host):
+                _say("Other machines can reach the service, which has no login.")
+            run(app, bound, limits)
+            _say("Stopped")
+
+
+def _name_of(archive_file: str) -> str:
+    """What tells a model from others: its file, or its run's folder, whose archive is `model.tar.gz`."""
+    path = Path(archive_file)
+    path = path.absolute() if path.exists() else path
+    name = path.name.removesuffix(".gz").removesuffix(".tar")
+    return (path.parent.name or name) if name == "model" else name
+
+
+def _say(text: str) -> None:
+    """Prints a line. The service goes on where nobody reads it any more."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # The line is still in the buffer, and would fail again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

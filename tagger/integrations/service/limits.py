@@ -1,0 +1,200 @@
+"""How large a request may be, and how one is refused that is larger, or wrong in another way."""
+
+import json
+import math
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
+
+from allennlp.common.checks import ConfigurationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from tagger.common.did_you_mean import did_you_mean
+from tagger.integrations.service.schemas import TagRequest
+from tagger.predictors.saved_tagger import SavedTagger
+from tagger.spans import AMBIGUOUS
+from tagger_onnx.inputs import RUN_CHARACTERS, InputError, longest_run, only_field
+from tagger_onnx.tagged_text import Extras
+
+#: The fields of a request that hold inputs; exactly one of them does.
+FIELDS = ("text", "tokens", "inputs")
+Number = Union[int, float]
+
+
+class RequestError(HTTPException):
+    """Ends a request with an error that its sender can mend.
+
+    Args:
+        status: The HTTP status.
+        code: A name of the error for programs, such as `too_many_texts`.
+        message: What is wrong, and what to do.
+        limit: The limit that was exceeded, if any.
+        got: What exceeded it.
+        headers: Further headers of the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        limit: Optional[Number] = None,
+        got: Optional[Number] = None,
+        headers: Optional[Dict[str, str]] = None,
+    ) -> None:
+        super().__init__(status, message, headers)
+        self.code, self.limit, self.got = code, limit, got
+
+    def response(self) -> Response:
+        """Returns the answer, a JSON object."""
+        error: Dict[str, Any] = {"code": self.code, "message": self.detail}
+        if self.limit is not None:
+            error.update(limit=self.limit, got=self.got)
+        # ASCII, because a message may quote half a surrogate pair.
+        content = json.dumps({"error": error}).encode()
+        return Response(content, self.status_code, self.headers, "application/json")
+
+
+class Limits(NamedTuple):
+    """The limits of requests; what exceeds one is refused before the model sees it.
+
+    They bound the memory and the time that one request takes. spaCy's tokenizer takes time quadratic in
+    the length of a run of characters without a blank, hence `run_characters`.
+
+    Attributes:
+        connections: How many connections may be open.
+        address_connections: How many of them may come from one address.
+        idle_seconds: How long a connection may stay open without a request.
+        head_seconds: How long the headers of a request may take to arrive.
+        read_seconds: How long a client may take to read 16 KB of an answer, or the rest of it.
+        body_bytes: The size of a request's body.
+        body_seconds: How long the body may take to arrive.
+        texts: How many texts a request may have.
+        text_characters: How long a text may be.
+        run_characters: How long a run of characters without white space may be, or a token.
+        text_tokens: How many tokens a text may have.
+        request_tokens: How many tokens all texts of a request may have together.
+        waiting_requests: How many requests may wait for the model.
+    """
+
+    connections: int = 512
+    address_connections: int = 256
+    idle_seconds: float = 5.0
+    head_seconds: float = 10.0
+    read_seconds: float = 10.0
+    body_bytes: int = 1_000_000
+    body_seconds: float = 10.0
+    texts: int = 256
+    text_characters: int = 20_000
+    run_characters: int = RUN_CHARACTERS
+    text_tokens: int = 2_000
+    request_tokens: int = 20_000
+    waiting_requests: int = 256
+
+
+def make_limits(given: Mapping[str, Any]) -> Limits:
+    """Returns the default limits with others, given by name, in place of some.
+
+    Raises:
+        ConfigurationError: If there is no such limit, or it is no number above 0.
+    """
+    for name, value in given.items():
+        if name not in Limits._fields:
+            raise ConfigurationError(
+                f"`--limits` names `{name}`, which is no limit ({', '.join(Limits._fields)})"
+                + did_you_mean(name, Limits._fields)
+            )
+        expected = float if name.endswith("_seconds") else int
+        is_number = isinstance(value, (int, expected)) and not isinstance(value, bool)
+        if not is_number or not 0 < value < math.inf:
+            raise ConfigurationError(
+                f"`--limits` gives `{name}` {value!r}; it must be a number above 0"
+                + ("" if expected is float else ", without a fraction")
+            )
+    return Limits(**given)
+
+
+def inputs_of(request: TagRequest) -> List[Union[str, List[str]]]:
+    """Returns the texts and lists of tokens of a request.
+
+    Raises:
+        RequestError: If the request does not have exactly one of the fields for them.
+    """
+    try:
+        only_field({name: getattr(request, name) for name in FIELDS}, FIELDS)
+    except InputError as error:
+        raise RequestError(422, "invalid", str(error)) from None
+    if request.text is not None:
+        return [request.text]
+    return [request.tokens] if request.tokens is not None else request.inputs or []
+
+
+def check_sizes(inputs: Sequence[Union[str, List[str]]], limits: Limits) -> None:
+    """Counts texts and characters. Tokens are counted when texts are split.
+
+    Raises:
+        RequestError: If there are too many.
+    """
+    refuse_above(
+        limits.texts,
+        len(inputs),
+        "too_many_texts",
+        f"a request may have at most {limits.texts} texts; got {len(inputs)}; send them in several "
+        f"requests",
+    )
+    for number, each in enumerate(inputs):
+        size = len(each) if isinstance(each, str) else sum(map(len, each))
+        refuse_above(
+            limits.text_characters,
+            size,
+            "text_too_long",
+            f"a text may have at most {limits.text_characters} characters; text {number} has {size}; "
+            f"split it, for example into sentences",
+        )
+        run = longest_run(each) if isinstance(each, str) else max(map(len, each), default=0)
+        refuse_above(
+            limits.run_characters,
+            run,
+            "word_too_long",
+            f"a token, or characters without a blank between them, may be at most "
+            f"{limits.run_characters} long; text {number} has {run} in a row; remove them, or put "
+            f"blanks between words",
+        )
+
+
+def refuse_above(limit: int, got: int, code: str, message: str) -> None:
+    """Raises a `RequestError` of a code and a message if there is more than a limit allows."""
+    if got > limit:
+        raise RequestError(413, code, message, limit, got)
+
+
+def check_biases(biases: Dict[str, float], known: Dict[str, float]) -> None:
+    """Raises a `RequestError` if a label has a bias that is not among the known ones."""
+    if biases and not known:
+        message = "`decode_bias` must be left out: this tagger decides each label by itself"
+        raise RequestError(422, "no_bias", message)
+    _check_labels("decode_bias", biases, list(known))
+
+
+def check_extras(extras: Extras, model: SavedTagger) -> None:
+    """Raises a `RequestError` if a tagger cannot give what is asked for."""
+    _check_labels("leak_labels", extras.leak_labels, model.labels)
+    # In IOB1 entities have no probability.
+    can_give = {
+        "leak_labels": model.finds_entities,
+        "candidates": model.tag_encoding not in AMBIGUOUS,
+    }
+    for name, can in can_give.items():
+        if getattr(extras, name) and not (can and model.finds_entities):
+            message = f"`{name}` must be left out: this tagger has no probabilities of entities"
+            raise RequestError(422, "no_entities", message)
+
+
+def _check_labels(argument: str, labels: Iterable[str], known: Sequence[str]) -> None:
+    for label in labels:
+        if label not in known:
+            raise RequestError(
+                422,
+                "unknown_label",
+                f"`{argument}` names `{label[:100]}`, which is no label of this model "
+                f"({', '.join(known)})" + did_you_mean(label[:100], known),
+            )

@@ -1,6 +1,0 @@
-"""HTML reports with figures: one on a training run, one on a study of class weights."""
-
-from tagger.reports.run_report import write_run_report
-from tagger.reports.study_report import read_weighting_results, write_study_report
-
-__all__ = ["read_weighting_results", "write_run_report", "write_study_report"]

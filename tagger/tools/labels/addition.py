@@ -1,0 +1,282 @@
+"""Adds labels to a saved tagger whose training data may be gone: see `add_labels`."""
+
+import logging
+import shutil
+from collections import Counter
+from os import PathLike
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union, cast
+
+from allennlp.common import Params
+from allennlp.common import logging as common_logging
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.common.meta import META_NAME, Meta
+from allennlp.common.params import parse_overrides, with_overrides
+from allennlp.common.util import prepare_environment
+from allennlp.data import DatasetReader
+from allennlp.models import Archive, Model, load_archive
+from allennlp.models.archival import CONFIG_NAME, archive_model, extracted_archive
+
+from tagger.common.console import say
+from tagger.common.files import sha256_of_file
+from tagger.data.fields import TagSetsField
+from tagger.models import SequenceTagger, SequenceTaggerEnsemble
+from tagger.modules.heads import ChainHead, CrfHead
+from tagger.spans import AMBIGUOUS, labels_of_tags, labels_opened
+from tagger.tools.labels.new_label_bias import PARTS_NAME, cross_validated_bias
+from tagger.tools.labels.new_labels import NewSentences, open_outside
+from tagger.tools.labels.student import Prepare, keep_what_is_known, make_student, train_student
+from tagger.tools.tuning.curves import CURVES_NAME
+from tagger.tools.tuning.promise_record import PROMISES_NAME
+from tagger.tools.tuning.tuned_archive import rewrite_archive
+from tagger.training.run_folder import (
+    check_can_be_made,
+    check_is_same_run,
+    is_finished,
+)
+
+logger = logging.getLogger(__name__)
+
+#: What holds for the old labels' training or decoding alone, and is left out of the new archive.
+_DROPPED_OF_HEAD = (
+    *("decode_bias", "entity_thresholds", "recalibration"),
+    *("weighting", "distillation_weight"),
+)
+_DROPPED_FILES = (PROMISES_NAME, CURVES_NAME)
+_DROPPED_OF_CONFIG = ("validation_data_path", "test_data_path", "evaluate_on_test", "distributed")
+#: What reads the old tagger's states for the new labels.
+_EXTENSION = {
+    "type": "bilstm",
+    "hidden_size": 50,
+    "variational": True,
+    "input_dropout": 0.5,
+    "output_dropout": 0.5,
+}
+#: How it is trained. Decay would change weights that get no gradients.
+_OPTIMIZATION = {
+    "optimizer": {"type": "fused_adamw", "lr": 0.003, "betas": [0.9, 0.98], "weight_decay": 0},
+    "learning_rate_scheduler": {"type": "slanted_triangular", "cut_frac": 0.05},
+}
+#: The file that says what the run started from, and the archive without a bias.
+_BASE_NAME, _TRAINED_NAME = "started.txt", "trained.tar.gz"
+#: How much F1 old labels may lose to new ones.
+MOST_LOST = 0.005
+
+
+def add_labels(
+    archive_file: Union[str, PathLike],
+    input_file: str,
+    folder: Path,
+    overrides: str = "",
+    prepare: Prepare = keep_what_is_known,
+    most_lost: Optional[float] = MOST_LOST,
+) -> Path:
+    """Adds the labels of a file, in which no others need to be labelled, to a tagger.
+
+    The new tagger has all weights of the old one, which are not trained. What is new is a small encoder
+    of the old one's states, and the scores of new tags. From these it learns the new labels. Where the
+    file has `O`, it learns that there is none of them; where it has `?`, they stay open. Entities of
+    known labels in the file may be there or not. At last new labels get a bias, so that they are not
+    found at the expense of old ones: see `new_label_bias`.
+
+    A call that was interrupted goes on when it is repeated.
+
+    Args:
+        archive_file: The old tagger, a `sequence_tagger` with the head `crf`.
+        input_file: The labelled sentences, in a format that the archive's dataset reader reads.
+        folder: The folder of the training run; it is made.
+        overrides: JSON to override the archive's config, such as `{"trainer.num_epochs": 40}`.
+        prepare: Gets the old and the new tagger and the sentences before training starts.
+        most_lost: The F1 from 0 to 1 that old labels may lose to new ones at most; None for no bias.
+
+    Returns:
+        The path of the new archive.
+
+    Raises:
+        ConfigurationError: If the archive holds another model, the file has no new label, or the folder
+            holds another run.
+        ValueError: If the file cannot be read; the message says where.
+    """
+    archive = load_archive(archive_file)
+    model = _checked_tagger(archive.model, archive_file)
+    config, dropped = _new_config(archive, input_file, overrides)
+    is_new = _start_run(archive_file, most_lost, config, folder)
+    new_archive = folder / "model.tar.gz"
+    if is_finished(folder) and new_archive.exists():
+        say(f"{folder} is finished")
+        return new_archive
+    params = Params(config).duplicate()
+    try:
+        dropped += _carry_files(archive_file, folder)
+        reader = _reader(params, folder)
+        sentences = _read(reader, input_file, model)
+    except (ConfigurationError, OSError, ValueError):
+        # So that the command can be given again with other settings.
+        if is_new:
+            shutil.rmtree(folder)
+        raise
+    _tell(sentences, dropped)
+    common_logging.prepare_global_logging(str(folder))
+    bias = cross_validated_bias(model, sentences, reader, params, folder, most_lost)
+    _train(model, sentences, reader, params, folder, prepare)
+    _archive(folder, new_archive, config, dict.fromkeys(sentences.new, bias) if bias else {})
+    return new_archive
+
+
+def _train(
+    model: SequenceTagger,
+    sentences: NewSentences,
+    reader: DatasetReader,
+    params: Params,
+    folder: Path,
+    prepare: Prepare,
+) -> None:
+    prepare_environment(params)
+    student = make_student(model, sentences.new, params, folder)
+    prepare(model, student, sentences.instances)
+    train_student(student, sentences.instances, reader, params, folder)
+
+
+def _archive(
+    folder: Path, path: Path, config: Dict[str, Any], decode_bias: Dict[str, float]
+) -> None:
+    """Writes the archive of a trained tagger, and removes what is needed no longer."""
+    trained = folder / _TRAINED_NAME
+    archive_model(folder, archive_path=trained, include_in_archive=config.get("include_in_archive"))
+    settings = {"decode_bias": decode_bias} if decode_bias else {}
+    rewrite_archive(trained, path, settings, overwrite=True)
+    trained.unlink()
+    shutil.rmtree(folder / PARTS_NAME, ignore_errors=True)
+
+
+def _tell(sentences: NewSentences, dropped: Sequence[str]) -> None:
+    counts = [f"{label} ({sentences.counts[label]} entities)" for label in sentences.new]
+    say(f"New: {', '.join(counts)}")
+    known = sorted(sentences.counts.keys() - set(sentences.new))
+    if known:
+        say(f"Known already, and taken from the file where it has them: {', '.join(known)}")
+    if dropped:
+        say(f"Left out, since it held for the old tagger alone: {', '.join(dropped)}")
+
+
+def _checked_tagger(model: Model, archive_file: Union[str, PathLike]) -> SequenceTagger:
+    head = getattr(model, "head", None)
+    is_tagger = isinstance(model, SequenceTagger) and isinstance(head, CrfHead)
+    if is_tagger and model.tag_encoding not in (None, *AMBIGUOUS):
+        return cast(SequenceTagger, model)
+    if isinstance(model, SequenceTaggerEnsemble):
+        got, remedy = "an ensemble", "add them to each member, and make an ensemble of the results"
+    elif is_tagger:
+        got, remedy = "tags of another kind", "convert the tags and train it again"
+    elif isinstance(head, ChainHead):
+        got = f"the head {type(head).__name__}"
+        remedy = "train a tagger with the head `crf` on what `allennlp soft-labels` makes of it"
+    else:
+        got, remedy = f"a {type(model).__name__}", "label its old labels too and train it again"
+    raise ConfigurationError(
+        f"{archive_file}: labels can be added to a `sequence_tagger` with the head `crf`, whose tags "
+        f"spell entities in BIO, BIOUL, BMES or IOBES; got {got}; {remedy}"
+    )
+
+
+def _new_config(
+    archive: Archive, input_file: str, overrides: str
+) -> Tuple[Dict[str, Any], List[str]]:
+    """Returns the config of the new archive, and what it has no longer."""
+    config = archive.config.as_dict(quiet=True)
+    readers = [config.get(name, {}) for name in ("validation_dataset_reader", "dataset_reader")]
+    reader = next((each for each in readers if each.get("type") == "column"), None)
+    if reader is None:
+        raise ConfigurationError(
+            f"labels are added from files that the dataset reader `column` reads; the archive has "
+            f"`{readers[1].get('type')}`; name `column` with --overrides"
+        )
+    config.pop("validation_dataset_reader", None)
+    for name in _DROPPED_OF_CONFIG:
+        config.pop(name, None)
+    head = config["model"].get("head", {})
+    dropped = [name for name in _DROPPED_OF_HEAD if head.pop(name, None)]
+    config.update(dataset_reader=reader, train_data_path=input_file)
+    config["model"].setdefault("extensions", []).append(dict(_EXTENSION))
+    config["trainer"].update(num_epochs=20, patience=None, **_OPTIMIZATION)
+    if "batch_size" in config["data_loader"]:
+        config["data_loader"]["batch_size"] = 8
+    return with_overrides(config, parse_overrides(overrides)), dropped
+
+
+def _start_run(
+    archive_file: Union[str, PathLike],
+    most_lost: Optional[float],
+    config: Dict[str, Any],
+    folder: Path,
+) -> bool:
+    """Makes the folder of a run, or checks that it is the same run's; returns whether it is new.
+
+    Raises:
+        ConfigurationError: If the folder holds another run, or anything else.
+    """
+    check_can_be_made(folder)
+    files = (archive_file, config["train_data_path"])
+    started = " ".join([*(sha256_of_file(cached_path(each)) for each in files), str(most_lost)])
+    base = folder / _BASE_NAME
+    if base.exists() and base.read_text() == started:
+        check_is_same_run(Params(config).duplicate(), folder)
+        return False
+    if any(folder.iterdir()):
+        raise ConfigurationError(
+            f"`--serialization-dir` {folder} holds another run; name another folder, or add --force"
+        )
+    Params(config).duplicate().to_file(str(folder / CONFIG_NAME))
+    Meta.new().to_file(folder / META_NAME)
+    base.write_text(started)
+    return True
+
+
+def _carry_files(archive_file: Union[str, PathLike], folder: Path) -> List[str]:
+    """Copies what else an archive carries, such as a transformer; returns what it leaves out."""
+    own = (CONFIG_NAME, META_NAME, "weights.th", "vocabulary", *_DROPPED_FILES)
+    with extracted_archive(cached_path(archive_file)) as unpacked:
+        members = list(Path(unpacked).iterdir())
+        for member in members:
+            target = folder / member.name
+            if member.name in own or target.exists():
+                continue
+            # A killed command leaves no half of it.
+            unfinished = target.with_name(f".{member.name}.unfinished")
+            if member.is_dir():
+                shutil.copytree(member, unfinished, dirs_exist_ok=True)
+            else:
+                shutil.copyfile(member, unfinished)
+            unfinished.rename(target)
+    return sorted({member.name for member in members} & set(_DROPPED_FILES))
+
+
+def _reader(params: Params, folder: Path) -> DatasetReader:
+    """Returns the archive's reader, for which `?` is an unknown tag unless it has another."""
+    config = params["dataset_reader"].as_dict(quiet=True)
+    config["unknown_tag"] = config.get("unknown_tag") or "?"
+    return DatasetReader.from_params(Params(config), serialization_dir=str(folder))
+
+
+def _read(reader: DatasetReader, input_file: str, model: SequenceTagger) -> NewSentences:
+    """Reads the new file.
+
+    Raises:
+        ConfigurationError: If it has no new label.
+    """
+    encoding = cast(str, model.tag_encoding)
+    instances = list(reader.read(input_file))
+    tags = [tag for each in instances for tag in cast(TagSetsField, each["tags"]).known_tags()]
+    counts = Counter(label for label in labels_opened(tags, encoding) if label is not None)
+    known = {label for label in labels_of_tags(model.tags) if label is not None}
+    new = sorted(counts.keys() - known)
+    if not new:
+        raise ConfigurationError(
+            f"{input_file}: expected entities of a label that the tagger does not know; it knows "
+            f"{', '.join(sorted(known))}, and the file has {', '.join(sorted(counts)) or 'none'}; "
+            "correct the labels, or train with this file as with any other"
+        )
+    for each in instances:
+        each.fields["tags"] = open_outside(cast(TagSetsField, each["tags"]), new, encoding)
+    return NewSentences(instances, counts, new)

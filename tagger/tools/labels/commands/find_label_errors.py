@@ -1,0 +1,181 @@
+"""The subcommand `find-label-errors`: finds the wrong labels of a corpus.
+
+allennlp find-label-errors train.txt -o doubts
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any, Dict, Tuple
+
+from allennlp.commands.subcommand import Subcommand
+
+from tagger.commands.command import Command, add_shared
+from tagger.common.console import say
+from tagger.common.extras import check_installed
+
+
+@Subcommand.register("find-label-errors")
+class FindLabelErrors(Command):
+    """Ranks the labels of a corpus by how probably they are wrong."""
+
+    help = "Find the wrong labels of a corpus."
+    description = (
+        "Train taggers on folds of a column file, and list the labels with which a tagger "
+        "disagrees that has not seen them: wrong labels, wrong boundaries, missed and spurious "
+        "entities, each with a suggestion. The folder gets errors.html, a page on which you "
+        "accept or reject suggestions and save a corrected corpus, and errors.jsonl, errors.csv "
+        "and sentences.csv. Repeat a stopped command to go on; after the end it trains nothing "
+        "again."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("corpus", type=Path, help="a column file, with a token and its tag on each line")
+        add("-o", "--output", type=Path, required=True, help="the folder for all results")
+        text = "the config of the taggers; by default one that `start` would write"
+        add("--config", type=Path, help=text)
+        add("--overrides", default="", help="JSON to override the config")
+        add("--folds", type=int, default=5, help="into how many parts the documents are divided")
+        add(
+            "--seeds",
+            nargs="+",
+            type=int,
+            default=[1],
+            help="a tagger is trained for each fold with each of these seeds",
+        )
+        text = "use these archives, which were not trained on the corpus, and train nothing"
+        add("--taggers", nargs="+", type=Path, help=text)
+        text = "list labels that are wrong with at least this probability"
+        add("--least", type=float, default=0.05, help=text)
+        text = (
+            "write corrected.txt, with the corrections that you accepted on the page and saved "
+            "as decisions.json"
+        )
+        add("--accept", type=Path, help=text)
+        add(
+            "--accept-first",
+            type=int,
+            help="write corrected.txt, with this many of the first suggestions",
+        )
+        text = (
+            "write open.txt, with `?` for the tags of labels that are wrong with at least this "
+            "probability"
+        )
+        add("--leave-open", type=float, help=text)
+        add_shared(parser, "--workers")
+
+    def run(self, args: argparse.Namespace) -> None:
+        check_installed("report")
+        from tagger.tools.labels.errors import doubt
+        from tagger.tools.labels.findings import (
+            accept,
+            format_findings,
+            leave_open,
+            list_findings,
+            read_decisions,
+            write_findings,
+        )
+
+        _check_corpus(args.corpus)
+        # This makes the output's folder.
+        _check_options(args)
+        corpus, judge = _corpus_and_judge(args)
+        doubts = doubt(judge, corpus.sentences, from_elsewhere=bool(args.taggers))
+        findings = list_findings(corpus, doubts, args.least)
+        paths = write_findings(corpus, doubts, findings, args.output)
+        accepted = findings[: args.accept_first or 0]
+        if args.accept is not None:
+            accepted = read_decisions(args.accept, corpus, findings)
+        texts = {}
+        if args.accept is not None or args.accept_first is not None:
+            texts[args.output / "corrected.txt"] = accept(corpus.lines(), accepted)
+        if args.leave_open is not None:
+            doubtful = [each for each in findings if each.probability >= args.leave_open]
+            texts[args.output / "open.txt"] = leave_open(corpus, doubtful)
+        for path, lines in texts.items():
+            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        say(format_findings(findings))
+        say(f"{len(findings)} labels in doubt. Wrote {', '.join(map(str, [*paths, *texts]))}")
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    """Refuses wrong options before hours of training."""
+    from tagger.common.files import check_is_file
+    from tagger.common.locations import check_not_inputs
+    from tagger.common.ranges import check_number, check_whole
+    from tagger.tools.labels.findings import FINDINGS
+    from tagger.training.run_folder import check_can_be_made
+
+    check_number("--least", args.least, 0 <= args.least <= 1, "from 0 to 1")
+    if args.leave_open is not None:
+        check_number("--leave-open", args.leave_open, 0 <= args.leave_open <= 1, "from 0 to 1")
+    if args.accept_first is not None:
+        check_whole("--accept-first", args.accept_first, 0)
+    if args.accept is not None:
+        check_is_file(args.accept)
+    check_can_be_made(args.output, "--output")
+    names = (*FINDINGS, "corrected.txt", "open.txt", *(() if args.config else ("config.jsonnet",)))
+    made = [*(args.output / name for name in names), *args.output.glob("folds/*/*")]
+    inputs = [args.corpus, args.accept, args.config, *(args.taggers or ())]
+    check_not_inputs(made, [path for path in inputs if path is not None])
+
+
+def _check_corpus(path: Path) -> None:
+    from allennlp.common.checks import ConfigurationError
+
+    from tagger.data.formats import format_of
+
+    found = format_of(path)
+    if found != "columns":
+        raise ConfigurationError(
+            f"{path} has the format {found}, but label errors are found in column files; make one: "
+            f"allennlp convert {path} {path.with_suffix('.conll')}"
+        )
+
+
+def _corpus_and_judge(args: argparse.Namespace) -> Tuple[Any, Any]:
+    from tagger.tools.labels.corpus import Corpus, make_folds
+    from tagger.tools.labels.judge import Judge
+    from tagger.tools.labels.out_of_fold import (
+        fold_jobs,
+        mean_scores,
+        out_of_fold_scores,
+        score_file,
+    )
+    from tagger.tools.runs import default_num_workers
+
+    if args.taggers:
+        from allennlp.models import load_archive
+
+        archives = [load_archive(path) for path in args.taggers]
+        readers = [archive.validation_dataset_reader for archive in archives]
+        corpus = Corpus(args.corpus, dict(archives[0].config["dataset_reader"]))
+        scores = [
+            score_file(archive.model, reader, str(args.corpus))
+            for archive, reader in zip(archives, readers)
+        ]
+        return corpus, Judge([(range(len(corpus.sentences)), mean_scores(scores))])
+    config = _config(args)
+    corpus = Corpus(args.corpus, config.get("dataset_reader", {"type": None}))
+    jobs = fold_jobs(corpus, args.output, config, args.folds, args.seeds)
+    workers = args.workers or default_num_workers(config)
+    folds = make_folds(corpus, args.folds)
+    scores = out_of_fold_scores(jobs, args.output, workers)
+    return corpus, Judge([(fold.held_out, each) for fold, each in zip(folds, scores)])
+
+
+def _config(args: argparse.Namespace) -> Dict[str, Any]:
+    """Returns the config of the taggers; without `--config`, one that it writes into the folder."""
+    from allennlp.common import Params
+
+    from tagger.tools.start.config import make_config
+    from tagger.tools.start.survey import survey
+
+    path = args.config
+    if path is None:
+        found = survey([args.corpus])
+        path = args.output / "config.jsonnet"
+        # Each fold names its own files.
+        text = make_config(found, "train.txt", "dev.txt", found.files[0].sentences)
+        path.write_text(text, encoding="utf-8")
+    return Params.from_file(path, args.overrides).as_dict(quiet=True)

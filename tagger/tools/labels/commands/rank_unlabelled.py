@@ -1,0 +1,131 @@
+"""The subcommand `rank-unlabelled`: what to label next.
+
+allennlp rank-unlabelled model.tar.gz texts.txt -o next.jsonl --budget 2000
+"""
+
+import argparse
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.models import load_archive
+
+from tagger.commands.command import Command, add_shared
+from tagger.commands.command_line import make_predictor
+from tagger.common.console import say
+from tagger.common.locations import check_output
+from tagger.data.formats import FORMATS, convert_texts, recognise
+
+if TYPE_CHECKING:
+    from tagger.tools.labels.ranking import Ranking
+
+#: How many texts are shown, and how many characters of each.
+_NUM_SHOWN, _WIDTH = 10, 70
+
+
+@Subcommand.register("rank-unlabelled")
+class RankUnlabelled(Command):
+    """Ranks texts by how much a tagger doubts their tags, and writes the first for annotators."""
+
+    help = "Say what to label next."
+    description = (
+        "Rank texts that nobody has labelled by how unsure a saved tagger is, and write the "
+        "first ones, up to a budget, for an annotation tool, with the tagger's suggestions. By "
+        "span, annotators are asked only about the words in doubt."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("archive_file", type=Path, help="the archived tagger")
+        text = (
+            "a text or a JSON object on each line, as for `predict-file`; or an annotation "
+            "tool's file"
+        )
+        add("texts", type=str, help=text)
+        add("-o", "--output", type=Path, required=True, help="the file to write")
+        add("--budget", type=int, required=True, help="the most words to ask about")
+        text = "ask about whole sentences, or only about the words in doubt"
+        add("--by", choices=("sentence", "span"), default="sentence", help=text)
+        text = (
+            "rank by the entropy of the tags, by how improbable the best tags are, or by the "
+            "expected number of missed entities, each divided by the number of words"
+        )
+        scores = ("entropy", "least_confidence", "expected_missed")
+        add("--score", choices=scores, default="entropy", help=text)
+        add("--rare-labels", action="store_true", help="ask first where rare labels are in doubt")
+        text = (
+            "let a question wait until all others are asked if its words have at least this "
+            "cosine similarity to those of an earlier one; above 1 none waits"
+        )
+        add("--most-similar", type=float, default=0.8, metavar="COSINE", help=text)
+        text = "by span: an entity is in doubt if its probability is at least this far from 0 and 1"
+        add("--least-doubt", type=float, default=0.01, metavar="PROBABILITY", help=text)
+        text = "the format of the output"
+        add("--format", choices=FORMATS, default="doccano", metavar="FORMAT", help=text)
+        text = (
+            "the format of an annotation tool's file, such as label_studio; by default it is "
+            "recognised"
+        )
+        add("--input-format", choices=FORMATS, metavar="FORMAT", help=text)
+        text = "take every line as text, even if it looks like JSON"
+        add("--plain", action="store_true", help=text)
+        add_shared(parser, "--cuda-device", "--force")
+
+    def run(self, args: argparse.Namespace) -> None:
+        from tagger.predictors import SequenceTaggerPredictor
+        from tagger.tools.labels.ranking import rank_texts, read_pool
+
+        check_output(args.output, [args.archive_file, args.texts], args.force)
+        format = args.input_format or (None if args.texts == "-" else recognise(args.texts))
+        if args.by == "span" and "properties" not in FORMATS[args.format].keeps:
+            kept = ", ".join(name for name, each in FORMATS.items() if "properties" in each.keeps)
+            raise ConfigurationError(
+                f"`--format` {args.format} has no room for what is asked of a text; take one of {kept}, "
+                "or leave `--by span` out"
+            )
+        check_for_gpu(args.cuda_device)
+        archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
+        predictor = make_predictor(archive, {"plain": args.plain})
+        if not isinstance(predictor, SequenceTaggerPredictor):
+            raise ConfigurationError("`archive_file` must hold a sequence tagger")
+        ranking = rank_texts(
+            predictor,
+            list(read_pool(predictor, args.texts, format)),
+            args.budget,
+            args.by,
+            args.score,
+            args.rare_labels,
+            args.most_similar,
+            args.least_doubt,
+        )
+        if not ranking.texts:
+            raise ConfigurationError(
+                f"nothing to ask: {ranking.num_questions} questions, of which none fits `--budget` "
+                f"{args.budget}; raise it, lower `--least-doubt`, or give other texts"
+            )
+        with TemporaryDirectory(dir=args.output.resolve().parent) as folder:
+            path = Path(folder, args.output.name)
+            convert_texts(ranking.texts, path, args.format)
+            path.replace(args.output)
+        say(format_ranking(ranking))
+        say(f"Wrote {args.output}")
+
+
+def format_ranking(ranking: "Ranking") -> str:
+    """Returns the first texts with their scores, and how much is asked for, as text."""
+    lines = []
+    for text in ranking.texts[:_NUM_SHOWN]:
+        meta = text.properties["meta"]
+        shown = " ".join(meta.get("ask", text.text).split())
+        lines.append(f"{meta['score']:8.4f}  {shown[:_WIDTH]}{'…' * (len(shown) > _WIDTH)}")
+    lines = [f"{'score':>8}  asked", *lines]
+    more = len(ranking.texts) - _NUM_SHOWN
+    lines += [f"{'':10}and {more:,} texts more"] if more > 0 else []
+    share = ranking.num_asked / ranking.num_words
+    lines.append(
+        f"{ranking.num_asked:,} of {ranking.num_words:,} words ({share:.1%}) in "
+        f"{len(ranking.texts):,} texts: {ranking.num_chosen:,} of {ranking.num_questions:,} questions"
+    )
+    return "\n".join(lines)

@@ -1,0 +1,162 @@
+"""A bias against new labels under which a tagger goes on finding the old ones, by cross-validation.
+
+The file in which new labels alone are labelled says where they are. Elsewhere the old tagger says what
+old entities there are. Taggers that have not seen a part of the file are measured on it against both.
+
+Letters: `G` biases, `C` labels.
+"""
+
+import copy
+import itertools
+import json
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, cast
+
+import numpy as np
+import torch
+from allennlp.common import Params
+from allennlp.common.util import lazy_groups_of, prepare_environment
+from allennlp.data import DatasetReader, Instance
+
+from tagger.common.console import say
+from tagger.common.files import write_atomically
+from tagger.data.fields import TagSetsField
+from tagger.metrics.label_metrics import precision_recall_f1
+from tagger.models import SequenceTagger
+from tagger.modules.heads import ChainHead
+from tagger.spans import TagSet, spans_to_tags, tags_to_spans
+from tagger.tools.labels.new_labels import NewSentences
+from tagger.tools.labels.student import keep_what_is_known, make_student, train_student
+from tagger.tools.tuning.decoding import DecodingTuner, Settings
+from tagger.tools.tuning.labelled_file import encoded
+
+#: The biases that are tried, in nats.
+BIASES = tuple(-step / 4 if step else 0.0 for step in range(17))
+#: The number of parts of the file, and the folder of the taggers that have not seen one.
+NUM_PARTS, PARTS_NAME = 3, "parts"
+_BATCH_SIZE = 32
+
+
+def cross_validated_bias(
+    model: SequenceTagger,
+    sentences: NewSentences,
+    reader: DatasetReader,
+    params: Params,
+    folder: Path,
+    most_lost: Optional[float],
+) -> float:
+    """Returns the bias of the new labels, 0 if none is wanted or there are too few sentences to tell.
+
+    The counts of each part of the file are kept, for a call that goes on.
+    """
+    if most_lost is None:
+        return 0.0
+    if len(sentences.instances) < NUM_PARTS:
+        say("There are too few sentences to choose a bias of the new labels")
+        return 0.0
+    # Documents, whose sentences are neighbours, are hardly divided.
+    bounds = np.linspace(0, len(sentences.instances), NUM_PARTS + 1).astype(int).tolist()
+    counts = np.zeros((), np.int64)
+    for number, (start, end) in enumerate(itertools.pairwise(bounds), start=1):
+        place = folder / PARTS_NAME / str(number)
+        file = place / "counts.json"
+        if not file.exists():
+            say(f"Part {number} of {NUM_PARTS} is held out, to choose the bias of the new labels")
+            place.mkdir(parents=True, exist_ok=True)
+            own = params.duplicate()
+            own.pop("validation_data_path", None)
+            prepare_environment(own)
+            # Its transformer lies in the folder of the run.
+            student = make_student(model, sentences.new, own, folder)
+            keep_what_is_known(model, student, sentences.instances)
+            others = [*sentences.instances[:start], *sentences.instances[end:]]
+            train_student(student, others, reader, own, place)
+            held_out = with_old_entities(model, sentences.instances[start:end])
+            found = counts_by_bias(student, held_out, sentences.new)
+            with write_atomically(file) as path:
+                path.write_text(json.dumps(found.tolist()), encoding="utf-8")
+        counts = counts + np.array(json.loads(file.read_text(encoding="utf-8")))
+    bias = choose_bias(counts, most_lost)
+    before, after = (100 * f1_by_bias(counts)[BIASES.index(each)] for each in (0.0, bias))
+    say(
+        f"Bias of the new labels: {bias:g}. On held-out parts, F1 of new labels is {after[0]:.1f} "
+        f"({before[0]:.1f} without it), and of what the old tagger finds {after[1]:.1f} "
+        f"({before[1]:.1f})"
+    )
+    return bias
+
+
+def with_old_entities(tagger: SequenceTagger, instances: Sequence[Instance]) -> List[Instance]:
+    """Returns sentences in which what a tagger finds counts as right, unless it contradicts labels.
+
+    Its entities are added where annotators of new labels have seen none. All else there is outside. Tags
+    that are labelled, or that nobody looked at, stay as they are.
+    """
+    encoding = cast(str, tagger.tag_encoding)
+    completed = []
+    for group in lazy_groups_of(iter(instances), _BATCH_SIZE):
+        with torch.no_grad():
+            found = tagger.eval().forward_on_instances([_without_tags(each) for each in group])
+        for instance, predicted in zip(group, found):
+            field = cast(TagSetsField, instance["tags"])
+            sets = field.tag_sets
+            is_open = [is_opened(each) for each in sets]
+            spans = [
+                (label, (first, last))
+                for label, (first, last) in tags_to_spans(list(predicted["tags"]), encoding)
+                if all(is_open[first : last + 1])
+            ]
+            tags = spans_to_tags(spans, len(sets), encoding)
+            new = [
+                TagSet(frozenset([tag])) if may_change else each
+                for tag, each, may_change in zip(tags, sets, is_open)
+            ]
+            tags_field = TagSetsField(new, field.sequence_field, field._label_namespace)
+            completed.append(Instance({**instance.fields, "tags": tags_field}))
+    return completed
+
+
+def is_opened(tags: TagSet) -> bool:
+    """Whether annotators of new labels have seen none at a token, which may be of an old one."""
+    return tags.tags == {"O"} and bool(tags.labels) and bool(tags.other_prefixes)
+
+
+def counts_by_bias(
+    tagger: SequenceTagger, instances: Sequence[Instance], labels: Sequence[str]
+) -> np.ndarray:
+    """Returns true positives, predicted and gold entities under each of `BIASES`, (G, 3, 2) int64.
+
+    The last axis has new labels, then old ones. Each bias is that of all new labels.
+    """
+    batches = [batch for batch, _, _ in encoded(tagger, instances, _BATCH_SIZE)]
+    head = copy.deepcopy(cast(ChainHead, tagger.head))
+    tuner = DecodingTuner(head, tagger.tags, cast(str, tagger.tag_encoding), batches)
+    is_new = np.isin(tuner.labels, labels)
+    by_label = np.stack(
+        [tuner.counts(Settings(dict.fromkeys(labels, bias), {})) for bias in BIASES]
+    )
+    return np.stack([by_label[:, :, kind].sum(2) for kind in (is_new, ~is_new)], axis=2)
+
+
+def choose_bias(counts: np.ndarray, most_lost: float) -> float:
+    """Returns the bias with the best F1 of new labels among those that keep the old ones.
+
+    Args:
+        counts: As `counts_by_bias` gives them, summed over the parts of the file.
+        most_lost: How much less the F1 of old labels may be than under the best bias, at most.
+    """
+    new, old = f1_by_bias(counts).T
+    may_be = old >= old.max() - most_lost
+    return BIASES[int(np.where(may_be, new, -1).argmax())]
+
+
+def f1_by_bias(counts: np.ndarray) -> np.ndarray:
+    """Returns the F1 of new and of old labels under each bias, (G, 2)."""
+    f1: np.ndarray = precision_recall_f1(counts.transpose(1, 0, 2))[2]
+    return f1
+
+
+def _without_tags(instance: Instance) -> Instance:
+    """Returns an instance without its tags, of which the old tagger does not know all."""
+    fields: Dict = {name: field for name, field in instance.fields.items() if name != "tags"}
+    return Instance(fields)

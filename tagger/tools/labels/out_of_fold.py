@@ -1,0 +1,185 @@
+"""Taggers trained on folds of a corpus, and their scores of the sentences held out.
+
+Letters: `S` sentences, `T` tokens of a sentence, `K` tags.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
+
+import numpy as np
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
+from allennlp.models import Model
+
+from tagger.models import TaggingModel
+from tagger.modules.heads import ChainHead
+from tagger.spans import AMBIGUOUS, spans_to_tags
+from tagger.tools.labels.corpus import Corpus, make_folds
+from tagger.tools.runs import Job, run_jobs
+from tagger.tools.runs.work import train
+from tagger.tools.tuning.labelled_file import encoded, read_instances
+
+_SCORES = "scores.npz"
+_SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
+
+
+class SentenceScores(NamedTuple):
+    """The chains of S sentences under one tagger, or the mean of several.
+
+    The mean of scores is the normalised geometric mean of distributions over sequences, as in
+    `SequenceTaggerEnsemble`.
+
+    Attributes:
+        tags: The K tags.
+        lengths: (S,) int64.
+        emissions: (tokens, K), the scores of all sentences laid end to end.
+        transitions: (K, K).
+        start: (K,).
+        end: (K,).
+    """
+
+    tags: np.ndarray
+    lengths: np.ndarray
+    emissions: np.ndarray
+    transitions: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+    def ordered(self, tags: Sequence[str]) -> "SentenceScores":
+        """Returns the scores with the same tags in this order.
+
+        Raises:
+            ConfigurationError: If the tags are others.
+        """
+        own = self.tags.tolist()
+        if sorted(own) != sorted(tags):
+            different = sorted(set(own) ^ set(tags))
+            raise ConfigurationError(
+                f"taggers must have the same tags; these differ in {different}"
+            )
+        order = [own.index(tag) for tag in tags]
+        return SentenceScores(
+            np.array(tags),
+            self.lengths,
+            self.emissions[:, order],
+            self.transitions[np.ix_(order, order)],
+            self.start[order],
+            self.end[order],
+        )
+
+
+def mean_scores(several: Sequence[SentenceScores]) -> SentenceScores:
+    """Returns the mean of taggers' scores of the same sentences, with the tags of the first."""
+    tags, lengths = several[0][:2]
+    ordered = [each.ordered(tags.tolist())[2:] for each in several]
+    return SentenceScores(tags, lengths, *(np.mean(parts, axis=0) for parts in zip(*ordered)))
+
+
+def fold_jobs(
+    corpus: Corpus, folder: Path, config: Mapping[str, Any], num_folds: int, seeds: Sequence[int]
+) -> List[Job]:
+    """Writes the files of each fold, and returns the jobs that train on them and score the others.
+
+    Args:
+        corpus: The corpus.
+        folder: The folder for all files.
+        config: The complete config of a tagger; its files are replaced.
+        num_folds: The number of folds.
+        seeds: A tagger is trained with each of them on each fold.
+
+    Raises:
+        ConfigurationError: If there are too few documents, or sentences.
+    """
+    jobs = []
+    for number, fold in enumerate(make_folds(corpus, num_folds)):
+        place = folder / "folds" / str(number)
+        place.mkdir(parents=True, exist_ok=True)
+        paths = [place / f"{name}.txt" for name in fold._fields]
+        for path, sentences in zip(paths, fold):
+            corpus.write(path, sentences)
+        of_fold = _config_of(config, corpus, *paths[:2])
+        for seed in seeds:
+            seeded = {**of_fold, **dict.fromkeys(_SEEDS, seed)}
+            settings = {"held_out": str(paths[2]), "config": seeded}
+            jobs.append(Job({"fold": number, "seed": seed}, settings))
+    return jobs
+
+
+def out_of_fold_scores(jobs: Sequence[Job], folder: Path, num_workers: int) -> List[SentenceScores]:
+    """Does the unfinished ones of `fold_jobs`, and returns the mean scores of each fold.
+
+    Raises:
+        ConfigurationError: If a job fails.
+    """
+    failed = run_jobs(jobs, folder, num_workers, train_and_score)
+    if failed:
+        raise ConfigurationError(
+            f"{len(failed)} of {len(jobs)} taggers failed; see {failed[0].log(folder)}, then give the "
+            "same command again, which keeps the others"
+        )
+    of_folds: Dict[int, List[SentenceScores]] = {}
+    for job in jobs:
+        with np.load(job.folder(folder) / _SCORES, allow_pickle=False) as arrays:
+            of_folds.setdefault(job.factors["fold"], []).append(SentenceScores(**arrays))
+    return [mean_scores(of_folds[fold]) for fold in sorted(of_folds)]
+
+
+def train_and_score(config: Mapping[str, Any], folder: Path) -> None:
+    """Trains a tagger, and keeps its scores of the sentences held out: a study's work."""
+    from allennlp.models import load_archive
+
+    train(config["config"], folder)
+    archive = load_archive(folder / "model.tar.gz")
+    scores = score_file(archive.model, archive.validation_dataset_reader, config["held_out"])
+    np.savez_compressed(folder / _SCORES, **scores._asdict())
+    # A tagger of a part of the corpus is of no more use.
+    (folder / "model.tar.gz").unlink()
+    for name in ("vocabulary", "transformers"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
+@torch.no_grad()
+def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores:
+    """Returns a tagger's scores of the sentences of a file, in order.
+
+    Raises:
+        ConfigurationError: If the model is no tagger with a head `crf` or `softmax` whose tags spell
+            entities.
+    """
+    head = getattr(model, "head", None)
+    if (
+        not isinstance(model, TaggingModel)
+        or not isinstance(head, ChainHead)
+        or model.tag_encoding in (None, *AMBIGUOUS)
+    ):
+        raise ConfigurationError(
+            "label errors are found by a `sequence_tagger` with the head `crf` or `softmax`, whose tags "
+            f"spell entities in BIO, BIOUL, BMES or IOBES; got `{type(model).__name__}` with "
+            f"{getattr(model, 'tag_encoding', None) or 'plain labels'}"
+        )
+    batches = [batch for batch, _, _ in encoded(model, read_instances(reader, path), 64)]
+    chains = [head.chain_scores(batch.emissions) for batch in batches]
+    return SentenceScores(
+        np.array(model.tags),
+        np.concatenate([batch.mask.sum(1).cpu().numpy() for batch in batches]),
+        np.concatenate([c.emissions[b.mask].cpu().numpy() for c, b in zip(chains, batches)]),
+        *(each.cpu().numpy() for each in chains[0][1:]),
+    )
+
+
+def _config_of(
+    config: Mapping[str, Any], corpus: Corpus, train_path: Path, dev_path: Path
+) -> Dict[str, Any]:
+    """Returns the config with other files, and with all labels of the corpus in the vocabulary."""
+    reader = config["dataset_reader"]
+    encoding = reader.get("tag_encoding") or {"IOB1": "BIO"}.get(corpus.encoding, corpus.encoding)
+    params: Dict[str, Any] = json.loads(json.dumps(config))
+    added = params.setdefault("vocabulary", {}).setdefault("tokens_to_add", {})
+    opening = [spans_to_tags([(label, (0, 0))], 1, encoding)[0] for label in corpus.labels]
+    added.setdefault(reader.get("label_namespace", "labels"), []).extend(opening)
+    for name in ("test_data_path", "evaluate_on_test"):
+        params.pop(name, None)
+    return {**params, "train_data_path": str(train_path), "validation_data_path": str(dev_path)}

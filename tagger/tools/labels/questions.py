@@ -1,0 +1,242 @@
+"""Questions to an annotator about the tags of tokens, and how much a tagger doubts the answers.
+
+A question is a run of tokens: a whole sentence, or just what is in doubt. Its scores are exact under the
+tagger's chain, whatever stands around it.
+
+Letters: `B` rows, `T` tokens, `K` tags, `N` questions, `C` labels.
+"""
+
+import itertools
+from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, cast
+
+import numpy as np
+import torch
+from allennlp.data import Instance
+from allennlp.models import Model
+
+from tagger.common.ranges import check_is_one_of, check_number
+from tagger.linear_chain import (
+    ChainScores,
+    span_log_probabilities,
+    tag_marginals,
+    transition_marginals,
+    viterbi_decode,
+)
+from tagger.modules.heads import ChainHead
+from tagger.spans import Span
+from tagger.spans.entities import Entities, EntityFinder
+from tagger.spans.finding import tag_tables
+from tagger.spans.missed import MissFinder, expected_entities
+from tagger.tools.tuning.decoding import Batch
+from tagger.tools.tuning.labelled_file import encoded, tuned_model
+
+#: The rows, first and last tokens of N questions, (N, 3) int64.
+Places = np.ndarray
+
+UNITS = ("sentence", "span")
+#: Entities that are less probable are not looked at.
+_LEAST_PROBABILITY = 0.01
+
+
+class DoubtfulSentence(NamedTuple):
+    """What a tagger makes of a sentence.
+
+    Attributes:
+        num_tokens: The number of its tokens.
+        entities: The predicted entities, with their probabilities.
+        open: The first and the last token of each run in doubt.
+        questions: The first and the last token of each question.
+        scores: (N,), the doubt about each, per token.
+        label_doubts: (N, C), how many entities of each label are in doubt, as the sum of `p (1 - p)`.
+        num_expected: (C,), the expected number of entities of each label.
+    """
+
+    num_tokens: int
+    entities: List[Tuple[Span, float]]
+    open: List[List[int]]
+    questions: List[List[int]]
+    scores: np.ndarray
+    label_doubts: np.ndarray
+    num_expected: np.ndarray
+
+
+def entropy(chain: ChainScores, places: Places, mask: torch.Tensor) -> np.ndarray:
+    """Returns the entropy of the tags of each question, (N,), in nats.
+
+    By the chain rule it is `H(y_a) + sum_t H(y_t | y_{t-1})`. For a whole sentence it is the entropy of
+    the sequence (Kim et al. 2006, "MMR-based active machine learning for bio named entity recognition"),
+    here over all sequences, not the best few.
+    """
+    # (B, T), (B, T - 1)
+    of_tags = torch.special.entr(tag_marginals(chain, mask)).sum(2)
+    of_pairs = torch.special.entr(transition_marginals(chain, mask)).sum((2, 3))
+    steps = (of_pairs - of_tags[:, :-1]) * mask[:, 1:]
+    sums = torch.nn.functional.pad(steps.cumsum(1), (1, 0)).cpu().numpy()
+    rows, firsts, lasts = places.T
+    values = of_tags.cpu().numpy()[rows, firsts] + sums[rows, lasts] - sums[rows, firsts]
+    return np.maximum(values, 0)
+
+
+def least_confidence(chain: ChainScores, places: Places, mask: torch.Tensor) -> np.ndarray:
+    """Returns minus the log-probability that the best path is right about each question, (N,), in nats.
+
+    Per token and for whole sentences this is the maximum normalized log-probability of Shen et al. 2018,
+    "Deep active learning for named entity recognition".
+    """
+    paths, _ = viterbi_decode(chain, mask)
+    width = int((places[:, 2] - places[:, 1]).max(initial=0)) + 1
+    spans = torch.from_numpy(places).to(mask.device)
+    # (N, W)
+    tokens = torch.minimum(spans[:, 1:2] + torch.arange(width, device=mask.device), spans[:, 2:3])
+    allowed = torch.nn.functional.one_hot(
+        paths[spans[:, :1], tokens], chain.emissions.size(2)
+    ).bool()
+    found = -span_log_probabilities(chain, spans, allowed, mask)
+    values: np.ndarray = found.clamp(min=0).cpu().numpy()
+    return values
+
+
+class _ExpectedMissed:
+    """Counts the entities that the best path is expected to miss and that begin in each question."""
+
+    def __init__(self, tags: Sequence[str], tag_encoding: str) -> None:
+        self._finder = EntityFinder(tags, tag_encoding)
+        self._find_missed = MissFinder(tags, tag_encoding, self._finder.labels)
+
+    def __call__(self, chain: ChainScores, places: Places, mask: torch.Tensor) -> np.ndarray:
+        predicted = self._finder(viterbi_decode(chain, mask)[0], mask)
+        # (B, T + 1)
+        sums = torch.nn.functional.pad(
+            self._find_missed(chain, predicted, mask).expected.cumsum(1), (1, 0)
+        ).cpu()
+        rows, firsts, lasts = places.T
+        values: np.ndarray = (sums[rows, lasts + 1] - sums[rows, firsts]).numpy()
+        return values
+
+
+#: What makes a score of the tags and their encoding: (chain, places, mask) to (N,).
+SCORES: Dict[str, Callable[[Sequence[str], str], Callable[..., np.ndarray]]] = {
+    "entropy": lambda *_: entropy,
+    "least_confidence": lambda *_: least_confidence,
+    "expected_missed": _ExpectedMissed,
+}
+
+
+def doubtful_sentences(
+    model: Model,
+    instances: Sequence[Instance],
+    by: str = "sentence",
+    score: str = "entropy",
+    least_doubt: float = 0.01,
+    batch_size: int = 64,
+) -> Iterator[DoubtfulSentence]:
+    """Yields what a tagger makes of each sentence of instances, in order.
+
+    Tags that an instance has are known, and are not asked for again: the chain is that of the others
+    given these.
+
+    Args:
+        model: A tagger with a head `crf` or `softmax`.
+        instances: Sentences or documents, without tags or with some.
+        by: `"sentence"` to ask for all tags of a sentence, `"span"` for those of each run of tokens in
+            doubt: of entities that overlap and whose probabilities are neither near 0 nor near 1.
+        score: One of `SCORES`.
+        least_doubt: How far from 0 and from 1 the probability of an entity in doubt is.
+        batch_size: The number of instances at a time.
+
+    Raises:
+        ConfigurationError: If the entities of the model have no probabilities, or an argument is out of
+            range.
+    """
+    check_is_one_of("by", by, UNITS)
+    check_is_one_of("score", score, list(SCORES))
+    check_number("least_doubt", least_doubt, 0 < least_doubt < 0.5, "above 0 and below 0.5")
+    model = tuned_model(model)
+    assert model.tag_encoding is not None
+    finder = EntityFinder(model.tags, model.tag_encoding)
+    tables = tag_tables(model.tags, model.tag_encoding)
+    score_of = SCORES[score](model.tags, model.tag_encoding)
+    for batch, _, _ in encoded(model, instances, batch_size):
+        with torch.no_grad():
+            mask, is_known = batch.mask, (batch.gold_tags >= 0) & batch.mask
+            chain = _chain_given(cast(ChainHead, model.head), batch, is_known)
+            candidates, probabilities = finder.candidates(chain, _LEAST_PROBABILITY, mask)
+            doubts = (probabilities * (1 - probabilities)).cpu().numpy()
+            in_doubt = candidates.where(doubts >= least_doubt * (1 - least_doubt))
+            runs = _runs(in_doubt, is_known.cpu().numpy())
+            places = runs if by == "span" else _whole_rows(mask & ~is_known, mask)
+            scores = score_of(chain, places, mask) / (places[:, 2] - places[:, 1] + 1)
+            best = finder(viterbi_decode(chain, mask)[0], mask)
+            entities = _named(finder, best, finder.probabilities(chain, best, mask))
+            expected = expected_entities(tables, chain, mask).cpu().numpy()
+        all_rows = (best.rows, runs[:, 0], places[:, 0], candidates.rows)
+        slices = zip(*(_slices(rows, len(mask)) for rows in all_rows))
+        for row, (of_best, of_runs, own, here) in enumerate(slices):
+            yield DoubtfulSentence(
+                int(mask[row].sum()),
+                entities[of_best],
+                runs[of_runs, 1:].tolist(),
+                places[own, 1:].tolist(),
+                scores[own],
+                _label_doubts(places[own, 1:], candidates, doubts, here, len(finder.labels)),
+                expected[row],
+            )
+
+
+def _named(
+    finder: EntityFinder, entities: Entities, probabilities: torch.Tensor
+) -> List[Tuple[Span, float]]:
+    places = zip(*(column.tolist() for column in entities), probabilities.tolist())
+    return [
+        ((finder.labels[label], (first, last)), probability)
+        for label, _, first, last, probability in places
+    ]
+
+
+def _slices(rows: np.ndarray, num_rows: int) -> List[slice]:
+    """Returns where each row is in sorted numbers of rows."""
+    bounds = np.searchsorted(rows, np.arange(num_rows + 1)).tolist()
+    return [slice(*pair) for pair in itertools.pairwise(bounds)]
+
+
+def _label_doubts(
+    questions: np.ndarray, candidates: Entities, doubts: np.ndarray, here: slice, num_labels: int
+) -> np.ndarray:
+    """Returns the doubt about entities of each label inside each question of a row, (N, C)."""
+    firsts, lasts = questions.T[..., np.newaxis]
+    # (N, M), (M, C)
+    is_inside = (candidates.firsts[here] >= firsts) & (candidates.lasts[here] <= lasts)
+    has_label = candidates.labels[here, np.newaxis] == np.arange(num_labels)
+    found: np.ndarray = is_inside @ (doubts[here, np.newaxis] * has_label)
+    return found
+
+
+def _whole_rows(is_asked: torch.Tensor, mask: torch.Tensor) -> Places:
+    """Returns the rows with a token that is asked for."""
+    rows = is_asked.any(1).nonzero()[:, 0]
+    lasts = mask[rows].sum(1) - 1
+    return torch.stack([rows, torch.zeros_like(rows), lasts], dim=1).cpu().numpy()
+
+
+def _chain_given(head: ChainHead, batch: Batch, is_known: torch.Tensor) -> ChainScores:
+    """Returns the chain of a batch, in which known tags, (B, T) bool, are certain."""
+    chain = ChainScores(*(each.double() for each in head.chain_scores(batch.emissions)))
+    tags = torch.arange(batch.emissions.size(2), device=batch.mask.device)
+    is_other = is_known.unsqueeze(2) & (tags != batch.gold_tags.unsqueeze(2))
+    return chain._replace(emissions=chain.emissions.masked_fill(is_other, -torch.inf))
+
+
+def _runs(entities: Entities, is_known: np.ndarray) -> Places:
+    """Joins entities that overlap, and leaves known tokens at the ends out."""
+    runs: List[List[int]] = []
+    for row, first, last in sorted(zip(*(column.tolist() for column in entities[1:]))):
+        if runs and runs[-1][0] == row and first <= runs[-1][2]:
+            runs[-1][2] = max(runs[-1][2], last)
+        else:
+            runs.append([row, first, last])
+    kept = []
+    for row, first, last in runs:
+        unknown = np.flatnonzero(~is_known[row, first : last + 1]) + first
+        if len(unknown):
+            kept.append([row, int(unknown[0]), int(unknown[-1])])
+    return np.array(kept, dtype=np.int64).reshape(-1, 3)

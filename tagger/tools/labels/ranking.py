@@ -1,0 +1,280 @@
+"""Texts in the order in which they should be labelled, with the questions to ask about them.
+
+Letters: `N` questions, `C` labels.
+"""
+
+import itertools
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
+from allennlp.common.util import lazy_groups_of
+
+from tagger.common.inputs import utf8_lines
+from tagger.common.ranges import check_whole
+from tagger.data.formats import ASKED, OPEN, AnnotatedText, Annotation, parts_of, read_texts
+from tagger.data.texts import Text
+from tagger.predictors import SequenceTaggerPredictor
+from tagger.predictors.sequence_tagger import holds_document
+from tagger.tools.labels.choice import choose
+from tagger.tools.labels.questions import DoubtfulSentence, doubtful_sentences
+
+#: How many texts are read and tagged at a time.
+_WINDOW = 1024
+
+
+class PoolText(NamedTuple):
+    """A text that may be labelled.
+
+    Attributes:
+        text: Its words.
+        is_document: Whether it is a document, unlike a sentence.
+        source: The text as it was read: what people have labelled, and its other properties.
+    """
+
+    text: Text
+    is_document: bool
+    source: AnnotatedText
+
+
+class Ranking(NamedTuple):
+    """What to label next.
+
+    Attributes:
+        texts: Those with questions, the most useful first. Their entities are the tagger's suggestions,
+            with their probabilities; `properties` have the questions.
+        num_words: The number of words of all texts of the pool.
+        num_asked: The number of words that are asked for.
+        num_questions: The number of all questions that could be asked.
+        num_chosen: The number of those that are.
+    """
+
+    texts: List[AnnotatedText]
+    num_words: int
+    num_asked: int
+    num_questions: int
+    num_chosen: int
+
+
+class _Question(NamedTuple):
+    """A question about words of a text, `first` to `last`, and its place among those of the text."""
+
+    text: int
+    place: int
+    first: int
+    last: int
+
+
+def pool_of(
+    predictor: SequenceTaggerPredictor, texts: Iterable[Union[str, AnnotatedText]]
+) -> Iterator[PoolText]:
+    """Yields texts as the tagger sees them; as documents if it has learnt from documents.
+
+    Raises:
+        ConfigurationError: If one cannot be split into words; the message says which.
+    """
+    key = "document" if getattr(predictor._dataset_reader, "reads_documents", False) else "sentence"
+    for number, each in enumerate(texts, start=1):
+        source = each
+        if isinstance(source, str):
+            source = AnnotatedText(source, [], None, None, f"text {number}", {})
+        try:
+            yield PoolText(predictor.read({key: source.text}), key == "document", source)
+        except ValueError as error:
+            raise ConfigurationError(f"{source.place}: {error}") from error
+
+
+def read_pool(
+    predictor: SequenceTaggerPredictor, path: str, format: Optional[str] = None
+) -> Iterator[PoolText]:
+    """Yields the texts of a file.
+
+    Args:
+        predictor: The tagger's.
+        path: The file: with a text or a JSON object on each line, as for `predict-file`.
+        format: The name of its format, if it is of an annotation tool or a library.
+
+    Raises:
+        ConfigurationError: If a text cannot be tagged.
+    """
+    if format is not None:
+        yield from pool_of(predictor, read_texts(path, format, labelled=False))
+        return
+    for place, line in utf8_lines(path):
+        try:
+            inputs = predictor.load_line(line)
+            text = predictor.read(inputs)
+        except ValueError as error:
+            raise ConfigurationError(f"{place}: {error}") from error
+        source = AnnotatedText(text.text, [], None, None, place, {})
+        yield PoolText(text, holds_document(inputs), source)
+
+
+def rank_texts(
+    predictor: SequenceTaggerPredictor,
+    pool: Sequence[PoolText],
+    budget: int,
+    by: str = "sentence",
+    score: str = "entropy",
+    rare_labels: bool = False,
+    most_similar: float = 0.8,
+    least_doubt: float = 0.01,
+) -> Ranking:
+    """Returns what to label next, and what to ask about it.
+
+    Args:
+        predictor: The tagger's.
+        pool: The texts, as `pool_of` and `read_pool` give them. What was asked before, by their
+            properties, is not asked again.
+        budget: How many words to ask for at most.
+        by: See `doubtful_sentences`.
+        score: See `doubtful_sentences`; it is divided by the number of words.
+        rare_labels: Whether a question counts more the rarer the labels are that are in doubt there: by
+            how many times more entities of the most frequent label the tagger expects in the pool.
+        most_similar: See `choose`.
+        least_doubt: See `doubtful_sentences`.
+
+    Raises:
+        ConfigurationError: If there is no word, an argument is out of range, or the tagger gives no
+            probabilities.
+    """
+    check_whole("budget", budget)
+    if not any(each.text.words for each in pool):
+        raise ConfigurationError("there is no word to label; give texts")
+    seen = list(_seen(predictor, pool, by, score, least_doubt))
+    asked = [
+        _Question(number, place, first, last)
+        for number, each in enumerate(seen)
+        for place, (first, last) in enumerate(each.questions)
+        if not _was_asked(pool[number], first, last)
+    ]
+    scores = np.array([seen[each.text].scores[each.place] for each in asked])
+    if rare_labels and asked:
+        doubts = np.stack([seen[each.text].label_doubts[each.place] for each in asked])
+        expected = sum((each.num_expected for each in seen), start=np.zeros(doubts.shape[1]))
+        scores = scores * _rarity(doubts, expected)
+    places = [(pool[each.text].text.words, each.first, each.last) for each in asked]
+    chosen = choose(scores, places, budget, most_similar)
+    of_texts: Dict[int, List[int]] = {}
+    for index in chosen:
+        of_texts.setdefault(asked[index].text, []).append(index)
+    return Ranking(
+        [
+            _with_questions(pool[number], seen[number], [asked[i] for i in own], scores[own[0]])
+            for number, own in of_texts.items()
+        ],
+        sum(len(each.text.words) for each in pool),
+        sum(asked[index].last - asked[index].first + 1 for index in chosen),
+        len(asked),
+        len(chosen),
+    )
+
+
+def _seen(
+    predictor: SequenceTaggerPredictor, pool: Sequence[PoolText], *settings: Any
+) -> Iterator[DoubtfulSentence]:
+    """Yields what the tagger makes of each text, with words counted from the start of the text."""
+    with Tqdm.tqdm(total=len(pool), unit=" texts") as progress:
+        for window in lazy_groups_of(iter(pool), _WINDOW):
+            of_texts = [predictor.instances_of(each.text, each.is_document) for each in window]
+            instances = list(itertools.chain(*of_texts))
+            # Batches of similar lengths need little padding.
+            order = sorted(range(len(instances)), key=lambda index: len(instances[index]["tokens"]))
+            sentences = doubtful_sentences(
+                predictor._model, [instances[index] for index in order], *settings
+            )
+            of_instances: Dict[int, List[DoubtfulSentence]] = {}
+            for index in order:
+                num_words = len(instances[index]["tokens"])
+                own = of_instances.setdefault(index, [])
+                while num_words > sum(each.num_tokens for each in own):
+                    own.append(next(sentences))
+            parts = (of_instances[index] for index in range(len(instances)))
+            for of_text in of_texts:
+                yield _joined(list(itertools.chain(*itertools.islice(parts, len(of_text)))))
+            progress.update(len(window))
+
+
+def _joined(sentences: Sequence[DoubtfulSentence]) -> DoubtfulSentence:
+    """Joins the sentences of a text."""
+    lengths = [each.num_tokens for each in sentences]
+    starts = list(itertools.accumulate(lengths, initial=0))
+
+    def moved(places: Iterable[List[List[int]]]) -> List[List[int]]:
+        return [[a + start, b + start] for start, own in zip(starts, places) for a, b in own]
+
+    return DoubtfulSentence(
+        sum(lengths),
+        [
+            ((label, (first + start, last + start)), probability)
+            for start, each in zip(starts, sentences)
+            for (label, (first, last)), probability in each.entities
+        ],
+        moved(each.open for each in sentences),
+        moved(each.questions for each in sentences),
+        np.concatenate([np.zeros(0), *(each.scores for each in sentences)]),
+        np.concatenate([each.label_doubts for each in sentences]) if sentences else np.zeros(0),
+        sum((each.num_expected for each in sentences), start=np.zeros(())),
+    )
+
+
+def _rarity(doubts: np.ndarray, num_expected: np.ndarray) -> np.ndarray:
+    """Returns how rare the labels are that are in doubt in each question, (N,), at least 1.
+
+    Args:
+        doubts: (N, C), how many entities of each label are in doubt.
+        num_expected: (C,), how many entities of each label are expected in all texts.
+    """
+    # A label of which less than one entity is expected is as rare as one of which one is.
+    weights = np.maximum(num_expected.max(), 1) / np.maximum(num_expected, 1)
+    totals = doubts.sum(1)
+    means = doubts @ weights / np.where(totals > 0, totals, 1)
+    return np.where(totals > 0, means, 1.0)
+
+
+def _was_asked(text: PoolText, first: int, last: int) -> bool:
+    """Whether somebody was asked about some of these words."""
+    return _touches(_characters(text.text, first, last), parts_of(text.source, ASKED))
+
+
+def _touches(part: Tuple[int, int], parts: Iterable[Tuple[int, int]]) -> bool:
+    return any(begin < part[1] and part[0] < end for begin, end in parts)
+
+
+def _characters(text: Text, first: int, last: int) -> Tuple[int, int]:
+    return text.starts[first], text.starts[last] + len(text.words[last])
+
+
+def _with_questions(
+    text: PoolText, seen: DoubtfulSentence, questions: List[_Question], score: float
+) -> AnnotatedText:
+    """Returns a text with the tagger's entities, and what is asked about it as properties."""
+    source, words = text.source, text.text
+    known = parts_of(source, ASKED)
+    entities = [(each, 1.0) for each in source.entities if _touches(each[1:], known)]
+    for (label, place), probability in seen.entities:
+        part = _characters(words, *place)
+        if not _touches(part, known):
+            entities.append((Annotation(label, *part), round(probability, 4)))
+    entities.sort(key=lambda each: each[0][1:])
+    new = sorted(_characters(words, each.first, each.last) for each in questions)
+    asked = sorted([*known, *new])
+    in_doubt = [_characters(words, first, last) for first, last in seen.open]
+    left_open = [part for part in in_doubt if not _touches(part, asked)]
+    before = source.properties.get("meta")
+    meta = {**(before if isinstance(before, dict) else {}), "score": round(float(score), 4)}
+    parts = {ASKED: asked, OPEN: left_open}
+    if asked == [_characters(words, 0, len(words.words) - 1)]:
+        parts = {}
+    else:
+        meta["ask"] = " | ".join(words.text[start:end] for start, end in new)
+    others = {key: value for key, value in source.properties.items() if key not in (ASKED, OPEN)}
+    return source._replace(
+        text=words.text,
+        entities=[entity for entity, _ in entities],
+        probabilities=[probability for _, probability in entities],
+        tokens=[_characters(words, index, index) for index in range(len(words.words))],
+        sentence_lengths=words.sentence_lengths,
+        properties={**others, "meta": meta, **parts},
+    )

@@ -1,0 +1,160 @@
+"""Signs that a label is right or wrong: from taggers, and from the same words elsewhere.
+
+Letters: `N` items, `F` signs.
+"""
+
+import math
+from collections import Counter, defaultdict
+from typing import Collection, Dict, Hashable, List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+from tagger.spans import Span
+from tagger.tools.labels.corpus import Sentence
+from tagger.tools.labels.judge import Item, Judge, Place
+
+#: What words are that are no entity, and what they are that are a part of one.
+_OUTSIDE, _PARTLY = "O", "~"
+
+
+#: How the probability of an error may change with each sign: -1 down, 1 up, 0 either way. A classifier
+#: that is free in this learns what is true of planted errors alone.
+DIRECTIONS = (-1, 1, 1, -1, -1, -1, 0, 0, -1)
+
+
+class _Readings(NamedTuple):
+    """How the occurrences of some words are labelled, and how probable each label is there."""
+
+    labels: "Counter[str]"
+    beliefs: Dict[str, float]
+
+
+def signs_of(
+    items: Sequence[Item],
+    judge: Judge,
+    sentences: Sequence[Sentence],
+    spans: Sequence[List[Span]],
+    with_beliefs: bool = False,
+) -> np.ndarray:
+    """Returns the signs of items, whose `DIRECTIONS` are known.
+
+    Args:
+        items: The items of `spans`.
+        judge: What taggers make of the sentences.
+        sentences: The sentences.
+        spans: The labelled entities of each, which need not be those of `sentences`.
+        with_beliefs: Whether what taggers believe of the same words elsewhere is a sign too. It is one
+            if they have learnt from another corpus. Otherwise they have learnt the labels of these very
+            words, and believe in repeated errors.
+
+    Returns:
+        (N, F). For each item, as log-odds: the probability of what is labelled, and of its best rival;
+        the difference; the least probability of a labelled tag, which is cleanlab's score; how many of
+        the other occurrences of the same words in the corpus, and in the document, have the same label.
+        Then whether an entity may have been missed, and its number of tokens. Last, on request, how
+        probable the label is elsewhere.
+    """
+    probabilities = judge.tag_probabilities(spans)
+    occurrences = _Occurrences(items, judge, sentences, spans)
+    rows = []
+    for item in items:
+        first, last = item.place
+        agreement, rivalry = _log_odds(item.agreement), _log_odds(item.rivalry)
+        rows.append(
+            [
+                agreement,
+                rivalry,
+                rivalry - agreement,
+                _log_odds(float(probabilities[item.sentence][first : last + 1].min())),
+                *occurrences.labels(item),
+                float(item.labelled is None),
+                last + 1 - first,
+                *([occurrences.belief(item)] if with_beliefs else []),
+            ]
+        )
+    return np.array(rows)
+
+
+class _Occurrences:
+    """All occurrences of the words of items in a corpus."""
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        judge: Judge,
+        sentences: Sequence[Sentence],
+        spans: Sequence[List[Span]],
+    ) -> None:
+        self._sentences, self._spans, self._candidates = sentences, spans, judge.candidates
+        texts = {self._text(item.sentence, item.place) for item in items}
+        # By words, and by words and document.
+        self._found: Dict[Hashable, _Readings] = defaultdict(
+            lambda: _Readings(Counter(), defaultdict(float))
+        )
+        for number, sentence in enumerate(sentences):
+            length = len(sentence.tokens)
+            for place in _places({len(text) for text in texts}, length):
+                text = self._text(number, place)
+                if text in texts:
+                    label, beliefs = self._label(number, place), self._beliefs(number, place)
+                    for key in (text, (text, sentence.document)):
+                        found = self._found[key]
+                        found.labels[label] += 1
+                        for name, belief in beliefs.items():
+                            found.beliefs[name] += belief
+
+    def labels(self, item: Item) -> List[float]:
+        """Returns how often other occurrences have the label, in the corpus and in the document."""
+        text = self._text(item.sentence, item.place)
+        label = item.labelled[0] if item.labelled else _OUTSIDE
+        signs = []
+        for key in (text, (text, self._sentences[item.sentence].document)):
+            found = self._found[key]
+            num_others = sum(found.labels.values()) - 1
+            signs.append(_smoothed_log_odds(found.labels[label] - 1, num_others))
+        return signs
+
+    def belief(self, item: Item) -> float:
+        """Returns how probable the label is at other occurrences in the corpus."""
+        label = item.labelled[0] if item.labelled else _OUTSIDE
+        found = self._found[self._text(item.sentence, item.place)]
+        belief = found.beliefs[label] - self._beliefs(item.sentence, item.place).get(label, 0.0)
+        return _smoothed_log_odds(belief, sum(found.labels.values()) - 1)
+
+    def _text(self, number: int, place: Place) -> Tuple[str, ...]:
+        return tuple(self._sentences[number].tokens[place[0] : place[1] + 1])
+
+    def _label(self, number: int, place: Place) -> str:
+        for label, other in self._spans[number]:
+            if other == place:
+                return label
+            if other[0] <= place[1] and place[0] <= other[1]:
+                return _PARTLY
+        return _OUTSIDE
+
+    def _beliefs(self, number: int, place: Place) -> Dict[str, float]:
+        """Returns the probability of each label of these words, and about that of none."""
+        beliefs = {_OUTSIDE: 1.0}
+        for (label, other), probability in self._candidates[number].items():
+            if other == place:
+                beliefs[label] = probability
+            if other[0] <= place[1] and place[0] <= other[1]:
+                beliefs[_OUTSIDE] = max(beliefs[_OUTSIDE] - probability, 0.0)
+        return beliefs
+
+
+def _places(lengths: Collection[int], num_tokens: int) -> List[Place]:
+    return [
+        (first, first + length - 1)
+        for length in lengths
+        for first in range(num_tokens - length + 1)
+    ]
+
+
+def _log_odds(probability: float) -> float:
+    probability = min(max(probability, 1e-6), 1 - 1e-6)
+    return math.log(probability / (1 - probability))
+
+
+def _smoothed_log_odds(number: float, total: int) -> float:
+    return math.log((max(number, 0.0) + 0.5) / (max(total - number, 0.0) + 0.5))

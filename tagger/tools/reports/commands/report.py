@@ -1,0 +1,77 @@
+"""The subcommands `report`, which writes a page of HTML, and `show-scores`, which prints metrics.
+
+allennlp report runs/x -o report.html
+allennlp report runs/study/results.csv -o report.html
+allennlp show-scores runs/x
+"""
+
+import argparse
+from pathlib import Path
+
+from allennlp.commands.subcommand import Subcommand
+
+from tagger.commands.command import Command
+from tagger.common.console import say
+from tagger.common.extras import check_installed
+
+
+@Subcommand.register("report")
+class Report(Command):
+    """Writes a report as a self-contained page."""
+
+    help = "Write a page on a run or a weighting study."
+    description = (
+        "Write a page on a training run: its epochs, and the model's metrics, probabilities and "
+        "errors on the validation data or on --data. Or on a weighting study."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("source", type=Path, help="a run's folder, or a weighting study's results.csv")
+        add("-o", "--output", type=Path, required=True, help="the page to write")
+        add("--figures", type=Path, help="a folder for the figures as .svg files")
+        add = parser.add_argument_group("options for a training run").add_argument
+        add("--data", help="what to evaluate on; the run's validation data by default")
+        add("--num-errors", type=int, default=100, help="how many sentences with errors to show")
+        add("--seed", type=int, default=0, help="the seed for drawing these sentences")
+        add = parser.add_argument_group("options for a weighting study").add_argument
+        add("--level", choices=["tokens", "spans"], default="tokens", help="what the metrics count")
+
+    def run(self, args: argparse.Namespace) -> None:
+        check_installed("report")
+        from tagger.common.locations import check_not_inputs
+        from tagger.tools.reports import (
+            read_weighting_results,
+            write_run_report,
+            write_study_report,
+        )
+
+        made = [args.output, *(args.figures.glob("*.svg") if args.figures else ())]
+        inputs = [args.source, *([args.data] if args.data else [])]
+        check_not_inputs(made, inputs)
+        if args.source.is_dir():
+            write_run_report(
+                args.source, args.output, args.data, args.figures, args.num_errors, args.seed
+            )
+        else:
+            results = read_weighting_results(args.source)
+            write_study_report(results, args.output, args.figures, args.level)
+        figures = f", and its figures in {args.figures}" if args.figures else ""
+        print(f"Wrote {args.output}{figures}")
+
+
+@Subcommand.register("show-scores")
+class ShowScores(Command):
+    """Prints the tables that training and `evaluate` print, from a file that they have written."""
+
+    help = "Print the metrics of a run or an evaluation as tables."
+    description = "Print tables of metrics: of a training run, those of its best epoch."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        text = "a run's folder or its metrics.json, or the file of `evaluate --output-file`"
+        parser.add_argument("metrics", type=Path, help=text)
+
+    def run(self, args: argparse.Namespace) -> None:
+        from tagger.metrics import format_metrics_file
+
+        say(format_metrics_file(args.metrics))

@@ -1,0 +1,333 @@
+"""The figures of reports. Each is a pure function from numbers to an SVG document.
+
+Text in a figure stays text, so it can be searched and needs no special fonts.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+from functools import wraps
+from statistics import mean
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
+
+import numpy as np
+
+from tagger.tools.reports.colours import PAGE
+from tagger.tools.reports.weight_effects import Curve
+from tagger_onnx.display import LABELS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_STYLE: Dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "tagger",  # equal numbers give equal files
+    "text.parse_math": False,  # a `$` in a label is a `$`
+    "font.size": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.linewidth": 0.6,
+    "text.color": "#1a1a1a",
+    "axes.edgecolor": "#1a1a1a",
+    "axes.labelcolor": "#1a1a1a",
+    "xtick.color": "#1a1a1a",
+    "ytick.color": "#1a1a1a",
+    "figure.facecolor": "#ffffff",
+    "axes.facecolor": "#ffffff",
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 3.5,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+}
+_NO_METADATA = dict.fromkeys(["Creator", "Date", "Format", "Type"])
+
+#: Lines also differ in shape. The colours, of Okabe & Ito (2008), are safe for the colour-blind.
+_LINES: Sequence[Dict[str, Any]] = (
+    {"color": PAGE["first"].light, "marker": "o", "linestyle": "-"},
+    {"color": PAGE["second"].light, "marker": "s", "linestyle": "-"},
+    {"color": PAGE["third"].light, "marker": "^", "linestyle": "-"},
+    {"color": PAGE["fourth"].light, "marker": "", "linestyle": "--"},
+)
+#: The shapes that the lines of labels have in turn.
+_SHAPES = ("o", "s", "^", "D", "v", "P")
+#: The size of a panel, in inches. A wide page has three or four side by side, a phone one.
+_PANEL = (4.1, 3.0)
+#: Longer names are cut in figures.
+_MAX_NAME = 24
+
+
+def _as_svg(draw: Callable[..., Figure]) -> Callable[..., str]:
+    """Makes a function that draws a figure return it as an SVG document."""
+
+    @wraps(draw)
+    def draw_svg(*args: Any, **kwargs: Any) -> str:
+        # Every AllenNLP command imports this module, but few draw.
+        import matplotlib
+
+        with matplotlib.rc_context(_STYLE):
+            buffer = io.StringIO()
+            draw(*args, **kwargs).savefig(buffer, format="svg", metadata=_NO_METADATA)
+        return buffer.getvalue()
+
+    return draw_svg
+
+
+def _new_figure(width: float, height: float) -> Figure:
+    """Returns an empty figure; sizes are in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height))
+
+
+@_as_svg
+def draw_weight_panels(
+    panels: Mapping[Tuple[str, str], Mapping[str, Curve]], notes: Mapping[Tuple[str, str], str]
+) -> Figure:
+    """Draws metrics against the weight of a label, with a row per label and a column per strategy.
+
+    Lines are means over seeds; bands reach from the lowest seed to the highest.
+
+    Args:
+        panels: For each label and strategy, at most four curves by the name of their metric.
+        notes: Texts for the panels of some labels and strategies.
+    """
+    labels, strategies = (list(dict.fromkeys(names)) for names in zip(*panels))
+    # A page has room for four panels of full width.
+    panel_width = 2.5 if len(strategies) <= 4 else 1.7
+    figure = _new_figure(max(4.5, 1 + panel_width * len(strategies)), 0.6 + 2.0 * len(labels))
+    grid = figure.subplots(len(labels), len(strategies), sharex=True, sharey=True, squeeze=False)
+    for row, label in zip(grid, labels):
+        for axes, strategy in zip(row, strategies):
+            if (label, strategy) in panels:
+                _draw_curves(axes, panels[label, strategy])
+                if (label, strategy) in notes:
+                    at_the_top = {
+                        "transform": axes.transAxes,
+                        "ha": "center",
+                        "color": PAGE["wrong"].light,
+                    }
+                    axes.text(0.5, 0.9, notes[label, strategy], **at_the_top)
+        row[0].set_ylabel(f"{label}\nin %")
+    for strategy, first, last in zip(strategies, grid[0], grid[-1]):
+        first.set_title(strategy)
+        last.set_xlabel("weight of the label")
+    curves = [curve for panel in panels.values() for curve in panel.values()]
+    _scale_weights(grid[0, 0], {weight for curve in curves for weight in curve})
+    names = next(iter(panels.values()))
+    handles = grid[0, 0].get_lines()[: len(names)]
+    figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+    return figure
+
+
+def _draw_curves(axes: Axes, curves: Mapping[str, Curve]) -> None:
+    for curve, line in zip(curves.values(), _LINES):
+        weights = list(curve)
+        axes.plot(weights, [100 * mean(curve[weight]) for weight in weights], **line)
+        low, high = ([100 * of(curve[weight]) for weight in weights] for of in (min, max))
+        axes.fill_between(weights, low, high, color=line["color"], alpha=0.15, linewidth=0)
+    axes.axvline(1, color="#767676", linewidth=0.6)
+
+
+def _scale_weights(axes: Axes, weights: Collection[float]) -> None:
+    """Makes the axis logarithmic, centred at 1, with a tick at each weight."""
+    reach = 1.15 * max(1.1, *(max(weight, 1 / weight) for weight in weights))
+    axes.set_xscale("log")
+    axes.set_xlim(1 / reach, reach)
+    named: List[float] = []
+    for weight in sorted(weights, key=lambda weight: (weight != 1, -abs(math.log(weight)))):
+        # Tick labels closer than this would overlap.
+        if all(abs(math.log(weight / other)) > math.log(reach) / 3.5 for other in named):
+            named.append(weight)
+    axes.set_xticks(list(weights), [f"{w:g}" if w in named else "" for w in weights])
+    axes.set_xticks([], minor=True)
+
+
+@_as_svg
+def draw_variants(table: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
+    """Draws what the variants of a study give: a dot for each run, a bar at the mean, a panel a column.
+
+    Args:
+        table: By the name of a variant and the title of a column, the values of its runs.
+    """
+    titles = [
+        title for title in next(iter(table.values())) if all(title in c for c in table.values())
+    ]
+    figure = _new_figure(2.4 + 2.2 * len(titles), 0.7 + 0.26 * len(table))
+    rows = range(len(table))
+    grid = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
+    for axes, title, line in zip(grid, titles, itertools.cycle(_LINES)):
+        for row, cells in zip(rows, table.values()):
+            values = cells[title]
+            axes.plot(values, [row] * len(values), "o", color=line["color"], alpha=0.6)
+            axes.plot([mean(values)], [row], "|", color="#1a1a1a", markersize=11)
+        axes.set_title(title)
+        axes.margins(x=0.1)
+    grid[0].set_yticks(rows, [_short(name, 45) for name in table])
+    grid[0].invert_yaxis()
+    return figure
+
+
+@_as_svg
+def draw_differences(
+    panels: Mapping[str, Mapping[str, Tuple[float, float, float]]], baseline: str
+) -> Figure:
+    """Draws differences from a baseline: a dot for each variant, a bar over its interval.
+
+    Bars that lie on one side of 0 are darker.
+
+    Args:
+        panels: By the title of a panel and the name of a variant, a difference, and the lower and the
+            upper bound of its interval.
+        baseline: What the variants are compared with.
+    """
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    figure = _new_figure(2.6 + 1.9 * len(panels), 0.9 + 0.24 * len(names))
+    grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, (title, panel) in zip(grid, panels.items()):
+        for row, name in enumerate(names):
+            if name in panel:
+                middle, low, high = panel[name]
+                alpha = 1.0 if low > 0 or high < 0 else 0.45
+                line = {"color": PAGE["first"].light, "alpha": alpha}
+                axes.plot([low, high], [row, row], "-", **line)
+                axes.plot([middle], [row], "o", **line)
+        axes.axvline(0, color="#767676", linewidth=0.6)
+        axes.set_title(title)
+    figure.supxlabel(f"difference from {baseline}, in points", fontsize=9)
+    grid[0].set_yticks(range(len(names)), [_short(name, 45) for name in names])
+    grid[0].invert_yaxis()
+    return figure
+
+
+@_as_svg
+def draw_epochs(
+    curves: Mapping[str, Sequence[float]],
+    name: str,
+    best_epoch: Optional[int],
+    colours: Optional[Mapping[str, int]] = None,
+) -> Figure:
+    """Draws curves over epochs, which are counted from 1.
+
+    Args:
+        curves: By name, one number per epoch, NaN where there is none; at most four curves, or those of
+            labels.
+        name: What the numbers are.
+        best_epoch: The epoch that a vertical line marks, if any, counted from 1.
+        colours: For curves of labels, the index of each label's colour.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    figure = _new_figure(*_PANEL)
+    axes = figure.subplots()
+    for line, (title, values) in zip(_lines(curves, colours), curves.items()):
+        axes.plot(range(1, len(values) + 1), values, label=_short(title), **line)
+    if best_epoch is not None:
+        axes.axvline(best_epoch, color="#767676", linewidth=0.6)
+    axes.set(xlabel="epoch", ylabel=name)
+    if name.startswith("F1"):
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(low, -0.03), min(high, 1.03))
+    axes.xaxis.set_major_locator(
+        MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True, min_n_ticks=1)
+    )
+    _add_legend(figure, curves)
+    return figure
+
+
+@_as_svg
+def draw_precision_recall(
+    curves: Mapping[str, Tuple[np.ndarray, np.ndarray, Tuple[float, float]]],
+    colours: Mapping[str, int],
+) -> Figure:
+    """Draws precision against recall, with a curve for each label and a dot for the model itself.
+
+    Args:
+        curves: Precision and recall by label, as `precision_recall_points` returns them, and precision
+            and recall of the model.
+        colours: The index of each label's colour.
+    """
+    figure = _new_figure(*_PANEL)
+    axes = figure.subplots()
+    for line, (label, (precision, recall, of_model)) in zip(
+        _lines(curves, colours), curves.items()
+    ):
+        kept = _visible(recall)
+        shape = line.pop("marker")
+        axes.plot(recall[kept], precision[kept], label=_short(label), **line)
+        axes.plot(*of_model[::-1], shape, color=line["color"], markersize=6)
+    axes.set(xlabel="recall", ylabel="precision", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    _add_legend(figure, curves)
+    return figure
+
+
+def _visible(recall: np.ndarray) -> np.ndarray:
+    """Returns the indices of points that a curve of a panel's size shows; recall rises."""
+    borders = np.flatnonzero(np.diff((150 * recall).astype(int)))
+    return np.unique(np.concatenate(([0], borders, borders + 1, [len(recall) - 1])))
+
+
+def _lines(
+    curves: Collection[str], colours: Optional[Mapping[str, int]]
+) -> Sequence[Dict[str, Any]]:
+    """Returns how each curve is drawn."""
+    if colours is None:
+        return [dict(line) for line in _LINES]
+    indices = [colours[label] for label in curves]
+    return [
+        {
+            "color": LABELS[index].light,
+            "marker": _SHAPES[i % len(_SHAPES)],
+            # Of many labels, two may have one colour.
+            "linestyle": "--" if index in indices[:i] else "-",
+        }
+        for i, index in enumerate(indices)
+    ]
+
+
+def _add_legend(figure: Figure, names: Collection[str]) -> None:
+    """Adds a legend below the figure, where it hides no curve."""
+    longest = max((len(_short(name)) for name in names), default=0)
+    figure.legend(loc="outside lower center", ncols=max(1, min(4, 48 // (longest + 5))))
+
+
+def _short(name: str, longest: int = _MAX_NAME) -> str:
+    """Returns a name that fits into a figure, and that matplotlib does not hide."""
+    short = name if len(name) <= longest else f"{name[: longest - 1]}…"
+    # A legend leaves out names that start with an underscore.
+    return f"\u200b{short}" if short.startswith("_") else short
+
+
+@_as_svg
+def draw_reliability(counts: np.ndarray, what: str) -> Figure:
+    """Draws the share of right predictions, and the number of predictions, against their probability."""
+    borders = np.linspace(0, 1, counts.shape[1] + 1)
+    some = counts[0] > 0
+    number, total, right = counts[:, some]
+    figure = _new_figure(_PANEL[0], 3.6)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    upper.plot([0, 1], [0, 1], color="#767676", linewidth=0.8, linestyle="--")
+    upper.plot(total / number, right / number, color="#0072B2", marker="o")
+    upper.set(ylabel="share right", xlim=(0, 1), ylim=(0, 1.03))
+    lower.bar(borders[:-1], counts[0], np.diff(borders), align="edge", color="#9fc5df", ec="white")
+    lower.set(xlabel="probability", ylabel=what)
+    return figure

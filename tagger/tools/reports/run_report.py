@@ -1,0 +1,246 @@
+"""The report on a training run: how training went, and what the model gets right and wrong."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from allennlp.data import DatasetReader
+from allennlp.models import load_archive
+from allennlp.models.archival import Archive
+
+from tagger.metrics.calibration import expected_calibration_error
+from tagger.models import DocumentClassifier, TaggingModel
+from tagger.modules.heads import SigmoidHead
+from tagger.tools.reports.error_tables import confusion_tables, fates, kinds_of_errors
+from tagger.tools.reports.evaluation import Evaluation, Reportable
+from tagger.tools.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
+from tagger.tools.reports.label_evaluation import evaluate_label_sets
+from tagger.tools.reports.page import write_page
+from tagger.tools.reports.run_facts import config_text, f1_on_text, run_facts
+from tagger.tools.reports.run_tables import (
+    LEAST_GOLD,
+    average_rows,
+    headline,
+    label_rows,
+    labels_by_frequency,
+    sparkline,
+)
+from tagger.tools.reports.tag_evaluation import evaluate_tags
+from tagger.tools.reports.tagged_sentences import Example
+from tagger.tools.reports.training_overlap import overlap_with_training
+from tagger.tools.tuning.estimates import by_unit
+from tagger.tools.tuning.units import told_units
+from tagger_onnx.display import label_colours
+
+#: How many labels share a figure, and how many figures show labels.
+LABELS_PER_FIGURE, MAX_FIGURES = 6, 4
+#: How many sentences with errors are shown until a reader asks for more.
+NUM_OPEN = 6
+
+
+def write_run_report(
+    run: Path,
+    path: Path,
+    data: Optional[str] = None,
+    figure_folder: Optional[Path] = None,
+    num_errors: int = 100,
+    seed: int = 0,
+) -> None:
+    """Writes the report. It leaves out what does not apply to the model or to the run.
+
+    Args:
+        run: The training run's folder, with a `sequence_tagger` or a `document_classifier` in
+            `model.tar.gz`.
+        path: The page's file.
+        data: The file to evaluate the model on; the run's validation data by default. Without either,
+            the page shows the training alone.
+        figure_folder: If given, the folder that gets the figures as files.
+        num_errors: How many sentences with errors to show.
+        seed: The seed for drawing these sentences, and those of the intervals.
+
+    Raises:
+        ValueError: If it is another model, or the data cannot be evaluated.
+    """
+    archive = load_archive(run / "model.tar.gz")
+    model = archive.model
+    if not isinstance(model, (TaggingModel, DocumentClassifier)):
+        raise ValueError(
+            f"`run` must hold a `sequence_tagger` or a `document_classifier`; {run} holds a "
+            f"`{type(model).__name__}`"
+        )
+    config = archive.config.as_dict(quiet=True)
+    validation_data = config.get("validation_data_path")
+    data = data or validation_data
+    evaluation = None
+    if data is not None:
+        evaluation = _evaluate(model, archive.validation_dataset_reader, data, num_errors, seed)
+    epochs = read_epochs(run)
+    labels = [] if evaluation is None else labels_by_frequency(evaluation.labels, evaluation.counts)
+    colours = label_colours(labels)
+    figures = _epoch_figures(epochs, labels, colours)
+    if evaluation is not None:
+        figures.update(_probability_figures(evaluation, labels, colours))
+    num_parameters = sum(parameter.numel() for parameter in model.parameters())
+    write_page(
+        "run.html",
+        path,
+        figures,
+        figure_folder,
+        run=run.resolve().name,
+        data=data,
+        facts=run_facts(run, config, epochs, num_parameters),
+        config=config_text(config),
+        evaluation=evaluation,
+        f1_on_text=f1_on_text(run) if data == validation_data else None,
+        colours=colours,
+        least_gold=LEAST_GOLD,
+        num_open=NUM_OPEN,
+        **({} if evaluation is None else _contents(evaluation, archive, str(data), epochs, labels)),
+    )
+
+
+def _evaluate(
+    model: Reportable, reader: DatasetReader, data: str, num_errors: int, seed: int
+) -> Evaluation:
+    model.eval()
+    if isinstance(model, DocumentClassifier) or isinstance(model.head, SigmoidHead):
+        return evaluate_label_sets(model, reader, data, num_errors, seed)
+    return evaluate_tags(model, reader, data, num_errors, seed)
+
+
+def read_epochs(run: Path) -> List[Dict[str, Any]]:
+    """Returns the metrics of all epochs in a run's folder, in order."""
+    epochs = [json.loads(file.read_text()) for file in run.glob("metrics_epoch_*.json")]
+    return sorted(epochs, key=lambda metrics: metrics["epoch"])
+
+
+def _curve(epochs: Sequence[Mapping[str, Any]], metric: str) -> List[float]:
+    """Returns a metric by epoch, NaN where an epoch lacks it; empty if all do."""
+    values = [float(epoch.get(metric, math.nan)) for epoch in epochs]
+    return [] if all(map(math.isnan, values)) else values
+
+
+def _label_curves(
+    epochs: Sequence[Mapping[str, Any]], labels: Sequence[str]
+) -> Dict[str, List[float]]:
+    """Returns F1 on the validation data by label and epoch, of those labels that have it."""
+    level = _level(epochs[-1], "validation_") if epochs else ""
+    curves = {label: _curve(epochs, f"validation_{level}f1-measure-{label}") for label in labels}
+    return {label: values for label, values in curves.items() if values}
+
+
+def _level(metrics: Mapping[str, Any], prefix: str = "") -> str:
+    """Returns the prefix of the measures of labels: spans come before tokens."""
+    return "" if f"{prefix}f1-measure-overall" in metrics else "token-"
+
+
+def _epoch_figures(
+    epochs: Sequence[Mapping[str, Any]], labels: Sequence[str], colours: Mapping[str, int]
+) -> Dict[str, str]:
+    if not epochs:
+        return {}
+    level = _level(epochs[-1], "validation_")
+    panels = {
+        "loss": {"training": "training_loss", "validation": "validation_loss"},
+        "F1": {
+            "overall": f"validation_{level}f1-measure-overall",
+            "macro": f"validation_{level}f1-measure-macro",
+        },
+    }
+    best = epochs[-1].get("best_epoch")
+    best_epoch = None if best is None else best + 1
+    if len(labels) == 1:
+        del panels["F1"]["macro"]
+    figures = {}
+    for title, metrics in panels.items():
+        curves = {name: _curve(epochs, metric) for name, metric in metrics.items()}
+        curves = {name: values for name, values in curves.items() if values}
+        if curves:
+            figures[f"epochs_{title}"] = draw_epochs(curves, title, best_epoch)
+    of_labels = _label_curves(epochs, labels)
+    # The curve of a single label is that of all.
+    if of_labels and not (len(labels) == 1 and "epochs_F1" in figures):
+        frequent = dict(list(of_labels.items())[:LABELS_PER_FIGURE])
+        figures["epochs_labels"] = draw_epochs(frequent, "F1 of labels", best_epoch, colours)
+    return figures
+
+
+def _probability_figures(
+    evaluation: Evaluation, labels: Sequence[str], colours: Mapping[str, int]
+) -> Dict[str, str]:
+    figures = {}
+    shown = [label for label in labels if label in evaluation.points]
+    for i in range(MAX_FIGURES):
+        of_figure = shown[i * LABELS_PER_FIGURE : (i + 1) * LABELS_PER_FIGURE]
+        if of_figure:
+            figures[f"precision_recall_{i + 1}"] = draw_precision_recall(
+                {label: evaluation.points[label] for label in of_figure}, colours
+            )
+    if evaluation.calibration is not None:
+        what = "entities" if evaluation.kind == "entities" else "labels"
+        figures["reliability"] = draw_reliability(evaluation.calibration, what)
+    return figures
+
+
+def _contents(
+    evaluation: Evaluation,
+    archive: Archive,
+    data: str,
+    epochs: Sequence[Mapping[str, Any]],
+    labels: Sequence[str],
+) -> Dict[str, Any]:
+    """Returns what the page shows of an evaluation, besides its figures."""
+    # Intervals are over documents, where the file tells them.
+    units = told_units(archive.validation_dataset_reader, data, evaluation.num_sentences)
+    counts = by_unit(evaluation.counts, units.of_sentence).astype(int)
+    metrics = evaluation.metrics
+    curves = _label_curves(epochs, labels)
+    headings = headline(counts, metrics, _level(metrics))
+    tiles = {
+        name: each for name, each in headings.items() if len(labels) > 1 or "macro" not in name
+    }
+    rows = label_rows(evaluation.labels, counts, evaluation.thresholds, curves)
+    kinds = kinds_of_errors(evaluation.kind, evaluation.labels, evaluation.confusions, counts)
+    errors = [example.errors() for example in evaluation.examples]
+    options = {
+        "labels": [
+            label for label in labels if any(label == each for e in errors for each, _ in e)
+        ],
+        "kinds": sorted({kind for each in errors for _, kind in each}),
+    }
+    return {
+        "units": units,
+        "overlap": overlap_with_training(archive, data),
+        "headline": tiles,
+        "rows": rows,
+        "sparklines": [sparkline(row.epochs) if row.epochs else {} for row in rows],
+        "averages": average_rows(metrics, headings, _level(metrics), len(labels)),
+        "others": {
+            name: metrics[metric]
+            for name, metric in (("accuracy", "accuracy"), ("Hamming loss", "hamming-loss"))
+            if metric in metrics
+        },
+        "confusions": confusion_tables(evaluation.confusions, labels),
+        "kinds": kinds,
+        "fates": fates(counts, kinds),
+        "calibration_error": None
+        if evaluation.calibration is None
+        else f"{expected_calibration_error(evaluation.calibration):.3f}",
+        "num_curves": min(len(evaluation.points), LABELS_PER_FIGURE * MAX_FIGURES),
+        "options": options,
+        "examples": [
+            {
+                "lines": example.lines,
+                "codes": _codes(example, options["labels"], options["kinds"]),
+                "surprise": round(example.surprise(), 3),
+            }
+            for example in evaluation.examples
+        ],
+    }
+
+
+def _codes(example: Example, labels: Sequence[str], kinds: Sequence[str]) -> str:
+    """Returns an example's errors for the filter: pairs of indices of a label and a kind."""
+    pairs = sorted((labels.index(label), kinds.index(kind)) for label, kind in example.errors())
+    return " ".join(f"{label}:{kind}" for label, kind in pairs)

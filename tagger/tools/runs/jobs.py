@@ -1,0 +1,184 @@
+"""Runs the jobs of a study in parallel and resumes a study that was stopped."""
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import time
+from contextlib import closing
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any, Dict, Generator, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, cast
+
+from tagger.common.config_files import changed_files, digests_of_files
+from tagger.common.console import say
+from tagger.common.files import write_atomically
+from tagger.tools.runs.work import Work, train
+
+#: Holds the job's config and the digests of its files. A run writes it last, so it marks a finished run.
+JOB_FILE = "job.json"
+METRICS_FILE = "metrics.json"
+
+#: Waiting threads must not spin, because other jobs need the cores.
+ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+
+
+class Job(NamedTuple):
+    """One run of a study."""
+
+    factors: Mapping[str, Any]
+    config: Mapping[str, Any]
+
+    def folder(self, study: Path) -> Path:
+        """Returns the job's own folder, with one level per factor."""
+        return study.joinpath("runs", *(_as_file_name(value) for value in self.factors.values()))
+
+    def log(self, study: Path) -> Path:
+        """Returns the file with the run's output, beside the folder, which training wants empty."""
+        folder = self.folder(study)
+        return folder.with_name(f"{folder.name}.log.txt")
+
+    def evaluation(self, study: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
+        """Returns the config of a job that evaluates what this one trains, with changed settings."""
+        test = {key: self.config[key] for key in ("test_data_path",) if key in self.config}
+        archive = str(self.folder(study) / "model.tar.gz")
+        return {"archive": archive, "overrides": dict(overrides), **test}
+
+    def is_finished(self, study: Path) -> bool:
+        """Returns whether the run has finished."""
+        return (self.folder(study) / JOB_FILE).exists()
+
+
+def seeded_jobs(
+    factors: Mapping[str, Any], config: Mapping[str, Any], seeds: Iterable[int]
+) -> List[Job]:
+    """Returns one job per seed, the last of its factors."""
+    return [
+        Job(
+            {**factors, "seed": seed},
+            {**config, "random_seed": seed, "numpy_seed": seed, "pytorch_seed": seed},
+        )
+        for seed in seeds
+    ]
+
+
+def default_num_workers(config: Mapping[str, Any]) -> int:
+    """Returns the number of cores, or 1 if the config trains on a GPU."""
+    import torch
+
+    device = config.get("trainer", {}).get("cuda_device")
+    if torch.cuda.is_available() and device != -1:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int, work: Work = train) -> List[Job]:
+    """Runs all unfinished jobs, each in a process with one thread; returns those that failed.
+
+    An interrupted job starts again from the beginning, so its result depends on its seed alone.
+
+    Raises:
+        ValueError: If the folder holds a run of the same name with another config or other data.
+    """
+    for job in jobs:
+        _check_unchanged(job, study)
+    todo = [job for job in jobs if not job.is_finished(study)]
+    say(f"{len(jobs)} runs, of which {len(jobs) - len(todo)} are finished; {study}", flush=True)
+    os.environ.update(ENVIRONMENT)
+    start = time.monotonic()
+    before = signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit("terminated; run this again to go on")
+    )
+    try:
+        with closing(_ended(todo, study, num_workers, work)) as ended:
+            for num_done, job in enumerate(ended, start=1):
+                remaining = (time.monotonic() - start) / num_done * (len(todo) - num_done)
+                say(
+                    f"[{num_done}/{len(todo)}] {describe(job)}: "
+                    f"{'done' if job.is_finished(study) else f'FAILED, see {job.log(study)}'}; "
+                    f"about {remaining / 60:.0f} min left",
+                    flush=True,
+                )
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return [job for job in todo if not job.is_finished(study)]
+
+
+def _ended(
+    jobs: Sequence[Job], study: Path, num_workers: int, work: Work
+) -> Generator[Job, None, None]:
+    """Does each job in a process of its own, and yields it when the process has ended."""
+    # The server imports everything once and forks a process for each job.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tagger", "allennlp.commands"])
+    queue = list(jobs)
+    running: Dict[int, Tuple[Any, Job]] = {}
+    try:
+        while queue or running:
+            while queue and len(running) < num_workers:
+                job = queue.pop(0)
+                process = context.Process(target=_run, args=(job, study, work))
+                process.start()
+                running[process.sentinel] = process, job
+            for sentinel in wait(list(running)):
+                process, job = running.pop(cast(int, sentinel))
+                process.join()
+                yield job
+    finally:
+        # A stopped study must not leave jobs that still write when it is started again.
+        for process, _ in running.values():
+            process.terminate()
+        for process, _ in running.values():
+            process.join()
+
+
+def describe(job: Job) -> str:
+    """Returns the job's factors as text."""
+    return ", ".join(f"{name} {value}" for name, value in job.factors.items())
+
+
+def _run(job: Job, study: Path, work: Work) -> None:
+    """Does a job in the current process, with standard output and error in the job's log."""
+    folder = job.folder(study)
+    # A folder that is already here is left from an interrupted attempt.
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with job.log(study).open("w") as log:
+        os.dup2(log.fileno(), sys.stdout.fileno())
+        os.dup2(log.fileno(), sys.stderr.fileno())
+        # A file that changes while the job runs is found when the study is started again.
+        digests = digests_of_files(job.config)
+        work(job.config, folder)
+    _mark_finished(job, study, digests)
+
+
+def _mark_finished(job: Job, study: Path, digests: Mapping[str, str]) -> None:
+    with write_atomically(job.folder(study) / JOB_FILE) as path:
+        mark = {"config": job.config, "files": digests}
+        path.write_text(json.dumps(mark, indent=2, sort_keys=True))
+
+
+def _check_unchanged(job: Job, study: Path) -> None:
+    path = job.folder(study) / JOB_FILE
+    if not path.exists():
+        return
+    mark, digests = json.loads(path.read_text()), digests_of_files(job.config)
+    reason = ""
+    if mark.get("config") != json.loads(json.dumps(job.config)):
+        reason = "another config"
+    elif mark["files"] != digests:
+        reason = f"other data: {changed_files(mark['files'], digests)} has changed since"
+    if reason:
+        raise ValueError(
+            f"{path} belongs to a run of the same name, {describe(job)}, with {reason}; choose another "
+            f"folder for the study, or delete {path.parent}"
+        )
+
+
+def _as_file_name(value: Any) -> str:
+    """Returns a name that differs for different values, and that is never a path or a parent."""
+    text = str(value)
+    safe = "._-" if text.strip(".") else ""
+    return "".join(c if c.isalnum() or c in safe else f"%{ord(c):02X}" for c in text) or "%"

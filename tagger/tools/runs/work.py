@@ -1,0 +1,97 @@
+"""The kinds of work that a study's job can do: train a model, or evaluate or tune a trained one."""
+
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, Mapping
+
+from tagger.tools.runs.sentence_counts import COUNTS_FILE, count_sentences
+
+#: Takes a job's config and its folder, which does not exist yet, and writes `metrics.json` into it.
+Work = Callable[[Mapping[str, Any], Path], None]
+
+
+def train(config: Mapping[str, Any], folder: Path) -> None:
+    """Trains as `allennlp train` does and keeps the metrics and the archive, but no checkpoints.
+
+    With test data it keeps counts by sentence, too, where `count_sentences` knows them.
+
+    Training does not see the file that the config names as `test_data_path`: AllenNLP would put its
+    words into the vocabulary. The archive is evaluated on it afterwards.
+    """
+    from allennlp.commands.train import train_model
+    from allennlp.common import Params
+    from allennlp.models import load_archive
+
+    from tagger.transformers.feature_store import own_cache_settings
+
+    settings = json.loads(json.dumps(config))
+    settings.pop("evaluate_on_test", None)
+    test_data_path = settings.pop("test_data_path", None)
+    train_model(Params(settings), str(folder), file_friendly_logging=True)
+    for checkpoint in folder.glob("*.th"):
+        checkpoint.unlink()
+    if test_data_path is not None:
+        file = folder / "metrics.json"
+        metrics = json.loads(file.read_text())
+        own = own_cache_settings(dict(config))
+        archive = load_archive(folder / "model.tar.gz", overrides=own)
+        metrics.update(_measure_test(archive, test_data_path, folder))
+        file.write_text(json.dumps(metrics, indent=2))
+
+
+def evaluate(config: Mapping[str, Any], folder: Path) -> None:
+    """Evaluates an archive with changed settings on the validation data of its config and on test data.
+
+    Args:
+        config: The path of the `archive`, the `overrides` of its config, and perhaps a `test_data_path`.
+        folder: The folder for the results. They are named as in training, `best_validation_...` and
+            `test_...`.
+    """
+    from allennlp.models import load_archive
+
+    archive = load_archive(config["archive"], overrides=dict(config["overrides"]))
+    metrics = measure(archive, archive.config["validation_data_path"], "best_validation")
+    folder.mkdir(parents=True)
+    if "test_data_path" in config:
+        metrics.update(_measure_test(archive, config["test_data_path"], folder))
+    (folder / "metrics.json").write_text(json.dumps(metrics, indent=2))
+
+
+def tune(config: Mapping[str, Any], folder: Path) -> None:
+    """Evaluates an archive whose decoding is tuned to the macro F1 of the validation data.
+
+    Args:
+        config: As in `evaluate`.
+        folder: The folder for the results, and for the settings of the decoding, `decoding.json`.
+    """
+    from allennlp.models import load_archive
+
+    from tagger.tools.tuning.labelled_file import decoding_tuner, settings_of
+    from tagger.training.evaluation import evaluation_instances
+
+    archive = load_archive(config["archive"], overrides=dict(config["overrides"]))
+    instances = evaluation_instances(archive, archive.config["validation_data_path"])
+    tuner = decoding_tuner(archive.model, instances)
+    tuned = tuner.tune(tuner.macro_f1_targets(), settings_of(archive.model))._asdict()
+    head = {f"model.head.{name}": value for name, value in tuned.items()}
+    evaluate({**config, "overrides": {**config["overrides"], **head}}, folder)
+    (folder / "decoding.json").write_text(json.dumps(tuned, indent=2))
+
+
+def _measure_test(archive: Any, test_data_path: str, folder: Path) -> Dict[str, Any]:
+    """Returns an archive's metrics on test data, and keeps the counts by sentence in the folder."""
+    metrics = measure(archive, test_data_path, "test")
+    counts = count_sentences(archive.model, archive.validation_dataset_reader, test_data_path)
+    if counts is not None:
+        counts.write(folder / COUNTS_FILE)
+    return metrics
+
+
+def measure(archive: Any, data_path: str, prefix: str) -> Dict[str, Any]:
+    """Returns an archive's metrics on a file, by their names with a prefix."""
+    from allennlp.training.util import evaluate as evaluate_model
+
+    from tagger.training.evaluation import evaluation_loader
+
+    metrics = evaluate_model(archive.model, evaluation_loader(archive, data_path))
+    return {f"{prefix}_{name}": value for name, value in metrics.items()}

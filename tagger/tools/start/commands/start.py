@@ -1,0 +1,62 @@
+"""The subcommand `start`: writes a config for the user's own file.
+
+allennlp start train.txt dev.txt -o mine.jsonnet
+"""
+
+import argparse
+from pathlib import Path
+
+from allennlp.commands.subcommand import Subcommand
+
+from tagger.commands.command import Command, add_shared
+from tagger.common.console import say
+
+
+@Subcommand.register("start")
+class Start(Command):
+    """Looks at a column file, and writes a config that trains a tagger on it."""
+
+    help = "Write a config for your own file."
+    description = (
+        "Write a config for your own file: a token and its tag on each line, a blank line after "
+        "each sentence; or what an annotation tool exports. It finds out what separates the columns, "
+        "which one holds the tags and what they mean, the encoding of the text, how texts are split "
+        "into tokens, the labels and the sizes, and says what it chose."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("train", type=Path, help="the training file")
+        text = "the development file; without it, the training file is split between its documents"
+        add("dev", type=Path, nargs="?", help=text)
+        text = "the config to write; parts and copies of your files are named after it"
+        add("-o", "--output", type=Path, required=True, help=text)
+        add_shared(parser, "--force")
+        add("--seed", type=int, default=0, help="the seed of the split")
+        add_shared(parser, "--text-encoding", "--token-column", "--tag-column")
+        add_shared(parser, "--documents")
+        add(
+            "--format", help="the format of an annotation tool's files; by default it is recognised"
+        )
+        choices = ("longest", "outermost")
+        add("--overlapping", choices=choices, help="which of several overlapping entities to keep")
+        add_shared(parser, "--label-names", "--offsets")
+
+    def run(self, args: argparse.Namespace) -> None:
+        from tagger.common.files import write_atomically
+        from tagger.common.locations import check_output
+        from tagger.tools.start import start
+
+        inputs = [path for path in (args.train, args.dev) if path]
+        columns = (args.token_column, args.tag_column)
+        names = ("format", "overlapping", "label_names", "offsets")
+        reading = {name: value for name in names if (value := getattr(args, name)) is not None}
+        started = start(
+            inputs, args.output, args.seed, args.text_encoding, *columns, reading, args.documents
+        )
+        for path in started.files:
+            check_output(path, inputs, args.force)
+        for path, text in started.files.items():
+            with write_atomically(path, args.force) as new:
+                new.write_bytes(text.encode())
+        say("\n".join(started.said))

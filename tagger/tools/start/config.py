@@ -1,0 +1,237 @@
+"""The config for a user's own files."""
+
+import json
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from tagger.data.column_file import Row
+from tagger.tools.start.at_hand import pretrained_at_hand
+from tagger.tools.start.survey import Survey
+
+#: A label with less than this share of the most frequent one is rare.
+_SHARE_OF_RARE = 0.1
+#: Training data of fewer tokens are tiny or small, and those of more are large.
+_TINY, _SMALL, _LARGE = 10_000, 40_000, 1_000_000
+#: Fewer entities get a small network.
+_FEW_ENTITIES, _SMALL_NETWORK = 800, 100
+#: How many labels a line names.
+_MOST_LISTED = 8
+
+
+class Sizes(NamedTuple):
+    """Settings that depend on the size of the training data.
+
+    Attributes:
+        reason: Why they are what they are.
+        settings: The fields of the template that differ from its own.
+    """
+
+    reason: str
+    settings: Dict[str, Any]
+
+
+def sizes_for(num_tokens: int, num_entities: int) -> Sizes:
+    """Returns the settings that suit the training data.
+
+    Small data need many small batches and a small network; large data need few epochs. The number of
+    tokens decides, because sentences and texts may be of any length. But if there are few entities, the
+    network is small, however many tokens there are. Training ends before its last epoch if a quarter of
+    all epochs pass without a better one.
+
+    Args:
+        num_tokens: The number of tokens of the training data.
+        num_entities: The number of their entities, or of their tokens that have a label.
+
+    Example:
+        >>> sizes_for(2_000, 400).settings["batch_size"], sizes_for(200_000, 20_000).settings
+        (8, {'patience': 6})
+        >>> sizes_for(200_000, 400).settings
+        {'hidden_size': 100, 'patience': 6}
+    """
+    of_small = {"hidden_size": _SMALL_NETWORK}
+    if num_tokens < _SMALL:
+        num_epochs = 60 if num_tokens < _TINY else 40
+        return Sizes(
+            "small batches, a small network, many epochs; training ends early without progress",
+            {"batch_size": 8, **of_small, "num_epochs": num_epochs, "patience": num_epochs // 4},
+        )
+    has_few = num_entities < _FEW_ENTITIES
+    network = "a small network, since there are few entities; " if has_few else ""
+    settings: Dict[str, Any] = of_small if has_few else {}
+    if num_tokens < _LARGE:
+        return Sizes(
+            f"{network or 'the sizes of the template; '}training ends early without progress",
+            {**settings, "patience": 6},
+        )
+    return Sizes(
+        f"{network}large batches, few epochs", {**settings, "batch_size": 64, "num_epochs": 10}
+    )
+
+
+def rare_labels(counts: Dict[str, int]) -> List[str]:
+    """Returns the labels that are rare beside the most frequent one, rarest first.
+
+    Example:
+        >>> rare_labels({"PER": 100, "LOC": 50, "EVENT": 3})
+        ['EVENT']
+    """
+    bound = _SHARE_OF_RARE * max(counts.values())
+    return sorted((each for each in counts if counts[each] < bound), key=lambda each: counts[each])
+
+
+def listed(names: Sequence[str]) -> str:
+    """Returns names in one line, the first few of them.
+
+    Example:
+        >>> listed(["PER 7", "LOC 2"]), listed(list("abcdefghij"))
+        ('PER 7, LOC 2', 'a, b, c, d, e, f, g, h and 2 others')
+    """
+    shown = ", ".join(names[:_MOST_LISTED])
+    num_others = len(names) - _MOST_LISTED
+    return f"{shown} and {num_others} others" if num_others > 0 else shown
+
+
+def listed_counts(counts: Dict[str, int]) -> str:
+    """Returns labels with their counts, as `listed`."""
+    return listed([f"{label} {number:,}" for label, number in counts.items()])
+
+
+def make_config(found: Survey, train: str, dev: str, sentences: Sequence[Sequence[Row]]) -> str:
+    """Returns a config in Jsonnet, with comments.
+
+    Args:
+        found: What the files hold.
+        train: The path of the training file.
+        dev: The path of the development file.
+        sentences: The sentences, or texts, of the training file.
+    """
+    counts = found.count_labels(found.files[0])
+    num_tokens, num_entities = size_of(found, sentences)
+    sizes = sizes_for(num_tokens, num_entities)
+    where = f"column {found.tag_column}" if found.files[0].texts is None else "the file"
+    noun = "entities" if found.scheme.source_encoding is not None else "labels"
+    spells = f"{where}: {listed_counts(counts)}"
+    lines = [
+        f"// A tagger for {found.files[0].path.name}, written by `allennlp start`.",
+        "// All settings are at the top of tagger/training/template.libsonnet, in the package.",
+        "(import 'tagger/training/template.libsonnet') + {",
+        f"  // Labels in {spells}.",
+        *_tag_lines(found),
+        *_token_lines(found),
+        *_unseen_tag_lines(found),
+        "",
+        f"  // {num_tokens:,} tokens to train on, with {num_entities:,} {noun}: {sizes.reason}.",
+        *(f"  {name}:: {value}," for name, value in sizes.settings.items()),
+        "",
+        *_pretrained_lines(found),
+        *_suggestions(found, counts),
+        f"  train_data_path: {_string(train)},",
+        f"  validation_data_path: {_string(dev)},",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def size_of(found: Survey, sentences: Sequence[Sequence[Row]]) -> Tuple[int, int]:
+    """Returns how many tokens, and how many entities or labels, there are in some of the sentences."""
+    return sum(map(len, sentences)), sum(len(found.labels(rows)) for rows in sentences)
+
+
+def _tag_lines(found: Survey) -> List[str]:
+    """The lines that say what the columns and the tags are."""
+    scheme = found.scheme
+    encoding = "null" if scheme.source_encoding is None else _string(scheme.source_encoding)
+    lines = [f"  source_encoding:: {encoding},"]
+    reader: Dict[str, Optional[Any]] = {
+        "label_separator": scheme.label_separator,
+        "no_label_tag": scheme.no_label_tag if scheme.no_label_tag != "O" else None,
+        "unknown_tag": scheme.unknown_tag,
+        **found.reading,
+    }
+    arguments = [
+        f"{name}: {_string(value) if isinstance(value, str) else json.dumps(value)}"
+        for name, value in reader.items()
+        if value is not None
+    ]
+    if scheme.source_encoding is None:
+        lines.append("  tag_encoding:: null,")
+    if arguments:
+        lines.append(f"  dataset_reader+: {{ {', '.join(arguments)} }},")
+    if scheme.label_separator is not None:
+        lines.append("  model+: { head: { type: 'sigmoid' } },  // decides each label by itself")
+        lines.append("  trainer+: { callbacks+: ['tune_thresholds'] },")
+    elif scheme.source_encoding is None:
+        lines.append(f"  trainer+: {{ validation_metric: '+{best_metric(found)}' }},")
+    return lines
+
+
+def _token_lines(found: Survey) -> List[str]:
+    """The lines that say how texts become tokens like those of the file."""
+    tokenizer, language, shares, of, _ = found.tokenization
+    name, share = next(iter(shares.items()))
+    lines = [f"  // Texts are split by {name}, which gives {share:.1%} of these {of}."]
+    if tokenizer is not None:
+        arguments = ", ".join(f"{key}: {_string(value)}" for key, value in tokenizer.items())
+        lines.append(f"  tokenizer:: {{ {arguments} }},")
+    if language != "en":
+        lines.append(f"  language:: {_string(language)},")
+    return lines
+
+
+def _unseen_tag_lines(found: Survey) -> List[str]:
+    """The lines without which labels of the development file alone could not be evaluated."""
+    unseen = found.unseen_labels()
+    # The model adds the other tags of these labels.
+    tags = [f"U-{label}" if found.scheme.source_encoding else label for label in unseen]
+    if not tags:
+        return []
+    return [
+        "  // Labels that occur in the development file alone.",
+        f"  vocabulary+: {{ tokens_to_add: {{ labels: [{', '.join(map(_string, tags))}] }} }},",
+    ]
+
+
+def best_metric(found: Survey) -> str:
+    """Returns the metric by which the best epoch is chosen."""
+    if found.scheme.source_encoding is not None or found.scheme.label_separator is not None:
+        return "f1-measure-overall"
+    tags = {row.columns[found.tag_column] for rows in found.files[0].sentences for row in rows}
+    # Where most tokens have no label, a tagger without any is often right.
+    return "token-f1-measure-overall" if "O" in tags else "accuracy"
+
+
+def _pretrained_lines(found: Survey) -> List[str]:
+    """The lines that name the pretrained parts at hand, and what would help."""
+    at_hand = pretrained_at_hand(found.tokenization.language)
+    lines = [f"  // {each[0].upper()}{each[1:]}." for each in at_hand.said]
+    lines += [f"  {name}:: {_string(value)}," for name, value in at_hand.settings.items()]
+    if "glove_file" in at_hand.settings:
+        return [*lines, "  word_dim:: 50,", "  lowercase_words:: true,", ""]
+    return [
+        *lines,
+        "  // Vectors of `word_dim` numbers, in the format of GloVe:",
+        "  // glove_file:: 'vectors.50d.txt', word_dim:: 50, lowercase_words:: true,",
+        "",
+    ]
+
+
+def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
+    """Lines that are commented out."""
+    lines = []
+    rare = rare_labels(counts)
+    if rare and found.scheme.label_separator is None:
+        lines += [
+            f"  // Rare: {listed(rare)}. This line finds more of them, but makes more errors:",
+            "  // weighting:: { type: 'chain', weight_rule: 'effective_number' },",
+        ]
+    elif rare:
+        lines += [
+            f"  // Rare: {listed(rare)}. This loss makes them count more (put it into the head):",
+            "  // loss: { type: 'class_balanced_focal', beta: 0.999 },",
+        ]
+    return [*lines, ""] if lines else []
+
+
+def _string(text: str) -> str:
+    """Returns a literal of Jsonnet."""
+    is_plain = text.isprintable() and not {"'", "\\"} & set(text)
+    return f"'{text}'" if is_plain else json.dumps(text, ensure_ascii=False)

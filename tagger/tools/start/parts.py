@@ -1,0 +1,288 @@
+"""Parts of a file, for training and development: what they hold, and what is written of them."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
+
+from tagger.common.files import check_is_file, write_atomically
+from tagger.data.column_file import is_docstart
+from tagger.data.decoded_lines import decoded_lines
+from tagger.data.formats import AnnotatedText
+from tagger.data.formats.span_records import prodigy_record
+from tagger.data.splitting.documents import (
+    BLANK_LINES,
+    NONE,
+    TEXTS,
+    Documents,
+    documents_of_rows,
+    documents_of_texts,
+)
+from tagger.data.splitting.overlap import Overlap, overlap
+from tagger.data.splitting.split import Groups, Item, groups_of, split_groups
+from tagger.tools.start.survey import ColumnFile, Survey
+from tagger_onnx.segments import WORDS, splitter_at
+
+PARTS = ("train", "dev", "test")
+
+
+class Source(NamedTuple):
+    """The sentences or texts of a file.
+
+    Attributes:
+        path: The file.
+        items: What each holds.
+        written: What is written for each, with what follows it.
+        documents: The documents of the file, if it tells any.
+        noun: What an item is, in the plural.
+        head: What each part begins with, such as the names of columns.
+    """
+
+    path: Path
+    items: List[Item]
+    written: List[str]
+    documents: Optional[Documents]
+    noun: str = "sentences"
+    head: str = ""
+
+
+class Division(NamedTuple):
+    """The parts of a file.
+
+    Attributes:
+        source: What is divided.
+        groups: What is not.
+        parts: The numbers of the items of each part, in their order, by the name of the part.
+    """
+
+    source: Source
+    groups: Groups
+    parts: Dict[str, List[int]]
+
+    def items(self, name: str) -> List[Item]:
+        """Returns what a part holds."""
+        return [self.source.items[number] for number in self.parts[name]]
+
+    def text(self, name: str) -> str:
+        """Returns what is written of a part."""
+        return self.source.head + "".join(self.source.written[n] for n in self.parts[name])
+
+    def overlaps(self) -> Dict[str, Overlap]:
+        """Returns how much of each part the training part shows, if there is one."""
+        if "train" not in self.parts:
+            return {}
+        train = self.items("train")
+        return {name: overlap(train, self.items(name)) for name in self.parts if name != "train"}
+
+
+def divide(
+    source: Source, shares: Mapping[str, float], seed: int = 0, how: Optional[str] = None
+) -> Division:
+    """Divides a file between its documents, or between blocks of neighbours if it tells none.
+
+    Args:
+        source: The file.
+        shares: The share of each part by its name; a part without a share is left out.
+        seed: The seed of the random choices.
+        how: What was said to tell the documents, of which there must be some then.
+
+    Raises:
+        ValueError: If a share is below 0, or if there are fewer documents than parts.
+    """
+    if source.documents is None and how not in (None, NONE):
+        raise ValueError(
+            f"{source.path}: `--documents` is {how}, which tells no two documents here; leave it out"
+        )
+    groups = groups_of(len(source.items), source.documents)
+    names = [name for name, share in shares.items() if share != 0]
+    labels = [item.labels for item in source.items]
+    assigned = split_groups(labels, groups, [shares[name] for name in names], seed, source.path)
+    numbers: Dict[str, List[int]] = {name: [] for name in names}
+    for number, part in enumerate(assigned):
+        numbers[names[part]].append(number)
+    return Division(source, groups, numbers)
+
+
+def source_of_columns(found: Survey, file: ColumnFile, how: Optional[str] = None) -> Source:
+    """Returns the sentences of a column file, with the lines around them that tell documents.
+
+    Args:
+        found: What its files hold.
+        file: One of them.
+        how: What tells its documents, as for `documents_of_rows`.
+
+    Raises:
+        ValueError: If `how` is no way of a column file.
+    """
+    documents = documents_of_rows(
+        file.sentences, file.gaps, file.path, (found.token_column, found.tag_column), how
+    )
+    written, before = [], 0
+    for number, (rows, gap) in enumerate(zip(file.sentences, file.gaps)):
+        lines = [line for line in gap if line.strip()]
+        document = documents.of_item[number] if documents else 0
+        if documents and document != before:
+            lines = ["", *lines] if documents.how == BLANK_LINES else lines
+        before = document
+        # A blank line after `-DOCSTART-`, as in CoNLL-2003, and none after comments.
+        spaced = [f"{line}\n\n" if is_docstart(line) else f"{line}\n" for line in lines]
+        written.append("".join([*spaced, *(f"{row.text}\n" for row in rows), "\n"]))
+    return Source(
+        file.path,
+        [Item(found.tokens(rows), found.entities(rows)) for rows in file.sentences],
+        written,
+        documents,
+        head="".join(f"{line}\n" for line in file.head),
+    )
+
+
+def source_of_texts(
+    texts: Sequence[AnnotatedText], path: Path, format: str, how: Optional[str] = None
+) -> Source:
+    """Returns the texts of a file, as JSON lines of Prodigy, which keep their properties.
+
+    Where something else than a property tells the documents, records get a property `document`.
+
+    Args:
+        texts: The texts, at least one.
+        path: The file.
+        format: The name of its format.
+        how: What tells its documents, as for `documents_of_texts`.
+
+    Raises:
+        ValueError: If there is no text, or `how` is a key that one lacks.
+    """
+    if not texts:
+        raise ValueError(f"{path}: expected annotated texts in the format {format}, got none")
+    documents = documents_of_texts(texts, path, format, how)
+    is_told = documents is not None and documents.how == TEXTS
+    written = [
+        _json_line(_with_document(text, number) if is_told else text)
+        for number, text in enumerate(texts)
+    ]
+    return Source(path, [item_of_text(text) for text in texts], written, documents, "texts")
+
+
+def _json_line(text: AnnotatedText) -> str:
+    return json.dumps(prodigy_record(text), ensure_ascii=False) + "\n"
+
+
+def _with_document(text: AnnotatedText, number: int) -> AnnotatedText:
+    name = text.properties.get("name", number)
+    return text._replace(properties={**text.properties, "document": name})
+
+
+def item_of_text(text: AnnotatedText) -> Item:
+    """Returns what a text holds; without tokens, it is split into words and other signs."""
+    if text.tokens is None:
+        words = [word for word, _ in splitter_at(WORDS)(text.text)]
+    else:
+        words = [text.text[start:end] for start, end in text.tokens]
+    return Item(words, [(label, text.text[start:end]) for label, start, end in text.entities])
+
+
+def source_of_conllu(
+    texts: Sequence[AnnotatedText], path: Path, how: Optional[str] = None
+) -> Source:
+    """Returns the texts of a CoNLL-U file as they are in it, with all columns and comments."""
+    source = source_of_texts(texts, path, "conllu", how)
+    with path.open("rb") as file:
+        lines = [line for _, line in decoded_lines(file, path)]
+    starts = []
+    for text in texts:
+        start = int(text.place.rpartition(":")[2]) - 1
+        while start > 0 and lines[start - 1].startswith("#"):
+            start -= 1
+        starts.append(start)
+    chunks = [lines[start:end] for start, end in zip(starts, [*starts[1:], len(lines)])]
+    return source._replace(written=["\n".join(chunk).rstrip("\n") + "\n\n" for chunk in chunks])
+
+
+def source_of_labelled_texts(path: Path, label_key: str, how: Optional[str] = None) -> Source:
+    """Returns the documents of a file that holds one JSON object on each line, with their labels.
+
+    Each is a document, unless one of the keys of `documents_of_texts` says which belong together.
+
+    Raises:
+        ValueError: If a line is no JSON object, or its labels are no list of strings.
+    """
+    check_is_file(path)
+    texts, items, lines = [], [], []
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+        if not line.strip():
+            continue
+        record, labels = _labelled_record(line, f"{path}:{number}", label_key)
+        words = [
+            word for value in record.values() if isinstance(value, str) for word in value.split()
+        ]
+        texts.append(AnnotatedText("", [], None, None, f"{path}:{number}", record))
+        items.append(Item(words, [(label, "") for label in labels]))
+        lines.append(line.rstrip("\r") + "\n")
+    if not items:
+        raise ValueError(f"{path}: expected a JSON object on each line, got none at all")
+    documents = documents_of_texts(texts, path, how=how)
+    if documents is None and how is None:
+        documents = documents_of_texts(texts, path, how=TEXTS)
+    return Source(path, items, lines, documents, "documents")
+
+
+def _labelled_record(line: str, place: str, label_key: str) -> Any:
+    try:
+        record = json.loads(line)
+        labels = record[label_key]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        labels = None
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise ValueError(
+            f"{place}: expected a JSON object with a list of strings under {label_key!r}, got "
+            f"{line[:200]!r}; correct the line or `--label-key`"
+        )
+    return record, labels
+
+
+def write_parts(division: Division, paths: Mapping[str, Path]) -> None:
+    """Writes each part to its file, in UTF-8. A folder that is missing is made.
+
+    Raises:
+        FileExistsError: If a file exists.
+    """
+    for name, path in paths.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with write_atomically(path) as new:
+            new.write_bytes(division.text(name).encode())
+
+
+def paths_of_parts(folder: Path, suffix: str, names: Iterable[str]) -> Dict[str, Path]:
+    """Returns the files of the parts.
+
+    Raises:
+        FileExistsError: If one of them exists.
+    """
+    paths = {name: folder / f"{name}{suffix}" for name in names}
+    for path in paths.values():
+        if path.exists():
+            raise FileExistsError(f"{path} is there already; move it, or name another folder")
+    return paths
+
+
+def table_of(division: Division) -> str:
+    """Returns a table of the number of items with each label in each part, most frequent first."""
+    parts = {name: [set(item.labels) for item in division.items(name)] for name in division.parts}
+    counts_of = [Counter(label for labels in part for label in labels) for part in parts.values()]
+    counts = {label: [each[label] for each in counts_of] for label in set().union(*counts_of)}
+    rows = sorted(counts.items(), key=lambda row: (-sum(row[1]), row[0]))
+    rows.append(("(no label)", [sum(not labels for labels in part) for part in parts.values()]))
+    rows.append((f"all {division.source.noun}", [len(part) for part in parts.values()]))
+    if division.groups.documents is None or division.groups.number < len(division.source.items):
+        of_item = division.groups.of_item
+        what = "documents" if division.groups.documents else "blocks"
+        each = [len({of_item[number] for number in part}) for part in division.parts.values()]
+        rows.append((f"all {what}", each))
+    width = max(len(name) for name, _ in rows)
+    lines = [f"{'':{width}}" + "".join(f"{name:>16}" for name in parts)]
+    lines += [
+        f"{name:{width}}"
+        + "".join(f"{number:7} ({number / max(sum(row), 1):6.1%})" for number in row)
+        for name, row in rows
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,152 @@
+"""Writes a config for a user's own files: looks at them, splits and converts what has to be."""
+
+import shlex
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from tagger.data.column_file import Row
+from tagger.data.joined_text import join_tokens
+from tagger.data.survey.columns import Column
+from tagger.tools.start.at_hand import pretrained_at_hand
+from tagger.tools.start.config import best_metric, make_config, size_of, sizes_for
+from tagger.tools.start.description import describe
+from tagger.tools.start.parts import Division, divide, source_of_columns, source_of_texts
+from tagger.tools.start.survey import Survey, survey
+
+#: How much of a file is kept for development: less of a large one.
+_SHARE, _SHARE_OF_LARGE, _LARGE = 0.2, 0.1, 1_000
+#: An example to predict has at most so many tokens.
+_LONGEST_EXAMPLE = 20
+
+
+class Start(NamedTuple):
+    """What the starter has found and made.
+
+    Attributes:
+        files: The texts to write, by path; the last one is the config.
+        said: What it saw, what it chose and how to go on, in lines.
+    """
+
+    files: Dict[Path, str]
+    said: List[str]
+
+
+def start(
+    paths: Sequence[Path],
+    output: Path,
+    seed: int = 0,
+    text_encoding: Optional[str] = None,
+    token_column: Optional[Column] = None,
+    tag_column: Optional[Column] = None,
+    reading: Mapping[str, Any] = {},
+    documents: Optional[str] = None,
+) -> Start:
+    """Makes a config for a training file, and writes nothing.
+
+    Without a development file, the training file is split between its documents, which `documents`
+    tells, as for `documents_of_rows` and `documents_of_texts`.
+
+    `paths` are the training file and, if there is one, the development file. The config is for `output`,
+    beside which the copies of files lie; the rest are the arguments of `survey`.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a file cannot be read, or has too few sentences to split.
+    """
+    found = survey(paths, text_encoding, token_column, tag_column, reading)
+    files: Dict[Path, str] = {}
+    chosen = []
+    if len(found.files) == 1:
+        # The parts are in UTF-8, and those of texts have no other format.
+        kept = {} if found.files[0].texts else {**found.reading, "text_encoding": None}
+        found = found._replace(reading=kept)
+        division = _divided(found, seed, documents)
+        suffix = (paths[0].suffix or ".txt") if found.files[0].texts is None else ".jsonl"
+        train, dev = (_beside(output, part, suffix) for part in ("train", "dev"))
+        files.update({train: division.text("train"), dev: division.text("dev")})
+        parts = [
+            [found.files[0].sentences[number] for number in numbers]
+            for numbers in division.parts.values()
+        ]
+        chosen += _said_of(division, f"{train} and {dev}")
+    else:
+        parts = [file.sentences for file in found.files]
+        train, dev = (file.path for file in found.files)
+    files[output] = make_config(found, str(train), str(dev), parts[0])
+    return Start(
+        files,
+        [
+            *describe(found),
+            "Chose",
+            *chosen,
+            *_choices(found, parts[0]),
+            f"Wrote {', '.join(map(str, files))}. Go on with",
+            *_commands(output, dev, _example(found, parts[1])),
+        ],
+    )
+
+
+def _divided(found: Survey, seed: int, documents: Optional[str]) -> Division:
+    """Returns the sentences for training, and those for development."""
+    file = found.files[0]
+    if len(file.sentences) < 2:
+        raise ValueError(
+            f"{file.path}: expected sentences to train on and to develop on, got "
+            f"{len(file.sentences)}; put a blank line after each sentence, or name a development file"
+        )
+    if file.texts is None:
+        source = source_of_columns(found, file, documents)
+    else:
+        texts = file.texts
+        source = source_of_texts(texts.texts, file.path, texts.format, documents)
+    share = _SHARE_OF_LARGE if len(file.sentences) >= _LARGE else _SHARE
+    return divide(source, {"train": 1 - share, "dev": share}, seed, documents)
+
+
+def _said_of(division: Division, files: str) -> List[str]:
+    noun = division.source.noun
+    numbers = " and ".join(f"{len(part):,}" for part in division.parts.values())
+    found = division.overlaps()["dev"]
+    warning = found.warning()
+    return [
+        f"  {files}: {numbers} of these {noun}, each label in its proportion, in UTF-8",
+        f"  kept together: {division.groups.describe(noun)}",
+        f"  of the development part, {found.describe(noun)}",
+        *([f"  warning: {warning}"] if warning else []),
+    ]
+
+
+def _beside(output: Path, part: str, suffix: str) -> Path:
+    return output.with_name(f"{output.stem}.{part}{suffix}")
+
+
+def _choices(found: Survey, sentences: Sequence[Sequence[Row]]) -> List[str]:
+    sizes = sizes_for(*size_of(found, sentences))
+    settings = ", ".join(f"{name} {value}" for name, value in sizes.settings.items())
+    head = "CRF" if found.scheme.label_separator is None else "sigmoid"
+    return [
+        f"  head {head}; the best epoch by {best_metric(found)}",
+        f"  {sizes.reason}{f' ({settings})' if settings else ''}",
+        *(f"  {each}" for each in pretrained_at_hand(found.tokenization.language).said),
+    ]
+
+
+def _example(found: Survey, sentences: Sequence[Sequence[Row]]) -> str:
+    """Returns a sentence to predict: a short one with a label, if there is one."""
+    by_merit = sorted(
+        sentences, key=lambda rows: (not found.labels(rows), len(rows) > _LONGEST_EXAMPLE)
+    )
+    texts = (join_tokens(found.tokens(rows)[:_LONGEST_EXAMPLE]).text for rows in by_merit)
+    # A line that begins with a brace would be taken for JSON.
+    fitting = (text for text in texts if text.isprintable() and text[0].isalpha())
+    return next(fitting, "A text of your own.")
+
+
+def _commands(output: Path, dev: Path, example: str) -> List[str]:
+    run = Path("runs", output.stem)
+    archive = shlex.quote(str(run / "model.tar.gz"))
+    return [
+        f"  allennlp train {shlex.quote(str(output))} -s {shlex.quote(str(run))}",
+        f"  allennlp evaluate {archive} {shlex.quote(str(dev))}",
+        f"  echo {shlex.quote(example)} | allennlp predict {archive} -",
+    ]

@@ -1,0 +1,219 @@
+"""How the tokens of a corpus were made: which tokenizer splits its text into the same tokens."""
+
+import re
+from collections import Counter
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+
+from allennlp.data import Tokenizer
+
+from tagger.common.word_splitter import splitter_at_hand
+from tagger.data.formats import AnnotatedText
+from tagger.data.joined_text import join_tokens
+from tagger.data.tokenizers import (
+    BlanksTokenizer,
+    CharactersTokenizer,
+    LanguageRulesTokenizer,
+    PunctuationTokenizer,
+    RegularExpressionTokenizer,
+    SegmentTokenizer,
+    WordsTokenizer,
+    words_of,
+)
+from tagger.tools.start.languages import guess_language, main_script
+from tagger_onnx.segments import is_character, is_unspaced
+
+T = TypeVar("T")
+
+#: A tokenizer that reproduces fewer of the tokens, or of the borders of entities, fits badly.
+LEAST_SHARE = 0.9
+#: At least this share of tokens are single characters in a corpus that is split into characters.
+_SHARE_OF_CHARACTERS = 0.9
+#: The share of its occurrences in which a mark that is otherwise a token may stand inside a token.
+_SHARE_INSIDE = 0.05
+#: How much better a regular expression must be, since it cannot be exported to ONNX.
+_LEAST_GAIN = 0.05
+#: How many sentences are split.
+_MOST_SENTENCES = 2_000
+
+
+class Tokenization(NamedTuple):
+    """A tokenizer that makes tokens like those of a corpus.
+
+    Attributes:
+        tokenizer: As in a config; None for the rules of `language`.
+        language: The spaCy code of the texts' language.
+        shares: For each tokenizer, the F1 of its tokens against those of the corpus; the best
+            first.
+        of: What the shares are of: tokens, or of texts without tokens the borders of entities.
+        has_blanks: Whether the script has blanks between words.
+    """
+
+    tokenizer: Any
+    language: str
+    shares: Dict[str, float]
+    of: str = "tokens"
+    has_blanks: bool = True
+
+    def describe(self) -> List[str]:
+        """Says what the language is, how well each tokenizer fits, and what to do if none does."""
+        (best, share), *others = self.shares.items()
+        fits = [
+            f"splitting by {best} gives {share:.1%} of them",
+            *(f"by {name} {share:.1%}" for name, share in others),
+        ]
+        lines = [f"  {'borders' if self.of != 'tokens' else 'tokens':11}{'; '.join(fits)}"]
+        language = "unknown to spaCy" if self.language == "xx" else self.language
+        if not self.has_blanks:
+            language += ", without blanks between words, so tokens are joined without any"
+        if language != "en":
+            lines.insert(0, f"  language   {language}")
+        if share < LEAST_SHARE:
+            lines.append(
+                "  warning    texts are split differently from this file, so entities will be missed; "
+                "convert it with `allennlp convert --to doccano`, and start with the result, whose "
+                "texts are split to fit the entities"
+            )
+        return lines
+
+
+def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
+    """Finds out how the tokens of a corpus were made.
+
+    The tokens are joined into text, and each candidate splits this text again.
+
+    Args:
+        sentences: The tokens of each sentence.
+    """
+    sentences = _spread(sentences)
+    tokens = [token for sentence in sentences for token in sentence]
+    language, candidates = _candidates(tokens)
+    shares = [(each, share_alike(sentences, each)) for each in candidates]
+    # `sorted` is stable, so the first of equals wins.
+    ordered = sorted(shares, key=lambda item: -item[1])
+    pattern = marks_expression(sentences)
+    if pattern is not None:
+        expression = RegularExpressionTokenizer(pattern)
+        share = share_alike(sentences, expression)
+        if share >= ordered[0][1] + _LEAST_GAIN:
+            ordered.insert(0, (expression, share))
+    return _tokenization(ordered, language, tokens, "tokens")
+
+
+def find_tokenization_of_texts(texts: Sequence[AnnotatedText]) -> Tokenization:
+    """Finds the tokenizer whose tokens fit the borders of the most entities.
+
+    Args:
+        texts: Texts without tokens.
+    """
+    texts = _spread(texts)
+    tokens = [word for text in texts for word in words_of(WordsTokenizer(), text.text)[0]]
+    language, candidates = _candidates(tokens)
+    # Characters fit every border, so words come before them.
+    candidates.sort(key=lambda each: isinstance(each, CharactersTokenizer))
+    shares = [(each, _share_of_borders(texts, each)) for each in candidates]
+    if max(share for _, share in shares) < LEAST_SHARE and main_script(tokens) != "Latin":
+        # Names have prefixes or suffixes there, such as the particles of Korean.
+        characters = CharactersTokenizer()
+        shares.append((characters, _share_of_borders(texts, characters)))
+    ordered = sorted(shares, key=lambda item: -item[1])
+    return _tokenization(ordered, language, tokens, "borders of entities")
+
+
+def _candidates(tokens: Sequence[str]) -> Tuple[str, List[Tokenizer]]:
+    """Returns the language of tokens, and the tokenizers that may have made them."""
+    language = guess_language(tokens)
+    # spaCy splits Chinese into characters, all others into words.
+    has_rules = language != "zh" and splitter_at_hand(language) is not None
+    by_characters = sum(map(is_character, tokens)) >= _SHARE_OF_CHARACTERS * len(tokens)
+    if _has_no_blanks(tokens):
+        rules = [LanguageRulesTokenizer(language)] if has_rules else []
+        return language, [CharactersTokenizer(), WordsTokenizer(), *rules]
+    return language, [
+        LanguageRulesTokenizer(language if has_rules else "xx"),
+        BlanksTokenizer(),
+        PunctuationTokenizer(),
+        *([] if all(map(str.isascii, tokens)) else [WordsTokenizer()]),
+        *([CharactersTokenizer()] if by_characters else []),
+    ]
+
+
+def _has_no_blanks(tokens: Sequence[str]) -> bool:
+    """Whether most words are of scripts that have no blanks between words."""
+    words = [token for token in tokens if any(map(str.isalnum, token))]
+    return sum(map(is_unspaced, words)) > len(words) / 2
+
+
+def _tokenization(
+    ordered: Sequence[Tuple[Tokenizer, float]], language: str, tokens: Sequence[str], of: str
+) -> Tokenization:
+    best = ordered[0][0]
+    config: Optional[Dict[str, str]] = None
+    if isinstance(best, SegmentTokenizer):
+        config = {"type": best.name}
+    elif isinstance(best, RegularExpressionTokenizer):
+        config = {"type": "regular_expression", "pattern": best.pattern}
+    elif isinstance(best, LanguageRulesTokenizer) and best.language != language:
+        config = {"type": "language_rules", "language": best.language}
+    shares = {str(tokenizer): share for tokenizer, share in ordered}
+    return Tokenization(config, language, shares, of, not _has_no_blanks(tokens))
+
+
+def _share_of_borders(texts: Iterable[AnnotatedText], tokenizer: Tokenizer) -> float:
+    num_alike = num_borders = 0
+    for text in texts:
+        words, starts = words_of(tokenizer, text.text)
+        ends = {start + len(word) for word, start in zip(words, starts)}
+        for _, start, end in text.entities:
+            num_alike += (start in starts) + (end in ends)
+            num_borders += 2
+    return num_alike / num_borders if num_borders else 1.0
+
+
+def marks_expression(sentences: Iterable[Sequence[str]]) -> Optional[str]:
+    r"""Returns a regular expression that splits at blanks, and around marks that always are tokens.
+
+    Returns:
+        The expression; None if each mark stands in other tokens too.
+
+    Example:
+        >>> marks_expression([["aspirin", "(", "81mg/d.", ")", ",", "p.o."]])
+        '[^\\s(),]+|[(),]'
+    """
+    counts = Counter(token for sentence in sentences for token in sentence)
+    alone = {token: number for token, number in counts.items() if len(token) == 1}
+    inside: Counter[str] = Counter()
+    for token, number in counts.items():
+        if len(token) > 1:
+            inside.update(dict.fromkeys(set(token), number))
+    marks = "".join(
+        re.sub(r"[]\\[^&~|-]", r"\\\g<0>", mark)
+        for mark, number in sorted(alone.items())
+        if not mark.isalnum() and inside[mark] <= _SHARE_INSIDE * number
+    )
+    return rf"[^\s{marks}]+|[{marks}]" if marks else None
+
+
+def share_alike(sentences: Iterable[Sequence[str]], tokenizer: Tokenizer) -> float:
+    """Returns the F1 of a tokenizer's tokens against those of a corpus, from 0 to 1.
+
+    Args:
+        sentences: The corpus' tokens of each sentence.
+        tokenizer: Splits the text that they join to.
+
+    Example:
+        >>> share_alike([["Chicago", ",", "IL"]], BlanksTokenizer())
+        0.4
+    """
+    num_alike = num_tokens = 0
+    for sentence in sentences:
+        text, spans = join_tokens(sentence)
+        words, starts = words_of(tokenizer, text)
+        found = {(start, start + len(word)) for word, start in zip(words, starts)}
+        num_alike += len(found.intersection(spans))
+        num_tokens += len(found) + len(spans)
+    return 2 * num_alike / max(num_tokens, 1)
+
+
+def _spread(sentences: Sequence[T]) -> Sequence[T]:
+    """Returns sentences, or texts, from all over a corpus."""
+    return sentences[:: len(sentences) // _MOST_SENTENCES + 1]

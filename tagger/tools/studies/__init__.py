@@ -1,0 +1,1 @@
+"""Studies: training runs that differ in a setting, and pages about them."""

@@ -1,0 +1,156 @@
+"""How much better a variant of a study is than another, over seeds and over test documents.
+
+Letters: `n` seeds, `S` documents where the test file tells them, else sentences or texts, `C` labels,
+`R` resamples.
+"""
+
+import csv
+from pathlib import Path
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tagger.metrics.intervals import percentile_intervals
+from tagger.metrics.label_metrics import MEASURES, macro_average_of_draws, precision_recall_f1
+from tagger.tools.runs.results import Column, read_text_cell, text_cell
+from tagger.tools.runs.sentence_counts import SentenceCounts
+
+NUM_RESAMPLES = 2_000
+_PREFIX = "test_"
+
+
+class Difference(NamedTuple):
+    """A mean difference in points of percent, and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+#: By the name of a variant and the title of a column.
+Differences = Mapping[str, Mapping[str, Difference]]
+
+
+def compare(
+    counts: Mapping[str, Mapping[int, SentenceCounts]], baseline: str, columns: Sequence[Column]
+) -> Dict[str, Dict[str, Difference]]:
+    """Compares variants with a baseline by the paired bootstrap.
+
+    Each resample draws as many seeds and as many documents as there are, with replacement, the same for
+    both variants (Efron & Tibshirani 1993, chapter 8). Sentences are drawn where the file tells no
+    documents, as in Koehn 2004. So the interval says how much the draws of both matter. With three
+    seeds, their part is too small: by chance it is .8 times as wide as it should be.
+
+    Args:
+        counts: By variant and seed, what is found in the same test file.
+        baseline: A variant.
+        columns: The columns of a table. Those with other metrics than precision, recall and F1 of test
+            data, of labels, `overall` or `macro`, are left out.
+
+    Returns:
+        By variant, without the baseline, and by the title of a column. Seeds that either lacks are left
+        out, and so is a variant with another number of test documents or without a common seed.
+    """
+    found: Dict[str, Dict[str, Difference]] = {}
+    for name, by_seed in counts.items():
+        seeds = sorted(by_seed.keys() & counts[baseline].keys())
+        if name == baseline or not seeds:
+            continue
+        pairs = [(by_seed[seed], counts[baseline][seed]) for seed in seeds]
+        if any(len(one.counts) != len(other.counts) for one, other in pairs):
+            continue
+        found[name] = _differences(pairs, columns)
+    return found
+
+
+def _differences(
+    pairs: Sequence[Tuple[SentenceCounts, SentenceCounts]], columns: Sequence[Column]
+) -> Dict[str, Difference]:
+    rng = np.random.default_rng(0)
+    num_sentences = len(pairs[0][0].counts)
+    # (R, S), how often each sentence is drawn
+    draws = rng.multinomial(
+        num_sentences, np.full(num_sentences, 1 / num_sentences), NUM_RESAMPLES
+    ).astype(np.float32)
+    chosen = rng.integers(len(pairs), size=(NUM_RESAMPLES, len(pairs)))
+    measured = [[_measured(one, draws, columns) for one in pair] for pair in pairs]
+    differences = {}
+    for title in measured[0][0]:
+        # (n, R + 1); the last is of all sentences as they are
+        by_seed = 100 * np.stack([one[title] - other[title] for one, other in measured])
+        resampled = by_seed[chosen, np.arange(NUM_RESAMPLES)[:, np.newaxis]].mean(axis=1)
+        low, high = percentile_intervals(resampled)
+        differences[title] = Difference(float(by_seed[:, -1].mean()), float(low), float(high))
+    return differences
+
+
+def _measured(
+    found: SentenceCounts, draws: np.ndarray, columns: Sequence[Column]
+) -> Dict[str, np.ndarray]:
+    """Returns each column's measure, (R + 1,): of all resamples, and of the sentences as they are."""
+    labels, counts = found
+    flat = counts.reshape(len(counts), -1).astype(np.float32)
+    sums = np.concatenate([draws @ flat, flat.sum(axis=0, keepdims=True)])
+    sums = sums.reshape(-1, 3, len(labels)).astype(np.float64)
+    values = {}
+    for title, metrics in columns:
+        measures = [_measure(metric, labels, sums) for metric in metrics]
+        known = [each for each in measures if each is not None]
+        if len(known) == len(metrics):
+            values[title] = np.mean(known, axis=0)
+    return values
+
+
+def _measure(metric: str, labels: List[str], sums: np.ndarray) -> Optional[np.ndarray]:
+    """Returns a metric, (R + 1,), from sums, (R + 1, 3, C); None if it is no test metric of labels."""
+    measure = next((each for each in MEASURES if metric.startswith(f"{_PREFIX}{each}-")), None)
+    if measure is None:
+        return None
+    name, index = metric[len(f"{_PREFIX}{measure}-") :], MEASURES.index(measure)
+    if name == "overall":
+        return precision_recall_f1(np.moveaxis(sums.sum(axis=2), 1, 0))[index]
+    if name == "macro":
+        return macro_average_of_draws(sums, sums[-1])[index]
+    if name in labels:
+        return precision_recall_f1(sums[:, :, labels.index(name)].T)[index]
+    return None
+
+
+def format_differences(differences: Differences, baseline: str) -> str:
+    """Returns a Markdown table of what `compare` returned, one line per variant."""
+    titles = list(dict.fromkeys(title for cells in differences.values() for title in cells))
+    lines = [
+        f"| difference from {baseline} | {' | '.join(titles)} |",
+        f"|---|{'---|' * len(titles)}",
+    ]
+    for name, cells in differences.items():
+        texts = (_text(cells[title]) if title in cells else "–" for title in titles)
+        lines.append(f"| {name} | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def _text(difference: Difference) -> str:
+    mean, low, high = (f"{number:+.1f}" for number in difference)
+    return f"{mean} ({low} to {high})"
+
+
+def write_differences(differences: Differences, path: Path) -> None:
+    """Writes a CSV file with a line for each variant and column."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["variant", "column", *Difference._fields])
+        for name, cells in differences.items():
+            for title, difference in cells.items():
+                numbers = (round(number, 6) for number in difference)
+                writer.writerow([text_cell(name), text_cell(title), *numbers])
+
+
+def read_differences(path: Path) -> Dict[str, Dict[str, Difference]]:
+    """Reads what `write_differences` writes."""
+    differences: Dict[str, Dict[str, Difference]] = {}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            numbers = (float(row[name]) for name in Difference._fields)
+            cells = differences.setdefault(read_text_cell(row["variant"]), {})
+            cells[read_text_cell(row["column"])] = Difference(*numbers)
+    return differences

@@ -1,0 +1,201 @@
+"""A study of the variants of a config: each trains with several seeds."""
+
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from tagger.common.did_you_mean import did_you_mean
+from tagger.tools.runs.jobs import Job, default_num_workers, run_jobs, seeded_jobs
+from tagger.tools.runs.results import (
+    MINUTES,
+    Column,
+    Table,
+    format_summary,
+    read_results,
+    tabulate,
+    write_results,
+)
+from tagger.tools.runs.sentence_counts import COUNTS_FILE, SentenceCounts
+from tagger.tools.runs.work import tune
+from tagger.tools.studies.comparison import (
+    Difference,
+    compare,
+    format_differences,
+    write_differences,
+)
+from tagger.transformers.feature_store import own_cache_settings
+
+#: A column of a table, as a study file spells it.
+COLUMN = '{title: "F1", metrics: ["best_validation_f1-measure-overall"]}'
+#: The type of each value that a study file needs, and what it looks like.
+_FORMS: Dict[str, Tuple[type, str]] = {
+    "variants": (dict, "an object with a config for each name, such as {plain: {...}}"),
+    "seeds": (list, "a list of numbers, such as [1, 2, 3]"),
+    "columns": (list, f"a list of columns, such as [{COLUMN}]"),
+}
+
+
+class Study(NamedTuple):
+    """What a study file holds.
+
+    Attributes:
+        variants: Configs by name.
+        seeds: The seeds of each.
+        columns: The columns of the table.
+        baseline: The variant that the others are compared with, if any, such as `plain` or
+            `plain, tuned`.
+        tuned: Variants that are also evaluated after tuning their decoding.
+    """
+
+    variants: Dict[str, Any]
+    seeds: List[int]
+    columns: List[Column]
+    baseline: Optional[str] = None
+    tuned: Sequence[str] = ()
+
+
+class Outcome(NamedTuple):
+    """What a study gives.
+
+    Attributes:
+        table: The values of each variant's runs.
+        differences: By variant and column, the differences from the baseline; empty without one.
+        failed: The runs that failed.
+    """
+
+    table: Table
+    differences: Dict[str, Dict[str, Difference]]
+    failed: List[Job]
+
+
+def read_study(path: Path) -> Study:
+    """Reads a study file.
+
+    Raises:
+        ValueError: If a key is missing or unknown, a value has another form, or two columns of the
+            table would have the same title.
+    """
+    from allennlp.common import Params
+
+    study = Params.from_file(path).as_dict(quiet=True)
+    for key in study:
+        if key not in Study._fields:
+            raise ValueError(
+                f"{path} has the unknown key `{key}`; a study file has {', '.join(Study._fields)}"
+                + did_you_mean(key, Study._fields)
+            )
+    for key, (form, example) in _FORMS.items():
+        if not study.get(key):
+            raise ValueError(f"{path} lacks the key `{key}`; a study file has {', '.join(_FORMS)}")
+        if not isinstance(study[key], form):
+            raise ValueError(f"{path} gives `{key}` as {study[key]!r}; expected {example}")
+    columns = [_column(column, path) for column in study["columns"]]
+    titles = [column.title for column in columns]
+    for title in titles:
+        if title == MINUTES or titles.count(title) > 1:
+            raise ValueError(
+                f"{path} calls a column {title!r}, as another column of the table is called; rename it"
+            )
+    baseline, tuned = study.get("baseline"), study.get("tuned") or []
+    if not isinstance(tuned, list):
+        raise ValueError(f"{path} gives `tuned` as {tuned!r}; expected a list of variants")
+    variants = list(study["variants"])
+    for name in tuned:
+        _check_is_variant("tuned", name, variants, path)
+    if baseline is not None:
+        variants += [f"{name}, tuned" for name in tuned]
+        _check_is_variant("baseline", baseline, variants, path)
+    return Study(study["variants"], study["seeds"], columns, baseline, tuned)
+
+
+def _check_is_variant(key: str, name: Any, variants: Sequence[str], path: Path) -> None:
+    if name not in variants:
+        raise ValueError(
+            f"{path} names `{name}` in `{key}`, which is no variant of it"
+            + did_you_mean(str(name), variants)
+        )
+
+
+def _column(column: Any, path: Path) -> Column:
+    """Returns a column of a study file, after a check of its form."""
+    expected = f"expected an object with a `title` and a list of `metrics`, such as {COLUMN}"
+    if not isinstance(column, dict):
+        raise ValueError(f"{path} has {column!r} in `columns`; {expected}")
+    for key in column:
+        if key not in Column._fields:
+            meant = did_you_mean(key, Column._fields)
+            raise ValueError(f"{path} has a column with the unknown key `{key}`; {expected}{meant}")
+    title, metrics = column.get("title"), column.get("metrics")
+    is_list = isinstance(metrics, list) and all(isinstance(each, str) for each in metrics)
+    if not (isinstance(title, str) and title and metrics and is_list):
+        raise ValueError(f"{path} has the column {column!r}; {expected}")
+    return Column(title, metrics)
+
+
+def run_study(
+    study: Study,
+    folder: Path,
+    names: Optional[Sequence[str]] = None,
+    num_workers: Optional[int] = None,
+) -> Outcome:
+    """Runs the unfinished jobs; writes `results.csv`, `summary.md` and perhaps `differences.csv`.
+
+    Raises:
+        ValueError: If there is no variant of a name, if the folder holds a run of the same name with
+            another config, or if a column names an unknown metric.
+    """
+    variants = _chosen(study.variants, names)
+    jobs = [
+        job
+        for name, config in variants.items()
+        for job in seeded_jobs({"variant": name}, config, study.seeds)
+    ]
+    # All variants run with the first seed first, so a preliminary table is complete early.
+    jobs.sort(key=lambda job: study.seeds.index(job.factors["seed"]))
+    num_workers = num_workers or default_num_workers(jobs[0].config)
+    failed = run_jobs(jobs, folder, num_workers)
+    with_tuned = [[job, *_tuning_jobs(job, study, folder)] for job in jobs if job not in failed]
+    tuning = [job for _, *tuned in with_tuned for job in tuned]
+    if tuning:
+        failed += run_jobs(tuning, folder, num_workers, tune)
+    jobs = [job for together in with_tuned for job in together]
+    results = read_results(jobs, folder)
+    write_results(results, folder / "results.csv")
+    table = tabulate(results, study.columns)
+    summary = format_summary(table)
+    differences: Dict[str, Dict[str, Difference]] = {}
+    counts = _read_counts(jobs, folder)
+    if study.baseline in counts:
+        differences = compare(counts, study.baseline, study.columns)
+        summary += f"\n\n{format_differences(differences, study.baseline)}"
+        write_differences(differences, folder / "differences.csv")
+    (folder / "summary.md").write_text(f"{summary}\n")
+    return Outcome(table, differences, failed)
+
+
+def _tuning_jobs(job: Job, study: Study, folder: Path) -> List[Job]:
+    """Returns the job that tunes the decoding of what a job has trained, if the study asks for it."""
+    name = job.factors["variant"]
+    if name not in study.tuned:
+        return []
+    config = job.evaluation(folder, own_cache_settings(dict(job.config)))
+    return [Job({**job.factors, "variant": f"{name}, tuned"}, config)]
+
+
+def _read_counts(jobs: Sequence[Job], folder: Path) -> Dict[str, Dict[int, SentenceCounts]]:
+    counts: Dict[str, Dict[int, SentenceCounts]] = {}
+    for job in jobs:
+        path = job.folder(folder) / COUNTS_FILE
+        if job.is_finished(folder) and path.exists():
+            by_seed = counts.setdefault(job.factors["variant"], {})
+            by_seed[job.factors["seed"]] = SentenceCounts.read(path)
+    return counts
+
+
+def _chosen(variants: Mapping[str, Any], names: Optional[Sequence[str]]) -> Dict[str, Any]:
+    for name in names or ():
+        if name not in variants:
+            raise ValueError(
+                f"`--variants` names `{name}`, which is no variant of the study "
+                f"({', '.join(variants)}){did_you_mean(name, list(variants))}"
+            )
+    return {name: config for name, config in variants.items() if not names or name in names}

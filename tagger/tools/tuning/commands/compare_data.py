@@ -1,0 +1,199 @@
+"""The subcommand `compare-data`: whether new texts are of the kind that a tagger was calibrated on.
+
+allennlp compare-data model.tar.gz dev.txt new.txt --format text
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
+
+import numpy as np
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.models import load_archive
+
+from tagger.commands.command import Command, add_shared
+from tagger.commands.command_line import make_predictor
+from tagger.common.console import say
+from tagger.common.files import write_atomically
+from tagger.common.locations import check_output
+from tagger.tools.tuning.commands.soft_labels import reader_without_tags
+
+if TYPE_CHECKING:
+    from tagger.tools.tuning.data_comparison import Difference, SeenTexts
+    from tagger.tools.tuning.estimates import Estimate
+
+#: The exit status if the new texts are of another kind.
+DIFFERENT = 3
+#: The most features that are named.
+MOST_FEATURES = 8
+MEASURES = ("precision", "recall", "F1")
+
+
+@Subcommand.register("compare-data")
+class CompareData(Command):
+    """Tests whether new texts are of the kind of labelled ones; estimates how well they are tagged."""
+
+    help = "Compare new texts with labelled ones."
+    description = (
+        "Test whether new texts, without tags, are of the same kind as labelled ones, by what a "
+        "saved tagger sees in them, and estimate its precision and recall on them. The exit "
+        f"status is 0 if no difference is found, {DIFFERENT} if they are of another kind, and 1 "
+        "after an error."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("archive_file", type=Path, help="the archived tagger")
+        text = "labelled texts that the tagger was not trained on, in a file for its dataset reader"
+        add("calibration_file", type=str, help=text)
+        add("new_file", type=str, help="the new texts")
+        text = (
+            "the format of the new texts: columns, as the dataset reader reads them, whose tags "
+            "are ignored; or text, a text or JSON object on each line, as for `predict-file`"
+        )
+        add("--format", choices=("columns", "text"), default="columns", help=text)
+        text = (
+            "the largest p-value at which the texts count as different, which is the rate of "
+            "false alarms (0.05)"
+        )
+        add("--level", type=float, default=0.05, help=text)
+        text = (
+            "treat this many sentences in a row as one text; by default documents are compared "
+            "if both files mark them, runs as long as the longest document if one file does, "
+            "and otherwise sentences"
+        )
+        add("--run", type=int, help=text)
+        add(
+            "-o",
+            "--output",
+            type=Path,
+            help="a JSON file, to which the results are written as well",
+        )
+        add("--batch-size", type=int, default=16, help="sentences or documents at a time")
+        add_shared(parser, "--cuda-device", "--force")
+
+    def run(self, args: argparse.Namespace) -> None:
+        # They import SciPy's statistics, which takes half a second.
+        from tagger.tools.tuning.data_comparison import difference, see_columns, see_lines
+
+        if not 0 < args.level < 1:
+            raise ConfigurationError(f"`--level` must be above 0 and below 1; got {args.level:g}")
+        if args.run is not None and args.run < 1:
+            raise ConfigurationError(f"`--run` must be at least 1; got {args.run}")
+        if args.output:
+            inputs = [args.archive_file, args.calibration_file, args.new_file]
+            check_output(args.output, inputs, args.force)
+        check_for_gpu(args.cuda_device)
+        archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
+        model, reader = archive.model, archive.validation_dataset_reader
+        labelled = see_columns(model, reader, args.calibration_file, args.batch_size)
+        if args.format == "text":
+            predictor = make_predictor(archive, {})
+            new = see_lines(model, predictor, args.new_file, args.batch_size)
+        else:
+            reader = reader_without_tags(archive)
+            new = see_columns(model, reader, args.new_file, args.batch_size)
+        found = difference(labelled, new, args.run)
+        is_different = found.p_value <= args.level
+        _say_difference(args, found, labelled, new, is_different)
+        estimates = _estimates(model, labelled, new)
+        names = [*new.sights.labels, "overall"]
+        for title, estimate in estimates.items():
+            shown = title.format(new=args.new_file, labelled=args.calibration_file)
+            say(f"\n{shown}\n{_table(names, estimate)}")
+        if args.output:
+            with write_atomically(args.output, args.force) as path:
+                result = {**found._asdict(), "is_different": is_different, "level": args.level}
+                result["estimates"] = {
+                    title: _by_label(names, each) for title, each in estimates.items()
+                }
+                path.write_text(json.dumps(result, indent=2), encoding="utf-8")
+        if is_different:
+            raise SystemExit(DIFFERENT)
+
+
+def _estimates(model: Any, labelled: "SeenTexts", new: "SeenTexts") -> Dict[str, "Estimate"]:
+    from tagger.tools.tuning.estimates import (
+        Correction,
+        estimate,
+        estimate_corrected,
+        true_measures,
+    )
+
+    recalibration = model.head.recalibration
+    own = None if recalibration is None else Correction(recalibration.coefficients.cpu().numpy())
+    of_new, of_labelled = (each.units.of_sentence for each in (new, labelled))
+    estimates = {
+        "Estimated for {new}, by the tagger's own probabilities": estimate(new.sights, of_new, own)
+    }
+    if labelled.sights.has_gold.any():
+        estimates.update(
+            {
+                "Estimated for {new}, as corrected by {labelled}": estimate_corrected(
+                    new.sights, of_new, labelled.sights, of_labelled
+                ),
+                "For comparison: estimated for {labelled}, by the tagger's own probabilities": (
+                    estimate(labelled.sights, of_labelled, own)
+                ),
+                "For comparison: the truth for {labelled}": true_measures(
+                    labelled.sights, of_labelled
+                ),
+            }
+        )
+    return estimates
+
+
+def _say_difference(
+    args: argparse.Namespace,
+    found: "Difference",
+    labelled: "SeenTexts",
+    new: "SeenTexts",
+    is_different: bool,
+) -> None:
+    sizes = [
+        f"{path}: {len(seen.sights.num_words)} sentences, {seen.sights.num_words.sum()} words, "
+        f"{seen.units.num_units} {seen.units.unit}s"
+        for path, seen in ((args.calibration_file, labelled), (args.new_file, new))
+    ]
+    say("\n".join(sizes))
+    caution = (
+        ", which makes false alarms frequent if the sentences come from documents; mark the "
+        "documents in both files, or give a --run that is longer than the documents"
+    )
+    say(f"Compared by {found.unit}{caution * (found.unit == 'sentence')}.")
+    if not is_different:
+        say(f"No difference in kind was found (p = {found.p_value:.4f}).")
+        return
+    say(f"They are of different kinds (p = {found.p_value:.4f}). What differs most:")
+    named = [name for name, (_, _, p) in found.features.items() if p <= args.level]
+    for name in named[:MOST_FEATURES] or list(found.features)[:1]:
+        old, now, p = found.features[name]
+        say(f"  {name:36} {old:8.4f} -> {now:8.4f}  (p = {p:.4f})")
+
+
+def _table(names: Sequence[str], estimate: "Estimate") -> str:
+    width = max(map(len, names)) + 2
+    lines = [" " * width + "".join(f"{each:>28}" for each in MEASURES)]
+    for k, name in enumerate(names):
+        cells = [
+            "-" if np.isnan(value) else f"{value:.4f} ({low:.4f} to {high:.4f})"
+            for value, low, high in zip(*(column[:, k] for column in estimate))
+        ]
+        lines.append(f"{name:{width}}" + "".join(f"{cell:>28}" for cell in cells))
+    return "\n".join(lines)
+
+
+def _by_label(
+    names: Sequence[str], estimate: "Estimate"
+) -> Dict[str, Dict[str, List[Optional[float]]]]:
+    """A number with its bounds for each label and measure; None where it is undefined."""
+    numbers = np.stack(estimate).tolist()
+    return {
+        name: {
+            measure: [None if np.isnan(each[i][k]) else each[i][k] for each in numbers]
+            for i, measure in enumerate(MEASURES)
+        }
+        for k, name in enumerate(names)
+    }

@@ -1,0 +1,340 @@
+"""The subcommand `tune-decoding`: fits the decoding of a saved tagger to development data.
+
+allennlp tune-decoding model.tar.gz dev.txt -o precise.tar.gz --precision PER=0.97 --f-beta LOC=2
+"""
+
+import argparse
+import json
+import logging
+import math
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.data import DatasetReader
+from allennlp.models import Archive, load_archive
+
+from tagger.commands.command import Command, add_shared
+from tagger.common.console import say
+from tagger.common.locations import check_output
+from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
+from tagger.tools.tuning.commands.changes import say_changes
+from tagger.tools.tuning.curves import decoding_curves
+from tagger.tools.tuning.decoding import LEAST_ENTITIES, MEANS, DecodingTuner, Settings, Target
+from tagger.tools.tuning.evidence import few_entities, format_evidence
+from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
+from tagger.tools.tuning.promise_record import Goal, Promise
+from tagger.tools.tuning.tuned_archive import rewrite_archive, write_settings
+
+if TYPE_CHECKING:
+    from tagger.tools.tuning.promise_fitting import Fit
+
+
+@Subcommand.register("tune-decoding")
+class TuneDecoding(Command):
+    """Writes an archive with the same weights whose decoding meets targets on development data."""
+
+    help = "Fit a saved tagger's decoding to targets."
+    description = (
+        "Fit the decoding of a saved tagger to development data, without training: how readily it "
+        "predicts entities of each label."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("archive_file", type=Path, help="the archived tagger")
+        add("input_file", type=str, help="the development data")
+        add("-o", "--output", type=Path, required=True, help="the archive to write")
+        of_labels = {
+            "--precision": "maximise recall at a precision of at least this number: PER=0.97",
+            "--recall": "maximise precision at a recall of at least this number: PER=0.95",
+            "--f-beta": "maximise F-beta, in which recall counts this many times as much as precision: "
+            "PER=2; with --confidence, add the F to promise: PER=2:0.9",
+        }
+        for option, text in of_labels.items():
+            add(option, type=_label_and_number, action="append", metavar="LABEL=NUMBER", help=text)
+        text = (
+            "with --confidence: at most this share of documents misses any entity of these labels: "
+            "PER,LOC=0.005"
+        )
+        add("--leak", type=_label_and_number, action="append", metavar="LABELS=SHARE", help=text)
+        text = (
+            "maximise macro F1, by tuning all labels without a target that have at least "
+            f"{LEAST_ENTITIES} entities there"
+        )
+        add("--macro-f1", action="store_true", help=text)
+        text = (
+            "what to fit: a bias, which predicts a label more or less often, or a threshold on the "
+            "entities' probabilities, which only drops some; by default whichever does better, and "
+            "a bias for --macro-f1"
+        )
+        add("--by", choices=MEANS, help=text)
+        text = (
+            "promise all targets together for new data of the same kind with this confidence, such as "
+            "0.95"
+        )
+        add("--confidence", type=float, help=text)
+        text = (
+            "with --confidence: promise for this number of new documents, including their "
+            "chance variation"
+        )
+        add("--for-next", type=int, metavar="NUMBER", help=text)
+        text = (
+            "with --confidence: what is drawn independently: document, sentence, the number of "
+            "a column (from 0), or a field of the metadata; by default document, if the file "
+            "marks documents"
+        )
+        add("--unit", metavar="FIELD", help=text)
+        text = (
+            "add curves of each label's precision and recall to the archive, for `serve`; needs "
+            "no target"
+        )
+        add("--curves", action="store_true", help=text)
+        text = (
+            "correct the probabilities of entities with these data, which may be a few texts of "
+            "a new kind; needs no target, and changes no prediction"
+        )
+        add("--recalibrate", action="store_true", help=text)
+        add_shared(parser, "--force", "--batch-size", "--cuda-device")
+
+    def run(self, args: argparse.Namespace) -> None:
+        has_target = any((args.precision, args.recall, args.f_beta, args.leak, args.macro_f1))
+        if not (has_target or args.curves or args.recalibrate):
+            raise ConfigurationError(
+                "no target is given; add --precision, --recall, --f-beta or --macro-f1, or --curves or "
+                "--recalibrate"
+            )
+        if args.recalibrate and (
+            has_target or args.curves or args.by or args.confidence is not None
+        ):
+            raise ConfigurationError(
+                "`--recalibrate` comes alone; repeat the command with its output for targets, --curves, "
+                "--by or --confidence"
+            )
+        _check_confidence(args)
+        check_output(args.output, [args.archive_file, args.input_file], args.force)
+        logging.getLogger("allennlp.common.params").disabled = True
+        check_for_gpu(args.cuda_device)
+        archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
+        if args.recalibrate:
+            _recalibrate(args, archive)
+            return
+        model, reader = archive.model, archive.validation_dataset_reader
+        in_order = args.confidence is not None
+        tuner = tuner_on_file(model, reader, args.input_file, args.batch_size, in_order)
+        tuned = start = settings_of(model)
+        targets = [] if in_order else _targets(args, tuner)
+        promises: List[Promise] = []
+        remarks: List[str] = []
+        if in_order:
+            tuned, promises, remarks = _promised(args, tuner, reader, start)
+        elif targets:
+            tuned = tuner.tune(targets, start, [args.by] if args.by else None)
+            missed = _missed(targets, tuner, tuned)
+            if missed:
+                raise ConfigurationError(f"{missed}; {_remedy(args, targets, tuner, start, tuned)}")
+        if targets or promises:
+            _print_result(targets, tuner, start, tuned)
+            for name, values in tuned._asdict().items():
+                say(f"{name}: {json.dumps(values, sort_keys=True)}")
+        for remark in remarks:
+            say(f"\n{remark}")
+        for promise in promises:
+            say(f"Promised: {promise}")
+        curves = None
+        if args.curves:
+            curves = decoding_curves(tuner, tuned, Path(args.input_file).name)
+        write_settings(args.archive_file, args.output, tuned, args.force, curves, promises)
+        say(f"Wrote {args.output}")
+
+
+def _recalibrate(args: argparse.Namespace, archive: Archive) -> None:
+    from tagger.tools.tuning.estimates import calibration_errors, fitted_correction
+    from tagger.tools.tuning.sights import sights_of
+
+    instances = list(archive.validation_dataset_reader.read(args.input_file))
+    sights = sights_of(archive.model, instances, args.batch_size)
+    if not sights.has_gold.any():
+        raise ConfigurationError(
+            f"`input_file` {args.input_file} holds no sentence with known tags"
+        )
+    before, after = calibration_errors(sights)
+    is_judged = sights.candidates.is_predicted & sights.has_gold[sights.candidates.sentences]
+    say(
+        f"{sights.has_gold.sum()} labelled sentences, {is_judged.sum()} predicted entities: calibration "
+        f"error {before:.4f} before, {after:.4f} after (by cross-validation)"
+    )
+    rows = fitted_correction(sights).coefficients.round(4).tolist()
+    recalibration = dict(zip(sights.labels, rows))
+    say(f"recalibration: {json.dumps(recalibration)}")
+    rewrite_archive(args.archive_file, args.output, {"recalibration": recalibration}, args.force)
+    say(f"Wrote {args.output}")
+
+
+def _check_confidence(args: argparse.Namespace) -> None:
+    if args.confidence is None:
+        for name in ("leak", "for_next", "unit"):
+            if getattr(args, name) is not None:
+                raise ConfigurationError(
+                    f"`--{name.replace('_', '-')}` is part of a promise; add --confidence, such as 0.95"
+                )
+    elif args.by or args.macro_f1:
+        raise ConfigurationError(
+            "`--confidence` goes with neither `--by` nor `--macro-f1`: it reaches a precision by a "
+            "threshold, and a recall, an F score or a share of leaks by a bias"
+        )
+
+
+def _promised(
+    args: argparse.Namespace, tuner: DecodingTuner, reader: DatasetReader, start: Settings
+) -> "Fit":
+    # They import SciPy's statistics, which takes half a second.
+    from tagger.tools.tuning.promise_fitting import fit_promises
+    from tagger.tools.tuning.units import units_of_file
+
+    units = units_of_file(reader, args.input_file, tuner.num_sentences, args.unit)
+    goals = _goals(args)
+    return fit_promises(tuner, goals, start, args.confidence, units, args.input_file, args.for_next)
+
+
+def _goals(args: argparse.Namespace) -> List[Goal]:
+    goals = []
+    for measure in ("precision", "recall", "f_beta", "leak"):
+        for text, number, level in getattr(args, measure) or []:
+            labels = tuple(text.split(",")) if measure == "leak" else (text,)
+            if measure != "f_beta":
+                _refuse_level(measure, text, level)
+                goals.append(Goal(labels, measure, number))
+            elif level is None:
+                raise ConfigurationError(
+                    f"`--f-beta {text}={number:g}` names no F to promise; add it after a colon: "
+                    f"{text}={number:g}:0.9"
+                )
+            else:
+                goals.append(Goal(labels, measure, level, number))
+    return goals
+
+
+def _refuse_level(measure: str, label: str, level: Optional[float]) -> None:
+    if level is not None:
+        raise ConfigurationError(
+            f"`--{measure.replace('_', '-')}` gives `{label}` two numbers; only --f-beta takes a second "
+            "one, the least F, with --confidence"
+        )
+
+
+def _print_result(
+    targets: Sequence[Target], tuner: DecodingTuner, start: Settings, tuned: Settings
+) -> None:
+    before, counts = tuner.counts(start), tuner.counts(tuned)
+    is_same = dict(zip(tuner.labels, (before == counts).all(0)))
+    named = {target.label for target in targets}
+    unchanged = {label for label, same in is_same.items() if same} - named
+    first, last = (metrics_by_label(tuner.labels, each) for each in (before, counts))
+    say_changes(first, last, unchanged)
+    if start == tuned:
+        say("The tagger meets all targets as it is; its settings are unchanged\n")
+    if not targets:
+        return
+    say(f"{format_evidence(targets, tuner.labels, counts)}\n")
+    warning = few_entities(targets, tuner.labels, counts)
+    if warning:
+        say(f"{warning}\n")
+
+
+def _label_and_number(text: str) -> Tuple[str, float, Optional[float]]:
+    """Reads `PER=0.97`, and `PER=2:0.9` with a second number."""
+    label, equals, numbers = text.rpartition("=")
+    number, _, level = numbers.partition(":")
+    try:
+        if not equals:
+            raise ValueError
+        return label, float(number), float(level) if level else None
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected a label and a number, such as PER=0.97; got {text!r}"
+        ) from None
+
+
+def _targets(args: argparse.Namespace, tuner: DecodingTuner) -> List[Target]:
+    targets = []
+    for measure in ("precision", "recall", "f_beta"):
+        for label, number, level in getattr(args, measure) or []:
+            _refuse_level(measure, label, level)
+            targets.append(Target(label, measure, number))
+    if args.macro_f1:
+        named = {target.label for target in targets}
+        targets += [each for each in tuner.macro_f1_targets() if each.label not in named]
+        if not targets:
+            raise ConfigurationError(
+                f"`--macro-f1` needs a label with at least {LEAST_ENTITIES} entities, and "
+                f"{args.input_file} has none; give more sentences, or name a target for each label"
+            )
+    return targets
+
+
+def _missed(targets: Sequence[Target], tuner: DecodingTuner, settings: Settings) -> str:
+    """Says which targets these settings miss; nothing if they meet all."""
+    counts = tuner.counts(settings)
+    missed = []
+    for target in targets:
+        label = tuner.labels.index(target.label)
+        if not target.merit(counts, label)[0]:
+            precision, recall, _ = precision_recall_f1(counts[:, label])
+            missed.append(
+                f"a {target.measure} of {target.value:g} for `{target.label}` is out of reach; the best "
+                f"settings found have precision {precision:.4f} and recall {recall:.4f}"
+            )
+    return "; ".join(missed)
+
+
+def _remedy(
+    args: argparse.Namespace,
+    targets: Sequence[Target],
+    tuner: DecodingTuner,
+    start: Settings,
+    tuned: Settings,
+) -> str:
+    """Says by which command targets that `tuned` misses are met, or lower ones. It has been tried."""
+    attempts: List[Tuple[Sequence[Target], Optional[str]]] = [(targets, None)] if args.by else []
+    attempts.append((_lowered(targets, tuner, tuned), args.by))
+    for attempt, by in attempts:
+        if attempt and not _missed(
+            attempt, tuner, tuner.tune(attempt, start, [by] if by else None)
+        ):
+            return f"nothing is written; this command succeeds: {_command(args, attempt, by)}"
+    return "nothing is written; set a lower target"
+
+
+def _lowered(targets: Sequence[Target], tuner: DecodingTuner, settings: Settings) -> List[Target]:
+    """Returns targets that settings meet, as near to these as four decimals tell; empty if one is 0."""
+    counts = tuner.counts(settings)
+    lowered = []
+    for target in targets:
+        label = tuner.labels.index(target.label)
+        value = target.value
+        if not target.merit(counts, label)[0]:
+            precision, recall, _ = precision_recall_f1(counts[:, label]).tolist()
+            reached = {"precision": precision, "recall": recall}[target.measure]
+            value = math.floor(10_000 * reached) / 10_000
+        lowered.append(target._replace(value=value))
+    return (
+        lowered if all(target.value or target.measure == "macro_f1" for target in lowered) else []
+    )
+
+
+def _command(args: argparse.Namespace, targets: Sequence[Target], by: Optional[str]) -> str:
+    """Returns the command with other targets, as one types it."""
+    options = []
+    for target in targets:
+        if target.measure != "macro_f1":
+            name = target.measure.replace("_", "-")
+            options += [f"--{name}", f"{target.label}={target.value:.15g}"]
+    options += ["--macro-f1"] if args.macro_f1 else []
+    options += ["--by", by] if by else []
+    options += ["--curves"] if args.curves else []
+    options += ["--force"] if args.force else []
+    files = [args.archive_file, args.input_file, "-o", args.output]
+    return shlex.join(["allennlp", "tune-decoding", *map(str, files), *options])

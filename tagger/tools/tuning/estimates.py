@@ -1,0 +1,208 @@
+"""Precision, recall and F1 of texts without gold tags, estimated from the tagger's probabilities.
+
+The mean probability of predicted entities is their expected precision; the expected numbers of entities
+that are found and missed give the expected recall. They are only as good as the probabilities.
+Labelled texts, for which the truth is known, correct them.
+
+Letters: `S` sentences, `U` units, `C` labels, `N` candidates.
+"""
+
+from typing import NamedTuple, Optional, Tuple
+
+import numpy as np
+import torch
+
+from tagger.metrics.calibration import count_calibration, expected_calibration_error
+from tagger.metrics.intervals import bootstrap_intervals, percentile_intervals
+from tagger.modules.recalibration import corrected_log_odds
+from tagger.tools.tuning.recalibration import fit_recalibration
+from tagger.tools.tuning.sights import Sights
+
+#: Less probable entities say little about the calibration of more probable ones.
+LEAST_FITTED = 0.01
+#: The ratio of all labels counts as so many entities of each label.
+PRIOR_ENTITIES = 2
+#: How often a correction is fitted again for its interval.
+NUM_RESAMPLES = 200
+
+
+class Correction(NamedTuple):
+    """A correction of a tagger's probabilities.
+
+    Attributes:
+        coefficients: (C, 3), of the candidates' probabilities, see `tagger.modules.recalibration`.
+        unlisted: (C,), how many gold entities are no candidates, for each that the tagger expects to
+            miss; None where that is unknown, and those that are expected beyond the candidates count.
+    """
+
+    coefficients: np.ndarray
+    unlisted: Optional[np.ndarray] = None
+
+
+class Estimate(NamedTuple):
+    """Measures of each label, and at the end of all labels together: (3, C + 1) each.
+
+    Attributes:
+        values: Precision, recall, F1; NaN where one is undefined.
+        lowest: The lower bounds of 95 % intervals.
+        highest: The upper bounds.
+    """
+
+    values: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+
+def fitted_correction(sights: Sights, weights: Optional[np.ndarray] = None) -> Correction:
+    """Fits a correction to the labelled sentences among those that a tagger has seen.
+
+    Args:
+        sights: What it has seen.
+        weights: (S,), how often each sentence counts; once by default.
+    """
+    found, num_labels = sights.candidates, len(sights.labels)
+    of_sentence = sights.has_gold * (1.0 if weights is None else weights)
+    of_candidate = of_sentence[found.sentences]
+    is_fitted = (of_candidate > 0) & (found.is_predicted | (found.probabilities >= LEAST_FITTED))
+    coefficients = fit_recalibration(
+        *(found.probabilities[is_fitted], found.is_right[is_fitted], found.labels[is_fitted]),
+        num_labels,
+        of_candidate[is_fitted],
+    )
+    listed = np.bincount(found.labels, found.is_right * of_candidate, num_labels)
+    unlisted = (of_sentence @ sights.num_gold - listed).clip(0)
+    missed = of_sentence @ _num_missed(sights)
+    ratio = unlisted.sum() / max(missed.sum(), 1e-9)
+    return Correction(coefficients, (unlisted + PRIOR_ENTITIES * ratio) / (missed + PRIOR_ENTITIES))
+
+
+def calibration_errors(sights: Sights, num_folds: int = 5) -> Tuple[float, float]:
+    """Returns the calibration error of predicted entities without a correction, and with one.
+
+    Each fold of the labelled sentences is corrected by a fit to the other folds.
+    """
+    found = sights.candidates
+    folds = np.random.default_rng(0).permutation(len(sights.num_words)) % num_folds
+    is_judged = found.is_predicted & sights.has_gold[found.sentences]
+    corrected = np.zeros(len(is_judged))
+    for fold in range(num_folds):
+        of_fold = is_judged & (folds[found.sentences] == fold)
+        correction = fitted_correction(sights, (folds != fold).astype(float))
+        corrected[of_fold] = corrected_probabilities(sights, correction)[of_fold]
+    before, after = (
+        expected_calibration_error(count_calibration(each[is_judged], found.is_right[is_judged]))
+        for each in (found.probabilities, corrected)
+    )
+    return before, after
+
+
+def corrected_probabilities(sights: Sights, correction: Correction) -> np.ndarray:
+    """Returns the corrected probabilities of all candidates, (N,)."""
+    found = sights.candidates
+    coefficients = torch.from_numpy(correction.coefficients[found.labels])
+    probabilities = torch.from_numpy(found.probabilities)
+    return corrected_log_odds(probabilities, coefficients).sigmoid().numpy()
+
+
+def expected_counts(sights: Sights, correction: Optional[Correction] = None) -> np.ndarray:
+    """Returns expected true positives, predicted and expected gold entities, (S, 3, C) float64.
+
+    Args:
+        sights: What a tagger has seen.
+        correction: Of its probabilities; None takes them as they are.
+    """
+    found = sights.candidates
+    own = corrected = found.probabilities
+    if correction is not None:
+        corrected = corrected_probabilities(sights, correction)
+    missed, others = _num_missed(sights), ~found.is_predicted
+    if correction is None or correction.unlisted is None:
+        unlisted = (missed - _sums(sights, own * others)).clip(0)
+    else:
+        unlisted = correction.unlisted * missed
+    num_right = _sums(sights, corrected * found.is_predicted)
+    num_gold = num_right + _sums(sights, corrected * others) + unlisted
+    return np.stack([num_right, _sums(sights, found.is_predicted), num_gold], axis=1)
+
+
+def true_measures(sights: Sights, units: np.ndarray) -> Estimate:
+    """Returns the measures of the sentences with gold tags, with intervals as of `estimate`."""
+    found = sights.candidates
+    counts = [
+        _sums(sights, found.is_right & found.is_predicted),
+        _sums(sights, found.is_predicted),
+        sights.num_gold,
+    ]
+    of_sentences = np.stack(counts, axis=1) * sights.has_gold[:, np.newaxis, np.newaxis]
+    return _with_intervals(by_unit(of_sentences, units))
+
+
+def measures(counts: np.ndarray) -> np.ndarray:
+    """Returns precision, recall and F1 of counts, (..., 3, C), by label and overall, (..., 3, C + 1)."""
+    counts = np.concatenate([counts, counts.sum(-1, keepdims=True)], axis=-1).astype(float)
+    right, predicted, gold = np.moveaxis(counts, -2, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = [right / predicted, right / gold, 2 * right / (predicted + gold)]
+    return np.stack(shares, axis=-2)
+
+
+def estimate(new: Sights, units: np.ndarray, correction: Optional[Correction] = None) -> Estimate:
+    """Estimates the measures of new texts.
+
+    Args:
+        new: What the tagger sees in them.
+        units: (S,) int64, the unit of each sentence, from 0 on. Intervals say how much it matters which
+            units were drawn, and nothing about how true the probabilities are.
+        correction: Such as that of the archive's `recalibration`; None for none.
+    """
+    return _with_intervals(by_unit(expected_counts(new, correction), units))
+
+
+def estimate_corrected(
+    new: Sights, units: np.ndarray, labelled: Sights, units_of_labelled: np.ndarray
+) -> Estimate:
+    """Estimates the measures of new texts as corrected by labelled ones.
+
+    Intervals say how much it matters which units were drawn, of new texts and of labelled ones.
+
+    Args:
+        new: What the tagger sees in the new texts.
+        units: (S,) int64, the unit of each sentence, from 0 on.
+        labelled: What it sees in the labelled texts.
+        units_of_labelled: (S',) int64, likewise.
+    """
+    values = measures(expected_counts(new, fitted_correction(labelled)).sum(0))
+    rng = np.random.default_rng(0)
+    drawn = []
+    for _ in range(NUM_RESAMPLES):
+        weights, weights_of_new = (
+            np.bincount(rng.integers(0, n, n), minlength=n)[of_sentence]
+            for of_sentence, n in ((each, each.max() + 1) for each in (units_of_labelled, units))
+        )
+        counts = expected_counts(new, fitted_correction(labelled, weights))
+        drawn.append(measures(np.tensordot(weights_of_new, counts, axes=1)))
+    return Estimate(values, *percentile_intervals(np.stack(drawn)))
+
+
+def _with_intervals(counts: np.ndarray) -> Estimate:
+    return Estimate(measures(counts.sum(0)), *bootstrap_intervals(counts, measures))
+
+
+def by_unit(values: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Sums values of sentences, (S, ...), by unit, (U, ...)."""
+    sums = np.zeros((units.max() + 1, *values.shape[1:]))
+    np.add.at(sums, units, values)
+    return sums
+
+
+def _num_missed(sights: Sights) -> np.ndarray:
+    """How many entities the tagger expects to miss, (S, C), without a correction."""
+    found = sights.candidates
+    return (sights.num_expected - _sums(sights, found.probabilities * found.is_predicted)).clip(0)
+
+
+def _sums(sights: Sights, values: np.ndarray) -> np.ndarray:
+    """Values of candidates, (N,), summed by sentence and label, (S, C)."""
+    sums = np.zeros(sights.num_expected.shape)
+    np.add.at(sums, (sights.candidates.sentences, sights.candidates.labels), values)
+    return sums

@@ -1,0 +1,134 @@
+"""Prepares a tuner of decoding from a saved tagger and a file with gold tags."""
+
+import copy
+from typing import Any, Dict, Iterator, List, Sequence, Tuple, cast
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
+from allennlp.data import Batch as InstanceBatch
+from allennlp.data import DatasetReader, Instance
+from allennlp.models import Model
+from allennlp.nn.util import get_text_field_mask, move_to_device
+
+from tagger.linear_chain.declared import declare_right_padded
+from tagger.models import TaggingModel
+from tagger.modules.heads import ChainHead
+from tagger.modules.sentence_rows import SentenceRows
+from tagger.spans import AMBIGUOUS
+from tagger.spans.finding import UNKNOWN, certain_tags
+from tagger.tools.tuning.decoding import Batch, DecodingTuner, Settings
+
+
+def tuner_on_file(
+    model: Model,
+    reader: DatasetReader,
+    path: str,
+    batch_size: int = 64,
+    in_order: bool = False,
+) -> DecodingTuner:
+    """Returns a tuner on the sentences of a file; see `decoding_tuner`.
+
+    Args:
+        model: A `sequence_tagger` with a head `crf` or `softmax`.
+        reader: Reads the file.
+        path: The file.
+        batch_size: The number of sentences at a time.
+        in_order: Whether to keep the sentences in the order of the file, which takes longer.
+
+    Raises:
+        ConfigurationError: If the model's decoding has no settings, or the file holds no sentence.
+    """
+    tuned_model(model)
+    return decoding_tuner(model, read_instances(reader, path), batch_size, in_order)
+
+
+def decoding_tuner(
+    model: Model, instances: Sequence[Instance], batch_size: int = 64, in_order: bool = False
+) -> DecodingTuner:
+    """Returns a tuner on sentences. It has a head of its own; the model stays as it is.
+
+    That head gives the chain's own probabilities, by which thresholds decide.
+
+    Args:
+        model: A `sequence_tagger` with a head `crf` or `softmax`.
+        instances: The sentences.
+        batch_size: The number of sentences at a time.
+        in_order: Whether to keep the order of the sentences, which takes longer.
+
+    Raises:
+        ConfigurationError: If the model's decoding has no settings.
+    """
+    model = tuned_model(model)
+    if not in_order:
+        # Batches of similar lengths need little padding.
+        instances = sorted(instances, key=lambda instance: len(instance["tokens"]))
+    batches = [batch for batch, _, _ in encoded(model, instances, batch_size)]
+    head = copy.deepcopy(cast(ChainHead, model.head))
+    head.recalibration = None
+    assert model.tag_encoding is not None
+    return DecodingTuner(head, model.tags, model.tag_encoding, batches)
+
+
+def tuned_model(model: Model) -> TaggingModel:
+    """Returns a model whose entities have probabilities.
+
+    Raises:
+        ConfigurationError: If the model is another.
+    """
+    head = getattr(model, "head", None)
+    if not isinstance(model, TaggingModel) or not isinstance(head, ChainHead):
+        raise ConfigurationError(
+            "`archive_file` must hold a `sequence_tagger` with the head `crf` or `softmax`; "
+            "`allennlp tune-thresholds` tunes models of several labels"
+        )
+    if model.tag_encoding in (None, *AMBIGUOUS):
+        raise ConfigurationError(
+            f"`archive_file` must hold a tagger whose tags spell entities in BIO, BIOUL, BMES or IOBES; "
+            f"got {model.tag_encoding or 'plain labels'}"
+        )
+    return model
+
+
+def settings_of(model: Model) -> Settings:
+    """Returns the settings of a model's decoder; the model is one that `decoding_tuner` takes."""
+    assert isinstance(model, TaggingModel)
+    assert isinstance(model.head, ChainHead)
+    return Settings(model.head.decoder.decode_bias, model.head.decoder.entity_thresholds)
+
+
+def read_instances(reader: DatasetReader, path: str) -> List[Instance]:
+    """Reads a file.
+
+    Raises:
+        ConfigurationError: If the file holds no sentence.
+    """
+    instances = list(reader.read(path))
+    if not instances:
+        raise ConfigurationError(f"`input_file` {path} holds no sentence")
+    return instances
+
+
+def encoded(
+    model: TaggingModel, instances: Sequence[Instance], batch_size: int
+) -> Iterator[Tuple[Batch, SentenceRows, Dict[str, Any]]]:
+    """Yields batches of instances, their rows, and their indexed tokens.
+
+    It puts the model into evaluation mode. Instances without tags have unknown ones.
+    """
+    model.eval()
+    device = next(model.parameters()).device
+    for group in lazy_groups_of(iter(instances), batch_size):
+        batch = InstanceBatch(group)
+        batch.index_instances(model.vocab)
+        tensors: Dict[str, Any] = batch.as_tensor_dict()
+        gold_tags = tensors.pop("tags", None)
+        tensors = move_to_device(tensors, device)
+        mask = declare_right_padded(get_text_field_mask(tensors["tokens"]))
+        rows = model.sentence_rows(mask, tensors.get("sentence_lengths"), tensors.get("word_ids"))
+        if gold_tags is None:
+            gold_tags = torch.full(mask.shape, UNKNOWN)
+        gold_tags = torch.from_numpy(certain_tags(gold_tags.numpy())).to(device)
+        with torch.no_grad():
+            emissions = model.emissions(tensors["tokens"], mask, rows)
+        yield Batch(emissions.float(), rows.split(gold_tags), rows.mask), rows, tensors["tokens"]

@@ -1,0 +1,176 @@
+"""What a tagger sees in texts: its doubts, the entities that it expects, and how the words look to it.
+
+Letters: `S` sentences, `C` labels, `F` features, `N` candidates.
+"""
+
+from typing import Dict, List, NamedTuple, Sequence, cast
+
+import numpy as np
+import torch
+from allennlp.data import Instance
+from allennlp.data.fields import TextField
+from allennlp.models import Model
+
+from tagger.linear_chain import tag_marginals
+from tagger.modules.heads import ChainHead
+from tagger.modules.token_embedders import are_unknown
+from tagger.spans.entities import Entities, EntityFinder
+from tagger.spans.finding import tag_tables
+from tagger.spans.missed import expected_entities
+from tagger.tools.tuning.decoding import Batch
+from tagger.tools.tuning.labelled_file import encoded, tuned_model
+
+#: Spans that are less probable, and not predicted, are no candidates.
+LEAST_PROBABILITY = 0.001
+
+
+class Candidates(NamedTuple):
+    """N spans that are predicted, or probable enough.
+
+    Attributes:
+        sentences: (N,) int64.
+        labels: (N,) int64, indices of labels.
+        probabilities: (N,), the tagger's own, without a `recalibration`.
+        is_predicted: (N,) bool.
+        is_right: (N,) bool; false where gold tags are unknown.
+    """
+
+    sentences: np.ndarray
+    labels: np.ndarray
+    probabilities: np.ndarray
+    is_predicted: np.ndarray
+    is_right: np.ndarray
+
+
+class Sights(NamedTuple):
+    """What a tagger sees in S sentences.
+
+    Attributes:
+        labels: The C labels.
+        num_words: (S,) int64.
+        features: By name, (S,) each: sums over the words of each sentence.
+        num_expected: (S, C), how many entities the tagger expects, without a `recalibration`.
+        num_gold: (S, C) int64.
+        has_gold: (S,) bool, whether all gold tags of a sentence are known.
+        candidates: The candidates.
+    """
+
+    labels: List[str]
+    num_words: np.ndarray
+    features: Dict[str, np.ndarray]
+    num_expected: np.ndarray
+    num_gold: np.ndarray
+    has_gold: np.ndarray
+    candidates: Candidates
+
+
+@torch.no_grad()
+def sights_of(model: Model, instances: Sequence[Instance], batch_size: int = 16) -> Sights:
+    """Returns what a model sees in instances, in their order.
+
+    Args:
+        model: A tagger with a head `crf` or `softmax`.
+        instances: Sentences or documents, with or without tags; at least one.
+        batch_size: The number of instances at a time.
+
+    Raises:
+        ConfigurationError: If the entities of the model have no probabilities.
+    """
+    model = tuned_model(model)
+    head = cast(ChainHead, model.head)
+    assert model.tag_encoding is not None
+    finder = EntityFinder(model.tags, model.tag_encoding)
+    tables = tag_tables(model.tags, model.tag_encoding)
+    # Lists of what each batch gives, by name
+    parts: Dict[str, List[np.ndarray]] = {}
+    candidates: List[Candidates] = []
+    num_sentences = 0
+    for batch, rows, tokens in encoded(model, instances, batch_size):
+        scores = head.chain_scores(batch.emissions)
+        marginals = tag_marginals(scores, batch.mask)
+        gold = finder(batch.gold_tags, batch.mask)
+        of_batch = {
+            "num_words": batch.mask.sum(1),
+            "doubt": torch.special.entr(marginals).sum(2).sum(1),
+            "strength": (batch.emissions.logsumexp(2) * batch.mask).sum(1),
+            "num_expected": expected_entities(tables, scores, batch.mask),
+            "has_gold": ((batch.gold_tags >= 0) | ~batch.mask).all(1),
+        }
+        unknown = are_unknown(model, tokens)
+        if unknown is not None:
+            of_batch["unknown"] = (rows.split(unknown) & batch.mask).sum(1)
+        for name, values in of_batch.items():
+            parts.setdefault(name, []).append(values.cpu().numpy())
+        num_gold = np.zeros((len(batch.mask), len(finder.labels)), dtype=np.int64)
+        np.add.at(num_gold, (gold.rows, gold.labels), 1)
+        parts.setdefault("num_gold", []).append(num_gold)
+        found = _candidates(head, finder, batch, gold)
+        candidates.append(found._replace(sentences=found.sentences + num_sentences))
+        num_sentences += len(batch.mask)
+    joined = {name: np.concatenate(values) for name, values in parts.items()}
+    found = Candidates(*map(np.concatenate, zip(*candidates)))
+    return Sights(
+        finder.labels,
+        joined["num_words"],
+        _features(finder.labels, joined, found, instances),
+        joined["num_expected"],
+        joined["num_gold"],
+        joined["has_gold"],
+        found,
+    )
+
+
+def _candidates(head: ChainHead, finder: EntityFinder, batch: Batch, gold: Entities) -> Candidates:
+    scores = head.chain_scores(batch.emissions)
+    predicted = finder(head.decode(batch.emissions, batch.mask), batch.mask)
+    probable, of_probable = finder.candidates(scores, LEAST_PROBABILITY, batch.mask)
+    of_predicted = finder.probabilities(scores, predicted, batch.mask)
+    keys = [_keys(each, batch.mask.shape) for each in (predicted, probable, gold)]
+    is_other = ~np.isin(keys[1], keys[0])
+    rest = probable.where(is_other)
+    numbers = torch.cat([of_predicted, of_probable[torch.from_numpy(is_other)]])
+    return Candidates(
+        np.concatenate([predicted.rows, rest.rows]),
+        np.concatenate([predicted.labels, rest.labels]),
+        numbers.cpu().numpy().astype(np.float64),
+        np.arange(len(numbers)) < len(predicted.rows),
+        np.isin(np.concatenate([keys[0], keys[1][is_other]]), keys[2]),
+    )
+
+
+def _keys(entities: Entities, shape: torch.Size) -> np.ndarray:
+    """A number for each entity, the same for the same tokens and label."""
+    num_tokens = shape[1]
+    places = (entities.rows * num_tokens + entities.firsts) * num_tokens + entities.lasts
+    return places * 2**16 + entities.labels
+
+
+def _features(
+    labels: Sequence[str],
+    parts: Dict[str, np.ndarray],
+    found: Candidates,
+    instances: Sequence[Instance],
+) -> Dict[str, np.ndarray]:
+    """The features by what a reader would call them."""
+    sizes = [
+        len(token.text or "")
+        for instance in instances
+        for token in cast(TextField, instance["tokens"]).tokens
+    ]
+    firsts = np.cumsum(parts["num_words"]) - parts["num_words"]
+    features = {
+        "characters a word": np.add.reduceat(np.array(sizes), firsts),
+        "doubt about a word's tag": parts["doubt"],
+        "strength of a word's scores": parts["strength"],
+    }
+    if "unknown" in parts:
+        features["words without a vector"] = parts["unknown"]
+    num_sentences = len(parts["num_words"])
+    of_predicted = found.sentences[found.is_predicted], found.probabilities[found.is_predicted]
+    num_right = np.bincount(*of_predicted, minlength=num_sentences)
+    num_predicted = np.bincount(of_predicted[0], minlength=num_sentences)
+    features["expected wrong entities a word"] = num_predicted - num_right
+    features["expected missed entities a word"] = parts["num_expected"].sum(1) - num_right
+    for label, numbers in zip(labels, parts["num_expected"].T):
+        features[f"expected {label} entities a word"] = numbers
+    return features

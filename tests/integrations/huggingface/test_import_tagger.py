@@ -1,0 +1,265 @@
+"""Imported taggers: their emissions are the classifier's logits, and every command takes them."""
+
+import json
+import tarfile
+
+import numpy as np
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Batch
+from allennlp.models import load_archive
+from transformers import AutoModelForTokenClassification, AutoTokenizer, BertConfig, BertModel
+
+import tagger
+from tagger.integrations.huggingface import CrfForTokenClassification
+from tagger.integrations.huggingface.import_tagger import import_tagger
+from tagger.integrations.huggingface.transition_biases import transition_biases
+from tests.integrations.huggingface.backbones import random_model, save_backbone
+from tests.integrations.huggingface.classifiers import ARCHITECTURES, TAGS, save_classifier
+
+WORDS = [
+    "Ada",
+    "Lovelace",
+    "met",
+    "unbelievably",
+    "many",
+    "mathematicians",
+    "in",
+    "London",
+    "on",
+    "10",
+    "December",
+    "1815",
+    ".",
+]
+
+
+@pytest.fixture(scope="module", params=ARCHITECTURES)
+def imported(request, tmp_path_factory):
+    """A classifier's folder, and the archive made of it."""
+    folder = tmp_path_factory.mktemp(request.param)
+    source = save_classifier(request.param, folder / "classifier")
+    found = import_tagger(source, folder / "model.tar.gz")
+    assert (found.tags, found.encoding) == (TAGS, "BIO")
+    assert found.difference < 1e-5
+    return source, folder / "model.tar.gz"
+
+
+def logits_of(source, words):
+    """The classifier's logits at the first piece of each word, by the library alone."""
+    model = AutoModelForTokenClassification.from_pretrained(source).eval()
+    tokenizer = AutoTokenizer.from_pretrained(source, add_prefix_space=True)
+    encoded = tokenizer([words], is_split_into_words=True, return_tensors="pt")
+    of_piece = encoded.word_ids(0)
+    with torch.no_grad():
+        logits = model(encoded["input_ids"]).logits[0]
+    return logits[[of_piece.index(word) for word in range(len(words))]]
+
+
+def emissions_of(archive, words):
+    loaded = load_archive(archive)
+    instance = loaded.dataset_reader.text_to_instance(words)
+    loaded.dataset_reader.apply_token_indexers(instance)
+    batch = Batch([instance])
+    batch.index_instances(loaded.model.vocab)
+    tokens = batch.as_tensor_dict()["tokens"]
+    with torch.no_grad():
+        return loaded.model.eval().emissions(tokens, tokens["tokens"]["mask"])[0]
+
+
+def test_emissions_are_the_logits_at_first_pieces(imported):
+    source, archive = imported
+    logits, emissions = logits_of(source, WORDS), emissions_of(archive, WORDS)
+    assert logits.std() > 0.1
+    torch.testing.assert_close(emissions[:, : len(TAGS)], logits, atol=1e-5, rtol=1e-5)
+
+
+def test_without_constraints_the_path_is_the_argmax(imported):
+    source, archive = imported
+    model = load_archive(archive)
+    # The constraints are among the weights, as in AllenNLP's class.
+    model.model.head.crf._constraint_mask.fill_(1)
+    instance = model.dataset_reader.text_to_instance(WORDS)
+    model.dataset_reader.apply_token_indexers(instance)
+    output = model.model.eval().forward_on_instance(instance)
+    expected = [TAGS[k] for k in logits_of(source, WORDS).argmax(1).tolist()]
+    assert output["tags"] == expected
+
+
+def test_with_constraints_the_path_is_legal_and_probabilities_are_exact(imported):
+    source, archive = imported
+    [tagged] = tagger.load(archive).tag([WORDS])
+    logits = logits_of(source, WORDS[:1])[0].double().softmax(0)
+    before = "O"
+    for tag in tagged.tags:
+        assert not tag.startswith("I-") or before[1:] == tag[1:]
+        before = tag
+    # One token alone: legal tags are O, B-PER and B-LOC.
+    [one] = tagger.load(archive).tag([WORDS[:1]], probabilities=True)
+    legal = logits[[0, 1, 3]] / logits[[0, 1, 3]].sum()
+    found = [one.probabilities[0][TAGS[k]] for k in (0, 1, 3)]
+    np.testing.assert_allclose(found, legal, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return save_classifier("bert", tmp_path_factory.mktemp("bert") / "classifier")
+
+
+def test_it_is_loaded_from_python_and_needs_the_folder_no_longer(bert):
+    loaded = tagger.from_hugging_face(bert)
+    assert loaded.tag("Ada met Bob.").tokens == ["Ada", "met", "Bob", "."]
+
+
+@pytest.mark.parametrize(
+    ("tags", "encoding", "added"),
+    [
+        (["O", "B-A", "I-A"], "BIO", []),
+        (["O", "I-A", "B-B", "I-B"], "IOB1", ["B-A"]),
+        (["O", "B-A", "I-A", "E-A", "S-A"], "IOBES", []),
+        (["B-A", "I-A", "L-A", "U-A", "O"], "BIOUL", []),
+        (["O", "PER", "LOC"], "IO", []),
+        (["NOUN", "VERB", "X"], None, []),
+    ],
+)
+def test_tags_that_the_encoding_needs_are_added_last_and_never_predicted(
+    tags, encoding, added, tmp_path
+):
+    source = save_classifier("bert", tmp_path / "classifier", tags)
+    found = import_tagger(source, tmp_path / "model.tar.gz")
+    assert (found.tags, found.encoding) == (tags, encoding)
+    loaded = tagger.load(tmp_path / "model.tar.gz")
+    [tagged] = loaded.tag([WORDS], probabilities=True)
+    assert list(tagged.probabilities[0]) == [*tags, *added]
+    assert all(row[tag] < 1e-20 for row in tagged.probabilities for tag in added)
+
+
+def test_a_model_of_our_trainer_head_comes_with_its_crf(tmp_path):
+    backbone = save_backbone("bert", tmp_path / "bert")
+    model = random_model(backbone)
+    model.save_pretrained(tmp_path / "model")
+    AutoTokenizer.from_pretrained(backbone).save_pretrained(tmp_path / "model")
+    import_tagger(tmp_path / "model", tmp_path / "model.tar.gz")
+    crf = load_archive(tmp_path / "model.tar.gz").model.head.crf
+    again = CrfForTokenClassification.from_pretrained(tmp_path / "model")
+    assert torch.equal(crf.transitions, again.crf.transitions)
+    assert torch.equal(crf.end_transitions, again.crf.end_transitions)
+    assert crf.transitions.abs().sum() > 1
+
+
+BIASES = {
+    "transition_bias_background_stay": 1,
+    "transition_bias_background_to_start": 2,
+    "transition_bias_inside_to_continue": 3,
+    "transition_bias_inside_to_end": 4,
+    "transition_bias_end_to_background": 5,
+    "transition_bias_end_to_start": 6,
+}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [BIASES, {"operating_points": {"default": {"biases": BIASES}}}],
+    ids=["flat", "whole"],
+)
+def test_transition_biases_are_placed_by_prefix(content, tmp_path):
+    path = tmp_path / "biases.json"
+    path.write_text(json.dumps(content))
+    expected = [
+        # O, B, I, E, S
+        [1, 2, 0, 0, 2],
+        [0, 0, 3, 4, 0],
+        [0, 0, 3, 4, 0],
+        [5, 6, 0, 0, 6],
+        [5, 6, 0, 0, 6],
+    ]
+    for tags in (["O", "B-A", "I-A", "E-A", "S-A"], ["O", "B-A", "I-A", "L-A", "U-A"]):
+        assert transition_biases(path, tags).tolist() == expected
+
+
+def test_transition_biases_reach_the_archive(tmp_path):
+    source = save_classifier("bert", tmp_path / "classifier", ["O", "B-A", "I-A", "E-A", "S-A"])
+    (tmp_path / "biases.json").write_text(json.dumps({"background_to_start": -3}))
+    import_tagger(source, tmp_path / "m.tar.gz", transition_bias=tmp_path / "biases.json")
+    transitions = load_archive(tmp_path / "m.tar.gz").model.head.crf.transitions
+    assert transitions[0].tolist() == [0, -3, 0, 0, -3]
+
+
+@pytest.mark.parametrize(
+    ("content", "tags", "message"),
+    [
+        ("{", TAGS, "expected JSON with numbers under background_stay"),
+        ('{"background_to_begin": 1}', ["O", "S-A", "B-A", "I-A", "E-A"], "'background_to_begin'"),
+        (json.dumps(BIASES), TAGS, "which mark the end of an entity; got O, B-PER"),
+    ],
+)
+def test_wrong_transition_biases_are_refused(content, tags, message, tmp_path):
+    path = tmp_path / "biases.json"
+    path.write_text(content)
+    with pytest.raises(ConfigurationError, match=message):
+        transition_biases(path, tags)
+
+
+class TestRefusals:
+    def refused(self, source, tmp_path, message):
+        with pytest.raises(ConfigurationError, match=message):
+            import_tagger(source, tmp_path / "model.tar.gz")
+        assert not (tmp_path / "model.tar.gz").exists()
+
+    def test_no_model(self, tmp_path):
+        self.refused(tmp_path / "nowhere", tmp_path, "expected a folder with a `config.json`")
+
+    def test_a_transformer_without_a_classifier(self, tmp_path):
+        save_classifier("bert", tmp_path / "model")
+        config = BertConfig.from_pretrained(tmp_path / "model")
+        BertModel(config).save_pretrained(tmp_path / "model")
+        self.refused(tmp_path / "model", tmp_path, "lack classifier.bias, classifier.weight")
+
+    def test_a_head_of_several_layers(self, bert, tmp_path, monkeypatch):
+        from transformers import BertForTokenClassification
+
+        init = BertForTokenClassification.__init__
+
+        def with_another_layer(self, config):
+            init(self, config)
+            self.extra = torch.nn.LSTM(2, 2)
+
+        monkeypatch.setattr(BertForTokenClassification, "__init__", with_another_layer)
+        model = AutoModelForTokenClassification.from_pretrained(bert)
+        model.save_pretrained(tmp_path / "model")
+        AutoTokenizer.from_pretrained(bert).save_pretrained(tmp_path / "model")
+        self.refused(tmp_path / "model", tmp_path, r"has the part `extra` \(LSTM\)")
+
+    def test_a_class_that_computes_more_than_its_layers_show(self, bert, tmp_path, monkeypatch):
+        from transformers import BertForTokenClassification
+
+        forward = BertForTokenClassification.forward
+
+        def doubled(self, *args, **kwargs):
+            output = forward(self, *args, **kwargs)
+            output.logits = output.logits * 2
+            return output
+
+        monkeypatch.setattr(BertForTokenClassification, "forward", doubled)
+        self.refused(bert, tmp_path, "computes more than its layers show")
+
+
+def test_the_command_writes_what_other_commands_take(bert, allennlp, tmp_path, capsys):
+    archive = tmp_path / "model.tar.gz"
+    allennlp("import-hf", bert, "-o", archive)
+    assert "5 tags (BIO)" in capsys.readouterr().out
+    with tarfile.open(archive) as members:
+        assert "config.json" in members.getnames()
+    gold = tmp_path / "gold.txt"
+    gold.write_text("Ada B-PER\nmet O\nBob B-PER\n\nParis B-LOC\n\n" * 3)
+    allennlp("evaluate", archive, gold)
+    allennlp("tune-decoding", archive, gold, "--macro-f1", "-o", tmp_path / "tuned.tar.gz")
+    allennlp("predict-file", tmp_path / "tuned.tar.gz", gold, "-o", tmp_path / "out.conll")
+    assert (tmp_path / "out.conll").exists()
+    allennlp("soft-labels", archive, gold, "-o", tmp_path / "soft.npz")
+    allennlp("export", archive, "-o", tmp_path / "model.onnx")
+    assert (tmp_path / "soft.npz").exists()
+    assert (tmp_path / "model.onnx").exists()
+    with pytest.raises(SystemExit):
+        allennlp("import-hf", bert, "-o", archive)

@@ -1,0 +1,186 @@
+"""Taggers with random weights, of every kind that can be exported, as both runtimes see them."""
+
+import random
+
+import onnxruntime
+import torch
+from allennlp.common import Params
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.models import Model
+
+import tagger_onnx
+from tagger import SavedTagger
+from tagger.integrations.onnx import exported
+from tests.configs import save_small_transformer
+from tests.conftest import ROOT
+
+_LINES = (ROOT / "data/toy/train.txt").read_text().splitlines()
+WORDS = sorted({line.split()[0] for line in _LINES if line})
+# Of words like these, some are in no vocabulary.
+STRANGE_WORDS = [
+    "Zürich-",
+    "x",
+    "1999",
+    "A1",
+    "İstanbul",
+    "日本",
+    "🙂",
+    "ΑΣ",
+    "well-known",
+    "\u0663",
+]
+LABELS = {"PER": 3, "LOC": 2, "A-B": 2}
+
+IDS = {"indexer": {"type": "single_id"}, "embedder": {"type": "embedding", "embedding_dim": 7}}
+CHARACTERS = {
+    "indexer": {"type": "cached_characters", "min_padding_length": 3},
+    "embedder": {
+        "type": "distinct_character_encoding",
+        "embedding": {"embedding_dim": 5, "vocab_namespace": "token_characters"},
+        "encoder": {
+            "type": "masked_cnn",
+            "embedding_dim": 5,
+            "num_filters": 4,
+            "ngram_filter_sizes": [1, 3],
+        },
+    },
+}
+FORMS = {
+    "indexer": {"type": "word_forms"},
+    "embedder": {"type": "word_vectors", "embedding_dim": 6},
+}
+SHAPES = {
+    "indexer": {"type": "word_shapes"},
+    "embedder": {"type": "embedding", "embedding_dim": 4, "vocab_namespace": "word_shapes"},
+}
+BILSTM = {"type": "bilstm", "hidden_size": 6}
+
+
+def tags_of(encoding):
+    """The tags that an encoding has, in an order that no code may rely on."""
+    if encoding is None:
+        return ["NOUN", "O", "VERB"]
+    prefixes = {"BIO": "BI", "IOB1": "IB", "BIOUL": "LUBI", "BMES": "SEMB", "IOBES": "SEIB"}[
+        encoding
+    ]
+    tags = [f"{prefix}-{label}" for prefix in prefixes for label in LABELS]
+    return [*tags[:2], "O", *tags[2:]]
+
+
+def random_tagger(
+    parts, encoder=BILSTM, head=None, encoding="BIOUL", tags=None, seed=0, extensions=()
+):
+    """A tagger whose random scores are large enough to be sure of some things.
+
+    Args:
+        parts: By name, the config of an indexer and of its embedder.
+        encoder: The encoder's config.
+        head: The head's config.
+        encoding: The tags' encoding.
+        tags: The tags, or labels; by default those of the encoding.
+        seed: Of the weights.
+        extensions: The configs of encoders beside the encoder.
+    """
+    torch.manual_seed(seed)
+    reader = DatasetReader.from_params(
+        Params(
+            {
+                "type": "column",
+                "source_encoding": None,
+                "token_indexers": {name: dict(part["indexer"]) for name, part in parts.items()},
+            }
+        )
+    )
+    instances = [reader.text_to_instance(WORDS)]
+    for instance in instances:
+        reader.apply_token_indexers(instance)
+    vocab = Vocabulary.from_instances(instances)
+    for tag in tags or tags_of(encoding):
+        vocab.add_token_to_namespace(tag, "labels")
+    config = {
+        "type": "sequence_tagger",
+        "text_field_embedder": {
+            "token_embedders": {name: part["embedder"] for name, part in parts.items()}
+        },
+        "encoder": encoder,
+        "extensions": list(extensions),
+        "head": head or {"type": "crf"},
+        "tag_encoding": encoding,
+    }
+    model = Model.from_params(Params(_copied(config)), vocab=vocab).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.startswith(("text_field_embedder", "encoder")):
+                parameter.copy_(torch.randn_like(parameter))
+            elif name.startswith("projection") or "transitions" in name:
+                parameter.copy_(2 * torch.randn_like(parameter))
+    return model, reader
+
+
+def both(model, reader, language="xx"):
+    """The tagger as `tagger.load` gives it, and as `tagger_onnx.load` does."""
+    content = exported(model, reader, language).SerializeToString()
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    return (
+        SavedTagger(model, reader, "saved", language),
+        tagger_onnx.OnnxTagger(session, "exported"),
+    )
+
+
+def random_sentences(number, seed=0, longest=12):
+    """Sentences of known and of unknown words."""
+    draw = random.Random(seed)
+    words = [*WORDS, *STRANGE_WORDS]
+    return [draw.choices(words, k=draw.randint(1, longest)) for _ in range(number)]
+
+
+def random_word(draw):
+    """A word of up to 12 characters of several scripts."""
+    characters = [chr(draw.randrange(33, 1200)) for _ in range(draw.randint(1, 12))]
+    return "".join(each for each in characters if not each.isspace()) or "?"
+
+
+def assert_same(saved, run, sentences, tolerance=1e-5):
+    """Both taggers give the same; numbers may differ by rounding.
+
+    Returns:
+        What the saved tagger gives, and the largest difference of a probability.
+    """
+    differences = [0.0]
+    # Of half of the labels, if the tags spell entities.
+    leaks = ["_" if label == "" else label for label in saved.labels][:2] * saved.finds_entities
+    wanted = saved.tag(sentences, probabilities=True, leak_labels=leaks)
+    got = run.tag(sentences, probabilities=True, leak_labels=leaks)
+    assert run.labels == saved.labels
+    for want, have in zip(wanted, got, strict=True):
+        assert have[:4] == want[:4]
+        assert [each[:-1] for each in have.entities] == [each[:-1] for each in want.entities]
+        for theirs, ours in zip(want.entities, have.entities):
+            assert (theirs.probability is None) == (ours.probability is None)
+            if theirs.probability is not None:
+                differences.append(abs(theirs.probability - ours.probability))
+        for theirs, ours in zip(want.probabilities, have.probabilities, strict=True):
+            assert theirs.keys() == ours.keys()
+            differences += [abs(theirs[tag] - ours[tag]) for tag in theirs]
+        if leaks:
+            # Sums and products over all tokens.
+            num_tokens = max(len(want.tokens), 1)
+            for name in ("leak_probability", "expected_missed"):
+                differences.append(abs(getattr(want, name) - getattr(have, name)) / num_tokens)
+    assert all(difference < tolerance for difference in differences)
+    return wanted, max(differences)
+
+
+def transformer(folder, mode="avg"):
+    """The parts of a tagger with a small random transformer, which is written to the folder."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
+    words += [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz0123456789"]
+    save_small_transformer(folder, words, size=8)
+    kind = {"type": "pretrained_transformer_mismatched", "model_name": str(folder)}
+    return {"tokens": {"indexer": kind, "embedder": {**kind, "sub_token_mode": mode}}}
+
+
+def _copied(config):
+    if isinstance(config, dict):
+        return {key: _copied(value) for key, value in config.items()}
+    return config

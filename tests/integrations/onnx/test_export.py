@@ -1,0 +1,322 @@
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TokenIndexer
+from allennlp.modules import Seq2SeqEncoder, TokenEmbedder
+
+from tagger.integrations.onnx import exported
+from tagger.integrations.onnx.graph import Graph
+from tagger.integrations.onnx.transformer import _shares
+from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
+from tagger.modules.encoders import BiLstmEncoder
+from tests.integrations.onnx.taggers import (
+    BILSTM,
+    CHARACTERS,
+    FORMS,
+    IDS,
+    LABELS,
+    SHAPES,
+    STRANGE_WORDS,
+    WORDS,
+    assert_same,
+    both,
+    random_sentences,
+    random_tagger,
+    tags_of,
+    transformer,
+)
+
+SENTENCES = random_sentences(60)
+HEADS = {
+    "crf": {"type": "crf"},
+    "crf, unconstrained": {"type": "crf", "constrain_decoding": False},
+    "crf without ends": {"type": "crf", "include_start_end_transitions": False},
+    "crf, minimum risk": {"type": "crf", "decoding": "minimum_risk"},
+    "softmax": {"type": "softmax"},
+    "softmax, constrained": {"type": "softmax", "constrain_decoding": True},
+    "softmax, minimum risk": {
+        "type": "softmax",
+        "constrain_decoding": True,
+        "decoding": "minimum_risk",
+    },
+}
+SETTINGS = {
+    "decode_bias": {"PER": 1.5, "A-B": -2.0},
+    "entity_thresholds": {"PER": 0.4, "LOC": 0.7},
+    "recalibration": {"A-B": [0.4, 0.7, -1.5]},
+}
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "IOB1", "BIOUL", "BMES", "IOBES"])
+@pytest.mark.parametrize("head", HEADS)
+def test_every_head_and_encoding_gives_the_same(head, encoding):
+    model, reader = random_tagger({"tokens": IDS}, head=HEADS[head], encoding=encoding)
+    found, _ = assert_same(*both(model, reader), SENTENCES)
+    labels = {entity.label for text in found for entity in text.entities}
+    assert labels == set(LABELS)
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "BMES"])
+@pytest.mark.parametrize("head", ["crf", "crf, minimum risk", "softmax"])
+def test_bias_thresholds_and_recalibration_are_in_the_file(head, encoding):
+    plain, reader = random_tagger({"tokens": IDS}, head=HEADS[head], encoding=encoding)
+    model, _ = random_tagger({"tokens": IDS}, head={**HEADS[head], **SETTINGS}, encoding=encoding)
+    changed, _ = assert_same(*both(model, reader), SENTENCES)
+    before = both(plain, reader)[1].tag(SENTENCES)
+    assert any(a.entities != b.entities for a, b in zip(before, changed))
+    improbable = [
+        entity
+        for text in changed
+        for entity in text.entities
+        if entity.probability < SETTINGS["entity_thresholds"].get(entity.label, 0)
+    ]
+    assert not improbable
+
+
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+def test_plain_labels_give_the_same(head):
+    settings = {"type": head, "decode_bias": {"NOUN": 2.0}}
+    model, reader = random_tagger({"tokens": IDS}, head=settings, encoding=None)
+    found, _ = assert_same(*both(model, reader), SENTENCES)
+    assert {tag for text in found for tag in text.tags} == set(tags_of(None))
+
+
+def test_several_labels_a_token_give_the_same():
+    model, reader = random_tagger(
+        {"tokens": IDS}, head={"type": "sigmoid"}, encoding=None, tags=["one", "two", "three"]
+    )
+    model.head.thresholds.thresholds.copy_(torch.tensor([0.2, 0.5, 0.6]))
+    found, _ = assert_same(*both(model, reader), SENTENCES)
+    assert {len(labels) for text in found for labels in text.labels} == {0, 1, 2, 3}
+
+
+def test_spans_without_labels_give_the_same():
+    model, reader = random_tagger({"tokens": IDS}, encoding="BIO", tags=["B", "O", "I"])
+    found, _ = assert_same(*both(model, reader), SENTENCES)
+    assert {entity.label for text in found for entity in text.entities} == {""}
+
+
+def test_emissions_that_a_weighting_scales_in_decoding_are_scaled():
+    weighting = {"type": "emission", "label_weights": {"PER": 3.0}, "weighted_decoding": True}
+    head = {"type": "crf", "weighting": weighting, "decode_bias": {"LOC": 1.0}}
+    model, reader = random_tagger({"tokens": IDS}, head=head)
+    assert_same(*both(model, reader), SENTENCES)
+
+
+def test_large_scores_give_the_same():
+    model, reader = random_tagger({"tokens": IDS}, encoding="BIOUL")
+    with torch.no_grad():
+        model.projection.weight *= 20
+        model.head.crf.transitions *= 20
+    # Emissions of a few hundred have fewer digits behind the point.
+    assert_same(*both(model, reader), SENTENCES, tolerance=2e-3)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        BILSTM,
+        {"type": "bilstm", "hidden_size": 5, "num_layers": 2, "variational": True, "dropout": 0.3},
+        {"type": "lstm", "hidden_size": 5},
+        {"type": "lstm", "hidden_size": 5, "num_layers": 2, "bidirectional": True},
+        {"type": "gru", "hidden_size": 5},
+        {"type": "gru", "hidden_size": 5, "num_layers": 2, "bidirectional": True},
+        {"type": "pass_through"},
+    ],
+    ids=str,
+)
+def test_every_encoder_gives_the_same(encoder):
+    model, reader = random_tagger({"tokens": IDS}, encoder)
+    assert_same(*both(model, reader), SENTENCES)
+
+
+def test_extensions_give_the_same():
+    model, reader = random_tagger({"tokens": IDS}, extensions=[BILSTM, {"type": "pass_through"}])
+    assert model.projection.in_features == 12 + 12 + (7 + 12)
+    assert_same(*both(model, reader), SENTENCES)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        {"type": "cnn", "embedding_dim": 5, "num_filters": 4, "ngram_filter_sizes": [2, 4]},
+        {
+            "type": "masked_cnn",
+            "embedding_dim": 5,
+            "num_filters": 3,
+            "ngram_filter_sizes": [3],
+            "output_dim": 6,
+        },
+        {
+            "type": "masked_cnn",
+            "embedding_dim": 5,
+            "num_filters": 4,
+            "ngram_filter_sizes": [2],
+            "conv_layer_activation": "tanh",
+        },
+        {"type": "gru", "input_size": 5, "hidden_size": 4, "bidirectional": True},
+        {"type": "lstm", "input_size": 5, "hidden_size": 4},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["distinct_character_encoding", "character_encoding"])
+def test_every_encoder_of_characters_gives_the_same(encoder, kind):
+    characters = {
+        "indexer": {"type": "characters", "min_padding_length": 4},
+        "embedder": {**CHARACTERS["embedder"], "type": kind, "encoder": encoder},
+    }
+    model, reader = random_tagger({"tokens": IDS, "characters": characters})
+    assert_same(*both(model, reader), SENTENCES)
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+@pytest.mark.parametrize("num_vectors", [0, 1, 2, 7, 50])
+def test_word_vectors_of_a_file_are_found(tmp_path, num_vectors, lowercase):
+    words = [f"{word.lower()}" for word in [*STRANGE_WORDS, *WORDS]][:num_vectors]
+    numbers = np.random.default_rng(0).normal(size=(num_vectors, 6))
+    lines = [" ".join([word, *map(str, row)]) for word, row in zip(words, numbers)]
+    parts = {"words": {**FORMS, "indexer": {"type": "word_forms", "lowercase": lowercase}}}
+    model, reader = random_tagger(parts)
+    if num_vectors:
+        (tmp_path / "vectors.txt").write_text("\n".join(lines))
+        model.text_field_embedder.token_embedder_words.table.read(tmp_path / "vectors.txt")
+    saved, run = both(model, reader)
+    assert_same(saved, run, SENTENCES)
+    if num_vectors == 50:
+        without, _ = random_tagger(parts)
+        assert both(without, reader)[1].tag(SENTENCES) != run.tag(SENTENCES)
+
+
+def test_vectors_stay_in_half_precision(tmp_path):
+    num_vectors = 5000
+    lines = [f"w{number} {number} 1 2 3 4 5" for number in range(num_vectors)]
+    (tmp_path / "vectors.txt").write_text("\n".join(lines))
+    model, reader = random_tagger({"words": FORMS})
+    before = exported(model, reader, "xx").ByteSize()
+    model.text_field_embedder.token_embedder_words.table.read(tmp_path / "vectors.txt")
+    growth = exported(model, reader, "xx").ByteSize() - before
+    assert growth < num_vectors * (8 + 6 * 2) * 1.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pretrained_transformer_mismatched", "transformer"])
+def test_a_transformer_gives_the_same(kind, tmp_path):
+    parts = transformer(tmp_path)
+    if kind == "transformer":
+        for part in parts["tokens"].values():
+            part.pop("sub_token_mode", None)
+            part["type"] = kind
+        parts["tokens"]["indexer"]["max_pieces"] = 510
+        parts["tokens"]["embedder"].update(gradient_checkpointing=True, num_frozen_layers=1)
+    model, reader = random_tagger(parts, {"type": "pass_through"})
+    saved, run = both(model, reader)
+    sentences = random_sentences(20)
+    # The tokenizer gives no piece for these.
+    sentences[0][0] = sentences[1][0] = "\u200b"
+    assert_same(saved, run, sentences)
+    with pytest.raises(ValueError, match="a text has 602 word pieces, but .* takes at most 512"):
+        run.tag(tokens=["a"] * 600)
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("mean", [[0, 0.5, 0.5, 0], [0, 0, 0, 0], [1, 0, 0, 0]]),
+        ("first", [[0, 1, 0, 0], [0] * 4, [1, 0, 0, 0]]),
+        ("last", [[0, 0, 1, 0], [0] * 4, [1, 0, 0, 0]]),
+    ],
+)
+def test_pieces_share_in_their_tokens(mode, expected):
+    graph = Graph()
+    offsets = graph.input("offsets", "int64", ["batch", "tokens", 2])
+    shares = _shares(graph, offsets, graph.value(np.arange(4)), mode)
+    graph.output("shares", shares, "float32", ["batch", "tokens", 4])
+    session = onnxruntime.InferenceSession(graph.model("", "", "").SerializeToString())
+    (shares,) = session.run(None, {"offsets": np.array([[[1, 2], [-1, -1], [0, 0]]])})
+    assert shares.tolist() == [expected]
+
+
+def test_several_embedders_give_the_same(tmp_path):
+    parts = {"words": FORMS, "characters": CHARACTERS, "ids": IDS, "shapes": SHAPES}
+    model, reader = random_tagger(parts)
+    assert_same(*both(model, reader), SENTENCES)
+
+
+def test_texts_are_split_and_located_as_by_a_saved_tagger():
+    model, reader = random_tagger({"tokens": IDS}, encoding="BIO")
+    saved, run = both(model, reader, "en")
+    texts = [
+        "Maria  Lindqvist's (U.S.) office:\n10km away...",
+        "",
+        " \t",
+        "don't",
+        "a" * 300,
+        "🙂🙂 x",
+    ]
+    assert_same(saved, run, [*texts, ["a", "list"], [], *texts])
+    assert run.tag(texts[0]) == run.tag([texts[0]])[0]
+    assert run.tag(tokens=["a", "b"]) == run.tag([["a", "b"]])[0]
+    assert list(run.stream(texts, window=2)) == run.tag(texts)
+
+
+@pytest.mark.parametrize(
+    ("part", "config", "named"),
+    [
+        (
+            "encoder",
+            {"type": "stacked_bidirectional_lstm", "hidden_size": 3, "num_layers": 1},
+            "the encoder `stacked_bidirectional_lstm`",
+        ),
+        ("embedder", {"type": "empty"}, "a `empty`, .*; use .*, word_vectors"),
+        ("indexer", {"type": "single_id", "start_tokens": ["<s>"]}, "start_tokens"),
+        ("indexer", {"type": "single_id", "feature_name": "pos_"}, "feature_name"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_exported_is_named(part, config, named):
+    model, reader = random_tagger({"tokens": IDS})
+    if part == "encoder":
+        model.encoder = Seq2SeqEncoder.from_params(Params({**config, "input_size": 7}))
+    elif part == "embedder":
+        own = TokenEmbedder.from_params(Params(config))
+        model.text_field_embedder._token_embedders["tokens"] = own
+    else:
+        reader._token_indexers = {"tokens": TokenIndexer.from_params(Params(config))}
+    with pytest.raises(ConfigurationError, match=named) as error:
+        exported(model, reader, "xx")
+    assert "cannot be exported" in str(error.value)
+
+
+def test_a_subclass_that_computes_something_else_is_refused():
+    class Twice(BiLstmEncoder):
+        def forward(self, inputs, mask):
+            return 2 * super().forward(inputs, mask)
+
+    model, reader = random_tagger({"tokens": IDS})
+    model.encoder = Twice(7, 6)
+    with pytest.raises(ConfigurationError, match="`Twice` cannot be exported"):
+        exported(model, reader, "xx")
+
+
+def test_an_ensemble_is_refused():
+    model, reader = random_tagger({"tokens": IDS})
+    ensemble = SequenceTaggerEnsemble(model.vocab, [model, model], "emissions")
+    with pytest.raises(ConfigurationError, match="a `sequence_tagger_ensemble` cannot be exported"):
+        exported(ensemble, reader, "xx")
+
+
+def test_a_tagger_that_uses_documents_is_refused():
+    model, reader = random_tagger({"tokens": IDS})
+    model.document_contexts.append(torch.nn.Identity())
+    with pytest.raises(ConfigurationError, match="`document_contexts` cannot be exported"):
+        exported(model, reader, "xx")
+
+
+@pytest.mark.parametrize("language", ["ru", "zh", "klingon"])
+def test_a_language_whose_rules_cannot_be_kept_is_refused(language):
+    model, reader = random_tagger({"tokens": IDS})
+    with pytest.raises(ConfigurationError, match=f"`language` is '{language}'"):
+        exported(model, reader, language)

@@ -1,0 +1,201 @@
+"""`predict-file --ray`: what Ray writes, what it survives, and what is refused."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from allennlp.predictors import Predictor
+
+from tagger.commands.predict_file import predict_file
+from tagger.commands.prediction_inputs import files_of
+from tagger.commands.prediction_outputs import Layout
+from tagger.common.from_allennlp import ConfigurationError
+from tagger.common.sole_writer import sole_writer
+from tagger.integrations.ray.predict_with_ray import WorkerPool
+from tagger.predictors.sequence_tagger import SequenceTaggerPredictor
+
+#: Each worker takes seconds to start.
+POOL = WorkerPool(1, 1)
+
+
+class Traced(SequenceTaggerPredictor):
+    """Notes what it predicts in a file, and kills its process the first time that it meets `killer`."""
+
+    def predict_batch_json(self, inputs):
+        with open(self.trace, "a") as trace:
+            trace.writelines(f"{each.get('sentence')!r}\n" for each in inputs)
+        dead = Path(f"{self.trace}.dead")
+        if any("killer" in str(each) for each in inputs) and not dead.exists():
+            dead.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().predict_batch_json(inputs)
+
+
+@pytest.fixture(scope="module")
+def ray(s3):
+    """A cluster of this machine, whose processes know our S3."""
+    ray = pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
+    before = dict(os.environ)
+    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
+    yield ray
+    ray.shutdown()
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+
+
+@pytest.fixture
+def predictor(archive, tmp_path):
+    predictor = Predictor.from_archive(archive)
+    predictor.__class__ = Traced
+    predictor.trace = str(tmp_path / "trace")
+    return predictor
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_bytes_are_those_of_predict_file_after_deaths_and_errors(
+    ray, predictor, tmp_path, monkeypatch
+):
+    # Not the folder in which the workers run.
+    monkeypatch.chdir(tmp_path)
+    lines = [f"line {n} of {'Ada ' * (n % 5)}".encode() for n in range(150)]
+    lines[145], lines[8] = b"no \xff text", "Zoë met Łukasz\u2028in Kraków".encode()
+    lines[20], lines[60], lines[140] = b"", b"the killer", b'{"tokens": 3}'
+    text, output, expected = map(Path, ("in.txt", "out.jsonl", "all.jsonl"))
+    text.write_bytes(b"\r\n".join(lines[:80]) + b"\r\r" + b"\n".join(lines[80:]))
+    with pytest.raises(
+        # Whichever comes first.
+        ConfigurationError,
+        match=r"in.txt:(142|147): .*; add --on-error skip, and repeat",
+    ):
+        predict_file(predictor, str(text), output, window=4, pool=POOL)
+    assert Path(f"{predictor.trace}.dead").exists()
+    written = [
+        row
+        for part in Path(f"{output}.unfinished/parts").iterdir()
+        for row in pq.read_table(part)["input_row"].to_pylist()
+    ]
+    assert len(written) >= 32
+    with pytest.raises(
+        ConfigurationError, match="another `window`; .* --force to discard its pred"
+    ):
+        predict_file(predictor, str(text), output, window=5, pool=POOL)
+    Path(predictor.trace).unlink()
+    two = WorkerPool(2, 2)
+    predict_file(predictor, str(text), output, window=4, on_error="skip", pool=two)
+    traced = Path(predictor.trace).read_text().splitlines()
+    # Between the two carriage returns is a line.
+    lines.insert(80, b"")
+    again = {lines[row - 1].decode() for row in written} & {eval(each) for each in traced}
+    assert again <= {""}
+    predict_file(predictor, str(text), expected, window=4, on_error="skip")
+    assert output.read_bytes() == expected.read_bytes()
+    assert {path.name for path in tmp_path.glob("*.*")} >= {"in.txt", "out.jsonl", "all.jsonl"}
+    assert not list(tmp_path.glob("*.unfinished")) + list(tmp_path.glob("*.lock"))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_folders_of_a_store_are_predicted_to_a_folder(ray, s3, predictor, tmp_path):
+    texts = [f"Ada met {n} in Lisbon ." for n in range(40)]
+    texts[30] = ")" * 501
+    table = pa.table({"line": range(40), "body": texts})
+    for number in range(2):
+        with fsspec.open(f"{s3}/in/{number}.parquet", "wb") as file:
+            pq.write_table(table[20 * number : 20 * number + 20], file, row_group_size=7)
+    layout = Layout("body", "found")
+    predict_file(predictor, f"{s3}/in/", f"{s3}/out/", 8, on_error="skip", layout=layout, pool=POOL)
+    store, _ = fsspec.url_to_fs(s3)
+    store.invalidate_cache()
+    assert store.exists("bucket/out/_SUCCESS")
+    assert [each for each in store.ls("bucket") if "out" in each] == ["bucket/out"]
+    found = pq.read_table("bucket/out", filesystem=store).sort_by("input_row")
+    assert found["input_row"].to_pylist() == [n // 20 << 40 | 1 + n % 20 for n in range(40)]
+    pq.write_table(table, tmp_path / "in.parquet")
+    target = tmp_path / "out.parquet"
+    layout = layout._replace(nested=True)
+    predict_file(predictor, str(tmp_path / "in.parquet"), target, on_error="skip", layout=layout)
+    expected = pq.read_table(target).to_pylist()
+    expected[30]["found"]["error"] = found["found"].to_pylist()[30]["error"]
+    assert found.drop_columns("input_row").to_pylist() == expected
+    with pytest.raises(ConfigurationError, match="out/ holds files; name another folder"):
+        predict_file(predictor, f"{s3}/in/", f"{s3}/out/", layout=layout, pool=POOL)
+
+
+def test_sizes_of_pools_are_read_and_checked():
+    assert WorkerPool.of_range("2", 1, 0) == WorkerPool(2, 2)
+    assert WorkerPool.of_range("2:", 1, 0) == WorkerPool(2, None)
+    assert WorkerPool.of_range("2:10", 1, 0) == WorkerPool(2, 10)
+    for wrong in ("0", "3:2", "a", ":4", ""):
+        with pytest.raises(ConfigurationError, match="`--workers` must be a number or a range"):
+            WorkerPool.of_range(wrong, 1, 0)
+
+
+def test_files_of_folders_and_patterns_come_in_order(tmp_path):
+    for name in ("b.txt", "a.txt", ".hidden", "_SUCCESS", "c.gz"):
+        (tmp_path / name).touch()
+    (tmp_path / "folder").mkdir()
+    assert [Path(each).name for each in files_of(str(tmp_path))] == ["a.txt", "b.txt", "c.gz"]
+    assert [Path(each).name for each in files_of(f"{tmp_path}/*.txt")] == ["a.txt", "b.txt"]
+    assert files_of(str(tmp_path / "none")) == [str(tmp_path / "none")]
+    with pytest.raises(ConfigurationError, match="folder has no files; give a folder or files"):
+        files_of(str(tmp_path / "folder"))
+
+
+@pytest.mark.parametrize("where", ["here", "memory", "s3"])
+def test_one_process_of_all_machines_writes_an_output(where, s3, tmp_path):
+    folder = {"here": str(tmp_path), "memory": "memory://locks", "s3": f"{s3}/locks"}[where]
+    output = f"{folder}/out/"
+    store, lock = fsspec.url_to_fs(f"{folder}/out.lock")
+    with sole_writer(output):
+        with (
+            pytest.raises(
+                ConfigurationError, match=f"written by process {os.getpid()} on .*; wait"
+            ),
+            sole_writer(output),
+        ):
+            pass
+        holder = json.loads(store.cat_file(lock))
+    assert not store.exists(lock)
+    # Of a process that died: on this machine, and on another.
+    store.pipe_file(lock, json.dumps({**holder, "process": 1}).encode())
+    with sole_writer(output):
+        pass
+    store.pipe_file(lock, json.dumps({**holder, "host": "another"}).encode())
+    message = "on another since .*has ended, delete .*out.lock"
+    with pytest.raises(ConfigurationError, match=message), sole_writer(output):
+        pass
+
+
+def test_a_file_takes_the_predictions_of_one_file(predictor, tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("Ada\n")
+    with pytest.raises(
+        ConfigurationError, match="predictions of 2 files; name a folder, with a sl"
+    ):
+        predict_file(predictor, str(tmp_path), tmp_path.parent / "out.jsonl", pool=POOL)
+    pq.write_table(pa.table({"text": ["Ada"], "input_row": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(
+        ConfigurationError, match="has a column `input_row`, which the output needs"
+    ):
+        predict_file(predictor, str(tmp_path / "a.parquet"), f"{tmp_path}/out/", pool=POOL)
+
+
+def test_the_command_says_what_goes_with_ray(allennlp, trained, tmp_path):
+    (tmp_path / "in.txt").write_text("Ada\n")
+    command = [
+        "predict-file",
+        trained / "model.tar.gz",
+        tmp_path / "in.txt",
+        "-o",
+        tmp_path / "out",
+    ]
+    with pytest.raises(SystemExit, match="`--ray` needs input lines; it does not work with --use"):
+        allennlp(*command, "--ray", "--use-dataset-reader")
+    with pytest.raises(SystemExit, match="`--workers` must be a number or a range .*; got two"):
+        allennlp(*command, "--ray", "--workers", "two")

@@ -1,0 +1,325 @@
+"""The service in this process, through its ASGI application."""
+
+import asyncio
+import json
+import random
+import re
+from types import SimpleNamespace
+
+import httpx
+import pytest
+
+import tagger
+from tagger.integrations.service.app import Served, create_app, render_page
+from tagger.integrations.service.batcher import Batcher, Job
+from tagger.integrations.service.limits import Limits, RequestError, check_biases, check_extras
+from tagger.integrations.service.service_metrics import ServiceMetrics
+from tagger.tools.tuning.curves import Curve, DecodingCurves
+from tagger.tools.tuning.promise_record import Goal, Promise
+from tagger_onnx.display import label_colours
+from tagger_onnx.tagged_text import Extras
+from tests.conftest import ROOT
+from tests.integrations.service.malformed_requests import attacks
+
+TEXT = "Ada  Lovelace met Mr. \U0001f600 Babbage in London."
+TEXTS = [TEXT, "Grace Mwangi works for <Acme & Sons> in Oslo.", "Maria left.", " \n"]
+ABOUT = ("document", 40, 39.0, 40.0, "dev.txt", "0" * 64, "2026-01-31")
+CURVES = DecodingCurves("dev.txt", {"PER": Curve(3, [-1.0, 1.0], [None, 0.5], [0.0, 1.0])})
+
+
+@pytest.fixture(scope="module")
+def model(trained):
+    return tagger.load(trained / "model.tar.gz")
+
+
+@pytest.fixture
+def app(model):
+    return create_app(Served(model, "toy", CURVES))
+
+
+def ask_all(app, *requests):
+    """The answers to requests that are sent at the same time: methods, paths, and what httpx takes."""
+
+    async def ask():
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await asyncio.gather(
+                *(client.request(method, path, **rest) for method, path, rest in requests)
+            )
+
+    return asyncio.run(ask())
+
+
+def ask(app, method, path, **rest):
+    return ask_all(app, (method, path, rest))[0]
+
+
+def tag(app, **body):
+    return ask(app, "POST", "/tag", json=body)
+
+
+def assert_gives(answer, results):
+    """The answer spells these results of a saved tagger."""
+    assert answer.status_code == 200, answer.text
+    given = answer.json()["results"]
+    assert len(given) == len(results)
+    for mine, wanted in zip(given, results):
+        wanted = json.loads(
+            json.dumps(
+                {
+                    **wanted._asdict(),
+                    "entities": [e._asdict() for e in wanted.entities],
+                    "candidates": [e._asdict() for e in wanted.candidates],
+                }
+            )
+        )
+        del wanted["sentences"], wanted["known_labels"]
+        for name in ("leak_probability", "expected_missed"):
+            assert mine.pop(name) == pytest.approx(wanted.pop(name), abs=1e-5)
+        for name in ("entities", "probabilities", "candidates"):
+            numbers = [mine.pop(name), wanted.pop(name)]
+            assert len(numbers[0]) == len(numbers[1])
+            for one, other in zip(*numbers):
+                assert one == pytest.approx(other, abs=1e-5)
+        assert mine == wanted
+
+
+def test_it_gives_what_a_saved_tagger_gives(app, model):
+    assert_gives(tag(app, text=TEXT), [model.tag(TEXT)])
+    assert_gives(tag(app, tokens=["New York", "."]), [model.tag(tokens=["New York", "."])])
+    inputs = [*TEXTS, ["Ada", "left"], []]
+    assert_gives(tag(app, inputs=inputs), model.tag(inputs))
+    assert_gives(tag(app, inputs=[]), [])
+    assert_gives(tag(app, text=TEXT, probabilities=True), [model.tag(TEXT, probabilities=True)])
+    extras = {"leak_labels": ["PER", "LOC"], "candidates": 0.01}
+    assert_gives(tag(app, inputs=inputs, **extras), model.tag(inputs, **extras))
+    biased = model.with_bias(LOC=-100)
+    assert biased.tag(TEXT).entities != model.tag(TEXT).entities
+    assert_gives(tag(app, text=TEXT, decode_bias={"LOC": -100}), [biased.tag(TEXT)])
+
+
+def test_requests_with_different_biases_are_tagged_together_as_alone(app, model):
+    wishes = [
+        {"inputs": TEXTS[number % 3 :], "probabilities": number % 2 == 0, "decode_bias": bias}
+        for number, bias in enumerate(
+            [{}, {"PER": -100}, {"PER": 3.5}, {"LOC": 2, "PER": -1}, {"LOC": -100}, {"ORG": 9}] * 3
+        )
+    ]
+    answers = ask_all(app, *(("POST", "/tag", {"json": wish}) for wish in wishes))
+    for answer, wish in zip(answers, wishes):
+        alone = model.with_bias(wish["decode_bias"])
+        assert_gives(answer, alone.tag(wish["inputs"], probabilities=wish["probabilities"]))
+    assert len({answer.text for answer in answers}) >= 6
+    metrics = ask(app, "GET", "/metrics").text
+    num_batches = float(re.search(r"^tagger_batch_texts_count (\S+)", metrics, re.M)[1])
+    assert num_batches <= 3
+    num_texts = sum(len(wish["inputs"]) for wish in wishes)
+    assert f"tagger_texts_total {num_texts:.1f}" in metrics
+    assert 'tagger_requests_total{path="/tag",status="200"} 18.0' in metrics
+
+
+def test_what_fails_in_one_request_spares_the_others(model):
+    batcher = Batcher(model, Limits(), ServiceMetrics())
+    jobs = [Job(inputs, Extras(), ()) for inputs in ([TEXT], [["Ada", ""]], ["a " * 2_001])]
+    good, broken, refused = batcher.outcomes(jobs)
+    assert [each.tags for each in good] == [model.tag(TEXT).tags]
+    assert isinstance(broken, TypeError)
+    assert (refused.status_code, refused.limit, refused.got) == (413, 2_000, 2_001)
+
+
+def test_when_too_many_requests_wait_the_rest_may_come_again(model):
+    app = create_app(Served(model, "toy"), Limits(waiting_requests=2))
+    answers = ask_all(app, *[("POST", "/tag", {"json": {"text": TEXT}})] * 9)
+    statuses = [answer.status_code for answer in answers]
+    assert set(statuses) == {200, 503}
+    refused = answers[statuses.index(503)]
+    assert refused.headers["Retry-After"] == "1"
+    assert refused.json()["error"]["code"] == "busy"
+    assert tag(app, text=TEXT).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("limits", "body", "code", "got"),
+    [
+        ({"texts": 2}, {"inputs": ["a"] * 3}, "too_many_texts", 3),
+        ({"text_characters": 5}, {"text": "a b c d"}, "text_too_long", 7),
+        ({"text_characters": 5}, {"tokens": ["abc", "def"]}, "text_too_long", 6),
+        ({"run_characters": 3}, {"text": "a abcd b"}, "word_too_long", 4),
+        ({"run_characters": 3}, {"inputs": ["a", ["abcde"]]}, "word_too_long", 5),
+        ({"text_tokens": 3}, {"text": "a b, c"}, "too_many_tokens", 4),
+        ({"text_tokens": 3}, {"tokens": ["a"] * 4}, "too_many_tokens", 4),
+        ({"request_tokens": 3}, {"inputs": ["a b", "c d", "e"]}, "too_many_tokens", 4),
+        ({"body_bytes": 20}, {"text": "a b c d e f"}, "body_too_large", 22),
+    ],
+)
+def test_a_limit_lets_its_own_size_pass_and_says_what_exceeds_it(limits, body, code, got, model):
+    app = create_app(Served(model, "toy"), Limits(**limits))
+    answer = tag(app, **body)
+    error = answer.json()["error"]
+    ((name, limit),) = limits.items()
+    assert (answer.status_code, error["code"]) == (413, code)
+    assert (error["limit"], error["got"]) == (limit, got)
+    assert f"at most {limit} " in error["message"]
+    roomier = create_app(Served(model, "toy"), Limits(**{name: got}))
+    # Once refused at four tokens, the request has a fifth.
+    passes = tag(roomier, **body).status_code == 200
+    assert passes or name == "request_tokens"
+
+
+def test_a_field_that_is_given_twice_is_refused(app):
+    for content in (
+        b'{"text": "a", "text": "b"}',
+        b'{"text": "a", "decode_bias": {"A": 1, "A": 2}}',
+    ):
+        headers = {"Content-Type": "application/json"}
+        answer = ask(app, "POST", "/tag", content=content, headers=headers)
+        assert answer.status_code == 422
+        message = answer.json()["error"]["message"]
+        assert re.fullmatch(r"an object has `(text|A)` twice; keep one of them", message)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status", "message"),
+    [
+        (b'{"text": "a"}', "application/x-www-form-urlencoded", 422, "send `Content-Type: applic"),
+        (
+            b'{"text": "a"}',
+            "text/plain",
+            422,
+            "got 'text/plain'; send `Content-Type: application/json`",
+        ),
+        (b'{"text": ' + b"9" * 5000 + b"}", "application/json", 422, "a number has 5000 digits"),
+        (b"[" * 100_000, "application/json", 400, "the body is nested too deeply"),
+        (b'{"text": "\xff"}', "application/json", 400, "the body is not UTF-8"),
+        (b'{"text": }', "application/json", 400, "the body is no JSON"),
+    ],
+)
+def test_a_body_that_cannot_be_read_gets_the_reason(content, kind, status, message, app):
+    answer = ask(app, "POST", "/tag", content=content, headers={"Content-Type": kind})
+    assert answer.status_code == status
+    assert message in answer.json()["error"]["message"]
+
+
+def test_an_unknown_label_is_named_with_a_similar_one(app):
+    error = tag(app, text=TEXT, decode_bias={"PRE": 1}).json()["error"]
+    assert error["code"] == "unknown_label"
+    assert "`PRE`, which is no label of this model (EVENT, LOC, ORG, PER)" in error["message"]
+    assert error["message"].endswith("did you mean `PER`?")
+    error = tag(app, text=TEXT, leak_labels=["PER", "PRE"]).json()["error"]
+    assert error["message"].startswith("`leak_labels` names `PRE`, which is no label of this model")
+    error = tag(app, text=TEXT, candidates=0.0001).json()["error"]
+    assert "candidates: Input should be greater than or equal to 0.001" in error["message"]
+
+
+def test_a_tagger_without_biases_takes_none():
+    check_biases({}, {})
+    with pytest.raises(RequestError, match="must be left out: this tagger decides each label"):
+        check_biases({"PER": 1.0}, {})
+    without = SimpleNamespace(labels=["PER"], finds_entities=True, tag_encoding="IOB1")
+    check_extras(Extras(leak_labels=("PER",)), without)
+    with pytest.raises(
+        RequestError, match="`candidates` must be left out: this tagger has no prob"
+    ):
+        check_extras(Extras(candidates=0.5), without)
+
+
+def test_labels_come_with_their_biases_curves_and_promises(model):
+    promises = [Promise(Goal(("PER", "LOC"), "leak", 0.1), 0.95, *ABOUT)]
+    app = create_app(Served(model.with_bias(LOC=1.3125), "toy", CURVES, promises))
+    answer = ask(app, "GET", "/labels").json()
+    (promise,) = answer["promises"]
+    assert (promise["labels"], promise["date"]) == (["PER", "LOC"], "2026-01-31")
+    assert promise["text"].startswith("a share of at most 0.1 that misses any PER, LOC, with 95 %")
+    assert [(each["name"], each["bias"]) for each in answer["labels"]] == [
+        ("EVENT", 0),
+        ("LOC", 1.3125),
+        ("ORG", 0),
+        ("PER", 0),
+    ]
+    assert answer["labels"][3]["curve"] == CURVES.labels["PER"]._asdict()
+    assert answer["labels"][1]["curve"] is None
+    assert answer["curves_data"] == "dev.txt"
+    assert answer["limits"] == Limits()._asdict()
+    # A dial that is at 0 sends 0, which replaces the model's own bias.
+    assert_gives(tag(app, text=TEXT, decode_bias={"LOC": 0}), [model.tag(TEXT)])
+
+
+def test_health_says_what_is_served(app):
+    answer = ask(app, "GET", "/health").json()
+    assert (answer["status"], answer["model"], answer["waiting_requests"]) == ("ok", "toy", 0)
+
+
+def test_requests_of_other_sites_and_under_other_names_are_refused(app, model):
+    def status(**headers):
+        return ask(app, "POST", "/tag", json={"text": TEXT}, headers=headers).status_code
+
+    assert status() == 200
+    assert status(Host="127.0.0.1:8000", Origin="http://127.0.0.1:8000") == 200
+    assert status(Host="[::1]:8000") == 200
+    # A name may be made to lead here, an address not.
+    assert status(Host="192.0.2.1:8000") == 200
+    assert status(Host="192.0.2.1.evil.example") == 421
+    assert status(Host="evil.example") == 421
+    assert status(Host="localhost.evil.example") == 421
+    assert status(Origin="http://evil.example") == 403
+    assert status(Host="localhost:8000", Origin="http://localhost:9000") == 403
+    assert status(Origin="null") == 403
+    anywhere = create_app(Served(model, "toy"), hosts=None)
+    answer = ask(anywhere, "POST", "/tag", json={"text": "a"}, headers={"Host": "tagger.example"})
+    assert answer.status_code == 200
+
+
+def test_the_description_has_types_and_examples_that_work(app):
+    described = ask(app, "GET", "/openapi.json").json()
+    assert described["paths"].keys() == {"/tag", "/labels", "/health", "/metrics"}
+    examples = described["components"]["schemas"]["TagRequest"]["examples"]
+    assert len(examples) == 3
+    for example in examples:
+        assert tag(app, **example).status_code == 200
+    assert "503" in described["paths"]["/tag"]["post"]["responses"]
+    # Their pages would load scripts from elsewhere.
+    assert {ask(app, "GET", path).status_code for path in ("/docs", "/redoc")} == {404}
+
+
+def test_the_page_loads_nothing_from_elsewhere(app):
+    answer = ask(app, "GET", "/")
+    page, headers = render_page("toy")
+    assert answer.text == page
+    assert "<h1>toy</h1>" in page
+    assert not re.findall(r"(?:https?:)?//[\w.]+|\burl\(|@import|\bsrc=", page)
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy == headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "connect-src 'self';" in policy
+    assert "http" not in policy
+    assert "unsafe" not in policy
+    assert re.findall(r"\bon\w+=|style=", page) == []
+    assert "&lt;b&gt;" in render_page("<b>")[0]
+
+
+def test_the_page_has_what_its_script_asks_for(model):
+    page, _ = render_page("toy")
+    body, script = page.split("<script>")
+    assert set(re.findall(r'find\("([\w-]+)"\)', script)) <= set(re.findall(r'id="([\w-]+)"', body))
+    for selector in re.findall(r'querySelector\("\.(\w+)"\)', script):
+        assert re.search(rf'class="[^"]*\b{selector}\b', body)
+    assert set(re.findall(r'fetch\("(\w+)"', script)) == {"labels", "tag"}
+    # Each control has a name: the text and the search a label, a dial gets one of its label.
+    for name in ("text", "filter"):
+        assert re.search(rf'<label for="{name}">|<label [^>]*>[^<]*<input [^>]*id="{name}"', body)
+    assert "htmlFor = slider.id" in script
+    assert label_colours(model.labels) == {name: i for i, name in enumerate(model.labels)}
+    assert ".c11 {" in body
+    assert ".c12 {" not in body
+
+
+def test_the_package_has_the_page():
+    (line,) = re.findall(r"^tagger = \[(.*)\]$", (ROOT / "pyproject.toml").read_text(), re.M)
+    globs = re.findall(r'"(.*?)"', line)
+    packaged = {path for glob in globs for path in (ROOT / "tagger").glob(glob)}
+    assert packaged >= set((ROOT / "tagger/integrations/service/templates").iterdir())
+
+
+def test_malformed_requests_are_many():
+    names = [attack.name for attack in attacks(random.Random(0), 1.0)]
+    assert len(names) == len(set(names)) >= 60

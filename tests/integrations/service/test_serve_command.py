@@ -1,0 +1,250 @@
+"""`allennlp serve` in a process of its own."""
+
+import asyncio
+import importlib.util
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import AsyncExitStack
+
+import pytest
+
+import tagger
+from tagger.integrations.service.commands.serve import _name_of, _say
+from tagger.integrations.service.limits import Limits, make_limits
+from tagger.integrations.service.server import bind
+from tagger.tools.tuning.curves import Curve, DecodingCurves
+from tagger.tools.tuning.decoding import Settings
+from tagger.tools.tuning.tuned_archive import write_settings
+from tests.integrations.service.half_used_connections import HEALTH, half_uses, hold
+from tests.integrations.service.load import load
+from tests.integrations.service.malformed_requests import answer_of, attack_port, connected, request
+from tests.integrations.service.running_service import running_service
+
+TEXTS = ["Maria Lindqvist met Paulo Ferraz in Lisbon.", "Ada lives in Oslo.", "Nothing here."]
+CURVES = DecodingCurves("mine.txt", {"PER": Curve(3, [0.0], [0.5], [1.0])})
+
+
+@pytest.fixture(scope="module")
+def model(trained):
+    return tagger.load(trained / "model.tar.gz")
+
+
+@pytest.fixture
+def serve(allennlp, trained):
+    """Runs the command with arguments that it refuses."""
+
+    def serve(*arguments, archive=trained / "model.tar.gz"):
+        with pytest.raises(SystemExit) as error:
+            allennlp("serve", archive, *arguments)
+        message = str(error.value)
+        assert message.startswith("serve: ")
+        assert "\n" not in message
+        return message
+
+    return serve
+
+
+@pytest.fixture(scope="module")
+def service(trained, warm_executable):
+    """A service that waits half a second for whatever a client owes."""
+    limits = {f"{name}_seconds": 0.5 for name in ("idle", "head", "body", "read")}
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(sys, "executable", warm_executable)
+        monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+        options = ("--limits", json.dumps({**limits, "address_connections": 100}))
+        with running_service(trained / "model.tar.gz", *options) as service:
+            yield service
+
+
+@pytest.mark.slow
+def test_many_clients_are_answered_and_malformed_requests_refused(service, model, capfd):
+    tags = {text: model.tag(text).tags for text in TEXTS}
+    wanted = model.tag(TEXTS[0])._asdict()
+    done = asyncio.run(load(service.port, TEXTS, tags, 64, 0.5, 4))
+    assert done.errors == []
+    assert len(done.latencies) >= 64
+    assert done.latency(0.5) <= done.latency(0.99) <= done.latency(1.0)
+    assert asyncio.run(attack_port(service.port, wanted, 1, 0.5)) == []
+    assert "Traceback" not in capfd.readouterr().err
+
+
+async def _ask(service, *parts, num_answers=1):
+    """Sends parts of requests over one connection; gives the statuses, and the last body."""
+    async with connected(service.port) as (reader, writer):
+        for part in parts:
+            writer.write(part)
+            await asyncio.sleep(0.02)
+        answers = [await asyncio.wait_for(answer_of(reader), 20) for _ in range(num_answers)]
+    return [status for status, _ in answers], answers[-1][1]
+
+
+@pytest.mark.slow
+def test_half_used_connections_end_while_others_are_answered(service):
+    async def besiege():
+        holding = [
+            asyncio.create_task(hold(use, service.port, 0.1)) for use in half_uses() for _ in "123"
+        ]
+        statuses = []
+        while not all(task.done() for task in holding):
+            statuses += (await _ask(service, HEALTH))[0]
+            await asyncio.sleep(0.05)
+        return [task.result() for task in holding], statuses
+
+    held, statuses = asyncio.run(besiege())
+    assert set(statuses) == {200}
+    assert len(held) > 90
+    # Each waits for two limits at most; the rest is for a machine that is busy.
+    assert [each for each in held if each.seconds > 10] == []
+
+
+@pytest.mark.slow
+def test_of_too_many_connections_the_one_that_waits_longest_makes_room(service):
+    async def crowd():
+        async with AsyncExitStack() as stack:
+            streams = [await stack.enter_async_context(connected(service.port)) for _ in range(100)]
+            for _, writer in streams:
+                writer.write(HEALTH[:-2])
+            await asyncio.sleep(0.1)
+            statuses, _ = await _ask(service, HEALTH)
+            reader, _ = streams[0]
+            return statuses, await asyncio.wait_for(answer_of(reader), 20)
+
+    statuses, (refused, body) = asyncio.run(crowd())
+    assert statuses == [200]
+    assert refused == 503
+    assert json.loads(body)["error"]["code"] == "busy"
+
+
+@pytest.mark.slow
+def test_a_wish_for_another_protocol_is_ignored(service, model):
+    body = json.dumps({"text": TEXTS[0]}).encode()
+    wish = {"Connection": "Upgrade, HTTP2-Settings", "HTTP2-Settings": "AA"}
+    whole = request(body, Upgrade="h2c", **wish)
+    chunked = request(Upgrade="h2c", Transfer_Encoding="chunked", **wish)
+    chunked = chunked.replace(b"Content-Length: 0\r\n", b"")
+    chunked += b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    head = whole[: -len(body)]
+    for parts in ([whole], [head, body], [whole[:60], whole[60:], whole], [chunked]):
+        num_answers = 2 if len(parts) == 3 else 1
+        statuses, answer = asyncio.run(_ask(service, *parts, num_answers=num_answers))
+        assert statuses == [200] * num_answers
+        assert json.loads(answer)["results"][0]["tags"] == model.tag(TEXTS[0]).tags
+    websocket = request(method="GET", path="/health", Upgrade="websocket", Connection="Upgrade")
+    assert asyncio.run(_ask(service, websocket))[0] == [200]
+    assert asyncio.run(_ask(service, b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"))[0] == [400]
+
+
+@pytest.mark.slow
+def test_requests_are_answered_in_their_order_whatever_follows_them(service):
+    ask = request(json.dumps({"text": TEXTS[0]}).encode())
+    assert asyncio.run(_ask(service, ask + HEALTH + ask, num_answers=3))[0] == [200] * 3
+    # The connection ends before what is no HTTP.
+    assert asyncio.run(_ask(service, ask + b"\0\0\r\n\r\n", num_answers=2))[0] == [200, 0]
+    huge = HEALTH[:-2] + b"X: " + b"x" * 40_000 + b"\r\n\r\n"
+    assert asyncio.run(_ask(service, ask + huge, num_answers=2))[0] == [200, 0]
+    assert asyncio.run(_ask(service, huge))[0] == [431]
+    # More than may wait.
+    assert asyncio.run(_ask(service, ask * 40, num_answers=18))[0] == [200] * 17 + [0]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
+def test_what_was_accepted_is_answered_after_sigterm(trained, tmp_path):
+    body = json.dumps({"inputs": ["Maria met Paulo in Lisbon . " * 12] * 256}).encode()
+    path = tmp_path / "curves.tar.gz"
+    write_settings(trained / "model.tar.gz", path, Settings({}, {}), curves=CURVES)
+
+    async def labels(service):
+        async with connected(service.port) as (reader, writer):
+            writer.write(request(method="GET", path="/labels"))
+            return json.loads((await answer_of(reader))[1])
+
+    async def stop(service):
+        async with AsyncExitStack() as stack:
+            streams = [await stack.enter_async_context(connected(service.port)) for _ in range(4)]
+            for _, writer in streams:
+                writer.write(request(body))
+            # Until the first is at work, and the others wait.
+            await asyncio.sleep(0.2)
+            service.process.send_signal(signal.SIGTERM)
+            sent = time.monotonic()
+            answers = await asyncio.gather(*(answer_of(reader) for reader, _ in streams))
+            return [status for status, _ in answers], time.monotonic() - sent
+
+    with running_service(path) as service:
+        # The archive's own, without `--data`.
+        assert asyncio.run(labels(service))["curves_data"] == "mine.txt"
+        statuses, seconds = asyncio.run(stop(service))
+        assert service.process.wait(timeout=30) == 0
+    assert statuses == [200] * 4
+    assert seconds > 0.05, "all was done before the signal"
+
+
+def test_a_model_is_called_as_its_run_or_its_file(tmp_path, monkeypatch):
+    (tmp_path / "addresses").mkdir()
+    (tmp_path / "addresses/model.tar.gz").touch()
+    monkeypatch.chdir(tmp_path / "addresses")
+    names = {
+        "model.tar.gz": "addresses",
+        str(tmp_path / "addresses/model.tar.gz"): "addresses",
+        "../addresses": "addresses",
+        "best.tar.gz": "best",
+        "https://a.org/runs/mine/model.tar.gz": "mine",
+    }
+    for path, name in names.items():
+        assert _name_of(path) == name
+
+
+def test_a_service_whose_words_nobody_reads_goes_on(monkeypatch):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        _say("The page is at ...")
+        _say("Stopped")
+
+
+def test_mistakes_are_one_line(serve, trained, tmp_path, monkeypatch):
+    with bind("127.0.0.1", 0) as bound:
+        port = bound.getsockname()[1]
+        assert f"`--port` {port} of 127.0.0.1 is in use" in serve("--port", port)
+    assert "nowhere.tar.gz" in serve("--port", 0, archive=tmp_path / "nowhere.tar.gz")
+    assert "did you mean `texts`?" in serve("--port", 0, "--limits", '{"text": 1}')
+    (tmp_path / "empty.txt").write_text("")
+    assert "got no sentence at all" in serve("--port", 0, "--data", tmp_path / "empty.txt")
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "fastapi" else find_spec(name)
+    )
+    assert "pip install '.[serve]'" in serve()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--port", "65536"], "`--port` 65536 is no port"),
+        (["--port", "-1"], "`--port` -1 is no port"),
+        (["--host", "a\0b"], "is no address or name of this machine"),
+        (["--language", "xyz"], "'xyz'"),
+        (["--data", "."], "expected a file, got a folder"),
+        (["--limits", '{"connections": 10000000}'], "run `ulimit -n"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(arguments, message, serve):
+    assert message in serve("--port", "0", *arguments)
+
+
+@pytest.mark.parametrize(
+    "limits", ['{"texts": 0}', '{"texts": 1.5}', '{"texts": true}', '{"body_seconds": "1"}', "[1]"]
+)
+def test_limits_are_numbers_above_0(limits, serve):
+    assert serve("--limits", limits)
+
+
+def test_limits_replace_the_default_ones():
+    changed = Limits(texts=7, body_seconds=0.5)
+    assert make_limits({"texts": 7, "body_seconds": 0.5}) == changed
+    assert make_limits({}) == Limits()

@@ -1,0 +1,182 @@
+"""A tagger gets a new label from a file in which nothing else is labelled."""
+
+import json
+import re
+import tarfile
+
+import pytest
+import torch
+from allennlp.models import load_archive
+
+import tagger
+from tagger.tools.tuning.promise_record import PROMISES_NAME
+from tagger.tools.tuning.tuned_archive import rewrite_archive
+from tests.conftest import ROOT
+from tests.documents import text_of_documents
+
+TEXT = "Maria Lindqvist met Paulo Ferraz in Lisbon."
+FEW = json.dumps({"trainer.num_epochs": 1})
+
+
+def relabelled(path, **labels):
+    """Writes the toy corpus with these labels alone, under new names."""
+    text = (ROOT / "data/toy/train.txt").read_text()
+    kept = "|".join(labels)
+    text = re.sub(rf" [BI]-(?!({kept})\n)\w+", " O", text)
+    for label, name in labels.items():
+        text = text.replace(f"-{label}\n", f"-{name}\n")
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def add_label(allennlp, trained):
+    def run(*arguments, archive=trained / "model.tar.gz"):
+        allennlp("add-label", archive, *arguments)
+
+    return run
+
+
+def test_a_run_on_other_sentences_does_not_go_on(add_label, tmp_path, monkeypatch):
+    def be_killed(*_):
+        raise KeyboardInterrupt
+
+    new, options = (
+        relabelled(tmp_path / "new.txt", LOC="CITY"),
+        ("-s", tmp_path / "run", "--no-bias"),
+    )
+    with monkeypatch.context() as killing:
+        killing.setattr("tagger.tools.labels.addition._train", be_killed)
+        with pytest.raises(SystemExit):
+            add_label(new, *options)
+    relabelled(tmp_path / "new.txt", ORG="FIRM")
+    with pytest.raises(SystemExit, match="run holds another run; name another folder, or add --f"):
+        add_label(new, *options)
+
+
+@pytest.mark.slow
+def test_two_new_labels_are_found_beside_the_old_ones(add_label, trained, tmp_path, capsys):
+    tuned = tmp_path / "tuned.tar.gz"
+    settings = {"decode_bias": {"PER": 0.5}, "entity_thresholds": {"ORG": 0.1}}
+    archive = trained / "model.tar.gz"
+    rewrite_archive(archive, tuned, settings, added={PROMISES_NAME: "[]"})
+    # What the tagger takes for LOC and ORG.
+    new = relabelled(tmp_path / "new.txt", LOC="CITY", ORG="FIRM")
+    add_label(new, "-s", tmp_path / "run", archive=tuned)
+    said = capsys.readouterr().out
+    assert "New: CITY (34 entities), FIRM (24 entities)\n" in said
+    assert "for the old tagger alone: decode_bias, entity_thresholds, promises.json\n" in said
+    assert re.search(r"\nPart 3 of 3 is held out.*\nBias of the new labels: ", said, re.S)
+    path = tmp_path / "run/model.tar.gz"
+    found = tagger.load(path).tag(TEXT).entities
+    assert [(each.label, each.text) for each in found] == [
+        ("PER", "Maria Lindqvist"),
+        ("PER", "Paulo Ferraz"),
+        ("CITY", "Lisbon"),
+    ]
+    with tarfile.open(path) as members:
+        assert PROMISES_NAME not in members.getnames()
+    old, made = load_archive(archive), load_archive(path)
+    num_old = len(old.model.tags)
+    assert made.model.tags[:num_old] == old.model.tags
+    # To the bit, so that all sequences of old tags have the scores that they had.
+    kept = made.model.state_dict()
+    for name, weights in old.model.state_dict().items():
+        if not name.endswith("_constraint_mask"):
+            own = kept[name][tuple(map(slice, weights.shape))]
+            torch.testing.assert_close(own, weights, rtol=0, atol=0, msg=name)
+    assert not kept["projection.weight"][:num_old, old.model.projection.in_features :].any()
+    assert made.config["dataset_reader"].as_dict() == old.config["dataset_reader"].as_dict()
+    before = path.stat().st_mtime_ns
+    add_label(new, "-s", tmp_path / "run", archive=tuned)
+    assert "is finished" in capsys.readouterr().out
+    assert path.stat().st_mtime_ns == before
+    with pytest.raises(SystemExit, match="holds another run"):
+        add_label(new, "-s", tmp_path / "run", "--most-lost", 0.1, archive=tuned)
+
+
+@pytest.mark.slow
+def test_a_run_that_was_stopped_goes_on_and_ends_as_the_unbroken_one(
+    add_label, tmp_path, monkeypatch
+):
+    new = relabelled(tmp_path / "new.txt", LOC="CITY")
+    options = ("-o", json.dumps({"trainer.num_epochs": 3}))
+    add_label(new, "-s", tmp_path / "unbroken", *options)
+    from tagger.training.recoverable_trainer import RecoverableTrainer
+
+    train_epoch = RecoverableTrainer._train_epoch
+
+    def stop(self, epoch):
+        if epoch == 1:
+            raise KeyboardInterrupt
+        return train_epoch(self, epoch)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RecoverableTrainer, "_train_epoch", stop)
+        with pytest.raises((KeyboardInterrupt, SystemExit)):
+            add_label(new, "-s", tmp_path / "run", *options)
+    add_label(new, "-s", tmp_path / "run", *options)
+    losses = [
+        json.loads((tmp_path / name / "metrics.json").read_text())["training_loss"]
+        for name in ("unbroken", "run")
+    ]
+    assert losses[0] == losses[1]
+
+
+def test_a_tagger_of_documents_gets_a_label(add_label, trained_on_documents, tmp_path):
+    new = tmp_path / "new.txt"
+    new.write_text(text_of_documents().replace("B-PER", "O").replace("B-LOC", "B-CITY"))
+    archive = trained_on_documents / "model.tar.gz"
+    add_label(new, "-s", tmp_path / "run", "-o", FEW, archive=archive)
+    made = load_archive(tmp_path / "run/model.tar.gz")
+    assert "U-CITY" in made.model.tags
+    # Twice: the second label is beside the first.
+    new.write_text(text_of_documents().replace("B-PER", "B-MAN").replace("B-LOC", "O"))
+    path = tmp_path / "run/model.tar.gz"
+    add_label(new, "-s", tmp_path / "again", "-o", FEW, "--no-bias", archive=path)
+    made = load_archive(tmp_path / "again/model.tar.gz")
+    assert {"U-CITY", "U-MAN"} <= set(made.model.tags)
+    assert len(made.model.extensions) == 2
+
+
+def test_mistakes_end_in_one_line(add_label, tmp_path, capsys):
+    new = relabelled(tmp_path / "new.txt", LOC="CITY")
+    known = relabelled(tmp_path / "known.txt", LOC="LOC")
+    run = tmp_path / "run"
+    with pytest.raises(
+        SystemExit, match="^add-label: .*known.txt: expected entities of a label that"
+    ):
+        add_label(known, "-s", run)
+    # A folder that was made for nothing is gone.
+    assert not run.exists()
+    (tmp_path / "wrong.txt").write_text("Ada B-CITY\nleft I-PER\n")
+    with pytest.raises(SystemExit, match=r"^add-label: .*wrong.txt:2: in 'left I-PER'"):
+        add_label(tmp_path / "wrong.txt", "-s", run)
+    run.mkdir()
+    (run / "mine").write_text("mine")
+    with pytest.raises(SystemExit, match="^add-label: `--serialization-dir` .* holds another run"):
+        add_label(new, "-s", run)
+    with pytest.raises(SystemExit, match="^add-label: `--force` would remove .* not the folder of"):
+        add_label(new, "-s", run, "--force")
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (
+            {"type": "softmax"},
+            "got the head SoftmaxHead; train a tagger with the head `crf` on what",
+        ),
+        ({"type": "sigmoid"}, "got a SequenceTagger; label its old labels too"),
+    ],
+)
+def test_other_taggers_are_refused(archive, head, message):
+    from allennlp.common.checks import ConfigurationError
+
+    from tagger.modules.heads import SigmoidHead, SoftmaxHead
+    from tagger.tools.labels.addition import _checked_tagger
+
+    kinds = {"softmax": SoftmaxHead, "sigmoid": SigmoidHead}
+    archive.model.head = kinds[head["type"]](archive.model.vocab)
+    with pytest.raises(ConfigurationError, match=f"^mine: labels can be added to .*{message}"):
+        _checked_tagger(archive.model, "mine")

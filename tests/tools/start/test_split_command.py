@@ -1,0 +1,214 @@
+import json
+
+import pytest
+
+from tagger.data import ColumnDatasetReader
+from tagger.data.formats import AnnotatedText, Annotation, read_texts, write_texts
+from tagger.tools.start.parts import source_of_columns
+from tagger.tools.start.survey import survey
+from tests.conftest import ROOT
+
+TOY = ROOT / "data/toy/train.txt"
+
+
+@pytest.fixture
+def split(allennlp):
+    return lambda *arguments: allennlp("split", *arguments)
+
+
+def sentences(path):
+    return [
+        (*instance["metadata"]["words"], *instance["tags"])
+        for instance in ColumnDatasetReader().read(path)
+    ]
+
+
+def test_sentences_of_a_column_file_are_split_by_their_labels(split, tmp_path, capsys):
+    split(TOY, tmp_path / "out", "--shares", 0.5, 0.25, 0.25)
+    read = {name: sentences(tmp_path / "out" / f"{name}.txt") for name in ("train", "dev", "test")}
+    assert sorted(sum(read.values(), [])) == sorted(sentences(TOY))
+    assert [len(part) for part in read.values()] == [30, 15, 15]
+    with_place = [sum("B-LOC" in each for each in part) for part in read.values()]
+    assert with_place == pytest.approx([15, 7.5, 7.5], abs=2)
+    said = capsys.readouterr().out
+    (row,) = (line for line in said.splitlines() if line.startswith("LOC"))
+    assert [int(word) for word in row.replace("(", " ").split()[1::2]] == with_place
+    assert "20 blocks of 3 sentences in a row, since the file tells no documents" in said
+
+
+def test_documents_are_split_by_the_labels_under_a_key(split, tmp_path):
+    lines = [json.dumps({"text": f"é{i}", "topics": ["A"] if i % 2 else []}) for i in range(20)]
+    path = tmp_path / "all.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    split(path, tmp_path / "out", "--label-key", "topics", "--shares", 1, 1, 0)
+    parts = [
+        (tmp_path / "out" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        for name in ("train", "dev")
+    ]
+    assert sorted(sum(parts, [])) == sorted(lines)
+    assert [sum('"A"' in line for line in part) for part in parts] == [5, 5]
+    assert not (tmp_path / "out/test.jsonl").exists()
+    for part in parts:
+        assert part == [line for line in lines if line in part]
+
+
+def test_texts_of_an_annotation_tool_are_split_by_the_labels_of_their_entities(split, tmp_path):
+    texts = [
+        AnnotatedText(f"Ada {n}", [Annotation("AB"[n % 4 == 0], 0, 3)], None, None, "", {"id": n})
+        for n in range(20)
+    ]
+    write_texts(texts, tmp_path / "all.jsonl", "doccano")
+    split(tmp_path / "all.jsonl", tmp_path / "out", "--shares", 0.6, 0.2, 0.2)
+    parts = [
+        list(read_texts(tmp_path / "out" / f"{name}.jsonl")) for name in ("train", "dev", "test")
+    ]
+    assert [len(part) for part in parts] == [12, 4, 4]
+    assert [sum(text.entities[0].label == "B" for text in part) for part in parts] == [3, 1, 1]
+    found = {text.properties["id"]: (text.text, text.entities) for part in parts for text in part}
+    assert found == {n: (text.text, text.entities) for n, text in enumerate(texts)}
+
+
+def test_a_token_may_have_several_labels_and_unknown_ones_do_not_count(tmp_path):
+    path = tmp_path / "all.txt"
+    path.write_text("a A|B\nb ?\n\nc A|?B\nx B|A\n\nd O\n")
+    found = survey([path])
+    items = source_of_columns(found, found.files[0]).items
+    assert [item.labels for item in items] == [["A", "B"], ["A", "B", "A"], []]
+
+
+def test_files_that_are_there_stay_untouched(split, tmp_path):
+    (tmp_path / "dev.txt").write_text("mine")
+    with pytest.raises(SystemExit, match="^split: .*dev.txt is there already"):
+        split(TOY, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["dev.txt"]
+    assert (tmp_path / "dev.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a O\nb\n", [], "all.txt:2: expected 2 columns"),
+        (
+            "a B-A\n",
+            ["--tag-column", 2],
+            "all.txt:1: .*`--tag-column`.* is 2, but there are the columns 0 to 1",
+        ),
+        ("a B-A\n", ["--shares", 1, -1, 0], "`shares` must hold a number above 0"),
+        ('{"a": []}\n[]\n', ["--label-key", "a"], "all.txt:2: expected a JSON object.*under 'a'"),
+        ('{"a": "A"}', ["--label-key", "a"], "all.txt:1: expected a JSON object"),
+        ("\n", ["--label-key", "a"], "all.txt: expected a JSON object on each line, got none"),
+    ],
+)
+def test_what_cannot_be_split_is_named(text, options, message, split, tmp_path):
+    path = tmp_path / "all.txt"
+    path.write_text(text)
+    with pytest.raises(SystemExit, match=message):
+        split(path, tmp_path / "out", *options)
+    assert not (tmp_path / "out").exists()
+
+
+def documents_of(text, border="-DOCSTART-"):
+    return [part.split() for part in text.split(border)[1:]]
+
+
+@pytest.mark.parametrize(
+    ("name", "border", "sentence"),
+    [
+        ("all.txt", "-DOCSTART- -X- O O\n\n", "w{0} NN O O\nm{0} NN O B-PER\n\n"),
+        (
+            "all.conllu",
+            "# newdoc\n",
+            "# sent_id = {0}\n1\tw{0}\tl\tNOUN\t_\t_\t0\troot\t_\tner=B-PER\n\n",
+        ),
+    ],
+    ids=["docstart", "newdoc"],
+)
+def test_documents_stay_whole_and_keep_their_markers_and_columns(
+    name, border, sentence, split, tmp_path, capsys
+):
+    text = "".join(
+        border + "".join(sentence.format(10 * d + s) for s in range(3)) for d in range(20)
+    )
+    (tmp_path / name).write_text(text)
+    split(tmp_path / name, tmp_path / "out", "--shares", 0.5, 0.3, 0.2)
+    paths = [tmp_path / "out" / name.replace("all", part) for part in ("train", "dev", "test")]
+    start = border.split()[0] + (" newdoc" if name.endswith("u") else "")
+    parts = [documents_of(path.read_text(), start) for path in paths]
+    assert [len(part) for part in parts] == [10, 6, 4]
+    assert sorted(sum(parts, [])) == sorted(documents_of(text, start))
+    # What was written is split in the same way again.
+    split(paths[0], tmp_path / "again", "--shares", 1, 1, 0)
+    assert capsys.readouterr().out.count(" documents, told by ") == 2
+
+
+def test_texts_keep_their_properties_and_learn_their_document(split, tmp_path):
+    texts = [
+        AnnotatedText(
+            f"Ada {n}", [Annotation("A", 0, 3)], None, None, "", {"meta": {"doc": n // 4}}
+        )
+        for n in range(24)
+    ]
+    write_texts(texts, tmp_path / "all.jsonl", "doccano")
+    split(tmp_path / "all.jsonl", tmp_path / "out")
+    write_texts([text._replace(properties={}) for text in texts], tmp_path / "brat", "brat")
+    split(tmp_path / "brat", tmp_path / "files")
+    parts = [list(read_texts(tmp_path / f"out/{n}.jsonl")) for n in ("train", "dev", "test")]
+    documents = [{text.properties["meta"]["doc"] for text in part} for part in parts]
+    assert [len(part) for part in parts] == [4 * len(each) for each in documents]
+    assert (
+        sorted(set().union(*documents)) == list(range(6)) == sorted(sum(map(list, documents), []))
+    )
+    files = [text.properties for text in read_texts(tmp_path / "files/dev.jsonl")]
+    assert all(each["document"] == each["name"] for each in files)
+
+
+def test_a_column_of_a_csv_file_names_the_document_of_each_text(split, tmp_path, capsys):
+    rows = [f'{n % 5},Ada {n},"[[0, 3, ""PER""]]"\n' for n in range(20)]
+    (tmp_path / "all.csv").write_text("doc_id,text,entities\n" + "".join(rows))
+    split(tmp_path / "all.csv", tmp_path / "out", "--shares", 3, 2, 0)
+    assert "5 documents, told by `doc_id`, none divided" in capsys.readouterr().out
+    texts = list(read_texts(tmp_path / "out/dev.jsonl"))
+    assert len(texts) == 4 * len({text.properties["doc_id"] for text in texts}) == 8
+
+
+def test_labelled_documents_of_one_group_stay_together(split, tmp_path):
+    lines = [json.dumps({"text": "x", "topics": ["A"], "by": f"author {i % 5}"}) for i in range(20)]
+    (tmp_path / "all.jsonl").write_text("\n".join(lines))
+    options = ("--label-key", "topics", "--documents", "by", "--shares", 3, 2, 0)
+    split(tmp_path / "all.jsonl", tmp_path / "out", *options)
+    parts = [(tmp_path / f"out/{name}.jsonl").read_text().splitlines() for name in ("train", "dev")]
+    authors = [{json.loads(line)["by"] for line in part} for part in parts]
+    assert [len(each) for each in authors] == [3, 2]
+    assert not authors[0] & authors[1]
+
+
+def test_it_says_what_told_documents_and_how_much_the_training_part_shows(split, tmp_path, capsys):
+    document = "-DOCSTART- O\n\nAda B-PER\nleft O\n\nShe O\nwrote O\n\n"
+    (tmp_path / "all.txt").write_text(document * 10)
+    split(tmp_path / "all.txt", tmp_path / "out", "--shares", 0.8, 0.2, 0)
+    said = capsys.readouterr().out.splitlines()
+    assert said[:4] == [
+        f"Wrote train.txt, dev.txt to {tmp_path / 'out'}",
+        "Kept together: 10 documents, told by `-DOCSTART-` lines, none divided",
+        "dev.txt: 100.0% of 2 entities have the words of a training entity; 100.0% of 4 sentences "
+        "nearly equal a training one",
+        "  warning: most entities are known by their words and many sentences nearly occur in the "
+        "training part: expect lower figures on new texts",
+    ]
+    assert said[-1].split() == ["all", "documents", "8", "(", "80.0%)", "2", "(", "20.0%)"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--documents", "docstart"],
+            "`--documents` is docstart, which tells no two documents here",
+        ),
+        (["--documents", "1"], "expected at least 3 documents, told by column 1, .* got 2"),
+    ],
+)
+def test_documents_that_cannot_be_kept_whole_are_named(options, message, split, tmp_path):
+    (tmp_path / "all.txt").write_text("a B-A\n\nb O\n\nc B-A\n\n")
+    with pytest.raises(SystemExit, match=f"^split: .*all.txt: {message}"):
+        split(tmp_path / "all.txt", tmp_path / "out", *options)

@@ -1,0 +1,172 @@
+import csv
+import json
+import re
+from xml.etree import ElementTree
+
+import pytest
+from allennlp.common import Params
+
+from tagger.tools.studies.variants import read_study
+from tests.conftest import CONFIGS, ROOT
+
+SVG = "{http://www.w3.org/2000/svg}"
+STUDIES = sorted(path.stem for path in (CONFIGS / "studies").glob("*.jsonnet"))
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_studies_that_come_along_are_whole(name, at_root):
+    study = Params.from_file(CONFIGS / "studies" / f"{name}.jsonnet").as_dict(quiet=True)
+    assert len(study["seeds"]) >= 3
+    assert all({"title", "metrics"} == set(column) for column in study["columns"])
+    for config in study["variants"].values():
+        assert config.get("test_data_path") != config["validation_data_path"]
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.jsonnet")), ids=lambda path: path.stem)
+def test_no_config_that_comes_along_sees_test_data(path):
+    params = Params.from_file(path).as_dict(quiet=True)
+    assert "test_data_path" not in params
+    assert params["datasets_for_vocab_creation"] == ["train"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
+def test_it_writes_results_and_a_table(allennlp, at_root, tmp_path, capfd):
+    config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
+    config["trainer"]["num_epochs"] = 1
+    study = {
+        "variants": {"plain": config},
+        "seeds": [1],
+        "columns": [{"title": "F1", "metrics": ["best_validation_f1-measure-overall"]}],
+    }
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    allennlp("study", tmp_path / "study.json", "-s", tmp_path / "out")
+    table = (tmp_path / "out/summary.md").read_text()
+    assert table.startswith("| | F1 | minutes | runs |")
+    assert table in capfd.readouterr().out
+    figure = ElementTree.parse(tmp_path / "out/summary.svg")
+    texts = {"".join(each.itertext()).strip() for each in figure.iter(f"{SVG}text")}
+    assert {"plain", "F1", "minutes"} <= texts
+    header, line = (tmp_path / "out/results.csv").read_text().splitlines()
+    assert header.startswith("variant,seed,")
+    assert "best_validation_f1-measure-overall" in header.split(",")
+    assert line.startswith("plain,1,")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
+def test_variants_are_compared_with_a_baseline_and_tuned(allennlp, at_root, tmp_path, capfd):
+    config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
+    config["trainer"]["num_epochs"] = 6
+    config["test_data_path"] = "data/toy/test.txt"
+    # Without tuning it finds no person.
+    config["model"]["head"]["decode_bias"] = {"PER": -20.0}
+    longer = json.loads(json.dumps(config))
+    longer["trainer"]["num_epochs"] = 8
+    study = {
+        "variants": {"plain": config, "longer": longer},
+        "seeds": [1],
+        "columns": [
+            {"title": "F1", "metrics": ["test_f1-measure-overall"]},
+            {"title": "macro F1", "metrics": ["test_f1-measure-macro"]},
+        ],
+        "baseline": "plain",
+        "tuned": ["plain"],
+    }
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    for _ in range(2):
+        allennlp("study", tmp_path / "study.json", "-s", tmp_path / "out")
+    out = tmp_path / "out"
+    assert "1 runs, of which 1 are finished" in capfd.readouterr().out
+    rows = {
+        name: list(csv.DictReader((out / f"{name}.csv").read_text().splitlines()))
+        for name in ("results", "differences")
+    }
+    results = {line["variant"]: line for line in rows["results"]}
+    assert list(results) == ["longer", "plain", "plain, tuned"]
+    differences = rows["differences"]
+    assert {(line["variant"], line["column"]) for line in differences} == {
+        (variant, column) for variant in ("plain, tuned", "longer") for column in ("F1", "macro F1")
+    }
+    for line in differences:
+        metric = {"F1": "test_f1-measure-overall", "macro F1": "test_f1-measure-macro"}[
+            line["column"]
+        ]
+        values = [float(results[variant][metric]) for variant in ("plain", line["variant"])]
+        assert float(line["mean"]) == pytest.approx(100 * (values[1] - values[0]), abs=0.001)
+    dev = "best_validation_f1-measure-macro"
+    assert float(results["plain, tuned"][dev]) > float(results["plain"][dev])
+    assert "| difference from plain | F1 | macro F1 |" in (out / "summary.md").read_text()
+    figure = ElementTree.parse(out / "differences.svg")
+    texts = {"".join(each.itertext()).strip() for each in figure.iter(f"{SVG}text")}
+    assert {"plain, tuned", "longer", "macro F1", "difference from plain, in points"} <= texts
+
+
+def test_the_example_of_the_page_is_a_study(at_root, tmp_path):
+    (example,) = re.findall(
+        r"^```text\n(.*?)^```",
+        (ROOT / "docs/how_to/studies.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    (tmp_path / "study.jsonnet").write_text(example.replace("'training_", f"'{ROOT}/training_"))
+    study = read_study(tmp_path / "study.jsonnet")
+    assert study.variants["wide"]["model"]["encoder"] != study.variants["plain"]["model"]["encoder"]
+    assert [column.title for column in study.columns] == ["F1", "F1 of places and people"]
+
+
+def plain(*titles):
+    """A study of an empty config whose columns have these titles."""
+    columns = [{"title": title, "metrics": ["f"]} for title in titles]
+    return {"variants": {"plain": {}}, "seeds": [1], "columns": columns}
+
+
+def test_a_tuned_variant_may_be_the_baseline(tmp_path):
+    file = tmp_path / "study.json"
+    file.write_text(json.dumps({**plain("F1"), "tuned": ["plain"], "baseline": "plain, tuned"}))
+    assert read_study(file).baseline == "plain, tuned"
+
+
+@pytest.mark.parametrize(
+    ("study", "options", "message"),
+    [
+        ({"seeds": [1]}, [], "lacks the key `variants`"),
+        (
+            plain("F1"),
+            ["--variants", "plane"],
+            r"`plane`, which is no variant of the study \(plain\); did you mean `plain`",
+        ),
+        ({**plain("F1"), "colums": []}, [], "unknown key `colums`; .*; did you mean `columns`"),
+        ({**plain("F1"), "seeds": 3}, [], "gives `seeds` as 3; expected a list of numbers"),
+        ({**plain("F1"), "variants": [{}]}, [], "gives `variants` as .*; expected an object"),
+        (
+            {**plain("F1"), "columns": ["f1-measure-overall"]},
+            [],
+            "has 'f1-measure-overall' in `columns`; expected an object with a `title`",
+        ),
+        (
+            {**plain("F1"), "columns": [{"title": "F1", "metric": ["f"]}]},
+            [],
+            "unknown key `metric`; .*; did you mean `metrics`",
+        ),
+        (
+            {**plain("F1"), "columns": [{"title": "F1", "metrics": "f"}]},
+            [],
+            "the column .*'metrics': 'f'.*; expected an object",
+        ),
+        (
+            {**plain("F1"), "baseline": "plane"},
+            [],
+            "names `plane` in `baseline`, which is no variant of it; did you mean `plain`",
+        ),
+        ({**plain("F1"), "baseline": "plain, tuned"}, [], "`plain, tuned` in `baseline`"),
+        ({**plain("F1"), "tuned": ["x"]}, [], "names `x` in `tuned`, which is no variant"),
+        ({**plain("F1"), "tuned": "plain"}, [], "gives `tuned` as 'plain'; expected a list"),
+        (plain("minutes"), [], "calls a column 'minutes', as another column"),
+        (plain("F1", "F1"), [], "calls a column 'F1', as another column"),
+    ],
+)
+def test_a_study_that_cannot_run_says_why(study, options, message, allennlp, tmp_path):
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    with pytest.raises(SystemExit, match=f"^study: .*{message}"):
+        allennlp("study", tmp_path / "study.json", "-s", tmp_path / "out", *options)
+    assert not (tmp_path / "out").exists()
