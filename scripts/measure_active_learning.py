@@ -24,7 +24,8 @@ from tagger.spans import spans_to_tags
 from tagger.tools.labels.choice import choose
 from tagger.tools.labels.corpus import Corpus
 from tagger.tools.labels.questions import DoubtfulSentence, doubtful_sentences
-from tagger.tools.runs import Job, read_results, run_jobs, seeded_jobs, write_results
+from tagger.tools.runs.jobs import Job, run_jobs, seeded_jobs
+from tagger.tools.runs.results import read_results, write_results
 from tagger.tools.runs.work import train
 from tagger.training.frozen_features import keep_features
 

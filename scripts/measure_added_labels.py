@@ -38,8 +38,8 @@ from tagger.tools.labels.corpus import Corpus
 from tagger.tools.labels.new_label_bias import is_opened, with_old_entities
 from tagger.tools.labels.new_labels import open_outside
 from tagger.tools.labels.student import Prepare, keep_what_is_known
-from tagger.tools.runs import Column, Job, read_results, run_jobs, write_results
-from tagger.tools.runs.results import format_summary, tabulate
+from tagger.tools.runs.jobs import Job, run_jobs
+from tagger.tools.runs.results import Column, format_summary, read_results, tabulate, write_results
 from tagger.tools.runs.work import measure, train
 
 

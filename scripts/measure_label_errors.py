@@ -32,7 +32,8 @@ from tagger.tools.labels.errors import Doubts, are_errors, doubt
 from tagger.tools.labels.findings import accept, leave_open, list_findings
 from tagger.tools.labels.judge import Judge, overlap
 from tagger.tools.labels.out_of_fold import fold_jobs, out_of_fold_scores, score_file
-from tagger.tools.runs import Job, Result, read_results, run_jobs, seeded_jobs, write_results
+from tagger.tools.runs.jobs import Job, run_jobs, seeded_jobs
+from tagger.tools.runs.results import Result, read_results, write_results
 
 CONFIG = "training_config/conll2003_frozen_minilm_crf.jsonnet"
 #: NoiseBench is a third of CoNLL-2003's training file.

@@ -99,7 +99,7 @@ def test_a_folder_of_the_same_name_beside_the_config_does_not_hide_the_template(
 
 
 def test_jsonnet_path_may_replace_the_template(tmp_path, monkeypatch, config):
-    (tmp_path / "other/tagger").mkdir(parents=True)
+    (tmp_path / "other/tagger/training").mkdir(parents=True)
     (tmp_path / "other/tagger/training/template.libsonnet").write_text("{ type: 'my own' }")
     monkeypatch.setenv("JSONNET_PATH", str(tmp_path / "other"))
     assert config("")["type"] == "my own"

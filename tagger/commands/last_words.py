@@ -19,6 +19,8 @@ from tagger_compat.archive_guard import printable
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 #: Errors that the users of our commands can mend.
 _OF_USERS = (ConfigurationError, OSError, ValueError)
+#: A full disk, a quota, and the largest size of a file.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: The libraries that talk to stores.
 _CLIENTS = {
     *("adlfs", "aiobotocore", "aiohttp", "azure", "boto3", "botocore", "gcsfs", "google", "ocifs"),
@@ -101,7 +103,7 @@ def _joined(error: Exception) -> str:
         addresses = [word for word in sys.argv if "://" in word and not word.startswith("file:")]
         named = f"{' or '.join(addresses)}: " if addresses else ""
         return f"{named}{' '.join(str(error).split()) or repr(error)}; {_STORE_REMEDY}"
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
         hint = f"; make room on the disk, and repeat the command{_to_go_on()}"
     return (" ".join(str(error).split()) or repr(error)) + hint
 

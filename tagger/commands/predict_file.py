@@ -37,7 +37,7 @@ from tagger.common.inputs import PathOrAddress, is_address, open_stored
 from tagger.common.locations import check_not_inputs, check_output, resolved
 from tagger.common.parquet import is_parquet
 from tagger.data.formats import FORMATS, recognise
-from tagger.integrations.ray.predict_with_ray import WorkerPool, predict_with_ray
+from tagger.integrations.ray_data.predict_with_ray import WorkerPool, predict_with_ray
 from tagger.modules.token_embedders import share_unknown_words
 
 #: By default torch's oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
@@ -185,7 +185,7 @@ def predict_file(
         overwrite: Whether to replace an output, or what another unfinished run has written.
         settings: What else decides the predictions, such as the predictor's arguments, by name.
         layout: What the input and the output look like; None for lines, or Parquet as their names say.
-        pool: The workers of Ray, for lines and rows; see `tagger.integrations.ray.predict_with_ray`.
+        pool: The workers of Ray, for lines and rows.
 
     Raises:
         ConfigurationError: If a line cannot be predicted, the output is the input, another process

@@ -14,7 +14,7 @@ import torch
 
 from tagger_compat import mends
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 WITHOUT_HOOK = """
 import sys, tagger_compat

@@ -26,7 +26,7 @@ from tagger.data.formats import (
 from tagger.data.joined_text import join_tokens
 from tagger.integrations.onnx.commands.export import export
 from tagger.integrations.service.app import Served, create_app
-from tagger.tools.start import start
+from tagger.tools.start.start import start
 from tagger.tools.start.tokenization import find_tokenization, find_tokenization_of_texts
 from tests.integrations.service.test_app import ask
 from tests.routes import check_spacy

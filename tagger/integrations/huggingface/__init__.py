@@ -8,22 +8,32 @@ Once this is imported, `AutoModelForTokenClassification.from_pretrained` reads s
 `pipeline("ner", ...)` decodes with its CRF, and `Trainer` refuses label smoothing for it.
 """
 
-from functools import partial
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from transformers import AutoConfig, AutoModelForTokenClassification
-
-from tagger.integrations.huggingface.crf_config import CrfConfig
-from tagger.integrations.huggingface.crf_for_token_classification import CrfForTokenClassification
-from tagger.integrations.huggingface.word_piece_tagger import WordPieceTagger
-from tagger.integrations.huggingface.word_pieces import (
-    MASKED,
-    UNKNOWN,
-    Window,
-    encode_words,
-    window_size,
-)
 from tagger_compat import after_import
+
+if TYPE_CHECKING:
+    from tagger.integrations.huggingface.crf_config import CrfConfig
+    from tagger.integrations.huggingface.crf_for_token_classification import (
+        CrfForTokenClassification,
+    )
+    from tagger.integrations.huggingface.word_piece_tagger import WordPieceTagger
+    from tagger.integrations.huggingface.word_pieces import (
+        MASKED,
+        UNKNOWN,
+        Window,
+        encode_words,
+        window_size,
+    )
+
+#: What is imported when it is first used: commands of AllenNLP come by here, too.
+_MODULES = {
+    "CrfConfig": "crf_config",
+    "CrfForTokenClassification": "crf_for_token_classification",
+    "WordPieceTagger": "word_piece_tagger",
+    **dict.fromkeys(("MASKED", "UNKNOWN", "Window", "encode_words", "window_size"), "word_pieces"),
+}
 
 __all__ = [
     "MASKED",
@@ -36,10 +46,27 @@ __all__ = [
     "window_size",
 ]
 
-AutoConfig.register(CrfConfig.model_type, CrfConfig, exist_ok=True)
-AutoModelForTokenClassification.register(CrfConfig, CrfForTokenClassification, exist_ok=True)
+
+def _register() -> None:
+    from transformers import AutoConfig, AutoModelForTokenClassification
+
+    from tagger.integrations.huggingface.crf_config import CrfConfig
+    from tagger.integrations.huggingface.crf_for_token_classification import (
+        CrfForTokenClassification,
+    )
+
+    AutoConfig.register(CrfConfig.model_type, CrfConfig, exist_ok=True)
+    AutoModelForTokenClassification.register(CrfConfig, CrfForTokenClassification, exist_ok=True)
 
 
+after_import("transformers", _register)
 # Each registers what it holds. Both modules of transformers take seconds to import.
-for module, ours in (("pipelines", "crf_pipeline"), ("trainer", "trainer_check")):
-    after_import(f"transformers.{module}", partial(import_module, f"{__name__}.{ours}"))
+after_import("transformers.pipelines", lambda: import_module(f"{__name__}.crf_pipeline"))
+after_import("transformers.trainer", lambda: import_module(f"{__name__}.trainer_check"))
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

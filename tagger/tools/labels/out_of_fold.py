@@ -18,7 +18,7 @@ from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
 from tagger.spans import AMBIGUOUS, spans_to_tags
 from tagger.tools.labels.corpus import Corpus, make_folds
-from tagger.tools.runs import Job, run_jobs
+from tagger.tools.runs.jobs import Job, run_jobs
 from tagger.tools.runs.work import train
 from tagger.tools.tuning.labelled_file import encoded, read_instances
 

@@ -6,7 +6,3 @@
 
 All but `start` are pure functions.
 """
-
-from tagger.tools.start.start import start
-
-__all__ = ["start"]

@@ -11,7 +11,3 @@
   is, `promise_record` what an archive keeps, and `units` what is drawn independently;
 - `tuned_archive`: writes the archive with other settings or thresholds.
 """
-
-from tagger.tools.tuning.decoding import DecodingTuner, Settings, Target
-
-__all__ = ["DecodingTuner", "Settings", "Target"]

@@ -10,7 +10,7 @@ from allennlp.models import Model
 
 import tagger_onnx
 from tagger import SavedTagger
-from tagger.integrations.onnx import exported
+from tagger.integrations.onnx.export import exported
 from tests.configs import save_small_transformer
 from tests.conftest import ROOT
 

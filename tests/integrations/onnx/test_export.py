@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import TokenIndexer
 from allennlp.modules import Seq2SeqEncoder, TokenEmbedder
 
-from tagger.integrations.onnx import exported
+from tagger.integrations.onnx.export import exported
 from tagger.integrations.onnx.graph import Graph
 from tagger.integrations.onnx.transformer import _shares
 from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble

@@ -8,8 +8,8 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 
 from tagger.spans import tags_to_spans
-from tagger.tools.reports import run_report, write_run_report
-from tagger.tools.reports.run_report import NUM_OPEN
+from tagger.tools.reports import run_report
+from tagger.tools.reports.run_report import NUM_OPEN, write_run_report
 from tests.conftest import ROOT
 from tests.tools.reports.pages import read_page, row
 

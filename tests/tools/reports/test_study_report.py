@@ -3,9 +3,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tagger.tools.reports import read_weighting_results, write_study_report
-from tagger.tools.runs import write_results
-from tagger.tools.runs.results import Result
+from tagger.tools.reports.study_report import read_weighting_results, write_study_report
+from tagger.tools.runs.results import Result, write_results
 from tests.tools.reports.pages import read_page
 
 LABELS = ["<b>&$1$", "LOC"]

@@ -3,8 +3,8 @@
 import pytest
 from allennlp.common import Params
 
-from tagger.tools.start import start
 from tagger.tools.start.at_hand import pretrained_at_hand
+from tagger.tools.start.start import start
 from tests.transformers.small import save_word_pieces
 
 MINE = "Ada B-PER\nlives O\nin O\nLima B-LOC\n\n" * 10

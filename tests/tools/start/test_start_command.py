@@ -8,8 +8,8 @@ from allennlp.common import Params
 
 from tagger.data import ColumnDatasetReader
 from tagger.data.formats import FORMATS, read_texts, write_texts
-from tagger.tools.start import start
 from tagger.tools.start.config import sizes_for
+from tagger.tools.start.start import start
 from tagger.tools.start.survey import survey
 from tests.conftest import ROOT
 

@@ -10,18 +10,10 @@ from allennlp.common import Params
 
 from tagger.common import files
 from tagger.common.config_files import digests_of_files
-from tagger.tools.runs import (
-    Column,
-    Job,
-    format_summary,
-    read_results,
-    run_jobs,
-    seeded_jobs,
-    tabulate,
-)
 from tagger.tools.runs import jobs as jobs_module
-from tagger.tools.runs import write_results as write
-from tagger.tools.runs.results import Result
+from tagger.tools.runs.jobs import Job, run_jobs, seeded_jobs
+from tagger.tools.runs.results import Column, Result, format_summary, read_results, tabulate
+from tagger.tools.runs.results import write_results as write
 from tests.conftest import CONFIGS
 
 

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from tagger.tools.runs import Result
+from tagger.tools.runs.results import Result
 from tagger.tools.studies.weighting import (
     biased_jobs,
     plain_jobs,

@@ -61,7 +61,7 @@ def export(
         FileExistsError: If the output exists, unless `overwrite` is true.
     """
     check_installed("export")
-    from tagger.integrations.onnx import exported
+    from tagger.integrations.onnx.export import exported
 
     archive.model.eval()
     model = exported(archive.model, archive.validation_dataset_reader, language)

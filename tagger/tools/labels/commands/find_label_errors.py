@@ -142,7 +142,7 @@ def _corpus_and_judge(args: argparse.Namespace) -> Tuple[Any, Any]:
         out_of_fold_scores,
         score_file,
     )
-    from tagger.tools.runs import default_num_workers
+    from tagger.tools.runs.jobs import default_num_workers
 
     if args.taggers:
         from allennlp.models import load_archive

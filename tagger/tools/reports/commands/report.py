@@ -40,11 +40,8 @@ class Report(Command):
     def run(self, args: argparse.Namespace) -> None:
         check_installed("report")
         from tagger.common.locations import check_not_inputs
-        from tagger.tools.reports import (
-            read_weighting_results,
-            write_run_report,
-            write_study_report,
-        )
+        from tagger.tools.reports.run_report import write_run_report
+        from tagger.tools.reports.study_report import read_weighting_results, write_study_report
 
         made = [args.output, *(args.figures.glob("*.svg") if args.figures else ())]
         inputs = [args.source, *([args.data] if args.data else [])]

@@ -45,7 +45,7 @@ class Start(Command):
     def run(self, args: argparse.Namespace) -> None:
         from tagger.common.files import write_atomically
         from tagger.common.locations import check_output
-        from tagger.tools.start import start
+        from tagger.tools.start.start import start
 
         inputs = [path for path in (args.train, args.dev) if path]
         columns = (args.token_column, args.tag_column)

@@ -101,7 +101,7 @@ class WeightingStudy(Command):
         check_installed("report")
         from allennlp.common import Params
 
-        from tagger.tools.reports import write_study_report
+        from tagger.tools.reports.study_report import write_study_report
         from tagger.tools.studies.weighting import run_weighting_study
 
         _check_not_input(args.config, args.folder)

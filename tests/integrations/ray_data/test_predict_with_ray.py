@@ -16,7 +16,7 @@ from tagger.commands.prediction_inputs import files_of
 from tagger.commands.prediction_outputs import Layout
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.sole_writer import sole_writer
-from tagger.integrations.ray.predict_with_ray import WorkerPool
+from tagger.integrations.ray_data.predict_with_ray import WorkerPool
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor
 
 #: Each worker takes seconds to start.

@@ -7,7 +7,7 @@ from allennlp.predictors import Predictor
 
 from tagger.commands.predict_file import predict_file
 from tagger.commands.prediction_outputs import Layout
-from tagger.integrations.ray.ray_data import TaggerActor
+from tagger.integrations.ray_data.rows import TaggerActor
 
 TEXTS = ["Maria met Paulo in Lisbon .", "", ")" * 501, "Ada " * 300, None, "Ada left ."]
 
