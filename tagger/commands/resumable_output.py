@@ -40,7 +40,7 @@ from allennlp.common.checks import ConfigurationError
 from tagger.common.files import publish
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.outputs import new_output
-from tagger.common.sole_writer import being_written, sole_writer, this_process
+from tagger.common.lock import being_written, output_lock, this_process
 
 #: The version of the record's format.
 FORMAT = 1
@@ -85,7 +85,7 @@ class ResumableOutput:
         self._other_machines = ExitStack()
         try:
             if self._address:
-                self._other_machines.enter_context(sole_writer(self._address))
+                self._other_machines.enter_context(output_lock(self._address))
             self._part = self._begin(json.loads(json.dumps(run)))
             self._note(**this_process())
         except BaseException:

@@ -43,7 +43,7 @@ from tagger.common.console import say
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.outputs import new_output, store_of
 from tagger.common.parquet import batches, open_parquet
-from tagger.common.sole_writer import sole_writer
+from tagger.common.lock import output_lock
 from tagger.predictors.prediction_type import prediction_type
 
 #: The column of inputs in what Ray shares out.
@@ -119,7 +119,7 @@ def predict_with_ray(
     parts = target.rstrip("/") if is_folder else f"{unfinished}/parts"
     run = {**run, "input": [[each, _version(each)] for each in files]}
     inputs.remedy = "add --on-error skip, and repeat the command to go on"
-    with sole_writer(output):
+    with output_lock(output):
         begin_parts(unfinished, parts, is_folder, run, overwrite)
         # Workers run in the folder in which their cluster was started.
         paths = [each if is_address(each) else str(Path(each).absolute()) for each in files]

@@ -15,7 +15,7 @@ from tagger.commands.predict_file import predict_file
 from tagger.commands.prediction_inputs import files_of
 from tagger.commands.prediction_outputs import Layout
 from tagger.common.from_allennlp import ConfigurationError
-from tagger.common.sole_writer import sole_writer
+from tagger.common.lock import output_lock
 from tagger.integrations.ray_data.predict_with_ray import WorkerPool
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor
 
@@ -152,23 +152,23 @@ def test_one_process_of_all_machines_writes_an_output(where, s3, tmp_path):
     folder = {"here": str(tmp_path), "memory": "memory://locks", "s3": f"{s3}/locks"}[where]
     output = f"{folder}/out/"
     store, lock = fsspec.url_to_fs(f"{folder}/out.lock")
-    with sole_writer(output):
+    with output_lock(output):
         with (
             pytest.raises(
                 ConfigurationError, match=f"written by process {os.getpid()} on .*; wait"
             ),
-            sole_writer(output),
+            output_lock(output),
         ):
             pass
         holder = json.loads(store.cat_file(lock))
     assert not store.exists(lock)
     # Of a process that died: on this machine, and on another.
     store.pipe_file(lock, json.dumps({**holder, "process": 1}).encode())
-    with sole_writer(output):
+    with output_lock(output):
         pass
     store.pipe_file(lock, json.dumps({**holder, "host": "another"}).encode())
     message = "on another since .*has ended, delete .*out.lock"
-    with pytest.raises(ConfigurationError, match=message), sole_writer(output):
+    with pytest.raises(ConfigurationError, match=message), output_lock(output):
         pass
 
 

@@ -1,4 +1,4 @@
-"""A lock on an output that keeps all other processes away, of this machine and of others."""
+"""A lock on an output that keeps other processes away, of this machine and of others."""
 
 import hashlib
 import json
@@ -18,15 +18,15 @@ from tagger.common.outputs import store_of
 
 
 @contextmanager
-def sole_writer(output: PathOrAddress) -> Iterator[None]:
-    """Claims an output by a small file beside it, `OUTPUT.lock`, which one process only can make.
+def output_lock(output: PathOrAddress) -> Iterator[None]:
+    """Locks an output by a small file beside it, `OUTPUT.lock`, which only one process can create.
 
-    Object stores make it on a condition, which S3 and Google's have. The file of a process that died
-    remains; another process on the same machine takes it over, since the system has freed the lock that
-    each holds on its own machine too.
+    On an object store the file is created by a conditional write, which S3 and Google's have. If the
+    process dies, its file stays. A process on the same machine then takes the lock over, because the
+    system has freed the `FileLock` that each process holds on its own machine.
 
     Raises:
-        ConfigurationError: If another process has claimed it, or one that died on another machine.
+        ConfigurationError: If another process holds the lock, or one that died on another machine.
     """
     store, name = store_of(f"{os.fspath(output).rstrip('/')}.lock")
     lock = store.unstrip_protocol(name)
@@ -52,11 +52,7 @@ def sole_writer(output: PathOrAddress) -> Iterator[None]:
 
 
 def _holder(store: Any, name: str) -> Dict[str, Any]:
-    """Returns what `this_process` of the process that has claimed an output has noted.
-
-    Raises:
-        ConfigurationError: If the file is not such a note, but perhaps a file of the user.
-    """
+    """What `this_process` of the process that holds a lock has noted in its file."""
     try:
         holder = json.loads(store.cat_file(name))
         if holder.keys() >= {"process", "host", "since"}:
@@ -70,13 +66,13 @@ def _holder(store: Any, name: str) -> Dict[str, Any]:
 
 
 def this_process() -> Dict[str, Any]:
-    """Returns what tells others about this process: its `process`, its `host`, and `since` when."""
+    """Returns this process's id as `process`, its `host`, and the time as `since`."""
     since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
     return {"process": os.getpid(), "host": socket.gethostname(), "since": since}
 
 
 def being_written(output: PathOrAddress, holder: Mapping[str, Any]) -> str:
-    """Says who writes an output."""
+    """Says which process writes an output."""
     return (
         f"`--output` {os.fspath(output)} is being written by process "
         f"{holder.get('process', 'unknown')} on {holder.get('host', 'an unknown host')} since "
