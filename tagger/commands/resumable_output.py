@@ -39,8 +39,8 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.files import publish
 from tagger.common.inputs import PathOrAddress, is_address
-from tagger.common.outputs import new_output
 from tagger.common.lock import being_written, output_lock, this_process
+from tagger.common.outputs import new_output
 
 #: The version of the record's format.
 FORMAT = 1

@@ -41,9 +41,9 @@ from tagger.commands.prediction_parts import (
 )
 from tagger.common.console import say
 from tagger.common.inputs import PathOrAddress, is_address
+from tagger.common.lock import output_lock
 from tagger.common.outputs import new_output, store_of
 from tagger.common.parquet import batches, open_parquet
-from tagger.common.lock import output_lock
 from tagger.predictors.prediction_type import prediction_type
 
 #: The column of inputs in what Ray shares out.
