@@ -10,12 +10,14 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from allennlp.commands import Subcommand
 from allennlp.commands.evaluate import Evaluate as AllenNlpEvaluate
 from allennlp.common.checks import ConfigurationError, check_for_gpu
-from allennlp.common.file_utils import cached_path
 
 from tagger.commands.command import HelpFormatter
 from tagger.common.console import show_last
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
+
+#: What the commands of tools do with the arguments of `evaluate` after AllenNLP has evaluated.
+FOLLOW_UPS: List[Callable[[argparse.Namespace], None]] = []
 
 
 @Subcommand.register("evaluate", exist_ok=True)
@@ -38,10 +40,10 @@ class Evaluate(AllenNlpEvaluate):
 def _evaluate(
     evaluate: Callable[[argparse.Namespace], Dict[str, Any]], args: argparse.Namespace
 ) -> Dict[str, Any]:
-    inputs = [args.archive_file, *_parts(args.input_file), *filter(None, [args.weights_file])]
+    inputs = [args.archive_file, *files_in(args.input_file), *filter(None, [args.weights_file])]
     options = {
-        "output_file": _parts(args.output_file),
-        "predictions_output_file": _parts(args.predictions_output_file),
+        "output_file": files_in(args.output_file),
+        "predictions_output_file": files_in(args.predictions_output_file),
     }
     for name, paths in options.items():
         check_outputs(f"--{name.replace('_', '-')}", paths, inputs)
@@ -54,33 +56,9 @@ def _evaluate(
                     new = (whole_output(path, outputs) for path in paths)
                     setattr(args, name, ",".join(new))
         metrics = evaluate(args)
-    _check_promises(args)
+    for follow_up in FOLLOW_UPS:
+        follow_up(args)
     return metrics
-
-
-def _check_promises(args: argparse.Namespace) -> None:
-    """Shows whether the data contradict what `tune-decoding --confidence` promised of the tagger."""
-    path = Path(cached_path(args.archive_file))
-    from tagger.tools.tuning.promise_record import saved_promises
-
-    promises = saved_promises(path)
-    if not promises:
-        return
-    from allennlp.models import load_archive
-
-    from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
-    from tagger.tools.tuning.promise_fitting import check_promises
-    from tagger.tools.tuning.units import units_of_file
-
-    archive = load_archive(path, cuda_device=args.cuda_device, overrides=args.overrides)
-    model, reader = archive.model, archive.validation_dataset_reader
-    unit = promises[0].unit
-    for file in _parts(args.input_file):
-        tuner = tuner_on_file(model, reader, file, in_order=True)
-        units = units_of_file(
-            reader, file, tuner.num_sentences, None if unit in ("document", "sentence") else unit
-        )
-        show_last(f"Promises on {file}", check_promises(promises, tuner, settings_of(model), units))
 
 
 def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
@@ -109,7 +87,8 @@ def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
     return metrics
 
 
-def _parts(paths: Optional[str]) -> List[str]:
+def files_in(paths: Optional[str]) -> List[str]:
+    """Splits AllenNLP's list of files, which commas separate."""
     return paths.split(",") if paths else []
 
 

@@ -9,7 +9,19 @@ import os
 import time
 from itertools import chain
 from pathlib import Path
-from typing import Any, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
@@ -37,13 +49,34 @@ from tagger.common.inputs import PathOrAddress, is_address, open_stored
 from tagger.common.locations import check_not_inputs, check_output, resolved
 from tagger.common.parquet import is_parquet
 from tagger.data.formats import FORMATS, recognise
-from tagger.integrations.ray_data.predict_with_ray import WorkerPool, predict_with_ray
 from tagger.modules.token_embedders import share_unknown_words
 
 #: By default torch's oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 Inputs = Union[InstanceInputs, LineInputs]
+
+#: Predicts files by windows and writes the output: given the inputs of the first file, all files, the
+#: output, the size of a window, what decides the predictions, the layout, and whether to overwrite.
+Runner = Callable[
+    [LineInputs, Sequence[str], PathOrAddress, int, Dict[str, Any], Layout, bool], None
+]
+
+
+class RunnerOptions(Protocol):
+    """Options of `predict-file` that choose a runner; `option` is the one that asks for it."""
+
+    option: str
+
+    def add_to(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the options."""
+
+    def runner_of(self, args: argparse.Namespace) -> Optional[Runner]:
+        """Returns the runner that the arguments ask for, if any."""
+
+
+#: The runners that integrations offer.
+RUNNERS: List[RunnerOptions] = []
 
 
 @Subcommand.register("predict-file")
@@ -96,25 +129,17 @@ class PredictFile(Command):
         text = "overwrite the output, and that of an unfinished run with other settings"
         add("--force", action="store_true", help=text)
         add_shared(parser, "--cuda-device")
-        text = (
-            "share the work among Ray Data's workers, on this machine's cluster or on this machine "
-            "alone; the input may then be a folder, or a pattern such as 'texts/*.gz'"
-        )
-        add("--ray", action="store_true", help=text)
-        text = "with --ray: how many workers, or the fewest and the most"
-        add("--workers", metavar="MIN:MAX", default="1:", help=text)
-        text = "with --ray: how many CPUs each worker has"
-        add("--cpus", type=float, default=1, help=text)
-        text = "with --ray: how many GPUs each worker has"
-        add("--gpus", type=float, default=0, help=text)
+        for options in RUNNERS:
+            options.add_to(parser)
         add("--overrides", default="", help="JSON to override the archive's config")
         add("--predictor-args", default="{}", help="JSON with arguments for the predictor")
 
     def run(self, args: argparse.Namespace) -> None:
         if args.window < 1:
             raise ConfigurationError(f"`--window` must be at least 1; got {args.window}")
-        if args.use_dataset_reader and (args.ray or args.on_error == "skip"):
-            option = "--ray" if args.ray else "--on-error skip"
+        found = [(each.option, runner) for each in RUNNERS if (runner := each.runner_of(args))]
+        option, runner = found[0] if found else ("--on-error skip", None)
+        if args.use_dataset_reader and (runner or args.on_error == "skip"):
             raise ConfigurationError(
                 f"`{option}` needs input lines; it does not work with --use-dataset-reader"
             )
@@ -130,12 +155,10 @@ class PredictFile(Command):
             predictor_args["leak_labels"] = args.leaks.split(",")
         if args.candidates is not None:
             predictor_args["candidates"] = args.candidates
-        pool = WorkerPool.of_range(args.workers, args.cpus, args.gpus) if args.ray else None
-        inputs = [args.archive_file, args.input_file]
-        if args.ray:
-            inputs += files_of(args.input_file)
+        files = files_of(args.input_file) if runner else [args.input_file]
+        inputs = [args.archive_file, args.input_file, *files]
         check_output(args.output, inputs, args.force, takes_addresses=True)
-        input_format = _format_of_input(args)
+        input_format = _format_of_input(args, files[0])
         logging.getLogger("allennlp.common.params").disabled = True
         os.environ.setdefault(*FEW_SHAPES)
         check_for_gpu(args.cuda_device)
@@ -152,7 +175,7 @@ class PredictFile(Command):
             overwrite=args.force,
             settings={"config": digest_of_config(archive), "predictor-args": predictor_args},
             layout=Layout(args.text_column, args.column, args.nested, args.format, input_format),
-            pool=pool,
+            runner=runner,
         )
 
 
@@ -166,7 +189,7 @@ def predict_file(
     overwrite: bool = False,
     settings: Optional[Mapping[str, Any]] = None,
     layout: Optional[Layout] = None,
-    pool: Optional[WorkerPool] = None,
+    runner: Optional[Runner] = None,
 ) -> None:
     """Predicts a file, a window of inputs at a time, so memory does not grow with the file.
 
@@ -185,7 +208,7 @@ def predict_file(
         overwrite: Whether to replace an output, or what another unfinished run has written.
         settings: What else decides the predictions, such as the predictor's arguments, by name.
         layout: What the input and the output look like; None for lines, or Parquet as their names say.
-        pool: The workers of Ray, for lines and rows.
+        runner: Predicts windows of lines or rows elsewhere; by default they are predicted here.
 
     Raises:
         ConfigurationError: If a line cannot be predicted, the output is the input, another process
@@ -195,14 +218,14 @@ def predict_file(
     check_not_inputs([output], [input_file])
     output = resolved(output)
     run = settings_of_run(predictor, input_file, window, use_dataset_reader, layout, settings or {})
-    files = files_of(input_file) if pool and not layout.input_format else [input_file]
+    files = files_of(input_file) if runner and not layout.input_format else [input_file]
     inputs: Inputs = (
         InstanceInputs(predictor, input_file)
         if use_dataset_reader
         else _lines_of(predictor, files[0], on_error, layout)
     )
-    if pool and isinstance(inputs, LineInputs):
-        predict_with_ray(inputs, files, output, window, run, pool, layout, overwrite)
+    if runner and isinstance(inputs, LineInputs):
+        runner(inputs, files, output, window, run, layout, overwrite)
         return
     encode = encoder_of(os.fspath(output), input_file, layout)
     with ResumableOutput(output, run, overwrite) as unfinished:
@@ -254,7 +277,7 @@ def _predict(
             progress.set_postfix_str(f"{output.num_lines} inputs")
 
 
-def _format_of_input(args: argparse.Namespace) -> Optional[str]:
+def _format_of_input(args: argparse.Namespace, first_file: str) -> Optional[str]:
     """Returns the format of an input that has annotations; None for lines and for Parquet.
 
     An input that is not there, or is no file, is refused before the model is loaded.
@@ -262,8 +285,7 @@ def _format_of_input(args: argparse.Namespace) -> Optional[str]:
     path = args.input_file
     if Path(path).is_dir() and (args.input_format or recognise(path)) == "brat":
         return "brat"
-    if args.ray:
-        path = files_of(path)[0]
+    path = first_file
     if is_address(path):
         with open_stored(path):
             pass

@@ -2,10 +2,13 @@
 
 import argparse
 
+import pytest
 from allennlp.commands import Subcommand
 
 
-def test_help_texts_are_at_most_75_columns_wide(monkeypatch):
+def test_help_texts_are_at_most_75_columns_wide(allennlp, monkeypatch):
+    with pytest.raises(SystemExit):
+        allennlp("--version")
     monkeypatch.setenv("COLUMNS", "200")
     subparsers = argparse.ArgumentParser("allennlp").add_subparsers()
     ours = {

@@ -86,24 +86,24 @@ class WorkerPool(NamedTuple):
 
 
 def predict_with_ray(
+    pool: WorkerPool,
     inputs: LineInputs,
     files: Sequence[str],
     output: PathOrAddress,
     window: int,
     run: Dict[str, Any],
-    pool: WorkerPool,
     layout: Layout,
     overwrite: bool,
 ) -> None:
     """Predicts files by Ray Data; the same call completes what a killed one began.
 
     Args:
+        pool: The workers.
         inputs: Those of the first file, with the predictor.
         files: Paths or addresses that all workers can read.
         output: A file; or, with a slash at the end, a folder, to which parts are written.
         window: How many inputs are predicted at a time.
         run: What decides the predictions, by name. Only an equal run can complete the output.
-        pool: The workers.
         layout: What inputs and output look like.
         overwrite: Whether to start again what another run has begun.
 

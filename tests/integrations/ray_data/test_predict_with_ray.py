@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import fsspec
@@ -16,11 +17,11 @@ from tagger.commands.prediction_inputs import files_of
 from tagger.commands.prediction_outputs import Layout
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.lock import output_lock
-from tagger.integrations.ray_data.predict_with_ray import WorkerPool
+from tagger.integrations.ray_data.predict_with_ray import WorkerPool, predict_with_ray
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor
 
 #: Each worker takes seconds to start.
-POOL = WorkerPool(1, 1)
+POOL = partial(predict_with_ray, WorkerPool(1, 1))
 
 
 class Traced(SequenceTaggerPredictor):
@@ -73,7 +74,7 @@ def test_bytes_are_those_of_predict_file_after_deaths_and_errors(
         ConfigurationError,
         match=r"in.txt:(142|147): .*; add --on-error skip, and repeat",
     ):
-        predict_file(predictor, str(text), output, window=4, pool=POOL)
+        predict_file(predictor, str(text), output, window=4, runner=POOL)
     assert Path(f"{predictor.trace}.dead").exists()
     written = [
         row
@@ -84,10 +85,10 @@ def test_bytes_are_those_of_predict_file_after_deaths_and_errors(
     with pytest.raises(
         ConfigurationError, match="another `window`; .* --force to discard its pred"
     ):
-        predict_file(predictor, str(text), output, window=5, pool=POOL)
+        predict_file(predictor, str(text), output, window=5, runner=POOL)
     Path(predictor.trace).unlink()
-    two = WorkerPool(2, 2)
-    predict_file(predictor, str(text), output, window=4, on_error="skip", pool=two)
+    two = partial(predict_with_ray, WorkerPool(2, 2))
+    predict_file(predictor, str(text), output, window=4, on_error="skip", runner=two)
     traced = Path(predictor.trace).read_text().splitlines()
     # Between the two carriage returns is a line.
     lines.insert(80, b"")
@@ -109,7 +110,9 @@ def test_folders_of_a_store_are_predicted_to_a_folder(ray, s3, predictor, tmp_pa
         with fsspec.open(f"{s3}/in/{number}.parquet", "wb") as file:
             pq.write_table(table[20 * number : 20 * number + 20], file, row_group_size=7)
     layout = Layout("body", "found")
-    predict_file(predictor, f"{s3}/in/", f"{s3}/out/", 8, on_error="skip", layout=layout, pool=POOL)
+    predict_file(
+        predictor, f"{s3}/in/", f"{s3}/out/", 8, on_error="skip", layout=layout, runner=POOL
+    )
     store, _ = fsspec.url_to_fs(s3)
     store.invalidate_cache()
     assert store.exists("bucket/out/_SUCCESS")
@@ -124,7 +127,7 @@ def test_folders_of_a_store_are_predicted_to_a_folder(ray, s3, predictor, tmp_pa
     expected[30]["found"]["error"] = found["found"].to_pylist()[30]["error"]
     assert found.drop_columns("input_row").to_pylist() == expected
     with pytest.raises(ConfigurationError, match="out/ holds files; name another folder"):
-        predict_file(predictor, f"{s3}/in/", f"{s3}/out/", layout=layout, pool=POOL)
+        predict_file(predictor, f"{s3}/in/", f"{s3}/out/", layout=layout, runner=POOL)
 
 
 def test_sizes_of_pools_are_read_and_checked():
@@ -178,12 +181,12 @@ def test_a_file_takes_the_predictions_of_one_file(predictor, tmp_path):
     with pytest.raises(
         ConfigurationError, match="predictions of 2 files; name a folder, with a sl"
     ):
-        predict_file(predictor, str(tmp_path), tmp_path.parent / "out.jsonl", pool=POOL)
+        predict_file(predictor, str(tmp_path), tmp_path.parent / "out.jsonl", runner=POOL)
     pq.write_table(pa.table({"text": ["Ada"], "input_row": [1]}), tmp_path / "a.parquet")
     with pytest.raises(
         ConfigurationError, match="has a column `input_row`, which the output needs"
     ):
-        predict_file(predictor, str(tmp_path / "a.parquet"), f"{tmp_path}/out/", pool=POOL)
+        predict_file(predictor, str(tmp_path / "a.parquet"), f"{tmp_path}/out/", runner=POOL)
 
 
 def test_the_command_says_what_goes_with_ray(allennlp, trained, tmp_path):
