@@ -2,7 +2,7 @@
 
 import tagger.common.needs_allennlp  # noqa: F401
 from tagger.metrics.calibration import format_calibration_table
-from tagger.metrics.calibration_error import CalibrationError
+from tagger.metrics.label_metrics import progress_metrics
 from tagger.metrics.metrics_table import (
     best_metrics,
     format_all_metrics,
@@ -11,11 +11,9 @@ from tagger.metrics.metrics_table import (
     metrics_tables,
 )
 from tagger.metrics.multi_label_metrics import MultiLabelMetrics
-from tagger.metrics.progress_metrics import progress_metrics
 from tagger.metrics.tag_metrics import TagMetrics
 
 __all__ = [
-    "CalibrationError",
     "MultiLabelMetrics",
     "TagMetrics",
     "best_metrics",

@@ -1,10 +1,7 @@
 """Precision, recall and F1 of labels from counts: pure functions on arrays.
 
-Letters: `C` labels.
-
-Counts are int64 arrays (3, C). They hold, for each label, how often it is both predicted and gold (true
-positives), how often it is predicted, and how often it is gold. Counts of batches and of workers can be
-added up.
+Counts are int64 arrays (3, C): for each of C labels how often it is both predicted and gold (true
+positives), how often it is predicted, and how often it is gold. Counts of batches and of workers add up.
 
 Precision is undefined for a label that is never predicted, recall for one that is never gold, and F1 for
 one that is neither. Each is then 0, because JSON and AllenNLP's choice of the best epoch need a number.
@@ -15,16 +12,19 @@ from typing import Callable, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
+from tagger.spans.matching import SCHEMES
+
 MEASURES = ("precision", "recall", "f1-measure")
+#: The class of a token without a label. It comes after the labels.
+NO_LABEL = "O"
+#: The metrics that fit on the trainer's single line.
+_PROGRESS_METRICS = ("accuracy", "f1-measure-overall", "f1-measure-macro")
 
 
 def counts_of_confusions(confusions: np.ndarray, num_labels: int) -> np.ndarray:
-    """Returns true positives, predicted and gold of each label, (3, C) int64.
+    """Returns the counts of labels, (3, C), from a table with gold rows and predicted columns.
 
-    Args:
-        confusions: int64, a row for each gold class and a column for each predicted one. The labels
-            come first, then the classes that are no labels.
-        num_labels: C.
+    Its rows and columns are the labels, and after them classes that are no labels.
     """
     true_positives = confusions.diagonal()[:num_labels]
     return np.stack(
@@ -46,13 +46,7 @@ def named_confusions(
 
 
 def precision_recall_f1(counts: np.ndarray) -> np.ndarray:
-    """Returns precision, recall and F1, 0 where they are undefined.
-
-    Args:
-        counts: (3, ...) true positives, predicted and gold.
-
-    Returns:
-        (3, ...) float64.
+    """Returns precision, recall and F1, (3, ...) float64, of counts (3, ...); 0 where undefined.
 
     Example:
         >>> precision_recall_f1(np.array([[3, 0], [4, 0], [6, 2]])).tolist()
@@ -85,12 +79,7 @@ def macro_average_of_draws(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     A label that a draw lacks keeps the values that it has in all data: without it, the mean would be
     that of frequent labels.
 
-    Args:
-        sums: (R, 3, C), the counts of R draws.
-        counts: (3, C), those of all data.
-
-    Returns:
-        (3, R).
+    `sums` are the counts of R draws, (R, 3, C), and `counts` those of all data. Returns (3, R).
     """
     of_all, of_draws = precision_recall_f1(counts), precision_recall_f1(np.moveaxis(sums, 1, 0))
     by_label = np.where(sums[:, 1:].any(axis=1), of_draws, of_all[:, np.newaxis])
@@ -120,16 +109,11 @@ def metrics_by_label(
 ) -> Dict[str, float]:
     """Returns the metrics of each label, and their averages, by name.
 
-    Args:
-        labels: The C labels.
-        counts: (3, C) int64, see the top of this module.
-        average: Computes the means over labels, `macro_average` or `mean_of_defined`.
-
     Returns:
         `precision-PER`, `recall-PER`, `f1-measure-PER`, `num-gold-PER` and `num-predicted-PER` for each
         label; with the suffix `-overall` those of all labels together (micro average), and with `-macro`
-        the means over labels, without numbers. If a label is called `overall` or `macro`, the average
-        takes its place.
+        the means by `average`, without numbers. A label called `overall` or `macro` gives way to the
+        average.
 
     Example:
         >>> metrics = metrics_by_label(["LOC", "PER"], np.array([[3, 0], [4, 0], [6, 2]]))
@@ -148,6 +132,48 @@ def metrics_by_label(
         metrics.update(zip((f"{count}-{label}" for label in labels), counts[row].tolist()))
         metrics[f"{count}-overall"] = int(total[row])
     return metrics
+
+
+def partial_metrics(labels: Sequence[str], counts: np.ndarray) -> Dict[str, float]:
+    """Returns precision, recall and F1 of spans of which a part is right.
+
+    They come from the sum of what `count_partial_matches` returns, by the schemes besides `strict`,
+    whose metrics are those of spans.
+
+    Returns:
+        `exact-precision-PER`, `partial-recall-overall`, `type-f1-measure-LOC` and so on: by scheme, by
+        measure, and by label or `overall`. By `partial`, half of the partial matches count as right.
+
+    Example:
+        >>> matches = [2, 0, 1, 0, 2]  # correct, incorrect, partial, missed, spurious
+        >>> metrics = partial_metrics([], np.array([[matches]] * 4))
+        >>> metrics["partial-precision-overall"], round(metrics["partial-recall-overall"], 3)
+        (0.5, 0.833)
+    """
+    # (4, C + 1) each
+    correct, incorrect, partial, missed, spurious = np.moveaxis(counts, 2, 0)
+    num_pairs = correct + incorrect + partial
+    # (3, 4, C + 1)
+    measures = precision_recall_f1(
+        np.stack([correct + partial / 2, num_pairs + spurious, num_pairs + missed])
+    )
+    return {
+        f"{scheme}-{measure}-{name}": float(measures[m, s, n])
+        for s, scheme in enumerate(SCHEMES)
+        if scheme != "strict"
+        for n, name in enumerate([*labels, "overall"])
+        for m, measure in enumerate(MEASURES)
+    }
+
+
+def progress_metrics(metrics: Dict[str, float]) -> Dict[str, float]:
+    """Returns the few metrics that the trainer shows while an epoch is under way.
+
+    Example:
+        >>> progress_metrics({"precision-PER": 0.5, "f1-measure-overall": 0.7})
+        {'f1-measure-overall': 0.7}
+    """
+    return {name: metrics[name] for name in _PROGRESS_METRICS if name in metrics}
 
 
 def _divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:

@@ -4,10 +4,8 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence
 
-from tagger.metrics.label_metrics import MEASURES
-from tagger.metrics.token_confusions import NO_LABEL
-from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED
-from tagger.spans.partial_matching import SCHEMES
+from tagger.metrics.label_metrics import MEASURES, NO_LABEL
+from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED, SCHEMES
 
 AVERAGES = ("overall", "macro")
 BEST_PREFIX = "best_validation_"

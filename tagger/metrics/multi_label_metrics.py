@@ -9,8 +9,12 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
 from tagger.common.vocabulary import tags_in_order
-from tagger.metrics.auc import NUM_BINS, area_under_curve, count_probabilities
 from tagger.metrics.label_metrics import MEASURES, mean_of_defined, metrics_by_label
+
+#: Log-odds above this are not told apart, nor log-odds below its negative.
+_LIMIT = 16
+_BINS_PER_UNIT = 64
+_NUM_BINS = 2 * _LIMIT * _BINS_PER_UNIT
 
 
 @Metric.register("multi_label_metrics")
@@ -88,7 +92,7 @@ class MultiLabelMetrics(Metric):
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """Returns the metrics of everything since the last reset, over all workers.
 
-        Under `distributed` every worker must call this equally often, as AllenNLP's trainer does.
+        Under `distributed` every worker must call this equally often.
 
         Returns:
             `precision-A`, `recall-A`, `f1-measure-A`, `num-gold-A` and `num-predicted-A` for each label;
@@ -122,7 +126,7 @@ class MultiLabelMetrics(Metric):
     def reset(self) -> None:
         # True positives, predicted, gold, known.
         self._counts = torch.zeros(4, len(self._labels), dtype=torch.long)
-        self._histograms = torch.zeros(2, len(self._labels), NUM_BINS, dtype=torch.long)
+        self._histograms = torch.zeros(2, len(self._labels), _NUM_BINS, dtype=torch.long)
 
     def _metrics_of_groups(self, counts: np.ndarray) -> Dict[str, float]:
         if self.label_counts is None:
@@ -155,3 +159,31 @@ class MultiLabelMetrics(Metric):
             if not area.isnan()
         }
         return {**by_label, "auc-macro": float(areas[is_defined].mean()) if by_label else 0.0}
+
+
+def count_probabilities(
+    probabilities: torch.Tensor, gold_labels: torch.Tensor, is_known: torch.Tensor
+) -> torch.Tensor:
+    """Counts the probabilities of negatives and of positives in H bins of equal width in log-odds.
+
+    All arguments are (N, C). Returns (2, C, H) int64, negatives first; counts of batches add up.
+    """
+    num_labels = gold_labels.shape[1]
+    log_odds = torch.logit(torch.where(is_known, probabilities.double(), 0.5))
+    bins = ((log_odds.clamp(-_LIMIT, _LIMIT) + _LIMIT) * _BINS_PER_UNIT).long()
+    labels = torch.arange(num_labels, device=gold_labels.device)
+    cells = ((gold_labels > 0) * num_labels + labels) * _NUM_BINS + bins.clamp(max=_NUM_BINS - 1)
+    counts = torch.bincount(cells[is_known], minlength=2 * num_labels * _NUM_BINS)
+    return counts.view(2, num_labels, _NUM_BINS)
+
+
+def area_under_curve(counts: torch.Tensor) -> torch.Tensor:
+    """Returns how often a positive has a higher probability than a negative; a tie counts half.
+
+    All probabilities of one bin are ties, so odds that differ by less than 1.6 % may count as equal.
+    Returns (C,) float64, NaN for a label without a positive or without a negative.
+    """
+    negatives, positives = counts.double()
+    below = negatives.cumsum(1) - negatives
+    num_right = (positives * (below + negatives / 2)).sum(1)
+    return num_right / (positives.sum(1) * negatives.sum(1))

@@ -10,20 +10,37 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
 from tagger.common.vocabulary import tags_in_order
-from tagger.metrics.label_metrics import counts_of_confusions, metrics_by_label, named_confusions
-from tagger.metrics.partial_metrics import partial_metrics
-from tagger.metrics.token_confusions import NO_LABEL, count_token_confusions
+from tagger.metrics.calibration import (
+    count_calibration,
+    expected_calibration_error,
+    format_calibration_table,
+)
+from tagger.metrics.label_metrics import (
+    NO_LABEL,
+    counts_of_confusions,
+    metrics_by_label,
+    named_confusions,
+    partial_metrics,
+)
 from tagger.spans.finding import (
     UNKNOWN,
+    TagTables,
     certain_tags,
-    find_spans,
-    known_spans,
     lay_end_to_end,
+    rows_and_tokens,
     tag_tables,
     tags_of_certain_labels,
 )
-from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED, count_span_confusions
-from tagger.spans.partial_matching import OUTCOMES, SCHEMES, count_partial_matches
+from tagger.spans.matching import (
+    ERRORS_OF_GOLD,
+    ERRORS_OF_PREDICTED,
+    OUTCOMES,
+    SCHEMES,
+    SpanMatches,
+    count_partial_matches,
+    count_span_confusions,
+    match_spans,
+)
 
 
 @Metric.register("tag_metrics")
@@ -33,7 +50,8 @@ class TagMetrics(Metric):
     A predicted span is right if a gold span has the same label, start and end. Illegal sequences are
     read as conlleval and seqeval read them. A token is right if its tag has the same label as its gold
     tag, whatever the prefixes; `O` is no label. Only counts are kept, so batches may be of any size and
-    a corpus of any length.
+    a corpus of any length. Under `distributed` every worker must call a method that returns metrics
+    equally often, as AllenNLP's trainer does; the numbers of their batches may differ, and may be 0.
 
     Args:
         vocabulary: Holds the tags.
@@ -43,6 +61,8 @@ class TagMetrics(Metric):
             label.
         strict: Whether spans with an illegal tag, such as an `I-PER` that nothing opened, are left out
             (seqeval's `mode="strict"`) or count (conlleval, and seqeval's default).
+        calibration_bins: The number of bins, of equal width from 0 to 1, of the calibration error of
+            entities, whose probabilities every batch must then have; 0 for no such error.
 
     Raises:
         ConfigurationError: If the vocabulary has no tags, they do not fit `encoding`, or `strict` is
@@ -57,6 +77,7 @@ class TagMetrics(Metric):
         label_namespace: str = "labels",
         encoding: Optional[str] = "BIO",
         strict: bool = False,
+        calibration_bins: int = 0,
     ) -> None:
         tags = tags_in_order(vocabulary, label_namespace)
         try:
@@ -67,6 +88,7 @@ class TagMetrics(Metric):
             ) from error
         self._num_tags = len(tags)
         self._has_spans = encoding is not None
+        self._calibration = np.zeros((3, calibration_bins))
         self.reset()
 
     def __call__(
@@ -74,6 +96,7 @@ class TagMetrics(Metric):
         predictions: torch.Tensor,
         gold_tags: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
+        probabilities: Optional[torch.Tensor] = None,
     ) -> None:
         """Counts the spans and the tokens of a batch.
 
@@ -85,6 +108,8 @@ class TagMetrics(Metric):
             gold_tags: (B, T) int64, indices of gold tags, -1 where the tag is unknown; or (B, T, K)
                 bool, the set of tags that each token may have.
             mask: (B, T) bool, which tokens are real; all by default. The others may hold anything.
+            probabilities: (B, T), the probability of each predicted entity at its first token; other
+                places may hold anything.
 
         Raises:
             ValueError: If the shapes differ, or a real token has an index that belongs to no tag.
@@ -103,38 +128,38 @@ class TagMetrics(Metric):
         predicted, gold, is_real = (
             tensor.detach().cpu().numpy() for tensor in (predictions, gold_tags, mask)
         )
-        gold_of_spans, gold_of_tokens = (
-            certain_tags(gold),
-            tags_of_certain_labels(self._tables, gold),
-        )
+        sides = (predicted, certain_tags(gold), tags_of_certain_labels(self._tables, gold))
         self._check_indices("predictions", predicted[is_real], lowest=0)
-        self._check_indices("gold_tags", gold_of_spans[is_real], lowest=UNKNOWN)
+        self._check_indices("gold_tags", sides[1][is_real], lowest=UNKNOWN)
         predicted, gold_of_spans, gold_of_tokens = (
-            lay_end_to_end(tags, is_real, outside=self._num_tags)
-            for tags in (predicted, gold_of_spans, gold_of_tokens)
+            lay_end_to_end(tags, is_real, outside=self._num_tags) for tags in sides
         )
-        self._token_confusions += count_token_confusions(self._tables, predicted, gold_of_tokens)
-        if self._has_spans:
-            self._span_confusions += count_span_confusions(self._tables, predicted, gold_of_spans)
-            gold_spans, spans = (
-                known_spans(find_spans(self._tables, tags), gold_of_spans)
-                for tags in (gold_of_spans, predicted)
-            )
-            num_labels = len(self._tables.labels)
-            self._partial_matches += count_partial_matches(gold_spans, spans, num_labels)
+        self._token_confusions += _token_confusions(self._tables, predicted, gold_of_tokens)
+        if not self._has_spans:
+            return
+        num_labels = len(self._tables.labels)
+        matches = match_spans(self._tables, predicted, gold_of_spans)
+        self._span_confusions += count_span_confusions(matches, num_labels)
+        self._partial_matches += count_partial_matches(matches.gold, matches.predicted, num_labels)
+        if probabilities is not None:
+            self._calibrate(matches, probabilities.detach().cpu().numpy())
+
+    def _calibrate(self, matches: SpanMatches, probabilities: np.ndarray) -> None:
+        places = rows_and_tokens(matches.predicted.starts, probabilities.shape[1])
+        self._calibration += count_calibration(
+            probabilities[places], matches.is_right(), self._calibration.shape[1]
+        )
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """Returns the metrics of everything since the last reset, over all workers.
-
-        Under `distributed` every worker must call this equally often, as AllenNLP's trainer does. The
-        numbers of batches that the workers have seen may differ, and may be 0.
 
         Returns:
             For spans: `precision-PER`, `recall-PER`, `f1-measure-PER`, `num-gold-PER` and
             `num-predicted-PER` for each label; with the suffix `-overall` those of all labels together
             (micro average), and `-macro`, the means over the labels that are gold or predicted
             somewhere. The same for tokens: `token-precision-PER` and so on. For plain labels, only those
-            of tokens, and `accuracy`, the share of right tokens.
+            of tokens, and `accuracy`, the share of right tokens. With calibration bins also
+            `calibration-error`, see `expected_calibration_error`; recall does not enter it.
 
             The precision of a label that is never predicted is undefined, and so is the recall of one
             that is never gold. Here, and in the means, it is 0 as in seqeval; the numbers of gold and of
@@ -150,6 +175,9 @@ class TagMetrics(Metric):
             metrics["accuracy"] = float(tokens.trace() / max(tokens.sum(), 1))
         of_tokens = metrics_by_label(labels, counts_of_confusions(tokens, len(labels)))
         metrics.update((f"token-{name}", value) for name, value in of_tokens.items())
+        if self._calibration.size:
+            counts = _of_all_workers(self._calibration)
+            metrics["calibration-error"] = expected_calibration_error(counts)
         if reset:
             self.reset()
         return metrics
@@ -157,8 +185,8 @@ class TagMetrics(Metric):
     def get_confusions(self) -> Dict[str, int]:
         """Returns how often which label was taken for which since the last reset, over all workers.
 
-        As for `get_metric`, all workers must call this, or none. The confusions are not part of
-        `get_metric` because there may be hundreds, which the trainer would print at every epoch.
+        They are not part of `get_metric` because there may be hundreds, which the trainer would print
+        at every epoch.
 
         Returns:
             `confusion-LOC>PER`, the number of gold spans `LOC` that are predicted as `PER`, and
@@ -183,8 +211,6 @@ class TagMetrics(Metric):
     def get_partial_metrics(self) -> Dict[str, float]:
         """Returns metrics that count spans of which a part is right, over all workers.
 
-        As for `get_metric`, all workers must call this, or none. They are no part of `get_metric`.
-
         Returns:
             `exact-precision-PER`, `partial-f1-measure-overall` and so on, see `partial_metrics`; nothing
             for plain labels.
@@ -193,6 +219,10 @@ class TagMetrics(Metric):
             return {}
         return partial_metrics(self._tables.labels, _of_all_workers(self._partial_matches))
 
+    def format_calibration(self) -> str:
+        """Returns the calibration bins of the pass that the last reset ended, as a table to read."""
+        return format_calibration_table(_of_all_workers(self._finished_calibration))
+
     def reset(self) -> None:
         num_labels = len(self._tables.labels)
         self._token_confusions = np.zeros((num_labels + 1,) * 2, dtype=np.int64)
@@ -200,6 +230,8 @@ class TagMetrics(Metric):
         self._partial_matches = np.zeros(
             (len(SCHEMES), num_labels + 1, len(OUTCOMES)), dtype=np.int64
         )
+        self._finished_calibration = self._calibration
+        self._calibration = np.zeros_like(self._calibration)
 
     def _check_indices(self, name: str, indices: np.ndarray, lowest: int) -> None:
         if indices.size and not lowest <= indices.min() <= indices.max() < self._num_tags:
@@ -208,6 +240,23 @@ class TagMetrics(Metric):
                 f"`{name}` holds {wrong} at a token that the mask keeps, expected tag indices from "
                 f"{lowest} to {self._num_tags - 1}; check that they are made with this vocabulary"
             )
+
+
+def _token_confusions(
+    tables: TagTables, predicted_tags: np.ndarray, gold_tags: np.ndarray
+) -> np.ndarray:
+    """Counts tokens by gold and by predicted label, `NO_LABEL` last, (C + 1, C + 1) int64.
+
+    Tags are (N,) int, K where there is no token. Tokens of unknown gold tags do not count.
+    """
+    num_classes = len(tables.labels) + 1
+    is_known = (gold_tags != UNKNOWN) & (gold_tags < len(tables.label_of) - 1)
+    # Tags without a label have -1 in the table, which becomes the last class.
+    rows, columns = (
+        tables.label_of[tags[is_known]] % num_classes for tags in (gold_tags, predicted_tags)
+    )
+    cells = np.bincount(rows * num_classes + columns, minlength=num_classes**2)
+    return cells.reshape(num_classes, num_classes)
 
 
 def _of_all_workers(counts: np.ndarray) -> np.ndarray:

@@ -25,12 +25,11 @@ from allennlp.data.fields import TextField
 from tagger.data.documents import DocumentTokens
 from tagger.data.fields import TagField
 from tagger.data.joined_text import JoinedText, join_tokens
-from tagger.metrics.label_metrics import metrics_by_label
-from tagger.metrics.partial_metrics import partial_metrics
+from tagger.metrics.label_metrics import metrics_by_label, partial_metrics
 from tagger.predictors.saved_tagger import SavedTagger
 from tagger.spans import Span, tags_to_spans
 from tagger.spans.finding import Spans
-from tagger.spans.partial_matching import OUTCOMES, count_partial_matches, count_positions
+from tagger.spans.matching import OUTCOMES, count_partial_matches, count_positions
 
 logger = logging.getLogger(__name__)
 

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from tagger.linear_chain import allowed_tags
+from tagger.metrics import TagMetrics
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
-from tagger.metrics.calibration_error import CalibrationError
 from tests.spans.tagged import vocabulary_of
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
@@ -23,37 +23,27 @@ def test_the_error_is_the_mean_distance_of_bins(num_bins):
         expected += inside.mean() * distance
     counts = count_calibration(probabilities, is_right, num_bins)
     assert expected_calibration_error(counts) == pytest.approx(expected)
-
-
-def test_without_predictions_the_error_is_0():
-    assert expected_calibration_error(count_calibration(np.empty(0), np.empty(0))) == 0
+    nothing = count_calibration(np.empty(0), np.empty(0), num_bins)
+    assert expected_calibration_error(nothing) == 0
 
 
 def test_entities_count_by_the_probability_at_their_first_token():
-    metric = CalibrationError(vocabulary_of(TAGS))
+    metric = TagMetrics(vocabulary_of(TAGS), calibration_bins=10)
+
+    def error(gold, reset=True):
+        metric(predictions, gold, mask, probabilities)
+        return metric.get_metric(reset)["calibration-error"]
+
     # B-X I-X O | B-Y B-X, of which B-X is wrong
     predictions = torch.tensor([[1, 2, 0], [3, 1, 4]])
     gold = torch.tensor([[1, 2, 0], [3, 3, 0]])
     probabilities = torch.tensor([[0.9, 7.0, 7.0], [0.6, 0.3, 7.0]])
     mask = torch.tensor([[True, True, True], [True, True, False]])
-    metric(probabilities, predictions, gold, mask)
-    assert metric.get_metric() == pytest.approx((0.1 + 0.4 + 0.3) / 3)
+    for _ in range(2):  # Batches add up.
+        assert error(gold, reset=False) == pytest.approx((0.1 + 0.4 + 0.3) / 3)
     metric.reset()
-    assert "0.90 - 1.00           1            0.9000       1.0000" in metric.format_table()
+    assert "0.90 - 1.00           2            0.9000       1.0000" in metric.format_calibration()
     # Beside a token of unknown tag nothing counts.
     gold[0, 2] = -1
-    metric(probabilities, predictions, gold, mask)
-    assert metric.get_metric(reset=True) == pytest.approx((0.4 + 0.3) / 2)
-    metric(probabilities, predictions, allowed_tags(gold, 5), mask)
-    assert metric.get_metric(reset=True) == pytest.approx((0.4 + 0.3) / 2)
-    assert metric.get_metric() == 0
-
-
-def test_batches_add_up():
-    whole, parts = CalibrationError(vocabulary_of(TAGS)), CalibrationError(vocabulary_of(TAGS))
-    predictions, gold = torch.randint(0, 5, (2, 8, 6))
-    probabilities = torch.rand(8, 6)
-    whole(probabilities, predictions, gold)
-    for row in range(8):
-        parts(probabilities[row : row + 1], predictions[row : row + 1], gold[row : row + 1])
-    assert parts.get_metric() == pytest.approx(whole.get_metric())
+    assert error(gold) == error(allowed_tags(gold, 5)) == pytest.approx((0.4 + 0.3) / 2)
+    assert metric.get_metric()["calibration-error"] == 0

@@ -7,7 +7,7 @@ from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
-from tagger.spans.partial_matching import SCHEMES
+from tagger.spans.matching import SCHEMES
 from tests.conftest import CONFIGS
 from tests.models.test_multi_label_tagger import LEXICON, params_of, write_corpus
 

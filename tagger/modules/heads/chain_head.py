@@ -10,7 +10,7 @@ from allennlp.data import Vocabulary
 
 from tagger.common.vocabulary import check_is_label, tags_in_order
 from tagger.linear_chain import ChainScores, check_is_right_padded, tag_marginals
-from tagger.metrics import CalibrationError
+from tagger.metrics import TagMetrics
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads.entity_output import (
     lay_out_candidates,
@@ -74,13 +74,11 @@ class ChainHead(TaggingHead):
         self._find_missed: Optional[MissFinder] = None
         self._outside = tags.index("O") if "O" in tags else -1
         self._find_entities = EntityFinder(tags, tag_encoding) if tag_encoding else None
-        self._calibration: Optional[CalibrationError] = None
         # In IOB1 the tags of an entity depend on the tag before it.
-        if tag_encoding not in (None, *AMBIGUOUS):
-            self._calibration = CalibrationError(vocab, label_namespace, tag_encoding)
+        self._has_probabilities = tag_encoding not in (None, *AMBIGUOUS)
         self.recalibration: Optional[Recalibration] = None
         if recalibration:
-            if self._find_entities is None or self._calibration is None:
+            if self._find_entities is None or not self._has_probabilities:
                 raise ConfigurationError(
                     f"`recalibration` needs tags that spell entities in BIO, BIOUL, BMES or IOBES; "
                     f"these are {tag_encoding or 'plain labels'}; leave it out"
@@ -114,7 +112,7 @@ class ChainHead(TaggingHead):
                 check_is_label("leak_labels", label, self._find_entities.labels, of="tagger")
             self._find_missed = MissFinder(self._tag_names, self._tag_encoding, extras.leak_labels)
         if extras.candidates is not None:
-            if self._calibration is None:
+            if not self._has_probabilities:
                 raise ConfigurationError(
                     f"`candidates` needs tags that spell entities in BIO, BIOUL, BMES or IOBES; these "
                     f"are {self._tag_encoding or 'plain labels'}; leave it out"
@@ -150,7 +148,7 @@ class ChainHead(TaggingHead):
             scores = self.chain_scores(emissions)
             entities = self._find_entities(tags, mask)
             probabilities = None
-            if self._calibration is not None:
+            if self._has_probabilities:
                 probabilities = self._find_entities.probabilities(scores, entities, mask)
                 is_kept = self._is_kept(entities, probabilities)
                 tags = tags.masked_fill(_is_inside(entities.where(~is_kept), mask), self._outside)
@@ -171,25 +169,22 @@ class ChainHead(TaggingHead):
             predictions["marginals"] = self.marginals(emissions, mask)
         return predictions
 
+    def prepare_metrics(
+        self, vocab: Vocabulary, label_namespace: str, tag_encoding: Optional[str]
+    ) -> None:
+        super().prepare_metrics(vocab, label_namespace, tag_encoding)
+        if self._has_probabilities:
+            self._metrics = TagMetrics(vocab, label_namespace, tag_encoding, calibration_bins=10)
+
     def measure(
         self, predictions: Dict[str, torch.Tensor], gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> None:
-        super().measure(predictions, gold_tags, mask)
-        if self._calibration is not None:
-            self._calibration(
-                predictions["entity_probabilities"], predictions["predicted_tags"], gold_tags, mask
-            )
-
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """Returns the metrics since the last reset, with the `calibration-error` of entities."""
-        metrics = super().get_metrics(reset)
-        if self._calibration is not None:
-            metrics["calibration-error"] = self._calibration.get_metric(reset)
-        return metrics
+        probabilities = predictions.get("entity_probabilities")
+        self._metrics(predictions["predicted_tags"], gold_tags, mask, probabilities)
 
     def get_tables(self) -> List[str]:
         """Returns a table of how often entities were right, by their probability."""
-        return [] if self._calibration is None else [self._calibration.format_table()]
+        return [self._metrics.format_calibration()] if self._has_probabilities else []
 
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]

@@ -10,7 +10,7 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tagger.metrics.token_confusions import NO_LABEL
+from tagger.metrics.label_metrics import NO_LABEL
 from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED
 
 #: A table of confusions has at most this many labels; a list of errors replaces a larger one.

@@ -17,8 +17,6 @@ from tagger.spans.finding import (
     UNKNOWN,
     TagTables,
     certain_tags,
-    find_spans,
-    known_spans,
     lay_end_to_end,
     tag_tables,
     tags_of_certain_labels,
@@ -148,9 +146,9 @@ def _count(
             lay_end_to_end(tags, is_token, num_tags)
             for tags in (predicted[np.newaxis], certain_tags(gold[np.newaxis]))
         )
-        spans, is_right = match_spans(tables, predicted, gold)
-        gold_spans = known_spans(find_spans(tables, gold), gold)
-        found = [spans.where(is_right).labels, spans.labels, gold_spans.labels]
+        matches = match_spans(tables, predicted, gold)
+        right = matches.predicted.where(matches.is_right())
+        found = [right.labels, matches.predicted.labels, matches.gold.labels]
     return np.stack(
         [np.bincount(labels[labels >= 0], minlength=len(tables.labels)) for labels in found]
     )

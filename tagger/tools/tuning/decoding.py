@@ -142,7 +142,7 @@ class DecodingTuner:
         sizes = [len(batch.mask) for batch in batches]
         self._first_sentences = np.cumsum([0, *sizes])[:-1].tolist()
         self.num_sentences = sum(sizes)
-        gold = [self._match(batch, batch.gold_tags).spans for batch in batches]
+        gold = [self._match(batch, batch.gold_tags).gold for batch in batches]
         self._gold_labels = np.concatenate([spans.labels for spans in gold])
         self._gold_sentences = np.concatenate(
             [
@@ -288,7 +288,8 @@ class DecodingTuner:
             else:
                 tags = head.decode(batch.emissions, batch.mask)
                 probabilities = torch.full(tags.shape, torch.nan)
-            spans, is_right = self._match(batch, tags)
+            matches = self._match(batch, tags)
+            spans, is_right = matches.predicted, matches.is_right()
             of_spans = probabilities.cpu().numpy()[rows_and_tokens(spans.starts, tags.size(1))]
             sentences = self._sentences_of(index, batch, spans.starts)
             parts.append((spans.labels, is_right, of_spans, sentences))
