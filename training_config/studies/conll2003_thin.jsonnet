@@ -1,8 +1,8 @@
 // Remedies for a rare label on CoNLL-2003: of the sentences with MISC, 1 % are left in training and development data.
 // These commands make the files:
 //
-//   python scripts/thin_label.py data/conll2003/eng.train data/conll2003_thin/train.txt MISC --share 0.01
-//   python scripts/thin_label.py data/conll2003/eng.testa data/conll2003_thin/dev.txt MISC --share 0.01
+//   python scripts/change_corpus.py thin-label data/conll2003/eng.train data/conll2003_thin/train.txt --label MISC --share 0.01
+//   python scripts/change_corpus.py thin-label data/conll2003/eng.testa data/conll2003_thin/dev.txt --label MISC --share 0.01
 local whole = import 'conll2003.jsonnet';
 
 whole {

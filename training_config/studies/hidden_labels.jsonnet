@@ -1,11 +1,11 @@
 // Is a token of WNUT-17 part of an entity? Trained on all labels, with 30 % of them unknown, and with those 30 %
 // marked as negative. These commands make the files:
 //
-//   python scripts/hide_labels.py data/wnut17/wnut17train.conll data/wnut17_binary/train.txt
-//   python scripts/hide_labels.py data/wnut17/wnut17train.conll data/wnut17_binary/unknown.txt --share 0.3
-//   python scripts/hide_labels.py data/wnut17/wnut17train.conll data/wnut17_binary/negative.txt --share 0.3 --hide-as O
-//   python scripts/hide_labels.py data/wnut17/emerging.dev.conll data/wnut17_binary/dev.txt
-//   python scripts/hide_labels.py data/wnut17/emerging.test.annotated data/wnut17_binary/test.txt
+//   python scripts/change_corpus.py hide-tokens data/wnut17/wnut17train.conll data/wnut17_binary/train.txt --share 0
+//   python scripts/change_corpus.py hide-tokens data/wnut17/wnut17train.conll data/wnut17_binary/unknown.txt --share 0.3
+//   python scripts/change_corpus.py hide-tokens data/wnut17/wnut17train.conll data/wnut17_binary/negative.txt --share 0.3 --hide-as O
+//   python scripts/change_corpus.py hide-tokens data/wnut17/emerging.dev.conll data/wnut17_binary/dev.txt --share 0
+//   python scripts/change_corpus.py hide-tokens data/wnut17/emerging.test.annotated data/wnut17_binary/test.txt --share 0
 local folder = 'data/wnut17_binary/';
 local tagger(train) = (import '../wnut17_bilstm_crf.jsonnet') + {
   source_encoding:: null,

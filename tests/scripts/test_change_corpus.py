@@ -1,0 +1,100 @@
+import json
+
+import pytest
+
+from scripts import change_corpus
+from tests.conftest import ROOT
+
+TOY = ROOT / "data/toy/train.txt"
+DOCUMENTS = [
+    {"id": str(number), "text": "é", "labels": ["A", "B"] if number % 2 else ["A"]}
+    for number in range(400)
+] + [{"text": "rare", "labels": ["C", "A"]}, {"text": "none", "labels": []}]
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """Gives what a change writes, in blocks of lines."""
+    (tmp_path / "documents.jsonl").write_text("\n".join(map(json.dumps, DOCUMENTS)))
+
+    def run(change, share, *options):
+        file = tmp_path / "documents.jsonl" if change == "hide-labels" else TOY
+        target = tmp_path / "out/changed"
+        target.unlink(missing_ok=True)
+        change_corpus.main([change, str(file), str(target), "--share", str(share), *options])
+        return [block.splitlines() for block in target.read_text().strip().split("\n\n")]
+
+    return run
+
+
+BEFORE = [block.splitlines() for block in TOY.read_text().strip().split("\n\n")]
+
+
+def tags(blocks):
+    return [line.split()[-1] for block in blocks for line in block]
+
+
+def test_tokens_of_both_classes_are_hidden_and_the_same_whatever_the_mark(changed):
+    full = tags(changed("hide-tokens", 0))
+    assert full == ["O" if tag == "O" else "ENTITY" for tag in tags(BEFORE)]
+    unknown = tags(changed("hide-tokens", 0.3))
+    for tag in ("O", "ENTITY"):
+        of_tag = [new for old, new in zip(full, unknown) if old == tag]
+        assert of_tag.count("?") / len(of_tag) == pytest.approx(0.3, abs=0.1)
+    as_negative = tags(changed("hide-tokens", 0.3, "--hide-as", "O"))
+    assert as_negative == ["O" if tag == "?" else tag for tag in unknown]
+
+
+def test_whole_entities_are_missed_and_words_stay(changed):
+    assert {*tags(changed("miss-entities", 1))} == {"O"}
+    after = changed("miss-entities", 0.5)
+    pairs = [(old.split(), new.split()) for old, new in zip(sum(BEFORE, []), sum(after, []))]
+    assert all(old[0] == new[0] and new[1] in (old[1], "O") for old, new in pairs)
+    begins = [[tag for tag in tags(each) if tag[0] == "B"] for each in (after, BEFORE)]
+    assert len(begins[0]) / len(begins[1]) == pytest.approx(0.5, abs=0.15)
+    # No entity is missed in part.
+    assert not any(new[1] == "O" != old[1] for old, new in pairs if old[1][0] == "I" == new[1][0])
+
+
+def test_a_share_of_a_labels_sentences_is_kept_and_all_others(changed):
+    after = [
+        [line.replace("\t", " ") for line in block]
+        for block in changed("thin-label", 0.2, "--label", "PER")
+    ]
+    before = [[line.replace("\t", " ") for line in block] for block in BEFORE]
+    holding = [each for each in before if any("-PER" in line for line in each)]
+    kept = [each for each in after if each in holding]
+    assert len(kept) == -(-len(holding) // 5)
+    assert after == [each for each in before if each not in holding or each in kept]
+
+
+def test_labels_of_documents_are_hidden_but_not_all_of_one(changed):
+    def pairs(blocks):
+        documents = [json.loads(line) for line in sum(blocks, [])]
+        assert [{**a, "labels": 0} for a in documents] == [{**a, "labels": 0} for a in DOCUMENTS]
+        return {
+            (number, label) for number, each in enumerate(documents) for label in each["labels"]
+        }
+
+    some, more = pairs(changed("hide-labels", 0.1)), pairs(changed("hide-labels", 0.5))
+    assert more < some < pairs(changed("hide-labels", 0))
+    assert pairs(changed("hide-labels", 1)) == {(0, "A"), (1, "B"), (400, "C")}
+
+
+@pytest.mark.parametrize("change", change_corpus.CHANGES)
+def test_the_same_seed_changes_the_same(change, changed):
+    options = ("--label", "PER") if change == "thin-label" else ()
+    first, again, other = (changed(change, 0.3, "--seed", seed, *options) for seed in "112")
+    assert first == again != other
+
+
+def test_what_cannot_be_done_is_said(changed, tmp_path):
+    with pytest.raises(SystemExit, match=r"--share must lie in \[0, 1\]; got 2"):
+        changed("miss-entities", 2)
+    with pytest.raises(SystemExit, match="no sentence with the label PERS"):
+        changed("thin-label", 0.1, "--label", "PERS")
+    (tmp_path / "bad.jsonl").write_text('{"labels": "A"}')
+    with pytest.raises(SystemExit, match=r"bad.jsonl:1: expected a JSON object with a list"):
+        change_corpus.main(["hide-labels", f"{tmp_path}/bad.jsonl", f"{tmp_path}/x", "--share=1"])
+    with pytest.raises(SystemExit, match="is there already"):
+        change_corpus.main(["hide-tokens", str(TOY), f"{tmp_path}/bad.jsonl", "--share=1"])
