@@ -1,6 +1,5 @@
-"""Malformed inputs of every command, and what each says of them.
+"""Malformed inputs of every command, and what the last line says of each.
 
-`python -m tests.system.malformed_inputs --write` writes the table of docs/reference/errors.md;
 `pytest tests/system/test_malformed_inputs.py` tries them all.
 """
 
