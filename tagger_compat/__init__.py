@@ -1,6 +1,6 @@
 """Makes AllenNLP 2.10.1, unmodified, run on today's libraries, start fast, and find this package.
 
-`tagger_compat.mends` is the table of what has to be put right, `tagger_compat.deferral` that of the
+`tagger_compat.patches` is the table of what has to be put right, `tagger_compat.deferral` that of the
 libraries which AllenNLP imports before it needs them. Here is the import hook that puts both in force
 while a module of AllenNLP is executed. A process that never imports AllenNLP is left alone.
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _actions: "dict[str, list[Callable[[], object]]]" = {}
 
 
-class MendingFinder:
-    """A `sys.meta_path` finder that has modules of AllenNLP mended while they are executed.
+class PatchingFinder:
+    """A `sys.meta_path` finder that has modules of AllenNLP patched while they are executed.
 
     It also does what is to be done `after_import`.
     """
@@ -56,10 +56,10 @@ def _wrap_execution(loader: "Any", name: str) -> None:
     def exec_wrapped(module: "ModuleType") -> None:
         if name.partition(".")[0] == "allennlp":
             from tagger_compat.deferral import deferring
-            from tagger_compat.mends import mends_in_force
+            from tagger_compat.patches import patches_in_force
 
             set_variables_of_pytorch()
-            with mends_in_force(module), deferring():
+            with patches_in_force(module), deferring():
                 exec_module(module)
         else:
             exec_module(module)
@@ -95,7 +95,7 @@ def after_import(name: str, action: "Callable[[], object]") -> None:
 
 def is_installed() -> bool:
     """Whether the import hook is in place."""
-    return any(isinstance(finder, MendingFinder) for finder in sys.meta_path)
+    return any(isinstance(finder, PatchingFinder) for finder in sys.meta_path)
 
 
 def install() -> None:
@@ -104,10 +104,10 @@ def install() -> None:
         return
     if is_installed():
         return
-    sys.meta_path.insert(0, MendingFinder())
+    sys.meta_path.insert(0, PatchingFinder())
     if "allennlp" in sys.modules:  # imported before us, without what follows its execution
-        from tagger_compat.mends import mended_modules, mends_in_force
+        from tagger_compat.patches import patched_modules, patches_in_force
 
-        for name in mended_modules() & sys.modules.keys():
-            with mends_in_force(sys.modules[name]):
+        for name in patched_modules() & sys.modules.keys():
+            with patches_in_force(sys.modules[name]):
                 pass

@@ -1,13 +1,16 @@
 """The files of an archive: unpacked into its own folder only, and compared with their checksums.
 
-`meta.json` has the SHA-256 of all other members; `check_files` refuses a member that differs.
+`meta.json` has the SHA-256 of all other members; `check_files` refuses a member that differs. The digest
+of all that may decide a prediction is noted, and `load_archive` gives it to the model.
 """
 
+import functools
 import hashlib
+import json
 import os
 import re
 import tarfile
-from typing import Any, Dict, Iterator, Optional, Set
+from typing import Any, Callable, Dict, Iterator, Optional, Set
 
 from tagger_compat.archive_contents import check_contents, read_json
 from tagger_compat.archive_guard import REMEDY, refuse
@@ -18,6 +21,10 @@ MAX_NAME, MAX_DEPTH = 500, 20
 
 #: What is read of an archive, or of the folder of a run.
 _IS_READ = re.compile(r"(config\.json|weights\.th|best\.th)$|vocabulary/")
+#: What decides the predictions of the folder of a run.
+_DECIDES = re.compile(_IS_READ.pattern + "|(fine_tuned|transformers)/")
+#: Digests of the archives that this process has unpacked, by their real paths.
+_digests: Dict[str, str] = {}
 
 
 def unpack(archive_file: str, folder: str) -> None:
@@ -45,6 +52,38 @@ def unpack(archive_file: str, folder: str) -> None:
             "name a `model.tar.gz` that training has made",
         )
     check_files(folder, archive_file, is_archive=True)
+    # They have just been checked.
+    checksums = _checksums(os.path.join(folder, META), META) or _sha256_below(folder)
+    _digests[os.path.realpath(archive_file)] = _joined(checksums)
+
+
+def identifying(load_archive: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives the model the digest of its archive, or of a run's folder, as `archive_digest`."""
+
+    @functools.wraps(load_archive)
+    def load(path: Any, *arguments: Any) -> Any:
+        archive = load_archive(path, *arguments)
+        if os.path.isdir(path):
+            digest = _joined(_sha256_below(path, _DECIDES))
+        else:
+            # A trusted archive is unpacked by AllenNLP.
+            digest = _digests.get(os.path.realpath(path)) or _sha256(path)
+        archive.model.archive_digest = digest
+        return archive
+
+    return load
+
+
+def _sha256_below(folder: str, names: "re.Pattern[str]" = re.compile("")) -> Dict[str, str]:
+    return {
+        name: _sha256(os.path.join(folder, name))
+        for name in _files_below(folder)
+        if name != META and names.match(name)
+    }
+
+
+def _joined(checksums: Dict[str, str]) -> str:
+    return hashlib.sha256(json.dumps(checksums, sort_keys=True).encode()).hexdigest()
 
 
 def _reason_to_refuse(member: Member, names: Set[str]) -> str:

@@ -19,41 +19,12 @@ from tagger_compat.archive_guard import refuse
 MAX_DESCRIPTION, MAX_TENSORS = 2**21, 20_000
 #: The most bytes of the directory of a zip file, and the most dimensions of a tensor.
 MAX_DIRECTORY, MAX_DIMENSIONS = 2**22, 64
-_OPCODES = frozenset(
-    [
-        "PROTO",
-        "GLOBAL",
-        "BINPUT",
-        "LONG_BINPUT",
-        "BINGET",
-        "LONG_BINGET",
-        "MARK",
-        "STOP",
-        "EMPTY_DICT",
-        "EMPTY_LIST",
-        "EMPTY_TUPLE",
-        "TUPLE",
-        "TUPLE1",
-        "TUPLE2",
-        "TUPLE3",
-        "BINUNICODE",
-        "BININT",
-        "BININT1",
-        "BININT2",
-        "LONG1",
-        "BINFLOAT",
-        "NONE",
-        "NEWTRUE",
-        "NEWFALSE",
-        "BINPERSID",
-        "REDUCE",
-        "BUILD",
-        "SETITEM",
-        "SETITEMS",
-        "APPEND",
-        "APPENDS",
-    ]
-)
+_OPCODES = {
+    "PROTO", "GLOBAL", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET", "MARK", "STOP",
+    "EMPTY_DICT", "EMPTY_LIST", "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "BINUNICODE",
+    "BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "NONE", "NEWTRUE", "NEWFALSE", "BINPERSID",
+    "REDUCE", "BUILD", "SETITEM", "SETITEMS", "APPEND", "APPENDS",
+}  # fmt: skip
 _ITEM_SIZES = {
     **dict.fromkeys(("Double", "Long", "ComplexFloat"), 8),
     **dict.fromkeys(("Float", "Int"), 4),
@@ -100,13 +71,7 @@ def check_weights(path: str, name: str) -> None:
 
 # What a damaged or hostile description can raise, in `pickletools` and in `pickle`.
 _OF_PICKLES = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    EOFError,
-    NotImplementedError,
+    *(ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError, NotImplementedError),
 )
 
 

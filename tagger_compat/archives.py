@@ -2,7 +2,7 @@
 
 AllenNLP unpacks an archive wherever its members say, evaluates its config as Jsonnet, which can read any
 file and the environment, imports and calls whatever a `type` with a dot in it names, opens whatever file
-and address a config names, and takes whatever has become of the files. With this mend
+and address a config names, and takes whatever has become of the files. With this patch
 
 - members are unpacked into the archive's own folder only, up to a number and a size, and a member that
   differs from its checksum is refused, see `tagger_compat.archive_files` and `tagger_compat.tar_files`;
@@ -30,9 +30,8 @@ from typing import Any, ContextManager, Dict, Iterable, Iterator, Set, Union
 
 from tagger_compat import archive_guard, outside_transformers
 from tagger_compat.archive_contents import check_numbers, read_json
-from tagger_compat.archive_files import check_files, unpack
+from tagger_compat.archive_files import check_files, identifying, unpack
 from tagger_compat.archive_guard import REMEDY, is_set, refuse, shortened
-from tagger_compat.archive_identity import identifying, note_archive
 from tagger_compat.tar_files import new_archive
 
 #: What a config may not say of data: the user says which data are read.
@@ -140,7 +139,7 @@ def _errors_in_one_sentence(archive_file: Any, has_overrides: bool) -> Iterator[
 
 @contextmanager
 def _with_guarded_archives(archival: Any) -> Iterator[None]:
-    """Mends `allennlp.models.archival`: archives are written, unpacked and loaded as above."""
+    """Patches `allennlp.models.archival`: archives are written, unpacked and loaded as above."""
     yield
     extracted_archive = archival.extracted_archive
     load_archive = identifying(archival.load_archive)
@@ -157,7 +156,6 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
         is_whole = False
         try:
             unpack(str(resolved_archive_file), folder)
-            note_archive(resolved_archive_file, folder)
             is_whole = True
             yield folder
         finally:
@@ -247,7 +245,7 @@ def _archived_params(params_class: Any) -> type:
 
 @contextmanager
 def _with_guarded_types(registrable: Any) -> Iterator[None]:
-    """Mends `allennlp.common.registrable`: names out of archives are checked first."""
+    """Patches `allennlp.common.registrable`: names out of archives are checked first."""
     yield
     registry = registrable.Registrable._registry
     resolve = registrable.Registrable.resolve_class_name.__func__
@@ -262,7 +260,7 @@ def _with_guarded_types(registrable: Any) -> Iterator[None]:
 
 @contextmanager
 def _with_checksums(meta: Any) -> Iterator[None]:
-    """Mends `allennlp.common.meta`: what AllenNLP does not know in `meta.json` is left out."""
+    """Patches `allennlp.common.meta`: what AllenNLP does not know in `meta.json` is left out."""
     yield
 
     def from_path(cls: Any, path: Any) -> Any:
@@ -280,7 +278,7 @@ def _with_checksums(meta: Any) -> Iterator[None]:
 
 @contextmanager
 def _with_guarded_paths(file_utils: Any) -> Iterator[None]:
-    """Mends `allennlp.common.file_utils`: libraries in C open files without an audit."""
+    """Patches `allennlp.common.file_utils`: libraries in C open files without an audit."""
     yield
     cached_path = file_utils.cached_path
 
@@ -295,7 +293,7 @@ def _with_guarded_paths(file_utils: Any) -> Iterator[None]:
 
 @contextmanager
 def _with_guarded_vectors(embedding: Any) -> Iterator[None]:
-    """Mends `allennlp.modules.token_embedders.embedding`: HDF5 files are opened in C."""
+    """Patches `allennlp.modules.token_embedders.embedding`: HDF5 files are opened in C."""
     yield
     read = embedding._read_embeddings_from_hdf5
 
@@ -309,7 +307,7 @@ def _with_guarded_vectors(embedding: Any) -> Iterator[None]:
 
 @contextmanager
 def _with_guarded_transformers(cached_transformers: Any) -> Iterator[None]:
-    """Mends `allennlp.common.cached_transformers`: no code of a model's own, and no network."""
+    """Patches `allennlp.common.cached_transformers`: no code of a model's own, and no network."""
     yield
     outside_transformers.let_transformers_never_ask()
 
@@ -329,7 +327,7 @@ def _with_guarded_transformers(cached_transformers: Any) -> Iterator[None]:
     cached_transformers.get_tokenizer = guarded(cached_transformers.get_tokenizer)
 
 
-_MENDS = {
+_PATCHES = {
     "allennlp.common.cached_transformers": _with_guarded_transformers,
     "allennlp.common.file_utils": _with_guarded_paths,
     "allennlp.common.meta": _with_checksums,
@@ -337,9 +335,9 @@ _MENDS = {
     "allennlp.modules.token_embedders.embedding": _with_guarded_vectors,
     "allennlp.models.archival": _with_guarded_archives,
 }
-MODULES = tuple(_MENDS)
+MODULES = tuple(_PATCHES)
 
 
-def mended(module: Any) -> ContextManager[None]:
-    """Mends one of `MODULES`."""
-    return _MENDS[module.__name__](module)
+def patched(module: Any) -> ContextManager[None]:
+    """Patches one of `MODULES`."""
+    return _PATCHES[module.__name__](module)

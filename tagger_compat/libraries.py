@@ -1,6 +1,6 @@
-"""What the mends of changed libraries do: for each library, whether it has changed, and the mend.
+"""What the patches of changed libraries do: for each library, whether it has changed, and the patch.
 
-A mend is a context manager around the execution of an AllenNLP module. What it changes in another
+A patch is a context manager around the execution of an AllenNLP module. What it changes in another
 library, for AllenNLP to import, it takes back afterwards, so that nobody else sees it. What it changes
 in the executed module itself stays.
 """
@@ -155,7 +155,7 @@ def with_tokenizer_methods(cached_transformers: ModuleType) -> Iterator[None]:
     get_tokenizer = cached_transformers.get_tokenizer
 
     @wraps(get_tokenizer)
-    def get_mended_tokenizer(model_name: str, **kwargs: Any) -> Any:
+    def get_patched_tokenizer(model_name: str, **kwargs: Any) -> Any:
         # AllenNLP says it again in every call; given to the constructor it is an error now.
         kwargs.pop("add_special_tokens", None)
         tokenizer = get_tokenizer(model_name, **kwargs)
@@ -163,7 +163,7 @@ def with_tokenizer_methods(cached_transformers: ModuleType) -> Iterator[None]:
         tokenizer.build_inputs_with_special_tokens = partial(_add_special_tokens, tokenizer)
         return tokenizer
 
-    cached_transformers.get_tokenizer = get_mended_tokenizer  # type: ignore[attr-defined]
+    cached_transformers.get_tokenizer = get_patched_tokenizer  # type: ignore[attr-defined]
 
 
 def _add_special_tokens(tokenizer: Any, token_ids: List[int]) -> List[int]:

@@ -1,4 +1,4 @@
-"""What the mends of changes in PyTorch do: whether it has changed, and the mend, as in `libraries`."""
+"""The patches for changes in PyTorch: whether it has changed, and the patch, as in `libraries`."""
 
 import inspect
 import io

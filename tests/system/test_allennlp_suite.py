@@ -55,7 +55,7 @@ def test_our_features_break_none_of_allennlps_tests(suite):
 
 @pytest.mark.parametrize("features", [False, True])
 def test_processes_that_the_tests_start_leave_the_features_out_too(features):
-    code = "from tagger_compat import mends; print(mends.MENDS != mends.LIBRARY_MENDS)"
+    code = "from tagger_compat import patches; print(patches.PATCHES != patches.LIBRARY_PATCHES)"
     variables = {
         "PYTHONPATH": os.pathsep.join(map(str, (PLUGINS, ROOT))),
         "TAGGER_FEATURES": str(int(features)),

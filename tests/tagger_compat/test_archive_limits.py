@@ -185,7 +185,7 @@ def test_a_pickle_may_rebuild_tensors_that_are_there_and_nothing_else(content, w
 def test_a_long_message_is_cut():
     assert shortened("a\n b") == "a b"
     with pytest.raises(ConfigurationError) as refusal:
-        refuse("\x1b" * 10**6, "mend it")
+        refuse("\x1b" * 10**6, "correct it")
     assert len(str(refusal.value)) < MAX_MESSAGE + 20
 
 

@@ -208,7 +208,7 @@ print(sorted(registered().items()))
     )
     assert deferred.succeeded, deferred.output
     at_once = run_fresh(
-        # The mends of these two give AllenNLP names by their stand-ins.
+        # The patches of these two give AllenNLP names by their stand-ins.
         """
 from tagger_compat import deferral
 for library in set(deferral.LIBRARIES) - {"huggingface_hub", "transformers"}:
@@ -333,7 +333,7 @@ def test_allennlp_does_nothing_with_deferred_names_that_a_stand_in_could_answer_
         "checked by isinstance",
     }
     others = {name: kinds - answered for name, kinds in uses.items() if kinds - answered}
-    # The mend of optimizers gives `Adafactor` and `AdamW` bases of their own. A metric keeps a function
+    # The patch of optimizers gives `Adafactor` and `AdamW` bases of their own. A metric keeps a function
     # and compares it.
     assert others.pop(("transformers", None)) == {"subclassed"}
     assert others.keys() == {("scipy.stats", "wasserstein_distance")}

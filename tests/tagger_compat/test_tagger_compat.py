@@ -1,4 +1,4 @@
-"""The mends are tested in fresh processes: AllenNLP can't be imported twice in one."""
+"""The patches are tested in fresh processes: AllenNLP can't be imported twice in one."""
 
 import os
 import shutil
@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from tagger_compat import mends
+from tagger_compat import patches
 
 ROOT = Path(__file__).parents[2]
 
 WITHOUT_HOOK = """
 import sys, tagger_compat
-sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, tagger_compat.MendingFinder)]
+sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, tagger_compat.PatchingFinder)]
 """
 
 TINY_BERT = """
@@ -32,7 +32,7 @@ sizes = {"hidden_size": 4, "intermediate_size": 4, "num_hidden_layers": 1, "num_
 BertModel(BertConfig(vocab_size=len(words), **sizes)).save_pretrained("bert")
 """
 
-# For each mend: what works with it, and the error without it.
+# For each patch: what works with it, and the error without it.
 USES = {
     "huggingface_hub": (
         """
@@ -366,29 +366,29 @@ def run_python(*arguments, **kwargs):
 
 def without_mend(name):
     return (
-        "from tagger_compat import mends\n"
-        f"mends.MENDS = tuple(mend for mend in mends.MENDS if mend.name != {name!r})\n"
+        "from tagger_compat import patches\n"
+        f"patches.PATCHES = tuple(patch for patch in patches.PATCHES if patch.name != {name!r})\n"
     )
 
 
 @pytest.fixture(scope="module")
 def needed(warm_executable):
-    """The names of the mends that the installed libraries need."""
-    # In a process of its own: a mend that is done is needed no more.
+    """The names of the patches that the installed libraries need."""
+    # In a process of its own: a patch that is done is needed no more.
     code = (
-        "from tagger_compat import mends\n"
-        "print(*(mend.name for mend in mends.MENDS if mend.needed()), sep='\\n')"
+        "from tagger_compat import patches\n"
+        "print(*(patch.name for patch in patches.PATCHES if patch.needed()), sep='\\n')"
     )
     return subprocess.check_output([warm_executable, "-c", code], text=True).splitlines()
 
 
 def skip_unless_needed(name, needed):
     if name not in needed:
-        pytest.skip(f"the installed libraries do not need the mend `{name}`")
+        pytest.skip(f"the installed libraries do not need the patch `{name}`")
 
 
 def test_every_mend_is_tested():
-    assert set(USES) == {mend.name for mend in mends.MENDS}
+    assert set(USES) == {patch.name for patch in patches.PATCHES}
 
 
 def test_plugins_of_another_user_are_not_run(monkeypatch, tmp_path, caplog):
@@ -445,8 +445,8 @@ def test_mend_is_needed_and_does_its_job(name, needed, run_fresh):
         assert error in without.output
     else:
         assert without.succeeded, without.output
-    mended = run_fresh(code)
-    assert mended.succeeded, mended.output
+    patched = run_fresh(code)
+    assert patched.succeeded, patched.output
 
 
 def test_other_libraries_see_no_mend(run_fresh):
@@ -528,7 +528,7 @@ try:
 except ImportError:
     import tagger, allennlp.commands
 else:
-    raise AssertionError("AllenNLP needs no mend here")
+    raise AssertionError("AllenNLP needs no patch here")
 """
     )
     assert outcome.succeeded, outcome.output
@@ -569,7 +569,7 @@ def test_interpreter_start_imports_nothing_but_the_hook():
 def test_environment_variable_turns_the_hook_off(value, hooked):
     code = "import sys, tagger_compat; tagger_compat.install(); print(*map(type, sys.meta_path))"
     started = run_python("-c", code, cwd=ROOT, env={"TAGGER_NO_HOOK": value})
-    assert ("MendingFinder" in started.stdout) == hooked
+    assert ("PatchingFinder" in started.stdout) == hooked
 
 
 def test_looking_for_allennlp_imports_no_library():
@@ -629,8 +629,8 @@ def test_wheels_carry_the_file_that_installs_the_hook(tmp_path):
 
 
 def table_of(apply, monkeypatch):
-    mend = mends.Mend("broken", "the world changed", ("some_module",), lambda: True, apply)
-    monkeypatch.setattr(mends, "MENDS", (mend,))
+    patch = patches.Patch("broken", "the world changed", ("some_module",), lambda: True, apply)
+    monkeypatch.setattr(patches, "PATCHES", (patch,))
 
 
 @pytest.mark.parametrize("steps", [0, 1], ids=["before execution", "after execution"])
@@ -642,10 +642,10 @@ def test_a_failing_mend_is_named(steps, monkeypatch):
         raise KeyError("gone")
 
     table_of(apply, monkeypatch)
-    message = r"the mend `broken` for `some_module` failed: KeyError\('gone'\).*TAGGER_NO_HOOK=1"
+    message = r"the patch `broken` for `some_module` failed: KeyError\('gone'\).*TAGGER_NO_HOOK=1"
     with (
         pytest.raises(ImportError, match=message),
-        mends.mends_in_force(types.ModuleType("some_module")),
+        patches.patches_in_force(types.ModuleType("some_module")),
     ):
         pass
 
@@ -658,6 +658,6 @@ def test_an_error_of_allennlps_own_passes_unchanged(monkeypatch):
     table_of(apply, monkeypatch)
     with (
         pytest.raises(KeyError, match="own"),
-        mends.mends_in_force(types.ModuleType("some_module")),
+        patches.patches_in_force(types.ModuleType("some_module")),
     ):
         raise KeyError("own")

@@ -34,7 +34,7 @@ def prepare(folder: Path, archive: Optional[Path] = None) -> None:
 def problems_of(
     case: Case, prepared: Path, folder: Path, run: Callable[..., Outcome] = run_command
 ) -> List[str]:
-    """Runs a case in a new folder, a copy of the prepared one, and says what is wrong with the answer."""
+    """Runs a case in a new folder, and says what is wrong with the answer."""
     shutil.copytree(prepared, folder)
     text = case.setup(folder) or b""
     before = digests(folder)

@@ -1,11 +1,11 @@
-"""What AllenNLP 2.10.1 needs put right on today's libraries: `MENDS`, one row each, with its reason.
+"""What AllenNLP 2.10.1 needs put right on today's libraries: `PATCHES`, one row each, with its reason.
 
-A mend is a context manager around the execution of the AllenNLP modules that need it. What it changes
+A patch is a context manager around the execution of the AllenNLP modules that need it. What it changes
 in another library, for AllenNLP to import, it takes back afterwards, so that nobody else sees it. What
 it changes in the executed module itself stays.
 
 Features of this package are classes that AllenNLP's registries find. Only what no extension point
-reaches is among `OUR_MENDS`.
+reaches is among `OUR_PATCHES`.
 """
 
 from contextlib import ExitStack, contextmanager
@@ -16,15 +16,15 @@ from typing import Callable, ContextManager, FrozenSet, Iterator, NamedTuple, Tu
 from tagger_compat import archives, extensions, libraries, pytorch
 
 
-class Mend(NamedTuple):
-    """One row of `MENDS`.
+class Patch(NamedTuple):
+    """One row of `PATCHES`.
 
     Args:
-        name: What is mended.
+        name: What is patched.
         reason: What AllenNLP relies on, and what became of it.
         modules: The AllenNLP modules around whose execution `apply` is entered and left.
         needed: Tells whether the installed libraries call for it.
-        apply: Takes the module, and gives the context manager that mends.
+        apply: Takes the module, and gives the context manager that patches.
     """
 
     name: str
@@ -35,15 +35,15 @@ class Mend(NamedTuple):
 
 
 #: What the libraries of today need, or a library's fault.
-LIBRARY_MENDS = (
-    Mend(
+LIBRARY_PATCHES = (
+    Patch(
         "huggingface_hub",
         "`HfFolder` and `Repository`, for `push-to-hf`, are gone since huggingface_hub 1.0",
         ("allennlp.common.push_to_hf",),
         libraries.hub_is_1,
         libraries.with_hub_classes,
     ),
-    Mend(
+    Patch(
         "torchvision",
         "the vision modules import it; there is no build of it for every torch, and a build for another "
         "torch fails to import",
@@ -59,7 +59,7 @@ LIBRARY_MENDS = (
             "install a torchvision that fits the installed torch",
         ),
     ),
-    Mend(
+    Patch(
         "fairscale",
         "the sharded trainer imports it; it is unmaintained and has no wheels",
         (
@@ -81,35 +81,35 @@ LIBRARY_MENDS = (
             "pip install fairscale",
         ),
     ),
-    Mend(
+    Patch(
         "transformers.AdamW",
         "the optimizer `huggingface_adamw` derives from it; it is gone since transformers 5",
         ("allennlp.training.optimizers",),
         libraries.transformers_is_5,
         libraries.with_adamw,
     ),
-    Mend(
+    Patch(
         "late Adafactor",
         "`huggingface_adafactor` derives from a class of transformers, whose import takes a second",
         ("allennlp.training.optimizers",),
         lambda: True,
         libraries.with_late_adafactor,
     ),
-    Mend(
+    Patch(
         "transformers tokenizers",
         "methods that the `pretrained_transformer` parts call are gone since transformers 5",
         ("allennlp.common.cached_transformers",),
         libraries.transformers_is_5,
         libraries.with_tokenizer_methods,
     ),
-    Mend(
+    Patch(
         "ReduceLROnPlateau",
         "the scheduler `reduce_on_plateau` passes it `verbose`, which torch 2.7 removed",
         ("allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers",),
         pytorch.plateau_lacks_verbose,
         pytorch.without_verbose,
     ),
-    Mend(
+    Patch(
         "torch.load",
         "since torch 2.6 it refuses the numpy scalars of a training state, which `--recover` needs: "
         "some schedulers and metrics compute with numpy; unlike what stays refused, they run no code",
@@ -117,14 +117,14 @@ LIBRARY_MENDS = (
         pytorch.load_refuses_numpy_scalars,
         pytorch.with_numpy_scalars_loadable,
     ),
-    Mend(
+    Patch(
         "torch.cuda.amp",
         "each training run greets with a FutureWarning since torch 2.4, for the old name of `torch.amp`",
         ("allennlp.nn.parallel.ddp_accelerator", "allennlp.training.gradient_descent_trainer"),
         pytorch.cuda_amp_is_deprecated,
         pytorch.with_current_amp,
     ),
-    Mend(
+    Patch(
         "clip_grad_norm_",
         "`grad_norm` clips the sparse gradients of an `embedding` too, for which today's torch has no "
         "norm",
@@ -136,7 +136,7 @@ LIBRARY_MENDS = (
         pytorch.clipping_refuses_sparse_gradients,
         pytorch.with_sparse_gradients_clipped,
     ),
-    Mend(
+    Patch(
         "numbered devices",
         "without a GPU, today's torch fails at `cuda_device: 0` before AllenNLP can say that the GPU is "
         "missing, and what to do",
@@ -144,7 +144,7 @@ LIBRARY_MENDS = (
         pytorch.devices_need_an_accelerator,
         pytorch.with_numbered_devices,
     ),
-    Mend(
+    Patch(
         "locks of spawned workers",
         "the `multiprocess` loader makes a lock for forked processes, which today's Python refuses "
         "in workers with `start_method: spawn`",
@@ -152,7 +152,7 @@ LIBRARY_MENDS = (
         libraries.locks_belong_to_a_start_method,
         libraries.with_locks_of_the_workers,
     ),
-    Mend(
+    Patch(
         "TensorCache",
         "it saves tensors with the highest protocol of pickles, which `torch.load` refuses since torch "
         "2.6; a cache that an old torch has written has to be made anew",
@@ -160,7 +160,7 @@ LIBRARY_MENDS = (
         pytorch.load_refuses_the_latest_pickles,
         pytorch.with_loadable_pickles,
     ),
-    Mend(
+    Patch(
         "types that are names",
         "a `type` of a config that is no text fails with an error of Python's own",
         ("allennlp.common.params",),
@@ -170,8 +170,8 @@ LIBRARY_MENDS = (
 )
 
 #: What this package needs, and no extension point of AllenNLP reaches.
-OUR_MENDS = (
-    Mend(
+OUR_PATCHES = (
+    Patch(
         "local files",
         "AllenNLP asks `cached_path` for every file and every lock, whose import takes almost a second, "
         "for the clients of three clouds",
@@ -179,22 +179,22 @@ OUR_MENDS = (
         lambda: True,
         libraries.with_local_paths,
     ),
-    Mend(
+    Patch(
         "archives",
         "whoever loads an archive calls AllenNLP, which unpacks it wherever its members say, evaluates "
         "its config as a program, and imports and calls whatever a `type` with a dot in it names",
         archives.MODULES,
         lambda: True,
-        archives.mended,
+        archives.patched,
     ),
-    Mend(
+    Patch(
         "whole archives",
         "`train` writes its archive in place, so that a kill leaves half of one, and calls no method",
         ("allennlp.models.archival",),
         lambda: True,
         extensions.with_whole_archives,
     ),
-    Mend(
+    Patch(
         "components",
         "`import tagger` leaves AllenNLP alone, so that it is fast; when AllenNLP first looks for a "
         "component, ours must be there, and its registry calls nobody",
@@ -202,7 +202,7 @@ OUR_MENDS = (
         lambda: True,
         extensions.with_our_components,
     ),
-    Mend(
+    Patch(
         "plugins",
         "AllenNLP imports the plugins on a fixed list of names, and without a word those that a file in "
         "the current folder names",
@@ -210,7 +210,7 @@ OUR_MENDS = (
         lambda: True,
         extensions.with_our_plugins,
     ),
-    Mend(
+    Patch(
         "commands",
         "AllenNLP adds its subcommands to the parser before it imports plugins, which may register "
         "better ones; and only its `main` sees every error and the end of every command",
@@ -218,14 +218,14 @@ OUR_MENDS = (
         lambda: True,
         extensions.with_our_commands,
     ),
-    Mend(
+    Patch(
         "keys of a config",
         "each part of a config is constructed by one function, which does not say what keys it takes",
         ("allennlp.common.from_params",),
         lambda: True,
         extensions.with_known_keys_named,
     ),
-    Mend(
+    Patch(
         "library of Jsonnet",
         "a config can import files beside it only, and this package's template lies where the package "
         "is installed; AllenNLP gives Jsonnet no other path, and takes that in C++, which is slow",
@@ -233,14 +233,14 @@ OUR_MENDS = (
         lambda: True,
         extensions.with_our_library,
     ),
-    Mend(
+    Patch(
         "quiet training",
         "in the middle of `train`, a function makes new handlers, which show hundreds of lines",
         ("allennlp.common.logging",),
         lambda: True,
         extensions.with_quiet_training,
     ),
-    Mend(
+    Patch(
         "progress bars",
         "they are made by a function with fixed settings, and fill the output of a command that is no "
         "terminal",
@@ -250,33 +250,33 @@ OUR_MENDS = (
     ),
 )
 
-MENDS = LIBRARY_MENDS + OUR_MENDS
+PATCHES = LIBRARY_PATCHES + OUR_PATCHES
 
 
-def mended_modules() -> FrozenSet[str]:
-    """Names of the AllenNLP modules that some mend is about."""
-    return frozenset(module for mend in MENDS for module in mend.modules)
+def patched_modules() -> FrozenSet[str]:
+    """Names of the AllenNLP modules that some patch is about."""
+    return frozenset(module for patch in PATCHES for module in patch.modules)
 
 
 @contextmanager
-def mends_in_force(module: ModuleType) -> Iterator[None]:
-    """Puts the mends in force that an AllenNLP module needs, which is to be executed inside.
+def patches_in_force(module: ModuleType) -> Iterator[None]:
+    """Puts the patches in force that an AllenNLP module needs, which is to be executed inside.
 
     Raises:
-        ImportError: If a mend fails; the message names it.
+        ImportError: If a patch fails; the message names it.
     """
     with ExitStack() as stack:
-        for mend in MENDS:
-            if module.__name__ in mend.modules:
-                stack.enter_context(_in_force(mend, module))
+        for patch in PATCHES:
+            if module.__name__ in patch.modules:
+                stack.enter_context(_in_force(patch, module))
         yield
 
 
 @contextmanager
-def _in_force(mend: Mend, module: ModuleType) -> Iterator[None]:
+def _in_force(patch: Patch, module: ModuleType) -> Iterator[None]:
     allennlps_own = None
     try:
-        with mend.apply(module) if mend.needed() else ExitStack():
+        with patch.apply(module) if patch.needed() else ExitStack():
             try:
                 yield
             except BaseException as error:
@@ -286,6 +286,6 @@ def _in_force(mend: Mend, module: ModuleType) -> Iterator[None]:
         if error is allennlps_own:
             raise
         raise ImportError(
-            f"the mend `{mend.name}` for `{module.__name__}` failed: {error!r}; it is there because "
-            f"{mend.reason}; the environment variable `TAGGER_NO_HOOK=1` leaves all mends out"
+            f"the patch `{patch.name}` for `{module.__name__}` failed: {error!r}; it is there because "
+            f"{patch.reason}; the environment variable `TAGGER_NO_HOOK=1` leaves all patches out"
         ) from error
