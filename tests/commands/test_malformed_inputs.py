@@ -49,7 +49,6 @@ CHEAP = [
     ("split", "part that exists"),
     ("study", "study without seeds"),
     ("study", "study whose columns are names"),
-    ("weighting-study", "unknown weighting"),
 ]
 BY_NAME = {(case.command.split()[0], case.title): case for case in CASES}
 

@@ -34,7 +34,6 @@ WRITING = {
     "start": "mine.txt -o {mine} --force",
     "find-label-errors": "corrected.txt -o {folder} --accept-first 1",
     "study": "summary.md -s {folder}",
-    "weighting-study": "summary.md -s {folder} --labels PER",
     "train": "sub/toy.jsonnet -s {folder}/sub --force",
     "find-lr": "sub/toy.jsonnet -s {folder}/sub --force",
     "add-label": "sub/toy.jsonnet other.txt -s {folder}/sub --force",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import math
 from functools import wraps
 from statistics import mean
 from typing import (
@@ -16,7 +15,6 @@ from typing import (
     Callable,
     Collection,
     Dict,
-    List,
     Mapping,
     Optional,
     Sequence,
@@ -26,11 +24,9 @@ from typing import (
 import numpy as np
 
 from tagger.tools.reports.colours import PAGE
-from tagger.tools.reports.weight_effects import Curve
 from tagger_onnx.display import LABELS
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _STYLE: Dict[Any, Any] = {
@@ -97,69 +93,6 @@ def _new_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height))
-
-
-@_as_svg
-def draw_weight_panels(
-    panels: Mapping[Tuple[str, str], Mapping[str, Curve]], notes: Mapping[Tuple[str, str], str]
-) -> Figure:
-    """Draws metrics against the weight of a label, with a row per label and a column per strategy.
-
-    Lines are means over seeds; bands reach from the lowest seed to the highest.
-
-    Args:
-        panels: For each label and strategy, at most four curves by the name of their metric.
-        notes: Texts for the panels of some labels and strategies.
-    """
-    labels, strategies = (list(dict.fromkeys(names)) for names in zip(*panels))
-    # A page has room for four panels of full width.
-    panel_width = 2.5 if len(strategies) <= 4 else 1.7
-    figure = _new_figure(max(4.5, 1 + panel_width * len(strategies)), 0.6 + 2.0 * len(labels))
-    grid = figure.subplots(len(labels), len(strategies), sharex=True, sharey=True, squeeze=False)
-    for row, label in zip(grid, labels):
-        for axes, strategy in zip(row, strategies):
-            if (label, strategy) in panels:
-                _draw_curves(axes, panels[label, strategy])
-                if (label, strategy) in notes:
-                    at_the_top = {
-                        "transform": axes.transAxes,
-                        "ha": "center",
-                        "color": PAGE["wrong"].light,
-                    }
-                    axes.text(0.5, 0.9, notes[label, strategy], **at_the_top)
-        row[0].set_ylabel(f"{label}\nin %")
-    for strategy, first, last in zip(strategies, grid[0], grid[-1]):
-        first.set_title(strategy)
-        last.set_xlabel("weight of the label")
-    curves = [curve for panel in panels.values() for curve in panel.values()]
-    _scale_weights(grid[0, 0], {weight for curve in curves for weight in curve})
-    names = next(iter(panels.values()))
-    handles = grid[0, 0].get_lines()[: len(names)]
-    figure.legend(handles, names, loc="outside upper center", ncols=len(names))
-    return figure
-
-
-def _draw_curves(axes: Axes, curves: Mapping[str, Curve]) -> None:
-    for curve, line in zip(curves.values(), _LINES):
-        weights = list(curve)
-        axes.plot(weights, [100 * mean(curve[weight]) for weight in weights], **line)
-        low, high = ([100 * of(curve[weight]) for weight in weights] for of in (min, max))
-        axes.fill_between(weights, low, high, color=line["color"], alpha=0.15, linewidth=0)
-    axes.axvline(1, color="#767676", linewidth=0.6)
-
-
-def _scale_weights(axes: Axes, weights: Collection[float]) -> None:
-    """Makes the axis logarithmic, centred at 1, with a tick at each weight."""
-    reach = 1.15 * max(1.1, *(max(weight, 1 / weight) for weight in weights))
-    axes.set_xscale("log")
-    axes.set_xlim(1 / reach, reach)
-    named: List[float] = []
-    for weight in sorted(weights, key=lambda weight: (weight != 1, -abs(math.log(weight)))):
-        # Tick labels closer than this would overlap.
-        if all(abs(math.log(weight / other)) > math.log(reach) / 3.5 for other in named):
-            named.append(weight)
-    axes.set_xticks(list(weights), [f"{w:g}" if w in named else "" for w in weights])
-    axes.set_xticks([], minor=True)
 
 
 @_as_svg

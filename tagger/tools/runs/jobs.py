@@ -40,12 +40,6 @@ class Job(NamedTuple):
         folder = self.folder(study)
         return folder.with_name(f"{folder.name}.log.txt")
 
-    def evaluation(self, study: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
-        """Returns the config of a job that evaluates what this one trains, with changed settings."""
-        test = {key: self.config[key] for key in ("test_data_path",) if key in self.config}
-        archive = str(self.folder(study) / "model.tar.gz")
-        return {"archive": archive, "overrides": dict(overrides), **test}
-
     def is_finished(self, study: Path) -> bool:
         """Returns whether the run has finished."""
         return (self.folder(study) / JOB_FILE).exists()

@@ -1,4 +1,4 @@
-"""The kinds of work that a study's job can do: train a model, or evaluate or tune a trained one."""
+"""The kinds of work that a study's job can do: train a model, or tune a trained one."""
 
 import json
 from pathlib import Path
@@ -39,30 +39,13 @@ def train(config: Mapping[str, Any], folder: Path) -> None:
         file.write_text(json.dumps(metrics, indent=2))
 
 
-def evaluate(config: Mapping[str, Any], folder: Path) -> None:
-    """Evaluates an archive with changed settings on the validation data of its config and on test data.
+def tune(config: Mapping[str, Any], folder: Path) -> None:
+    """Tunes the decoding of an archive to the macro F1 of the validation data, and evaluates it.
 
     Args:
         config: The path of the `archive`, the `overrides` of its config, and perhaps a `test_data_path`.
-        folder: The folder for the results. They are named as in training, `best_validation_...` and
-            `test_...`.
-    """
-    from allennlp.models import load_archive
-
-    archive = load_archive(config["archive"], overrides=dict(config["overrides"]))
-    metrics = measure(archive, archive.config["validation_data_path"], "best_validation")
-    folder.mkdir(parents=True)
-    if "test_data_path" in config:
-        metrics.update(_measure_test(archive, config["test_data_path"], folder))
-    (folder / "metrics.json").write_text(json.dumps(metrics, indent=2))
-
-
-def tune(config: Mapping[str, Any], folder: Path) -> None:
-    """Evaluates an archive whose decoding is tuned to the macro F1 of the validation data.
-
-    Args:
-        config: As in `evaluate`.
-        folder: The folder for the results, and for the settings of the decoding, `decoding.json`.
+        folder: The folder for the results, which are named as in training, `best_validation_...` and
+            `test_...`, and for the settings of the decoding, `decoding.json`.
     """
     from allennlp.models import load_archive
 
@@ -70,11 +53,16 @@ def tune(config: Mapping[str, Any], folder: Path) -> None:
     from tagger.training.evaluation import evaluation_instances
 
     archive = load_archive(config["archive"], overrides=dict(config["overrides"]))
-    instances = evaluation_instances(archive, archive.config["validation_data_path"])
-    tuner = decoding_tuner(archive.model, instances)
+    validation_data = archive.config["validation_data_path"]
+    tuner = decoding_tuner(archive.model, evaluation_instances(archive, validation_data))
     tuned = tuner.tune(tuner.macro_f1_targets(), settings_of(archive.model))._asdict()
     head = {f"model.head.{name}": value for name, value in tuned.items()}
-    evaluate({**config, "overrides": {**config["overrides"], **head}}, folder)
+    archive = load_archive(config["archive"], overrides={**config["overrides"], **head})
+    metrics = measure(archive, validation_data, "best_validation")
+    folder.mkdir(parents=True)
+    if "test_data_path" in config:
+        metrics.update(_measure_test(archive, config["test_data_path"], folder))
+    (folder / "metrics.json").write_text(json.dumps(metrics, indent=2))
     (folder / "decoding.json").write_text(json.dumps(tuned, indent=2))
 
 

@@ -177,7 +177,11 @@ def _tuning_jobs(job: Job, study: Study, folder: Path) -> List[Job]:
     name = job.factors["variant"]
     if name not in study.tuned:
         return []
-    config = job.evaluation(folder, own_cache_settings(dict(job.config)))
+    config = {
+        "archive": str(job.folder(folder) / "model.tar.gz"),
+        "overrides": own_cache_settings(dict(job.config)),
+        **{key: job.config[key] for key in ("test_data_path",) if key in job.config},
+    }
     return [Job({**job.factors, "variant": f"{name}, tuned"}, config)]
 
 

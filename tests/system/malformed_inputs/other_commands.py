@@ -2,7 +2,7 @@
 
 from typing import Iterator
 
-from tests.system.malformed_inputs.case import BIO, Case, Setup, config, cut, file, nothing
+from tests.system.malformed_inputs.case import BIO, Case, Setup, cut, file, nothing
 
 
 def of_tune_decoding() -> Iterator[Case]:
@@ -108,8 +108,6 @@ def of_the_others() -> Iterator[Case]:
     yield Case("component that does not exist", "describe crff", nothing, "did you mean `crf`")
     yield Case("folder that is no run", "report my -o r.html", file("my/a.txt", ""),
                "my/model.tar.gz")
-    yield Case("table of something else", "report results.csv -o r.html",
-               file("results.csv", "a,b"), "a, b")
     yield Case("file without metrics", "show-scores scores.json", file("scores.json", "{}"),
                "scores.json")
     yield Case("file that is no JSON", "show-scores train.txt", nothing, "train.txt")
@@ -121,9 +119,6 @@ def of_the_others() -> Iterator[Case]:
     yield Case("study whose columns are names", "study s.json -s run",
                file("s.json", '{"variants": {"a": {}}, "seeds": [1], "columns": ["F1"]}'),
                "`metrics`")
-    yield Case("unknown weighting",
-               "weighting-study mine.jsonnet -s run --labels PER --strategies chian", config(),
-               "chain")
 
 
 def of_allennlp() -> Iterator[Case]:

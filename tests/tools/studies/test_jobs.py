@@ -12,7 +12,14 @@ from tagger.common import files
 from tagger.common.config_files import digests_of_files
 from tagger.tools.runs import jobs as jobs_module
 from tagger.tools.runs.jobs import Job, run_jobs, seeded_jobs
-from tagger.tools.runs.results import Column, Result, format_summary, read_results, tabulate
+from tagger.tools.runs.results import (
+    Column,
+    Result,
+    format_summary,
+    read_results,
+    read_text_cell,
+    tabulate,
+)
 from tagger.tools.runs.results import write_results as write
 from tests.conftest import CONFIGS
 
@@ -182,3 +189,17 @@ def test_results_are_written_one_line_a_run(tmp_path):
         {"variant": "a,b", "seed": "1", "f1": "0.5", "epoch": ""},
         {"variant": "c", "seed": "2", "f1": "0.25", "epoch": "3"},
     ]
+
+
+TEXTS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "'s-Hertogenbosch", "'=1", "''", "''=1", "a,b\n"]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_name_is_no_formula_in_the_file_and_the_same_when_it_is_read(name, tmp_path):
+    path = tmp_path / "results.csv"
+    write([result(name, -1, f1=-0.5)], path)
+    with path.open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["variant"][0] not in "=+-@\t\r"
+    assert (row["seed"], row["f1"]) == ("-1", "-0.5")
+    assert read_text_cell(row["variant"]) == name

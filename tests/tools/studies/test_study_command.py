@@ -1,5 +1,6 @@
 import csv
 import json
+import math
 import re
 from xml.etree import ElementTree
 
@@ -102,16 +103,27 @@ def test_variants_are_compared_with_a_baseline_and_tuned(allennlp, at_root, tmp_
     assert {"plain, tuned", "longer", "macro F1", "difference from plain, in points"} <= texts
 
 
-def test_the_example_of_the_page_is_a_study(at_root, tmp_path):
-    (example,) = re.findall(
+def test_the_examples_of_the_page_are_studies(at_root, tmp_path):
+    examples = re.findall(
         r"^```text\n(.*?)^```",
         (ROOT / "docs/how_to/studies.md").read_text(encoding="utf-8"),
         re.MULTILINE | re.DOTALL,
     )
-    (tmp_path / "study.jsonnet").write_text(example.replace("'training_", f"'{ROOT}/training_"))
-    study = read_study(tmp_path / "study.jsonnet")
-    assert study.variants["wide"]["model"]["encoder"] != study.variants["plain"]["model"]["encoder"]
-    assert [column.title for column in study.columns] == ["F1", "F1 of places and people"]
+    studies = []
+    for example in examples:
+        path = tmp_path / "study.jsonnet"
+        path.write_text(example.replace("'training_", f"'{ROOT}/training_"))
+        studies.append(read_study(path))
+    sizes, weights = studies
+    assert sizes.variants["wide"]["model"]["encoder"] != sizes.variants["plain"]["model"]["encoder"]
+    assert [column.title for column in sizes.columns] == ["F1", "F1 of places and people"]
+    heads = {name: config["model"]["head"] for name, config in weights.variants.items()}
+    assert set(heads) == {
+        "plain",
+        *(f"{each}, ORG {weight}" for each in ("chain", "decode_bias") for weight in (0.5, 2)),
+    }
+    assert heads["chain, ORG 2"]["weighting"] == {"type": "chain", "label_weights": {"ORG": 2}}
+    assert heads["decode_bias, ORG 2"]["decode_bias"] == {"ORG": pytest.approx(math.log(2))}
 
 
 def plain(*titles):

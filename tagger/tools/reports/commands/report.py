@@ -1,7 +1,6 @@
 """The subcommands `report`, which writes a page of HTML, and `show-scores`, which prints metrics.
 
 allennlp report runs/x -o report.html
-allennlp report runs/study/results.csv -o report.html
 allennlp show-scores runs/x
 """
 
@@ -19,40 +18,32 @@ from tagger.common.extras import check_installed
 class Report(Command):
     """Writes a report as a self-contained page."""
 
-    help = "Write a page on a run or a weighting study."
+    help = "Write a page on a training run."
     description = (
         "Write a page on a training run: its epochs, and the model's metrics, probabilities and "
-        "errors on the validation data or on --data. Or on a weighting study."
+        "errors on the validation data or on --data."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add("source", type=Path, help="a run's folder, or a weighting study's results.csv")
+        add("run_folder", type=Path, help="the run's folder")
         add("-o", "--output", type=Path, required=True, help="the page to write")
         add("--figures", type=Path, help="a folder for the figures as .svg files")
-        add = parser.add_argument_group("options for a training run").add_argument
         add("--data", help="what to evaluate on; the run's validation data by default")
         add("--num-errors", type=int, default=100, help="how many sentences with errors to show")
         add("--seed", type=int, default=0, help="the seed for drawing these sentences")
-        add = parser.add_argument_group("options for a weighting study").add_argument
-        add("--level", choices=["tokens", "spans"], default="tokens", help="what the metrics count")
 
     def run(self, args: argparse.Namespace) -> None:
         check_installed("report")
         from tagger.common.locations import check_not_inputs
         from tagger.tools.reports.run_report import write_run_report
-        from tagger.tools.reports.study_report import read_weighting_results, write_study_report
 
         made = [args.output, *(args.figures.glob("*.svg") if args.figures else ())]
-        inputs = [args.source, *([args.data] if args.data else [])]
+        inputs = [args.run_folder, *([args.data] if args.data else [])]
         check_not_inputs(made, inputs)
-        if args.source.is_dir():
-            write_run_report(
-                args.source, args.output, args.data, args.figures, args.num_errors, args.seed
-            )
-        else:
-            results = read_weighting_results(args.source)
-            write_study_report(results, args.output, args.figures, args.level)
+        write_run_report(
+            args.run_folder, args.output, args.data, args.figures, args.num_errors, args.seed
+        )
         figures = f", and its figures in {args.figures}" if args.figures else ""
         print(f"Wrote {args.output}{figures}")
 
