@@ -10,7 +10,6 @@ import numpy as np
 
 from tagger_onnx import checksum
 from tagger_onnx.inputs import RUN_CHARACTERS
-from tagger_onnx.leaks import PlacedChain, Predicted
 from tagger_onnx.lookup import KINDS, distinct_words
 from tagger_onnx.segments import join_words
 from tagger_onnx.sentences import sentence_lengths
@@ -19,7 +18,7 @@ from tagger_onnx.tagged_text import Entity, Extras, TaggedText, TextOrTokens, jo
 from tagger_onnx.text_tagger import TextTagger
 
 #: The version of what the file's metadata holds.
-FORMAT = 3
+FORMAT = 4
 
 # The most tokens of a batch, padding included.
 _BATCH_TOKENS = 2048
@@ -71,13 +70,13 @@ class OnnxTagger(TextTagger[str]):
         # Other ways to split take time in proportion to the text.
         self.run_characters = run_characters if "language" in self._splitting else None
         self._outputs = [output.name for output in session.get_outputs()]
+        finds_entities = "entity_lasts" in self._outputs
+        self._leak_labels = sorted(each or "_" for each in self.labels) if finds_entities else []
 
     def _read(self, description: Dict[str, Any]) -> None:
         self._tags: List[str] = description["tags"]
         self._labels_of_tags: List[Optional[str]] = description["labels_of_tags"]
         self._has_label_sets = description["head"] == "sigmoid"
-        places = description.get("places")
-        self._placed = None if places is None else PlacedChain(places)
         self._splitting: Dict[str, Any] = description["splitting"]
         self._split = splitter_of(self._splitting)
         self._max_sentence_tokens: Optional[int] = description["max_sentence_tokens"]
@@ -98,20 +97,25 @@ class OnnxTagger(TextTagger[str]):
         language = self._splitting.get("language")
         return f"the rules of `{language}`" if language else str(self._splitting["type"])
 
-    def run(self, sentences: Sequence[Sequence[str]]) -> Dict[str, np.ndarray]:
+    def run(
+        self, sentences: Sequence[Sequence[str]], leak_labels: Sequence[str] = ()
+    ) -> Dict[str, np.ndarray]:
         """Runs the file's graph on one batch.
 
         Args:
             sentences: The tokens of B sentences of up to T tokens, at least one token each.
+            leak_labels: The labels that `leak_probability` and `expected_missed` are about.
 
         Returns:
-            The graph's outputs by name, (B, T) or (B, T, K), such as `tags`; see
+            The graph's outputs by name, (B,), (B, T) or (B, T, K), such as `tags`; see
             `tagger.integrations.onnx.exported`. `marginals` are undefined in the padding.
         """
         words, rows, lengths = distinct_words(sentences)
         inputs = {"words": rows, "lengths": lengths}
         for indexer in self._indexers:
             inputs.update(indexer(words, rows, lengths))
+        if self._leak_labels:
+            inputs["leak_labels"] = np.array([each in leak_labels for each in self._leak_labels])
         return dict(zip(self._outputs, self._session.run(self._outputs, inputs)))
 
     def __repr__(self) -> str:
@@ -129,13 +133,10 @@ class OnnxTagger(TextTagger[str]):
             for sentence in sentences
         ]
         for part in _batches([len(sentence.words) for sentence in sentences]):
-            outputs = self.run([sentences[index].words for index in part])
+            outputs = self.run([sentences[index].words for index in part], extras.leak_labels)
             for row, index in enumerate(part):
-                length = len(sentences[index].words)
-                own = {name: values[row, :length] for name, values in outputs.items()}
-                results[index] = self._tagged_text(sentences[index], own, extras.probabilities)
-            if extras.leak_labels:
-                self._add_leaks(results, part, outputs["emissions"], extras.leak_labels)
+                own = {name: values[row] for name, values in outputs.items()}
+                results[index] = self._tagged_text(sentences[index], own, extras)
         of_sentences = iter(results)
         return [joined(list(itertools.islice(of_sentences, len(text)))) for text in texts]
 
@@ -145,38 +146,17 @@ class OnnxTagger(TextTagger[str]):
             raise ValueError(
                 "an exported tagger lists no `candidates`; `tagger.load` of its archive does"
             )
-        if not extras.leak_labels:
-            return
-        if self._placed is None:
+        unknown = [label for label in extras.leak_labels if label not in self._leak_labels]
+        if unknown and not self._leak_labels:
             raise ValueError(
                 "`leak_labels` needs tags that spell entities, and those of this tagger do not; leave "
                 "it out"
             )
-        unknown = [label for label in extras.leak_labels if label not in self._placed.labels]
         if unknown:
             raise ValueError(
                 f"`leak_labels` names `{unknown[0]}`, which is no label of this tagger "
-                f"({', '.join(self._placed.labels)})"
+                f"({', '.join(self._leak_labels)})"
             )
-
-    def _add_leaks(
-        self,
-        results: List[TaggedText],
-        part: Sequence[int],
-        emissions: np.ndarray,
-        labels: Sequence[str],
-    ) -> None:
-        """Adds what is missed to the results of a batch, whose emissions are (B, T, K)."""
-        assert self._placed is not None
-        lengths = np.array([len(results[index].tokens) for index in part])
-        predicted = [
-            Predicted(entity.label or "_", row, entity.first, entity.last)
-            for row, index in enumerate(part)
-            for entity in results[index].entities
-        ]
-        leaks, expected = self._placed.missed(emissions, lengths, predicted, labels)
-        for index, leak, number in zip(part, leaks.tolist(), expected.tolist()):
-            results[index] = results[index]._replace(leak_probability=leak, expected_missed=number)
 
     def _sentences(self, text_or_tokens: TextOrTokens) -> List[_Sentence]:
         """Returns the sentences of a text, at least one, which may have no word."""
@@ -194,40 +174,46 @@ class OnnxTagger(TextTagger[str]):
         ]
 
     def _tagged_text(
-        self, sentence: _Sentence, outputs: Dict[str, np.ndarray], probabilities: bool
+        self, sentence: _Sentence, outputs: Dict[str, np.ndarray], extras: Extras
     ) -> TaggedText:
-        """What the graph's outputs, (T,) or (T, K), say of a sentence."""
+        """What the graph's outputs, (), (T,) or (T, K), say of a sentence."""
+        length = len(sentence.words)
         tags: List[str] = []
         labels: List[List[str]] = []
         if self._has_label_sets:
-            rows = outputs["labels"].tolist()
+            rows = outputs["labels"][:length].tolist()
             labels = [[tag for tag, has in zip(self._tags, row) if has] for row in rows]
         else:
-            tags = [self._tags[index] for index in outputs["tags"].tolist()]
+            tags = [self._tags[index] for index in outputs["tags"][:length].tolist()]
         of_tags: List[Dict[str, float]] = []
-        if probabilities:
-            of_tags = [dict(zip(self._tags, row)) for row in outputs["marginals"].tolist()]
+        if extras.probabilities:
+            of_tags = [dict(zip(self._tags, row)) for row in outputs["marginals"][:length].tolist()]
         entities = self._entities(sentence, outputs)
-        return TaggedText(
+        found = TaggedText(
             *(sentence.text, sentence.words, tags, labels, entities, of_tags),
             known_labels=self.labels,
+        )
+        if not extras.leak_labels:
+            return found
+        return found._replace(
+            leak_probability=outputs["leak_probability"].item(),
+            expected_missed=outputs["expected_missed"].item(),
         )
 
     def _entities(self, sentence: _Sentence, outputs: Dict[str, np.ndarray]) -> List[Entity]:
         if "entity_lasts" not in outputs:
             return []
-        lasts, tags = outputs["entity_lasts"].tolist(), outputs["tags"].tolist()
         # In IOB1 there are no probabilities.
         probabilities = outputs.get("entity_probabilities")
-        of_tokens = [None] * len(tags) if probabilities is None else probabilities.tolist()
         entities = []
-        for first, last in enumerate(lasts):
+        for first, last in enumerate(outputs["entity_lasts"].tolist()):
             if last < 0:
                 continue
             start, end = sentence.starts[first], sentence.starts[last] + len(sentence.words[last])
-            label = self._labels_of_tags[tags[first]] or ""
+            label = self._labels_of_tags[outputs["tags"][first]] or ""
+            probability = None if probabilities is None else probabilities[first].item()
             text = sentence.text[start:end]
-            entities.append(Entity(label, text, start, end, first, last, of_tokens[first]))
+            entities.append(Entity(label, text, start, end, first, last, probability))
         return entities
 
 

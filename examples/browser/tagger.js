@@ -6,7 +6,7 @@ import { sentenceLengths } from "./sentences.js";
 import { splitterOf } from "./splitter.js";
 import { wordForms, wordHash, wordShape } from "./words.js";
 
-const FORMAT = 3;
+const FORMAT = 4;
 const UNKNOWN = 1n;
 
 /** What looks up the inputs of the graph, by the kind of indexer; each gets distinct words and sentences. */
@@ -109,6 +109,9 @@ export class OnnxTagger {
     this.labels = [...new Set(this.labelsOfTags.filter((label) => label !== null))].sort();
     this.splitter = splitterOf(description.splitting);
     this.maxSentenceTokens = description.max_sentence_tokens;
+    // This page asks nothing about missed entities.
+    const none = new ort.Tensor("bool", new Uint8Array(this.labels.length), [this.labels.length]);
+    this.leakLabels = session.inputNames.includes("leak_labels") ? { leak_labels: none } : {};
     this.tensor = (values, shape) => new ort.Tensor("int64", BigInt64Array.from(values), shape);
     this.indexers = Object.entries(description.indexers).map(([name, each]) =>
       KINDS[each.kind](name, each, Tokenizer),
@@ -183,6 +186,7 @@ export class OnnxTagger {
     const inputs = {
       words: this.tensor(all.map(BigInt), [rows.length, longest]),
       lengths: this.tensor(rows.map((row) => BigInt(row.length)), [rows.length]),
+      ...this.leakLabels,
     };
     for (const indexer of this.indexers) Object.assign(inputs, indexer(batch, this.tensor));
     return this.session.run(inputs);

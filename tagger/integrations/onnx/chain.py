@@ -11,31 +11,31 @@ from tagger.integrations.onnx.graph import Graph, Value
 
 # Below all scores, but finite, so that no difference of infinities arises.
 _LOWEST = np.float64(-1e300)
+# The end of an axis.
+_END = np.iinfo(np.int64).max
 
 
 class Chain(NamedTuple):
-    """A batch of linear chains. The sequences are right-padded.
+    """A batch of right-padded linear chains, whose scores are float64."""
 
-    Attributes:
-        emissions: (B, T, K) float64.
-        mask: (B, T) bool.
-        is_last: (B, T) bool, true at the last token of each sequence.
-        transitions: (K, K) float64, a constant; so are `start` and `end`, (K,).
-    """
-
+    # (B, T, K)
     emissions: str
+    # (B, T) bool each; `is_last` is true at the last token of each sequence
     mask: str
     is_last: str
+    # constants: (K, K), (K,), (K,)
     transitions: np.ndarray
     start: np.ndarray
     end: np.ndarray
+    # Whether scores more than 700 nats below the largest count; it costs K times as many exponentials.
+    has_rare_paths: bool = False
 
 
 def forward_scores(graph: Graph, chain: Chain) -> str:
     """The log-sum of all prefixes that end in each tag, (B, T, K); undefined in the padding."""
 
     def step(body: Graph, before: str, is_first: str, emissions: str) -> Tuple[list, list]:
-        arriving = _log_sums(body, before, chain.transitions)
+        arriving = log_sums(body, before, chain)
         arriving = body.add("Where", is_first, chain.start, arriving)
         scores = body.add("Add", arriving, emissions)
         return [scores], [scores]
@@ -49,7 +49,7 @@ def backward_scores(graph: Graph, chain: Chain) -> str:
     """The log-sum of all suffixes behind each tag, (B, T, K); undefined in the padding."""
 
     def step(body: Graph, following: str, is_last: str, emissions: str) -> Tuple[list, list]:
-        leaving = _log_sums(body, following, chain.transitions.T)
+        leaving = log_sums(body, following, chain, backwards=True)
         leaving = body.add("Where", is_last, chain.end, leaving)
         return [body.add("Add", leaving, emissions)], [leaving]
 
@@ -128,19 +128,8 @@ def log_sum(graph: Graph, scores: str, keepdims: int = 1) -> str:
 
 
 def shifted_left(graph: Graph, values: str, last: Optional[Value] = None) -> str:
-    """The values of the next token, (B, T, ...).
-
-    Args:
-        graph: The graph.
-        values: (B, T, ...).
-        last: (1, 1, ...), what follows the last token; by default its own value.
-    """
-    rest = graph.add(
-        "Slice", values, np.array([1]), np.array([np.iinfo(np.int64).max]), np.array([1])
-    )
-    own = graph.add(
-        "Slice", values, np.array([-1]), np.array([np.iinfo(np.int64).max]), np.array([1])
-    )
+    """The values of the next token, (B, T, ...), `last` or its own behind the last one."""
+    rest, own = _slice(graph, values, 1, _END), _slice(graph, values, -1, _END)
     if last is not None:
         own = graph.add("Where", np.array(False), own, last)
     return graph.add("Concat", rest, own, axis=1)
@@ -148,9 +137,12 @@ def shifted_left(graph: Graph, values: str, last: Optional[Value] = None) -> str
 
 def shifted_right(graph: Graph, values: str, first: Value) -> str:
     """The values of the token before, (B, T, ...); `first`, (1, 1, ...), comes before the first."""
-    rest = graph.add("Slice", values, np.array([0]), np.array([-1]), np.array([1]))
-    own = graph.add("Slice", values, np.array([0]), np.array([1]), np.array([1]))
-    return graph.add("Concat", graph.add("Where", np.array(False), own, first), rest, axis=1)
+    own = graph.add("Where", np.array(False), _slice(graph, values, 0, 1), first)
+    return graph.add("Concat", own, _slice(graph, values, 0, -1), axis=1)
+
+
+def _slice(graph: Graph, values: str, start: int, end: int) -> str:
+    return graph.add("Slice", values, np.array([start]), np.array([end]), np.array([1]))
 
 
 def _is_first(graph: Graph, chain: Chain) -> str:
@@ -161,17 +153,18 @@ def _is_first(graph: Graph, chain: Chain) -> str:
     return graph.add("Unsqueeze", is_first, np.array([0, 2]))
 
 
-def _log_sums(graph: Graph, scores: str, transitions: np.ndarray) -> str:
-    """`log sum_i exp(scores[i] + transitions[i, j])`, (B, K).
-
-    A product of matrices, so that only B * K numbers are exponentiated. Terms more than 700 nats below
-    the largest are 0.
-    """
+def log_sums(graph: Graph, scores: str, chain: Chain, backwards: bool = False) -> str:
+    """`log sum_i exp(scores[i] + transitions[i, j])`, (B, K); backwards, of the transitions from j."""
+    transitions = chain.transitions.T if backwards else chain.transitions
+    if chain.has_rare_paths:
+        # (B, K, K): to, from
+        pairs = graph.add("Add", graph.add("Unsqueeze", scores, np.array([1])), transitions.T)
+        return log_sum(graph, pairs, keepdims=0)
+    # A product of matrices, so that only B * K numbers are exponentiated.
     largest = np.maximum(transitions.max(0), _LOWEST)
-    shares = np.exp(transitions - largest)
     maximum = _maximum(graph, scores)
     weights = graph.add("Exp", graph.add("Sub", scores, maximum))
-    total = graph.add("Log", graph.add("MatMul", weights, shares))
+    total = graph.add("Log", graph.add("MatMul", weights, np.exp(transitions - largest)))
     return graph.add("Add", graph.add("Add", total, maximum), largest)
 
 

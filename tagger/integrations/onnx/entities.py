@@ -142,20 +142,21 @@ def drop_improbable(
     entities: FoundEntities,
     thresholds: np.ndarray,
     outside: int,
-) -> Tuple[str, str]:
-    """Drops the entities below the thresholds of their labels, (C,) float32.
-
-    Returns:
-        The tags that remain, (B, T); and (B, T) bool, the first tokens of the entities that remain.
-    """
+) -> Tuple[str, FoundEntities]:
+    """Returns the tags, (B, T), and the entities without those below their labels' thresholds, (C,)."""
     label = graph.add("Max", entities.labels, np.int64(0))
     is_probable = graph.add("GreaterOrEqual", probabilities, graph.add("Gather", thresholds, label))
     firsts = graph.add("Where", entities.is_inside, entities.firsts, np.int64(0))
     is_kept = graph.add("Cast", is_probable, to=6)
     is_kept = graph.add("Cast", graph.add("GatherElements", is_kept, firsts, axis=1), to=9)
     is_dropped = graph.add("And", entities.is_inside, graph.add("Not", is_kept))
-    tags = graph.add("Where", is_dropped, np.int64(outside), tags)
-    return tags, graph.add("And", entities.starts, is_kept)
+    kept = entities._replace(
+        labels=graph.add("Where", is_dropped, np.int64(-1), entities.labels),
+        starts=graph.add("And", entities.starts, is_kept),
+        is_inside=graph.add("And", entities.is_inside, is_kept),
+        is_end=graph.add("And", entities.is_end, is_kept),
+    )
+    return graph.add("Where", is_dropped, np.int64(outside), tags), kept
 
 
 def _place_by_number(graph: Graph, is_marked: str, number: str) -> str:

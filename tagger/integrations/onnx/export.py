@@ -31,12 +31,14 @@ def exported(
 ) -> onnx.ModelProto:
     """Returns a tagger as an ONNX model.
 
-    Its inputs are `words`, (B, T) int64, the distinct word of each token; `lengths`, (B,) int64; and
-    what the token indexers look up. Its outputs are `tags`, (B, T) int64; `entity_lasts`, (B, T)
-    int64, the last token of the entity that begins at each token, else -1; `entity_probabilities`, (B,
-    T) float32, likewise; `marginals`, (B, T, K) float32; and `emissions`, (B, T, K) float32, the
-    chain's scores. With the head `sigmoid` they are `labels`, (B, T, K) bool, and `marginals`. The
-    metadata's `tagger` is JSON: vocabulary, tags, rules that split texts.
+    Its inputs are `words`, (B, T) int64, the distinct word of each token; `lengths`, (B,) int64; what
+    the token indexers look up; and for tags that spell entities `leak_labels`, (C,) bool.
+
+    Its outputs are `tags`, (B, T) int64; `entity_lasts`, (B, T) int64, the last token of the entity that
+    begins at each token, else -1; `entity_probabilities`, (B, T) float32, likewise; `marginals`, (B, T,
+    K) float32; and of the leak labels `leak_probability` and `expected_missed`, (B,) float64. With the
+    head `sigmoid` they are `labels`, (B, T, K) bool, and `marginals`. The metadata's `tagger` is JSON:
+    vocabulary, tags, rules that split texts.
 
     Args:
         model: The model, on the CPU and in evaluation mode.

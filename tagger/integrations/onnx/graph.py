@@ -58,8 +58,8 @@ class Graph:
         self._root.constants.append(constant)
         return name
 
-    def input(self, name: str, dtype: str, shape: Sequence[Union[int, str, None]]) -> str:
-        """Declares an input; a size of the shape may be a name, since it is not known yet."""
+    def input(self, name: str, dtype: str, shape: Optional[Sequence[Union[int, str]]]) -> str:
+        """Declares an input; sizes that are not known yet have names."""
         self.inputs.append(helper.make_tensor_value_info(name, _TYPES[dtype], shape))
         return name
 
@@ -78,23 +78,17 @@ class Graph:
         result_types: Sequence[str],
         backwards: bool = False,
     ) -> List[str]:
-        """Loops over the second axis of sequences, (B, T, ...).
+        """Loops over the second axis of sequences, (B, T, ...), perhaps from the last item to the first.
 
-        Args:
-            step: Takes the loop's body, a graph, the states and an item of each sequence; it returns the
-                next states, and an item of each result.
-            states: The first states, each with its type.
-            sequences: The sequences, each with its type.
-            result_types: The types of the results.
-            backwards: Whether to loop from the last item to the first.
+        `step` takes the loop's body, a graph, the states and an item of each sequence; it returns the
+        next states, and an item of each result. States and sequences come with their types.
 
         Returns:
             The last states, followed by the results, (B, T, ...), in the order of the sequences.
         """
         body = Graph(parent=self)
         arguments = [
-            body.input(self.new_name("item"), dtype, None)  # type: ignore[arg-type]
-            for _, dtype in [*states, *sequences]
+            body.input(self.new_name("item"), dtype, None) for _, dtype in [*states, *sequences]
         ]
         next_states, results = step(body, *arguments)
         for value, dtype in zip(
@@ -113,6 +107,20 @@ class Graph:
             scan_input_directions=[direction] * len(sequences),
             scan_output_directions=[direction] * len(result_types),
         )
+
+    def choose(
+        self, condition: str, *branches: Callable[["Graph"], Sequence[str]], dtype: str
+    ) -> List[str]:
+        """Adds two branches, of which only one is run: the first if the condition holds."""
+        bodies = []
+        for branch in branches:
+            body = Graph(parent=self)
+            for value in branch(body):
+                body.output(self.new_name("result"), value, dtype, None)
+            bodies.append(helper.make_graph(body.nodes, "branch", [], body.outputs))
+        then, otherwise = bodies
+        num_results = len(then.output)
+        return self.add_many("If", num_results, condition, then_branch=then, else_branch=otherwise)
 
     def take_in(self, model: onnx.ModelProto, inputs: Sequence[str]) -> str:
         """Copies the graph of a model with one output into this one."""

@@ -3,7 +3,6 @@
 Letters: `B` batch, `T` tokens, `K` tags or labels.
 """
 
-import math
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -25,14 +24,13 @@ from tagger.integrations.onnx.entities import (
     find_entities,
 )
 from tagger.integrations.onnx.graph import Graph
+from tagger.integrations.onnx.missed import add_missed
 from tagger.linear_chain import ChainScores
 from tagger.models import SequenceTagger
 from tagger.modules.chain_decoder import expected_right
 from tagger.modules.heads import ChainHead, SigmoidHead, SoftmaxHead
 from tagger.spans import AMBIGUOUS
 from tagger.spans.encodings import split_tag
-from tagger.spans.finding import tag_tables
-from tagger.spans.missed import placed_chain
 
 
 def add_head(graph: Graph, model: SequenceTagger, emissions: str, mask: str, is_last: str) -> None:
@@ -57,41 +55,14 @@ def add_head(graph: Graph, model: SequenceTagger, emissions: str, mask: str, is_
 
 
 def describe_head(model: SequenceTagger) -> Dict[str, Any]:
-    """What a runtime must know of the head: its kind, the tags, each tag's label, and the chain."""
+    """What a runtime must know of the head: its kind, the tags, and each tag's label."""
     labels: List[Optional[str]]
     if model.tag_encoding is None:
         labels = [None if tag == "O" else tag for tag in model.tags]
     else:
         labels = [split_tag(tag, model.tag_encoding)[1] for tag in model.tags]
     kind = "sigmoid" if isinstance(model.head, SigmoidHead) else "chain"
-    described: Dict[str, Any] = {"head": kind, "tags": model.tags, "labels_of_tags": labels}
-    if isinstance(model.head, ChainHead) and model.tag_encoding is not None:
-        described["places"] = _describe_places(model.head, model.tags, model.tag_encoding)
-    return described
-
-
-def _describe_places(head: ChainHead, tags: List[str], tag_encoding: str) -> Dict[str, Any]:
-    """The chain over tags and their places in entities, see `tagger_onnx.leaks.PlacedChain`."""
-    tables = tag_tables(tags, tag_encoding)
-    with torch.no_grad():
-        scores = head.chain_scores(torch.zeros(1, 1, len(tags)))
-    placed, states = placed_chain(tables, scores)
-    return {
-        "tags": states.tags.tolist(),
-        "labels": [
-            tables.labels[label] if label >= 0 else None for label in states.labels.tolist()
-        ],
-        "opens": states.opens.tolist(),
-        "closes": states.closes.tolist(),
-        # JSON knows no infinity.
-        "transitions": [[_finite(x) for x in row] for row in placed.transitions.tolist()],
-        "start": [_finite(x) for x in placed.start.tolist()],
-        "end": [_finite(x) for x in placed.end.tolist()],
-    }
-
-
-def _finite(score: float) -> Optional[float]:
-    return None if math.isinf(score) else score
+    return {"head": kind, "tags": model.tags, "labels_of_tags": labels}
 
 
 def _add_sigmoid(graph: Graph, head: SigmoidHead, emissions: str, mask: str) -> None:
@@ -108,7 +79,6 @@ def _add_chain(
     graph: Graph, model: SequenceTagger, head: ChainHead, emissions: str, mask: str, is_last: str
 ) -> None:
     emissions, constants = _linear_chain(graph, head, emissions)
-    graph.output("emissions", emissions, "float32", ["batch", "tokens", len(model.tags)])
     chain = Chain(graph.add("Cast", emissions, to=11), mask, is_last, *constants)
     forward, backward = forward_scores(graph, chain), backward_scores(graph, chain)
     marginals = tag_marginals(graph, forward, backward)
@@ -119,7 +89,6 @@ def _add_chain(
     shape = ["batch", "tokens"]
     if model.tag_encoding is not None:
         tables, entities = find_entities(graph, tags, mask, model.tags, model.tag_encoding)
-        starts = entities.starts
         if model.tag_encoding not in AMBIGUOUS:
             probabilities = entity_probabilities(
                 graph, chain, forward, backward, entities, tables, model.tags, model.tag_encoding
@@ -127,7 +96,7 @@ def _add_chain(
             thresholds = np.array(head.decoder.thresholds(tables.labels), dtype=np.float32)
             if thresholds.any():
                 outside = model.tags.index("O")
-                tags, starts = drop_improbable(
+                tags, entities = drop_improbable(
                     graph, tags, probabilities, entities, thresholds, outside
                 )
             if head.recalibration is not None:
@@ -135,10 +104,11 @@ def _add_chain(
                 probabilities = corrected_probabilities(
                     graph, probabilities, entities, coefficients
                 )
-            probabilities = graph.add("Where", starts, probabilities, np.float32(-1))
+            probabilities = graph.add("Where", entities.starts, probabilities, np.float32(-1))
             graph.output("entity_probabilities", probabilities, "float32", shape)
-        lasts = graph.add("Where", starts, entities.lasts, np.int64(-1))
+        lasts = graph.add("Where", entities.starts, entities.lasts, np.int64(-1))
         graph.output("entity_lasts", lasts, "int64", shape)
+        add_missed(graph, chain, tables, entities)
     graph.output("tags", tags, "int64", shape)
     marginals = graph.add("Cast", marginals, to=1)
     graph.output("marginals", marginals, "float32", [*shape, len(model.tags)])
