@@ -34,14 +34,9 @@ from tagger.spans.encodings import split_tag
 
 
 def add_head(graph: Graph, model: SequenceTagger, emissions: str, mask: str, is_last: str) -> None:
-    """Adds a model's head, and declares its outputs.
+    """Adds a model's head to emissions, (B, T, K) float32, and declares its outputs.
 
-    Args:
-        graph: The graph.
-        model: The model.
-        emissions: (B, T, K) float32.
-        mask: (B, T) bool.
-        is_last: (B, T) bool.
+    `mask` and `is_last` are (B, T) bool.
     """
     head = model.head
     if isinstance(head, SigmoidHead):
@@ -78,8 +73,9 @@ def _add_sigmoid(graph: Graph, head: SigmoidHead, emissions: str, mask: str) -> 
 def _add_chain(
     graph: Graph, model: SequenceTagger, head: ChainHead, emissions: str, mask: str, is_last: str
 ) -> None:
-    emissions, constants = _linear_chain(graph, head, emissions)
-    chain = Chain(graph.add("Cast", emissions, to=11), mask, is_last, *constants)
+    emissions, (transitions, start, end) = _linear_chain(graph, head, emissions)
+    cast = graph.add("Cast", emissions, to=11)
+    chain = Chain(cast, mask, is_last, transitions, start, end)
     forward, backward = forward_scores(graph, chain), backward_scores(graph, chain)
     marginals = tag_marginals(graph, forward, backward)
     # The bias is added in float32, as in `ChainDecoder`; a chain of its own shares no other scores.
@@ -119,35 +115,25 @@ def _decoded(
 ) -> str:
     """The predicted tags, (B, T) int64, without the thresholds of entities.
 
-    Args:
-        graph: The graph.
-        head: The head.
-        chain: The chain without a bias.
-        scores: (B, T, K) float32, the emissions with the bias.
-        marginals: The chain's, if there is no bias.
+    `scores` are the chain's emissions with the bias, (B, T, K) float32, and `marginals` are the chain's
+    if there is no bias.
     """
     if isinstance(head, SoftmaxHead) and not head.constrain_decoding:
         best = graph.add("ArgMax", scores, axis=2, keepdims=0)
         return graph.add("Where", chain.mask, best, np.int64(0))
     biased = chain._replace(emissions=graph.add("Cast", scores, to=11))
-    if head.decoder.decoding == "minimum_risk":
-        if marginals is None:
-            marginals = tag_marginals(
-                graph, forward_scores(graph, biased), backward_scores(graph, biased)
-            )
-        transitions, start, end = (
-            torch.from_numpy(each) for each in (chain.transitions, chain.start, chain.end)
-        )
-        nothing = torch.zeros(1, 1, len(start))
-        possible = expected_right(ChainScores(nothing, transitions, start, end), nothing)
-        biased = Chain(
-            # `tagger.linear_chain` returns them in the type of the emissions.
-            graph.add("Cast", graph.add("Cast", marginals, to=1), to=11),
-            chain.mask,
-            chain.is_last,
-            *(each.double().numpy() for each in possible[1:]),
-        )
-    return viterbi_tags(graph, biased)
+    if head.decoder.decoding != "minimum_risk":
+        return viterbi_tags(graph, biased)
+    if marginals is None:
+        forward, backward = forward_scores(graph, biased), backward_scores(graph, biased)
+        marginals = tag_marginals(graph, forward, backward)
+    nothing = torch.zeros(1, 1, len(chain.start))
+    constants = map(torch.from_numpy, (chain.transitions, chain.start, chain.end))
+    possible = expected_right(ChainScores(nothing, *constants), nothing)
+    transitions, start, end = (each.double().numpy() for each in possible[1:])
+    # `tagger.linear_chain` returns marginals in the type of the emissions.
+    rounded = graph.add("Cast", graph.add("Cast", marginals, to=1), to=11)
+    return viterbi_tags(graph, Chain(rounded, chain.mask, chain.is_last, transitions, start, end))
 
 
 def _linear_chain(
