@@ -66,7 +66,7 @@ def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
 
     from tagger.metrics import format_metrics
     from tagger.predictors.saved_tagger import SavedTagger
-    from tagger.predictors.text_evaluation import evaluate_joined_tokens, gold_tokens, reproduction
+    from tagger.predictors.text_evaluation import evaluate_joined_tokens, reproduction
 
     if args.predictions_output_file or "," in args.input_file:
         raise ConfigurationError(
@@ -79,7 +79,7 @@ def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
     )
     tagger = SavedTagger.of(archive, args.archive_file)
     instances = archive.validation_dataset_reader.read(args.input_file)
-    metrics = evaluate_joined_tokens(tagger, map(gold_tokens, instances))
+    metrics = evaluate_joined_tokens(tagger, instances)
     if args.output_file:
         with write_atomically(Path(args.output_file), overwrite=True) as path:
             path.write_text(json.dumps(metrics, indent=2), encoding="utf-8")

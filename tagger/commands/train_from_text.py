@@ -57,12 +57,12 @@ def _metrics_of_text(
     from allennlp.models import load_archive
 
     from tagger.predictors.saved_tagger import SavedTagger
-    from tagger.predictors.text_evaluation import evaluate_joined_tokens, gold_tokens
+    from tagger.predictors.text_evaluation import evaluate_joined_tokens
 
     try:
         archive = load_archive(archive_file, overrides=overrides)
         tagger = SavedTagger.of(archive, str(archive_file))
         instances = archive.validation_dataset_reader.read(data)
-        return evaluate_joined_tokens(tagger, map(gold_tokens, instances))
+        return evaluate_joined_tokens(tagger, instances)
     except ConfigurationError:  # No tagger of entities, or some gold tags are unknown.
         return None

@@ -2,7 +2,7 @@
 
 import gc
 import json
-from typing import Any, Callable, Dict, List
+from typing import Any, Dict, List
 
 import numpy as np
 import torch
@@ -67,6 +67,16 @@ class BatchedPredictor(Predictor):
         # The model and its libraries stay loaded, so Python need not search them for garbage.
         gc.freeze()
 
+    @property
+    def model(self) -> Any:
+        """The model."""
+        return self._model
+
+    @property
+    def dataset_reader(self) -> DatasetReader:
+        """What makes instances for the model."""
+        return self._dataset_reader
+
     def load_line(self, line: str) -> JsonDict:
         """Reads an input line: a JSON object, or plain text, which is the line without its end.
 
@@ -75,12 +85,10 @@ class BatchedPredictor(Predictor):
                 twice.
         """
         text = {self.text_key: line.rstrip("\r\n")}
-        if self.plain:
-            return text
         # JSON does not begin with a byte order mark, though a file may.
         line = line[begin_of(line) :].strip()
         # A number or words in quotes are JSON, too, and common lines of texts.
-        if not line.startswith(("{", "[")):
+        if self.plain or not line.startswith(("{", "[")):
             return text
         try:
             inputs = parse_json(line)
@@ -101,10 +109,9 @@ class BatchedPredictor(Predictor):
         return inputs
 
     def dump_line(self, outputs: JsonDict) -> str:
-        """Returns a prediction as a line of JSON, in which only control characters are escaped.
+        """Returns a prediction as a line of JSON.
 
-        A few characters beyond ASCII end lines for some programs, such as `str.splitlines`; they are
-        escaped too.
+        Only control characters are escaped, and those that end lines for `str.splitlines`.
         """
         line = json.dumps(outputs, ensure_ascii=False).translate(_LINE_ENDS)
         return f"{line}\n"
@@ -114,20 +121,12 @@ class BatchedPredictor(Predictor):
         self._json_to_instance(json_dict)
 
     def predict_instance(self, instance: Instance) -> JsonDict:
-        """Predicts one instance of the dataset reader."""
         return self.predict_batch_instance([instance])[0]
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
-        """Predicts instances of the dataset reader, any number of them."""
-        return self._in_parts(self._predict_part, instances)
+        """Predicts any number of instances and keeps their order.
 
-    def _in_parts(
-        self, predict: Callable[..., List[JsonDict]], instances: List[Instance], *others: List[Any]
-    ) -> List[JsonDict]:
-        """Predicts instances in parts of at most one batch each, on a CPU several at the same time.
-
-        `predict` takes a list of instances, and a list for each of `others`, which are split in the same
-        way. The predictions come in the order of the instances.
+        Parts of at most one batch are predicted one by one, on a CPU several at the same time.
         """
         self.throughput.start()
         num_tokens = np.array([len(instance["tokens"]) for instance in instances])
@@ -137,12 +136,9 @@ class BatchedPredictor(Predictor):
             for block in in_chunks(num_tokens.tolist(), _SORTED_TOKENS)
             for part in batches_within(num_tokens[block], self._batch_tokens)
         ]
-        calls = [
-            tuple([values[index] for index in part] for values in (instances, *others))
-            for part in parts
-        ]
+        calls = [([instances[index] for index in part],) for part in parts]
         on_cpu = self._model._get_prediction_device() < 0
-        predicted = run_side_by_side(predict, calls, BATCHES_AT_ONCE if on_cpu else 1)
+        predicted = run_side_by_side(self._predict_part, calls, BATCHES_AT_ONCE if on_cpu else 1)
         predictions: List[JsonDict] = [{} for _ in instances]
         for part, of_part in zip(parts, predicted):
             for index, prediction in zip(part, of_part):

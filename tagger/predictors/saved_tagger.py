@@ -9,6 +9,7 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Tokenizer
 from allennlp.models import Archive, load_archive
 
@@ -21,7 +22,6 @@ from tagger.modules import ChainDecoder
 from tagger.modules.chain_decoder import labels_with_bias
 from tagger.modules.heads import ChainHead, SigmoidHead
 from tagger.predictors import SequenceTaggerPredictor
-from tagger.predictors.texts import tagged_text
 from tagger.spans import AMBIGUOUS, labels_of_tags
 from tagger.transformers.pretrained import transformer_given
 from tagger_onnx.inputs import RUN_CHARACTERS
@@ -45,6 +45,10 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             as the dataset reader's `tokenizer` and `language` say.
         run_characters: The most characters without white space between them that a text may have; None
             for any number. The time of these rules grows with their square.
+
+    Attributes:
+        predictor: What predicts without extras, and reads inputs.
+        labels: The labels that the model knows, sorted.
     """
 
     text_types = (str, Text)
@@ -57,11 +61,12 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         language: Optional[str] = None,
         run_characters: Optional[int] = RUN_CHARACTERS,
     ) -> None:
-        self._model = model
-        self._dataset_reader = dataset_reader
         self._name = name
-        self._language = language
-        self._run_characters = run_characters
+        with collections_paused():  # This imports spaCy.
+            self.predictor = SequenceTaggerPredictor(
+                model, dataset_reader, language, run_characters=run_characters
+            )
+        # The predictor of the extras that were asked for last.
         self._with_extras: Optional[Tuple[Extras, SequenceTaggerPredictor]] = None
 
     @classmethod
@@ -83,36 +88,36 @@ class SavedTagger(TextTagger[Union[str, Text]]):
                 f"{name}: expected a `sequence_tagger` or an ensemble of such; got a "
                 f"`{type(model).__name__}`; `allennlp.predictors.Predictor.from_path` loads any model"
             )
-        model.eval()
-        tagger = cls(model, archive.validation_dataset_reader, name, language, run_characters)
-        with collections_paused():
-            tagger._predictor  # noqa: B018  (imports spaCy now, not in the first call)
-        return tagger
+        return cls(model, archive.validation_dataset_reader, name, language, run_characters)
+
+    @property
+    def model(self) -> TaggingModel:
+        """The model, in evaluation mode."""
+        return self.predictor.model
 
     @property
     def run_characters(self) -> Optional[int]:  # type: ignore[override]
         """The most characters without white space between them that a text may have; None for any."""
-        return self._predictor.run_characters
+        return self.predictor.run_characters
 
     @property
     def max_sentence_tokens(self) -> Optional[int]:
         """The most tokens of a text that is not cut into sentences by rule; None to cut no text."""
-        return max_sentence_tokens_of(self._dataset_reader)
+        return max_sentence_tokens_of(self.predictor.dataset_reader)
 
     @cached_property
     def labels(self) -> List[str]:
-        """The labels that the model knows, sorted."""
-        return sorted({label for label in labels_of_tags(self._model.tags) if label is not None})
+        return sorted({label for label in labels_of_tags(self.model.tags) if label is not None})
 
     @property
     def tokenizer(self) -> Tokenizer:
         """What splits texts into tokens."""
-        return self._predictor.tokenizer
+        return self.predictor.tokenizer
 
     @property
     def tag_encoding(self) -> Optional[str]:
         """How the tags spell entities; None for plain labels and for several labels a token."""
-        return self._model.tag_encoding
+        return self.model.tag_encoding
 
     @property
     def finds_entities(self) -> bool:
@@ -122,10 +127,10 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     @property
     def biases(self) -> Dict[str, float]:
         """The bias of each label that `with_bias` takes, 0 by default; empty if it takes none."""
-        head = self._model.head
-        if not isinstance(head, ChainHead) or self._model.tag_encoding in AMBIGUOUS:
+        head = self.model.head
+        if not isinstance(head, ChainHead) or self.tag_encoding in AMBIGUOUS:
             return {}
-        labels = labels_with_bias(self._model.tags, self._model.tag_encoding)
+        labels = labels_with_bias(self.model.tags, self.tag_encoding)
         return {label: head.decoder.decode_bias.get(label, 0.0) for label in labels}
 
     def split(self, text: str) -> Text:
@@ -134,7 +139,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         Raises:
             InputError: If it is no text, or one that cannot be split.
         """
-        return self._predictor.split(text)
+        return self.predictor.split(text)
 
     def tag_document(
         self,
@@ -157,16 +162,16 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             candidates: See `tag`.
 
         Returns:
-            The document with its tags and entities; offsets and indices are those of the whole. Its
-            text is that of the sentences joined by line feeds, if these are given.
+            The document with its tags and entities; offsets and indices are those of the whole. The
+            text of given sentences is their join by line feeds.
 
         Raises:
-            InputError: If a sentence is neither a text nor a list of tokens; see `tagger_onnx.inputs`.
+            InputError: As for `tag`.
         """
         inputs = {"document" if isinstance(document, str) else "sentences": document}
         extras = extras_of(probabilities, leak_labels, candidates)
         prediction = self._predictor_of(extras).predict_json(inputs)
-        return tagged_text(prediction, extras, self.labels)
+        return _tagged_text(prediction, extras, self.labels)
 
     def with_bias(
         self, biases: Optional[Mapping[str, float]] = None, **more: float
@@ -203,9 +208,9 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         return self._with_settings({}, {**(thresholds or {}), **more})
 
     def __repr__(self) -> str:
-        num_weights = sum(weights.numel() for weights in self._model.parameters())
+        num_weights = sum(weights.numel() for weights in self.model.parameters())
         text = f"{self._name}: {', '.join(self.labels)}; {num_weights:,} weights"
-        decoder = getattr(self._model.head, "decoder", None)
+        decoder = getattr(self.model.head, "decoder", None)
         for name in ("decode_bias", "entity_thresholds"):
             if getattr(decoder, name, None):
                 text += f"; {name} {getattr(decoder, name)}"
@@ -221,26 +226,19 @@ class SavedTagger(TextTagger[Union[str, Text]]):
                 for each in inputs
             ]
         )
-        return [tagged_text(prediction, extras, self.labels) for prediction in predictions]
-
-    @cached_property
-    def _predictor(self) -> SequenceTaggerPredictor:
-        return SequenceTaggerPredictor(
-            self._model, self._dataset_reader, self._language, run_characters=self._run_characters
-        )
+        return [_tagged_text(prediction, extras, self.labels) for prediction in predictions]
 
     def _predictor_of(self, extras: Extras) -> SequenceTaggerPredictor:
-        """The predictor that gives these extras; that of the last ones is kept."""
         if extras == Extras():
-            return self._predictor
+            return self.predictor
         if self._with_extras is None or self._with_extras[0] != extras:
-            self._with_extras = extras, self._predictor.of(_with_own_head(self._model), extras)
+            self._with_extras = extras, self.predictor.of(_with_own_head(self.model), extras)
         return self._with_extras[1]
 
     def _with_settings(
         self, biases: Mapping[str, float], thresholds: Mapping[str, float]
     ) -> "SavedTagger":
-        model = _with_own_head(self._model)
+        model = _with_own_head(self.model)
         head = model.head
         if isinstance(head, ChainHead):
             before = head.decoder
@@ -259,10 +257,8 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             raise ConfigurationError(
                 "this tagger decides each label by itself and has no biases; use `with_thresholds`"
             )
-        changed = SavedTagger(
-            model, self._dataset_reader, self._name, self._language, self._run_characters
-        )
-        changed._predictor = self._predictor.of(model, Extras())
+        changed = copy.copy(self)
+        changed.predictor, changed._with_extras = self.predictor.of(model, Extras()), None
         return changed
 
 
@@ -296,8 +292,33 @@ def load(
     return SavedTagger.of(archive, str(path), language, run_characters)
 
 
+def _tagged_text(prediction: JsonDict, extras: Extras, known_labels: Sequence[str]) -> TaggedText:
+    entities, candidates = (
+        [
+            Entity(each["label"], each["text"], *(each.get(name) for name in Entity._fields[2:]))
+            for each in prediction.get(kind, [])
+        ]
+        for kind in ("entities", "candidates")
+    )
+    return TaggedText(
+        prediction["text"],
+        prediction["tokens"],
+        prediction.get("tags", []),
+        prediction.get("labels", []),
+        entities,
+        prediction["probabilities"] if extras.probabilities else [],
+        [(first, last) for first, last in prediction["sentences"]]
+        if "sentences" in prediction
+        else (),
+        prediction.get("leak_probability"),
+        prediction.get("expected_missed"),
+        candidates,
+        known_labels,
+    )
+
+
 def _with_own_head(model: TaggingModel) -> TaggingModel:
-    """A copy of a model with a head to change; it shares all weights, and the rest of the model."""
+    """A copy of a model with a head to change, which shares all weights and the rest of the model."""
     shared = itertools.chain([model.vocab], model.head.parameters(), model.head.buffers())
     copied = copy.copy(model)
     # Until now both share one table of modules.

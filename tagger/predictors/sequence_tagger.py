@@ -59,7 +59,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
     is a JSON object:
 
     - `text`: the sentence or document. Tokens that came without a text are joined by single blanks,
-      where their scripts have blanks, sentences by line feeds.
+      where their scripts have blanks; sentences by line feeds.
     - `sentences`, of documents: the first and the last token of each sentence.
     - `tokens` and `tags`: one string per token. The head `sigmoid` gives `labels` in place of `tags`, a
       list per token.
@@ -84,9 +84,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
             `sigmoid` always returns them.
         batch_tokens: See `BatchedPredictor`.
         plain: See `BatchedPredictor`.
-        run_characters: The most characters without white space between them that a text may have; None
-            for any number. The time of a language's rules grows with their square; other tokenizers
-            have no such limit.
+        run_characters: The most characters without white space between them that a text may have if a
+            language's rules split it, whose time grows with their square; None for any number.
         leak_labels: The labels whose missed entities are a leak, to return `leak_probability` and
             `expected_missed` too.
         candidates: The least probability of `candidates`, to return them too.
@@ -139,7 +138,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     def _give(self, extras: Extras) -> None:
         self._extras = extras
-        cast(TaggingModel, self._model).head.give(extras)
+        self.model.head.give(extras)
 
     @property
     def run_characters(self) -> Optional[int]:
@@ -169,25 +168,17 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """Tags any number of inputs and keeps their order."""
-        texts = [self.read(json_dict) for json_dict in inputs]
-        are_documents = [holds_document(json_dict) for json_dict in inputs]
-        instances = [
-            self._instances(text, is_document) for text, is_document in zip(texts, are_documents)
-        ]
-        outputs = iter(self._in_parts(self._predict_part, list(itertools.chain(*instances))))
-        return [
-            self._prediction(
-                text,
-                _joined(list(itertools.islice(outputs, len(pieces))))
-                if pieces
-                else self._nothing(),
-                is_document,
-            )
-            for text, pieces, is_document in zip(texts, instances, are_documents)
-        ]
+        texts = [(self.read(json_dict), holds_document(json_dict)) for json_dict in inputs]
+        pieces = [self._instances(text, is_document) for text, is_document in texts]
+        outputs = iter(super().predict_batch_instance(list(itertools.chain(*pieces))))
+        predictions = []
+        for (text, is_document), own in zip(texts, pieces):
+            of_pieces = list(itertools.islice(outputs, len(own)))
+            output = _joined(of_pieces) if of_pieces else self._nothing()
+            predictions.append(_prediction(text, output, is_document))
+        return predictions
 
     def check(self, json_dict: JsonDict) -> None:
-        """Converts an input for the model, so that an error about it is raised."""
         self.instances(json_dict)
 
     def instances(self, json_dict: JsonDict) -> List[Instance]:
@@ -208,36 +199,27 @@ class SequenceTaggerPredictor(BatchedPredictor):
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """Tags any number of the dataset reader's instances and keeps their order."""
         predictions = []
-        for instance, output in zip(instances, self._in_parts(self._predict_part, instances)):
+        for instance, output in zip(instances, super().predict_batch_instance(instances)):
             tokens = cast(TextField, instance["tokens"]).tokens
             text = _text_of_tokens(tokens, output.get("sentence_lengths", [len(tokens)]))
-            predictions.append(self._prediction(text, output, "sentence_lengths" in output))
+            predictions.append(_prediction(text, output, "sentence_lengths" in output))
         return predictions
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        return self._instance(self.read(json_dict))
-
-    def _instance(self, text: Text) -> Instance:
-        tokens = list(itertools.chain(*text.sentences()))
-        return self._dataset_reader.text_to_instance(tokens)
+        tokens = itertools.chain(*self.read(json_dict).sentences())
+        return self._dataset_reader.text_to_instance(list(tokens))
 
     def _instances(self, text: Text, is_document: bool) -> List[Instance]:
-        """Makes the instances of a text: one for each sentence, and none if it has no token.
-
-        A reader that keeps documents makes pieces of them.
-        """
+        """Makes an instance of each sentence, or of each piece if the reader keeps documents."""
         if not text.words:
             return []
-        if not is_document:
-            model = self._model
-            if isinstance(model, TaggingModel) and model.uses_documents:
-                model.warn_of_sentences(
-                    'give documents: {"document": "..."} or {"sentences": [...]}, or in Python '
-                    "`tag_document`"
-                )
-            return [self._dataset_reader.text_to_instance(tokens) for tokens in text.sentences()]
+        if not is_document and self.model.uses_documents:
+            self.model.warn_of_sentences(
+                'give documents: {"document": "..."} or {"sentences": [...]}, or in Python '
+                "`tag_document`"
+            )
         make = getattr(self._dataset_reader, "document_to_instances", None)
-        if make is not None:
+        if is_document and make is not None:
             return make(text.sentences())
         return [self._dataset_reader.text_to_instance(tokens) for tokens in text.sentences()]
 
@@ -271,27 +253,25 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     def _nothing(self) -> JsonDict:
         """The output for a text without a token."""
-        head = self._model.head
-        if not isinstance(head, ChainHead):
+        if not isinstance(self.model.head, ChainHead):
             return {"labels": [], "probabilities": []}
         names = ["tags"] + ["probabilities"] * self._extras.probabilities
-        names += ["entities"] * (self._model.tag_encoding is not None)
+        names += ["entities"] * (self.model.tag_encoding is not None)
         names += ["candidates"] * (self._extras.candidates is not None)
-        leaks = (
-            {"leak_probability": 0.0, "expected_missed": 0.0} if self._extras.leak_labels else {}
-        )
+        leaks = dict.fromkeys(LEAK_OUTPUTS if self._extras.leak_labels else (), 0.0)
         return {**{name: [] for name in names}, **leaks}
 
-    def _prediction(self, text: Text, output: JsonDict, is_document: bool) -> JsonDict:
-        prediction: JsonDict = {"text": text.text, "tokens": text.words}
-        prediction.update((name, output[name]) for name in TOKEN_OUTPUTS if name in output)
-        if is_document:
-            prediction["sentences"] = [list(span) for span in text.sentence_spans()]
-        for name in ENTITY_OUTPUTS:
-            if name in output:
-                prediction[name] = [_in_text(entity, text) for entity in output[name]]
-        prediction.update((name, output[name]) for name in LEAK_OUTPUTS if name in output)
-        return prediction
+
+def _prediction(text: Text, output: JsonDict, is_document: bool) -> JsonDict:
+    prediction: JsonDict = {"text": text.text, "tokens": text.words}
+    prediction.update((name, output[name]) for name in TOKEN_OUTPUTS if name in output)
+    if is_document:
+        prediction["sentences"] = [list(span) for span in text.sentence_spans()]
+    for name in ENTITY_OUTPUTS:
+        if name in output:
+            prediction[name] = [_in_text(entity, text) for entity in output[name]]
+    prediction.update((name, output[name]) for name in LEAK_OUTPUTS if name in output)
+    return prediction
 
 
 def _text_of_tokens(tokens: List[Token], sentence_lengths: List[int]) -> Text:

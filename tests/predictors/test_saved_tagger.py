@@ -191,8 +191,8 @@ def test_leaks_and_candidates_come_on_request(model, predictor, trained):
     # A tagger keeps giving what it gave before.
     assert model.tag(TEXT) == result
     assert model.tag(TEXT, leak_labels=["ORG"]).candidates == []
-    asked = tagger.load(trained)._predictor
-    asked = type(asked)(asked._model, asked._dataset_reader, **wishes)
+    asked = tagger.load(trained).predictor
+    asked = type(asked)(asked.model, asked.dataset_reader, **wishes)
     given = asked.predict(TEXT)
     assert given["leak_probability"] == pytest.approx(found.leak_probability)
     assert entities_of({"entities": given["candidates"]}) == found.candidates
@@ -211,13 +211,13 @@ def test_biases_and_thresholds_change_a_copy_with_the_same_weights(model):
     assert model.tag(TEXTS) == before
     assert "{'PER': -100.0, 'LOC': -100.0}" in repr(without)
     assert "bias" not in repr(model)
-    weights, shared = model._model.parameters(), without._model.parameters()
+    weights, shared = model.model.parameters(), without.model.parameters()
     assert all(mine is theirs for mine, theirs in zip(weights, shared))
 
 
 def test_an_early_bias_and_later_thresholds_add_up(model):
     both = model.with_bias(PER=0.5).with_thresholds(LOC=0.25)
-    decoder = both._model.head.decoder
+    decoder = both.model.head.decoder
     assert (decoder.decode_bias, decoder.entity_thresholds) == ({"PER": 0.5}, {"LOC": 0.25})
 
 

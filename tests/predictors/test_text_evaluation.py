@@ -6,20 +6,11 @@ from allennlp.models import load_archive
 
 import tagger
 from tagger.predictors.saved_tagger import SavedTagger
-from tagger.predictors.text_evaluation import (
-    GoldText,
-    evaluate_joined_tokens,
-    evaluate_texts,
-    gold_tokens,
-)
+from tagger.predictors.text_evaluation import GoldText, evaluate_joined_tokens, evaluate_texts
 from tagger_onnx.tagged_text import Entity, TaggedText
 
 FILE = "data/toy/test.txt"
 BLANKS = '{"dataset_reader.tokenizer": {"type": "blanks"}}'
-
-
-def evaluated(model, instances):
-    return evaluate_joined_tokens(model, map(gold_tokens, instances))
 
 
 @pytest.fixture
@@ -32,7 +23,7 @@ def test_where_text_is_split_as_the_tokens_were_the_figures_are_those_of_tokens(
     archive.model.get_metrics(reset=True)
     archive.model.forward_on_instances(instances)
     of_tokens = archive.model.get_metrics(reset=True)
-    of_text = evaluated(SavedTagger.of(archive, "toy"), instances)
+    of_text = evaluate_joined_tokens(SavedTagger.of(archive, "toy"), instances)
     for name in ("precision-overall", "recall-overall", "f1-measure-PER", "num-gold-LOC"):
         assert of_text[name] == pytest.approx(of_tokens[name], abs=1e-6)
 
@@ -42,8 +33,8 @@ def test_a_tokenizer_that_does_not_fit_costs_f1(trained, instances):
     fitting = SavedTagger.of(load_archive(trained / "model.tar.gz"), "toy")
     glued = SavedTagger.of(archive, "toy")
     assert (
-        evaluated(glued, instances)["f1-measure-overall"]
-        < evaluated(fitting, instances)["f1-measure-overall"] - 0.05
+        evaluate_joined_tokens(glued, instances)["f1-measure-overall"]
+        < evaluate_joined_tokens(fitting, instances)["f1-measure-overall"] - 0.05
     )
 
 
@@ -60,23 +51,7 @@ def test_every_route_splits_as_the_archive_says(trained):
 def test_tags_that_spell_no_entities_are_refused(archive, instances):
     archive.model.tag_encoding = None
     with pytest.raises(ConfigurationError, match="spell no entities"):
-        evaluated(SavedTagger.of(archive, "toy"), instances)
-
-
-def test_what_was_found_in_gold_tokens_is_taken_where_a_text_has_these(
-    archive, instances, monkeypatch
-):
-    model = SavedTagger.of(archive, "toy")
-    expected = evaluated(model, instances)
-    found = [
-        [(each["label"], (each["first"], each["last"])) for each in output["entities"]]
-        for output in archive.model.forward_on_instances(instances)
-    ]
-    tagged = []
-    monkeypatch.setattr(model, "_tag_all", lambda texts, _: tagged.extend(texts) or [])
-    data = [gold_tokens(*each) for each in zip(instances, found)]
-    assert evaluate_joined_tokens(model, data) == expected
-    assert tagged == []
+        evaluate_joined_tokens(SavedTagger.of(archive, "toy"), instances)
 
 
 class Finder:

@@ -38,7 +38,7 @@ class TaggerActor:
     ) -> None:
         # As `predict-file`: less memory for many shapes of batches.
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
-        self._predictor = tagger.load(archive, **options)._predictor
+        self._predictor = tagger.load(archive, **options).predictor
         self._text_column = text_column
         self._column = column
 

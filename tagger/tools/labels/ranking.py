@@ -74,7 +74,7 @@ def pool_of(
     Raises:
         ConfigurationError: If one cannot be split into words; the message says which.
     """
-    key = "document" if getattr(predictor._dataset_reader, "reads_documents", False) else "sentence"
+    key = "document" if getattr(predictor.dataset_reader, "reads_documents", False) else "sentence"
     for number, each in enumerate(texts, start=1):
         source = each
         if isinstance(source, str):
@@ -182,7 +182,7 @@ def _seen(
             # Batches of similar lengths need little padding.
             order = sorted(range(len(instances)), key=lambda index: len(instances[index]["tokens"]))
             sentences = doubtful_sentences(
-                predictor._model, [instances[index] for index in order], *settings
+                predictor.model, [instances[index] for index in order], *settings
             )
             of_instances: Dict[int, List[DoubtfulSentence]] = {}
             for index in order:
