@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 #: A text may begin with it. It is part of the text, but of no token.
 BYTE_ORDER_MARK = "\ufeff"
 #: The most characters in a row without white space that are split into tokens, unless a tagger is told
-#: otherwise. The time of spaCy's rules grows with their square: 500 brackets take .05 s, 40,000 minutes.
+#: otherwise. The time of spaCy's rules grows with their square: 500 brackets take 50 ms, 40,000 minutes.
 RUN_CHARACTERS = 500
 #: The most characters of an input that a message shows.
 _SHOWN = 200
@@ -20,15 +20,11 @@ class InputError(ValueError, TypeError):
 
 
 def check_text(text: Any, name: str, run_characters: Optional[int] = RUN_CHARACTERS) -> str:
-    """Returns a text as it is.
-
-    Args:
-        text: The text. It may be empty, or of white space alone; then it has no token.
-        name: What messages call it.
-        run_characters: The most characters without white space between them; None for any number.
+    """Returns a text as it is; it may be empty.
 
     Raises:
-        InputError: If it is no text, has half of a surrogate pair, or too long a run of characters.
+        InputError: If it is no text, has half of a surrogate pair, or more than `run_characters` in a
+            row without white space (None for any number). The message calls it `name`.
 
     Example:
         >>> check_text(") " * 1000, "sentence") == ") " * 1000
@@ -51,15 +47,11 @@ def check_text(text: Any, name: str, run_characters: Optional[int] = RUN_CHARACT
 
 
 def check_tokens(tokens: Any, name: str = "tokens") -> List[str]:
-    """Returns the tokens of one text as a new list.
-
-    Args:
-        tokens: A list or tuple, which may be empty, of texts of at least one character each. A token may
-            hold blanks, such as `New York`.
-        name: What messages call them.
+    """Returns the tokens of one text as a new list, which may be empty.
 
     Raises:
-        InputError: If they are none, such as a text, or hold half of a surrogate pair.
+        InputError: If they are no list or tuple of texts of at least one character each, or hold half of
+            a surrogate pair.
 
     Example:
         >>> check_tokens(("New York", "is"))
@@ -86,11 +78,7 @@ def check_text_or_tokens(
 
 
 def check_list(value: Any, name: str) -> Sequence[Any]:
-    """Returns a list, or a tuple, of texts and of lists of tokens, which the caller checks.
-
-    Raises:
-        InputError: If it is none.
-    """
+    """Returns a list or tuple, whose items the caller checks; refuses anything else."""
     if not isinstance(value, (list, tuple)):
         raise InputError(
             f"`{name}` must be a list of texts and of lists of tokens; got {_shown(value)}"
@@ -99,11 +87,7 @@ def check_list(value: Any, name: str) -> Sequence[Any]:
 
 
 def check_characters(text: str, name: str = "text") -> str:
-    """Returns a text as it is.
-
-    Raises:
-        InputError: If UTF-8 cannot spell it, though a string of Python or JSON can.
-    """
+    """Returns a text as it is; refuses what UTF-8 cannot spell, but Python and JSON can."""
     if not text.isascii():
         try:
             text.encode()
@@ -118,8 +102,7 @@ def check_characters(text: str, name: str = "text") -> str:
 def only_field(given: Mapping[str, Any], names: Sequence[str]) -> str:
     """Returns the name under which an object holds its input.
 
-    Raises:
-        InputError: If it has none of these fields, several, or another field, which nothing would read.
+    Refuses an object with none of these fields, several, or another one, which nothing would read.
 
     Example:
         >>> only_field({"tokens": ["Ada"], "sentence": None}, ["sentence", "tokens"])
@@ -139,9 +122,8 @@ def parse_json(text: Union[str, bytes]) -> Any:
     """Parses JSON.
 
     Raises:
-        ValueError: If the text is no JSON.
-        InputError: If an object names a field twice; a parser would keep the last one in silence. If a
-            number has thousands of digits.
+        ValueError: If it is no JSON. An `InputError` if an object names a field twice, of which parsers
+            keep the last, or if a number has thousands of digits.
         RecursionError: If it is nested too deeply.
     """
     return json.loads(text, object_pairs_hook=_object_of, parse_int=_integer_of)

@@ -1,8 +1,12 @@
 """What a file's indexers look up for words: the inputs of its graph.
 
+Each kind of indexer is a function of its name and its description in the file's metadata. It returns a
+function of the W distinct words, the word of each token, (B, T), and the numbers of tokens, (B,).
+
 Letters: `B` batch, `T` tokens, `W` distinct words, `C` characters, `P` word pieces.
 """
 
+import functools
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import numpy as np
@@ -15,158 +19,120 @@ _UNKNOWN = 1
 _MAX_WORDS = 100_000
 
 Inputs = Dict[str, np.ndarray]
+LookUp = Callable[[Sequence[str], np.ndarray, np.ndarray], Inputs]
+Description = Dict[str, Any]
 
 
-class WordIds:
-    """Gives each word its index in a vocabulary."""
+def word_ids(name: str, description: Description) -> LookUp:
+    """Looks up `ids`, (W,), the index of each word."""
+    index_of = _index_of(description)
+    lowercase = description["lowercase"]
 
-    def __init__(self, name: str, description: Dict[str, Any]) -> None:
-        self._name = name
-        self._lowercase = description["lowercase"]
-        self._index_of = _indices(description["vocabulary"])
+    def look_up(words: Sequence[str], *_: np.ndarray) -> Inputs:
+        ids = [index_of(word.lower() if lowercase else word) for word in words]
+        return {f"{name}_ids": np.array(ids, dtype=np.int64)}
 
-    def __call__(self, words: Sequence[str], rows: np.ndarray, lengths: np.ndarray) -> Inputs:
-        """Returns `ids`, (W,)."""
-        ids = [self._index_of.get(text, _UNKNOWN) for text in self._texts(words)]
-        return {f"{self._name}_ids": np.array(ids, dtype=np.int64)}
-
-    def _texts(self, words: Sequence[str]) -> Sequence[str]:
-        return [word.lower() for word in words] if self._lowercase else words
+    return look_up
 
 
-class ShapeIds(WordIds):
-    """Gives each word the index of its shape; arguments as for `WordIds`."""
+def shape_ids(name: str, description: Description) -> LookUp:
+    """Looks up `ids`, (W,), the index of each word's shape."""
+    of_shapes = word_ids(name, description)
+    return lambda words, *rows: of_shapes([word_shape(word) for word in words], *rows)
 
-    def _texts(self, words: Sequence[str]) -> Sequence[str]:
-        return [word_shape(word) for word in words]
 
+def character_ids(name: str, description: Description) -> LookUp:
+    """Looks up `characters`, (W, C), the index of each, padded with 0."""
+    index_of = _index_of(description)
+    # None for AllenNLP's indexer, which reads all characters.
+    max_length = description.get("max_length")
+    lowercase, min_length = description["lowercase"], description["min_length"]
 
-class Characters:
-    """Gives each word the indices of its characters; arguments as for `WordIds`."""
-
-    def __init__(self, name: str, description: Dict[str, Any]) -> None:
-        self._name = name
-        self._lowercase = description["lowercase"]
-        self._min_length = description["min_length"]
-        # None for AllenNLP's indexer, which reads all characters.
-        self._max_length = description.get("max_length")
-        self._index_of = _indices(description["vocabulary"])
-
-    def __call__(self, words: Sequence[str], rows: np.ndarray, lengths: np.ndarray) -> Inputs:
-        """Returns `characters`, (W, C), padded with 0."""
-        texts = [word[: self._max_length] for word in words]
-        if self._lowercase:
-            texts = [text.lower() for text in texts]
-        width = max(self._min_length, *map(len, texts))
-        characters = np.zeros((len(texts), width), dtype=np.int64)
+    def look_up(words: Sequence[str], *_: np.ndarray) -> Inputs:
+        texts = [word[:max_length].lower() if lowercase else word[:max_length] for word in words]
+        characters = np.zeros((len(texts), max(min_length, *map(len, texts))), dtype=np.int64)
         for row, text in zip(characters, texts):
-            row[: len(text)] = [self._index_of.get(each, _UNKNOWN) for each in text]
-        return {f"{self._name}_characters": characters}
+            row[: len(text)] = [index_of(each) for each in text]
+        return {f"{name}_characters": characters}
+
+    return look_up
 
 
-class Forms:
-    """Gives each word the indices and the hashes of its forms; arguments as for `WordIds`."""
+def form_ids(name: str, description: Description) -> LookUp:
+    """Looks up `indices` and `hashes`, both (W, 3), of the forms of each word."""
+    index_of = _index_of(description)
+    lowercase = description["lowercase"]
 
-    def __init__(self, name: str, description: Dict[str, Any]) -> None:
-        self._name = name
-        self._lowercase = description["lowercase"]
-        self._index_of = _indices(description["vocabulary"])
-
-    def __call__(self, words: Sequence[str], rows: np.ndarray, lengths: np.ndarray) -> Inputs:
-        """Returns `indices` and `hashes`, both (W, 3)."""
-        forms = [word_forms(word, self._lowercase) for word in words]
-        indices = [[self._index_of.get(form, _UNKNOWN) for form in own] for own in forms]
-        hashes = [[word_hash(form) for form in own] for own in forms]
+    def look_up(words: Sequence[str], *_: np.ndarray) -> Inputs:
+        forms = [word_forms(word, lowercase) for word in words]
         return {
-            f"{self._name}_indices": np.array(indices, dtype=np.int64),
-            f"{self._name}_hashes": np.array(hashes, dtype=np.int64),
+            f"{name}_{kind}": np.array([[of(form) for form in own] for own in forms], np.int64)
+            for kind, of in (("indices", index_of), ("hashes", word_hash))
         }
 
+    return look_up
 
-class Pieces:
-    """Splits words into the word pieces of a transformer; arguments as for `WordIds`.
 
-    Raises:
-        ImportError: If the package `tokenizers` is missing.
-    """
+def word_pieces(name: str, description: Description) -> LookUp:
+    """Looks up `pieces`, (B, P), `num_pieces`, (B,), and `offsets`, (B, T, 2), inclusive."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise ImportError(
+            "this tagger has a transformer, whose word pieces the package `tokenizers` finds; "
+            "install it: pip install tokenizers"
+        ) from error
+    tokenizer = Tokenizer.from_str(description["tokenizer"])
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    start, end, most = (description[each] for each in ("start", "end", "max_pieces"))
+    padding = description["padding"]
+    # Of a word without any; taggers over AllenNLP's embedder have none there either.
+    unknown = description.get("unknown", [])
 
-    def __init__(self, name: str, description: Dict[str, Any]) -> None:
-        try:
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise ImportError(
-                "this tagger has a transformer, whose word pieces the package `tokenizers` finds; "
-                "install it: pip install tokenizers"
-            ) from error
-        self._name = name
-        self._start, self._end = description["start"], description["end"]
-        self._padding, self._max_pieces = description["padding"], description["max_pieces"]
-        # Of a word without any; taggers over AllenNLP's embedder have none there either.
-        self._unknown: List[int] = description.get("unknown", [])
-        self._tokenizer = Tokenizer.from_str(description["tokenizer"])
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
-        self._known: Dict[str, List[int]] = {}
+    @functools.lru_cache(_MAX_WORDS)
+    def pieces_of(word: str) -> List[int]:
+        ids: List[int] = tokenizer.encode(word, add_special_tokens=False).ids
+        return ids or unknown
 
-    def __call__(self, words: Sequence[str], rows: np.ndarray, lengths: np.ndarray) -> Inputs:
-        """Returns `pieces`, (B, P), `num_pieces`, (B,), and `offsets`, (B, T, 2), inclusive.
-
-        Raises:
-            ValueError: If a sentence has more pieces than the transformer takes.
-        """
-        pieces_of = [self._pieces(word) for word in words]
+    def look_up(words: Sequence[str], rows: np.ndarray, lengths: np.ndarray) -> Inputs:
         offsets = np.full((*rows.shape, 2), -1, dtype=np.int64)
         sentences = []
         for sentence, (row, length) in enumerate(zip(rows, lengths)):
-            pieces = list(self._start)
+            pieces = list(start)
             for token, word in enumerate(row[:length]):
-                own = pieces_of[word]
+                own = pieces_of(words[word])
                 if own:
                     offsets[sentence, token] = len(pieces), len(pieces) + len(own) - 1
                 pieces += own
-            sentences.append(pieces + self._end)
+            sentences.append(pieces + end)
         num_pieces = np.array([len(each) for each in sentences], dtype=np.int64)
-        if self._max_pieces is not None and num_pieces.max() > self._max_pieces:
+        if most is not None and num_pieces.max() > most:
             raise ValueError(
-                f"a text has {num_pieces.max()} word pieces, but the transformer takes at most "
-                f"{self._max_pieces}; split the text"
+                f"a text has {num_pieces.max()} word pieces, but the transformer takes at most {most}; "
+                "split the text"
             )
-        padded = np.full((len(rows), num_pieces.max()), self._padding, dtype=np.int64)
+        padded = np.full((len(rows), num_pieces.max()), padding, dtype=np.int64)
         for row, each in zip(padded, sentences):
             row[: len(each)] = each
-        return {
-            f"{self._name}_pieces": padded,
-            f"{self._name}_num_pieces": num_pieces,
-            f"{self._name}_offsets": offsets,
-        }
+        found = {"pieces": padded, "num_pieces": num_pieces, "offsets": offsets}
+        return {f"{name}_{kind}": values for kind, values in found.items()}
 
-    def _pieces(self, word: str) -> List[int]:
-        known = self._known.get(word)
-        if known is None:
-            if len(self._known) >= _MAX_WORDS:
-                self._known.clear()
-            known = self._tokenizer.encode(word, add_special_tokens=False).ids or self._unknown
-            self._known[word] = known
-        return known
+    return look_up
 
 
-# By the kind that a description names.
-KINDS: Dict[str, Callable[[str, Dict[str, Any]], Callable[..., Inputs]]] = {
-    "ids": WordIds,
-    "shapes": ShapeIds,
-    "characters": Characters,
-    "forms": Forms,
-    "pieces": Pieces,
+#: By the kind that a description names.
+KINDS: Dict[str, Callable[[str, Description], LookUp]] = {
+    "ids": word_ids,
+    "shapes": shape_ids,
+    "characters": character_ids,
+    "forms": form_ids,
+    "pieces": word_pieces,
 }
 
 
 def distinct_words(sentences: Sequence[Sequence[str]]) -> Tuple[List[str], np.ndarray, np.ndarray]:
-    """Returns what all indexers look at.
-
-    Returns:
-        The W distinct words; which of them each token is, (B, T) int64, 0 in the padding; and the
-        numbers of tokens, (B,) int64.
-    """
+    """Returns the W distinct words; which of them each token is, (B, T); and how many tokens, (B,)."""
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     places: Dict[str, int] = {}
     rows = np.zeros((len(sentences), lengths.max()), dtype=np.int64)
@@ -175,5 +141,6 @@ def distinct_words(sentences: Sequence[Sequence[str]]) -> Tuple[List[str], np.nd
     return list(places), rows, lengths
 
 
-def _indices(vocabulary: Sequence[str]) -> Dict[str, int]:
-    return {text: index for index, text in enumerate(vocabulary)}
+def _index_of(description: Description) -> Callable[[str], int]:
+    indices = {text: index for index, text in enumerate(description["vocabulary"])}
+    return lambda text: indices.get(text, _UNKNOWN)

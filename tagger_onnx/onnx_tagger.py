@@ -4,17 +4,16 @@ import itertools
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
 
 import numpy as np
 
 from tagger_onnx import checksum
 from tagger_onnx.inputs import RUN_CHARACTERS
 from tagger_onnx.lookup import KINDS, distinct_words
-from tagger_onnx.segments import join_words
 from tagger_onnx.sentences import sentence_lengths
 from tagger_onnx.splitter import splitter_of
-from tagger_onnx.tagged_text import Entity, Extras, TaggedText, TextOrTokens, joined
+from tagger_onnx.tagged_text import Extras, TaggedText, TextOrTokens, Words, joined
 from tagger_onnx.text_tagger import TextTagger
 
 #: The version of what the file's metadata holds.
@@ -22,14 +21,6 @@ FORMAT = 4
 
 # The most tokens of a batch, padding included.
 _BATCH_TOKENS = 2048
-
-
-class _Sentence(NamedTuple):
-    """A sentence of a text: its words, and where they start in the text."""
-
-    text: str
-    words: List[str]
-    starts: List[int]
 
 
 class OnnxTagger(TextTagger[str]):
@@ -158,63 +149,48 @@ class OnnxTagger(TextTagger[str]):
                 f"({', '.join(self._leak_labels)})"
             )
 
-    def _sentences(self, text_or_tokens: TextOrTokens) -> List[_Sentence]:
+    def _sentences(self, text_or_tokens: TextOrTokens) -> List[Words]:
         """Returns the sentences of a text, at least one, which may have no word."""
         if not isinstance(text_or_tokens, str):
-            text, starts = join_words(text_or_tokens)
-            return [_Sentence(text, list(text_or_tokens), starts)]
+            return [Words.joined(text_or_tokens)]
         found = self._split(text_or_tokens)
         starts = [token.start for token in found]
         lengths = sentence_lengths(text_or_tokens, starts, self._max_sentence_tokens)
         rest = iter(found)
         parts = [list(itertools.islice(rest, length)) for length in lengths or [0]]
         return [
-            _Sentence(text_or_tokens, [word for word, _ in part], [start for _, start in part])
+            Words(text_or_tokens, [word for word, _ in part], [start for _, start in part])
             for part in parts
         ]
 
     def _tagged_text(
-        self, sentence: _Sentence, outputs: Dict[str, np.ndarray], extras: Extras
+        self, sentence: Words, outputs: Dict[str, np.ndarray], extras: Extras
     ) -> TaggedText:
         """What the graph's outputs, (), (T,) or (T, K), say of a sentence."""
         length = len(sentence.words)
-        tags: List[str] = []
-        labels: List[List[str]] = []
+        found = TaggedText(sentence.text, sentence.words, [], [], [], [], known_labels=self.labels)
         if self._has_label_sets:
             rows = outputs["labels"][:length].tolist()
             labels = [[tag for tag, has in zip(self._tags, row) if has] for row in rows]
+            found = found._replace(labels=labels)
         else:
             tags = [self._tags[index] for index in outputs["tags"][:length].tolist()]
-        of_tags: List[Dict[str, float]] = []
+            found = found._replace(tags=tags)
+        if "entity_lasts" in outputs:
+            # In IOB1 there are no probabilities.
+            probabilities = outputs.get("entity_probabilities", np.array([])).tolist()
+            for first, last in enumerate(outputs["entity_lasts"].tolist()):
+                if last >= 0:
+                    label = self._labels_of_tags[outputs["tags"][first]] or ""
+                    probability = probabilities[first] if probabilities else None
+                    found.entities.append(sentence.entity(label, first, last, probability))
         if extras.probabilities:
-            of_tags = [dict(zip(self._tags, row)) for row in outputs["marginals"][:length].tolist()]
-        entities = self._entities(sentence, outputs)
-        found = TaggedText(
-            *(sentence.text, sentence.words, tags, labels, entities, of_tags),
-            known_labels=self.labels,
-        )
-        if not extras.leak_labels:
-            return found
-        return found._replace(
-            leak_probability=outputs["leak_probability"].item(),
-            expected_missed=outputs["expected_missed"].item(),
-        )
-
-    def _entities(self, sentence: _Sentence, outputs: Dict[str, np.ndarray]) -> List[Entity]:
-        if "entity_lasts" not in outputs:
-            return []
-        # In IOB1 there are no probabilities.
-        probabilities = outputs.get("entity_probabilities")
-        entities = []
-        for first, last in enumerate(outputs["entity_lasts"].tolist()):
-            if last < 0:
-                continue
-            start, end = sentence.starts[first], sentence.starts[last] + len(sentence.words[last])
-            label = self._labels_of_tags[outputs["tags"][first]] or ""
-            probability = None if probabilities is None else probabilities[first].item()
-            text = sentence.text[start:end]
-            entities.append(Entity(label, text, start, end, first, last, probability))
-        return entities
+            rows = outputs["marginals"][:length].tolist()
+            found = found._replace(probabilities=[dict(zip(self._tags, row)) for row in rows])
+        if extras.leak_labels:
+            leaks = {name: outputs[name].item() for name in ("leak_probability", "expected_missed")}
+            found = found._replace(**leaks)
+        return found
 
 
 def load(

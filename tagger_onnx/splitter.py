@@ -1,6 +1,7 @@
 """Splits texts into tokens by the rules of a language, or as `tagger_onnx.segments` does."""
 
 import re
+from functools import lru_cache, partial
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from tagger_onnx.inputs import begin_of
@@ -38,7 +39,9 @@ class Splitter:
                 self._rejoined[tuple(self._split_by_rules(text, {}))] = text
         self._rejoined_firsts = {tokens[0] for tokens in self._rejoined}
         self._longest = max(map(len, self._rejoined), default=0)
-        self._known: Dict[str, List[str]] = {}
+        self._split = lru_cache(_MAX_PIECES)(
+            partial(self._split_by_rules, exceptions=self._exceptions)
+        )
 
     def __call__(self, text: str) -> List[Token]:
         """Splits a text."""
@@ -54,14 +57,6 @@ class Splitter:
                 position += len(token)
             end = position
         return [token for token in self._with_exceptions(tokens, text) if token.text]
-
-    def _split(self, piece: str) -> List[str]:
-        known = self._known.get(piece)
-        if known is None:
-            if len(self._known) >= _MAX_PIECES:
-                self._known.clear()
-            known = self._known[piece] = self._split_by_rules(piece, self._exceptions)
-        return known
 
     def _split_by_rules(self, piece: str, exceptions: Dict[str, List[str]]) -> List[str]:
         if piece in exceptions:

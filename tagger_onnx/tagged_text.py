@@ -6,6 +6,7 @@ import math
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tagger_onnx.display import LABELS, MARK_TINT, label_colours, spell_probability
+from tagger_onnx.segments import join_words
 
 #: A text, or its tokens.
 TextOrTokens = Union[str, Sequence[str]]
@@ -28,11 +29,7 @@ class Extras(NamedTuple):
 def extras_of(
     probabilities: bool = False, leak_labels: Sequence[str] = (), candidates: Optional[float] = None
 ) -> Extras:
-    """Returns what is asked for by these arguments of `TextTagger.tag`.
-
-    Raises:
-        TypeError: If `leak_labels` is one text instead of a list.
-    """
+    """Returns these arguments of `TextTagger.tag`; refuses a single text as `leak_labels`."""
     if isinstance(leak_labels, str):
         raise TypeError(
             f"`leak_labels` must be a list of labels; got {leak_labels!r}; put it in a list"
@@ -50,8 +47,8 @@ class Entity(NamedTuple):
         end: The offset behind its last character.
         first: The index of its first token.
         last: The index of its last token.
-        probability: How sure the model is that exactly these tokens form an entity of this label. `None`
-            if the model gives none, as under IOB1.
+        probability: How sure the model is that exactly these tokens form an entity of this label; `None`
+            if it gives none, as under IOB1.
     """
 
     label: str
@@ -61,6 +58,25 @@ class Entity(NamedTuple):
     first: int
     last: int
     probability: Optional[float]
+
+
+class Words(NamedTuple):
+    """The words of a text, or of one of its sentences, and where they start in the text."""
+
+    text: str
+    words: List[str]
+    starts: List[int]
+
+    @classmethod
+    def joined(cls, words: Sequence[str]) -> "Words":
+        """Returns words with a text that is made of them."""
+        text, starts = join_words(words)
+        return cls(text, list(words), starts)
+
+    def entity(self, label: str, first: int, last: int, probability: Optional[float]) -> Entity:
+        """Returns the entity of some of the words."""
+        start, end = self.starts[first], self.starts[last] + len(self.words[last])
+        return Entity(label, self.text[start:end], start, end, first, last, probability)
 
 
 class TaggedText(NamedTuple):

@@ -41,18 +41,9 @@ class TextTagger(ABC, Generic[T]):
     @overload
     def tag(
         self,
-        inputs: T,
+        inputs: Optional[T] = None,
         *,
-        probabilities: bool = False,
-        leak_labels: Sequence[str] = (),
-        candidates: Optional[float] = None,
-    ) -> TaggedText: ...
-
-    @overload
-    def tag(
-        self,
-        *,
-        tokens: Sequence[str],
+        tokens: Optional[Sequence[str]] = None,
         probabilities: bool = False,
         leak_labels: Sequence[str] = (),
         candidates: Optional[float] = None,
@@ -123,15 +114,8 @@ class TextTagger(ABC, Generic[T]):
     ) -> Iterator[TaggedText]:
         """Tags any number of inputs one after another, such as the lines of a file.
 
-        Args:
-            inputs: Texts or lists of tokens.
-            window: How many are read, sorted by length and tagged at a time. All are in memory.
-            probabilities: See `tag`.
-            leak_labels: See `tag`.
-            candidates: See `tag`.
-
-        Yields:
-            The texts with their tags, in the order of the inputs.
+        `window` of them are read, sorted by length and tagged at a time, and are in memory together. The
+        other arguments are those of `tag`. Yields the results in the order of the inputs.
         """
         extras = extras_of(probabilities, leak_labels, candidates)
         inputs, position = iter(inputs), 0

@@ -2,7 +2,7 @@
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import torch
 from transformers import AutoTokenizer
@@ -15,18 +15,12 @@ from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans import labels_of_tags
 from tagger.spans.entities import EntityFinder
 from tagger_compat import outside_transformers
-from tagger_onnx.segments import PATTERNS, join_words, splitter_at
-from tagger_onnx.tagged_text import Entity, Extras, TaggedText
+from tagger_onnx.segments import PATTERNS, splitter_at
+from tagger_onnx.tagged_text import Entity, Extras, TaggedText, Words
 from tagger_onnx.text_tagger import TextTagger
 
 # The most word pieces of a batch, padding included.
 _BATCH_PIECES = 4096
-
-
-class _Words(NamedTuple):
-    text: str
-    words: List[str]
-    starts: List[int]
 
 
 class WordPieceTagger(TextTagger[str]):
@@ -97,11 +91,10 @@ class WordPieceTagger(TextTagger[str]):
                     f"`probabilities`"
                 )
 
-    def _split(self, text_or_words: Union[str, Sequence[str]]) -> _Words:
+    def _split(self, text_or_words: Union[str, Sequence[str]]) -> Words:
         if isinstance(text_or_words, str):
-            return _Words(text_or_words, *self._splitter(text_or_words))
-        text, starts = join_words(text_or_words)
-        return _Words(text, list(text_or_words), starts)
+            return Words(text_or_words, *self._splitter(text_or_words))
+        return Words.joined(text_or_words)
 
     @cached_property
     def _splitter(self) -> Callable[[str], Tuple[List[str], List[int]]]:
@@ -117,7 +110,7 @@ class WordPieceTagger(TextTagger[str]):
 
     @torch.no_grad()
     def _emissions(
-        self, texts: Sequence[_Words], windows: Sequence[Sequence[Window]]
+        self, texts: Sequence[Words], windows: Sequence[Sequence[Window]]
     ) -> List[torch.Tensor]:
         """The emissions of each text, (words, K), 0 for words without a piece."""
         device = self._model.crf.transitions.device
@@ -134,7 +127,7 @@ class WordPieceTagger(TextTagger[str]):
 
     @torch.no_grad()
     def _tagged(
-        self, text: _Words, emissions: torch.Tensor, known: List[int], extras: Extras
+        self, text: Words, emissions: torch.Tensor, known: List[int], extras: Extras
     ) -> TaggedText:
         """Tags a text whose words `known` have emissions; the others are absent and get `O`."""
         scores = self._model.chain_scores(emissions[known].unsqueeze(0))
@@ -153,24 +146,19 @@ class WordPieceTagger(TextTagger[str]):
         )
 
     def _entities(
-        self, text: _Words, paths: torch.Tensor, scores: ChainScores, known: List[int]
+        self, text: Words, paths: torch.Tensor, scores: ChainScores, known: List[int]
     ) -> List[Entity]:
         if self._find_entities is None or not known:
             return []
         mask = torch.ones_like(paths, dtype=torch.bool)
         found = self._find_entities(paths, mask)
         probabilities = self._find_entities.probabilities(scores, found, mask).tolist()
-        entities = []
-        for label, *ends, probability in zip(
-            found.labels, found.firsts, found.lasts, probabilities
-        ):
-            first, last = (known[end] for end in ends)
-            start, end = text.starts[first], text.starts[last] + len(text.words[last])
-            name = self._find_entities.labels[label]
-            entities.append(
-                Entity(name, text.text[start:end], start, end, first, last, probability)
+        return [
+            text.entity(self._find_entities.labels[label], known[first], known[last], probability)
+            for label, first, last, probability in zip(
+                found.labels, found.firsts, found.lasts, probabilities
             )
-        return entities
+        ]
 
 
 def _batches(windows: List[Tuple[int, Window]]) -> List[List[Tuple[int, Window]]]:
