@@ -15,10 +15,6 @@ _BLANKS = " \t\r\n\f\v"
 DOCUMENT_BORDERS = ("docstart", "blank_lines")
 
 
-#: How many characters of a line a message quotes.
-_MOST_QUOTED = 200
-
-
 class Row(NamedTuple):
     """A line of a column file, with its tag as our encodings spell it."""
 
@@ -29,7 +25,7 @@ class Row(NamedTuple):
     @property
     def quoted(self) -> str:
         """The beginning of the line, for messages."""
-        return repr(self.text[:_MOST_QUOTED])
+        return repr(self.text[:200])
 
 
 class Layout(NamedTuple):
@@ -41,12 +37,12 @@ class Layout(NamedTuple):
         num_columns: How many columns there are; None for as many as the first line has.
         token: The column of the tokens, from 0.
         tag: The column of the tags; None without.
-        sentence: The column that numbers the sentences, if one does. An empty cell there goes on with
-            the sentence before.
+        sentence: The column that numbers the sentences, if one does. An empty cell continues the
+            sentence before.
         header: The number of the line with the names of the columns; 0 without.
         canonical: Spells a tag of the file as our encodings do.
-        is_comment: Whether a line that starts with `#`, and its cells, are no token. It is asked where a
-            sentence may begin.
+        is_comment: Whether a line that starts with `#` where a sentence may begin is no token, by the
+            line and its cells.
     """
 
     delimiter: Optional[str] = None
@@ -60,7 +56,6 @@ class Layout(NamedTuple):
     is_comment: Optional[Callable[[str, List[str]], bool]] = None
 
 
-#: Blanks and tabs separate columns, and nothing is known of them.
 PLAIN = Layout()
 
 
@@ -97,14 +92,10 @@ def read_documents(
     layout: Layout = PLAIN,
     borders: str = "docstart",
 ) -> Iterator[List[List[Row]]]:
-    """Yields the documents of a column file, each a list of sentences.
+    """As `read_sentences`, by document.
 
-    Args:
-        lines: As for `read_sentences`.
-        name: The name of the file, for messages.
-        layout: What the file looks like.
-        borders: What lies between two documents: `"docstart"` for a line that starts with `-DOCSTART-`,
-            `"blank_lines"` for two or more lines of white space in a row.
+    `borders` says what lies between two documents: `"docstart"` for a line that starts with
+    `-DOCSTART-`, `"blank_lines"` for two or more lines of white space in a row.
 
     Example:
         >>> lines = [b"-DOCSTART-", b"Ada B-PER", b"", b"Why O", b"-DOCSTART-", b"Lima B-LOC"]
@@ -115,18 +106,12 @@ def read_documents(
     """
     document: List[List[Row]] = []
     for sentence, gap in read_sentences_and_gaps(lines, name, layout):
-        if document and _is_border(gap, borders):
+        has_docstart = any(is_docstart(row.text) for row in gap)
+        if document and (len(gap) > 1 if borders == "blank_lines" else has_docstart):
             yield document
             document = []
         document.append(sentence)
     yield document
-
-
-def _is_border(gap: List[Row], borders: str) -> bool:
-    """Whether lines that separate sentences separate documents."""
-    if borders == "blank_lines":
-        return len(gap) > 1
-    return any(is_docstart(row.text) for row in gap)
 
 
 def is_docstart(text: str) -> bool:
@@ -191,14 +176,10 @@ def split_rows(
     is_quoted: bool = False,
     name: Union[str, PathLike] = "",
 ) -> Iterator[Row]:
-    """Splits lines into cells; those that only separate sentences have none.
-
-    Raises:
-        ValueError: If quotation marks are wrong; the message has the name and the line.
-    """
+    """Splits lines into cells; those that only separate sentences have none."""
     if not is_quoted:
         for number, text in lines:
-            yield Row(number, text, split_columns(text, delimiter))
+            yield Row(number, text, _split_columns(text, delimiter))
         return
     read: List[Tuple[int, str]] = []
 
@@ -253,15 +234,13 @@ def _message(
         remedy += (
             ", or, if tokens hold blanks, separate columns by tabs and set `delimiter` to '\\t'"
         )
-    as_where = f" as on line {first_line}" if first_line != row.number else ""
-    fitted = fitted_columns(row.columns, num)
-    got = f"{len(row.columns)} in" if fitted is None else "an empty one in"
-    return (
-        f"{name}:{row.number}: expected {num} columns{as_where}, got {got} {row.quoted}; {remedy}"
-    )
+    where = f"{name}:{row.number}: expected {num} columns"
+    where += f" as on line {first_line}" if first_line != row.number else ""
+    got = len(row.columns) if fitted_columns(row.columns, num) is None else "an empty one"
+    return f"{where}, got {got} in {row.quoted}; {remedy}"
 
 
-def split_columns(text: str, delimiter: Optional[str]) -> List[str]:
+def _split_columns(text: str, delimiter: Optional[str]) -> List[str]:
     """Returns the cells of a line; none if it only separates sentences."""
     stripped = text.strip(_BLANKS)
     if not stripped or is_docstart(stripped):

@@ -39,9 +39,7 @@ class DocumentTokens(List[Token]):
 def cut_document(sentences: Sequence[S], max_tokens: int) -> List[List[S]]:
     """Cuts a document at the borders of sentences into as few pieces of similar length as possible.
 
-    Args:
-        sentences: The sentences of the document.
-        max_tokens: The most tokens of a piece. A sentence that is longer makes a piece of its own.
+    A sentence of more than `max_tokens` tokens makes a piece of its own.
 
     Example:
         >>> cut_document(["aaa", "bb", "ccc", "dd"], max_tokens=6)
@@ -58,14 +56,7 @@ def cut_document(sentences: Sequence[S], max_tokens: int) -> List[List[S]]:
 def cut_documents(
     documents: Iterable[Sequence[S]], name: Union[str, PathLike], borders: str, max_tokens: int
 ) -> Iterator[List[S]]:
-    """Yields the pieces of documents, as `cut_document`, and logs how many were cut.
-
-    Args:
-        documents: The sentences of each.
-        name: The name of their file, for messages.
-        borders: What lies between two documents of the file, for messages.
-        max_tokens: As for `cut_document`.
-    """
+    """Yields the pieces of a file's documents, as `cut_document`, and logs how many were cut."""
     num_documents, num_cut, num_long = 0, 0, 0
     for document in documents:
         pieces = cut_document(document, max_tokens)
@@ -75,24 +66,18 @@ def cut_documents(
         yield from pieces
     logger.info(
         "%s: %d documents, of which %d were cut into pieces of at most %d tokens",
-        name,
-        num_documents,
-        num_cut,
-        max_tokens,
+        *(name, num_documents, num_cut, max_tokens),
     )
     if num_long:
         logger.warning(
             "%s: %d sentences have more than `max_document_tokens` (%d) tokens; each stays whole",
-            name,
-            num_long,
-            max_tokens,
+            *(name, num_long, max_tokens),
         )
     if num_documents == 1 and num_cut:
         logger.warning(
             "%s: `documents` is %r, which is nowhere in the file, so that the file counts as one "
             "document; check this argument",
-            name,
-            borders,
+            *(name, borders),
         )
 
 

@@ -16,12 +16,7 @@ _ELIDED = regex.compile(r"[\p{L}\p{M}]{1,8}['’]")
 
 
 class JoinedText(NamedTuple):
-    """A text, and where each of its tokens stands.
-
-    Attributes:
-        text: The characters.
-        spans: The offset of the first character of each token, and that behind its last.
-    """
+    """A text, and the first character of each of its tokens and the one behind its last."""
 
     text: str
     spans: List[Tuple[int, int]]

@@ -23,10 +23,9 @@ class SentenceMarginals(NamedTuple):
 
 
 class SoftLabels:
-    """A teacher's marginals of sentences, which are found by their words.
+    """A teacher's marginals of sentences, in float16, which are found by their words.
 
-    In memory and in the file they are float16, 2 K bytes a token and 2 K^2 bytes a sentence. The file is
-    compressed. Of sentences with the same words the first counts.
+    Of sentences with the same words the first counts.
 
     Args:
         tags: The teacher's K tags, in the order of the columns.

@@ -74,17 +74,13 @@ class TextSplitter:
 
     Args:
         tokenizer: Splits texts into tokens.
-        language: The spaCy code of the language by whose rules sentences end. The rules are part of
-            spaCy; nothing is downloaded.
+        language: The spaCy code of the language by whose rules sentences end.
         run_characters: The most characters without white space between them that a text should have, if
-            the tokens are those of the rules, whose time grows with their square; None for any number.
+            the tokens are those of a language's rules, whose time grows with their square. None for any
+            number; the attribute is None for tokenizers that have no such limit.
         sentence_borders: `"rules"` to end sentences at punctuation (spaCy's `sentencizer`) and at blank
             lines, `"lines"` to end them at every line's end.
-        max_sentence_tokens: The most tokens of a text that `sentence` does not cut, as for
-            `tagger_onnx.sentences.sentence_lengths`.
-
-    Attributes:
-        run_characters: As above; None for tokenizers that have no such limit.
+        max_sentence_tokens: The most tokens of a text that `sentence` does not cut.
     """
 
     def __init__(
@@ -130,20 +126,24 @@ class TextSplitter:
 
     def _sentences(self, text: str) -> Iterable[Tuple[int, str]]:
         """Yields the sentences, each with its offset."""
-        borders = regex.compile("\n") if self._sentence_borders == "lines" else BLANK_LINES
+        is_by_line = self._sentence_borders == "lines"
+        borders = regex.compile("\n") if is_by_line else BLANK_LINES
         ends = [border.span() for border in borders.finditer(text)]
         starts = [begin_of(text), *(end for _, end in ends)]
         stops = [*(start for start, _ in ends), len(text)]
-        for start, stop in zip(starts, stops):
-            if self._sentence_borders == "lines":
-                yield start, text[start:stop]
-            else:
-                for part in _parts(text, start, stop):
-                    if not self._uses_rules and longest_run(text[slice(*part)]) > RUN_CHARACTERS:
-                        yield part[0], text[slice(*part)]
-                        continue
-                    for sentence in self._sentencizer(text[slice(*part)]).sents:
-                        yield part[0] + sentence.start_char, sentence.text
+        paragraphs = zip(starts, stops)
+        if is_by_line:
+            yield from ((start, text[start:stop]) for start, stop in paragraphs)
+            return
+        for start, stop in itertools.chain.from_iterable(
+            _parts(text, *each) for each in paragraphs
+        ):
+            part = text[start:stop]
+            if not self._uses_rules and longest_run(part) > RUN_CHARACTERS:
+                yield start, part
+                continue
+            for sentence in self._sentencizer(part).sents:
+                yield start + sentence.start_char, sentence.text
 
     @cached_property
     def _sentencizer(self) -> Any:

@@ -18,10 +18,6 @@ logger = logging.getLogger(__name__)
 _TIMEOUT = 5.0
 
 
-def _tokens(words: List[str], starts: List[int]) -> List[Token]:
-    return [Token(word, idx=start, idx_end=start + len(word)) for word, start in zip(words, starts)]
-
-
 class SegmentTokenizer(Tokenizer):
     """Splits texts in a way that depends on no language; see `tagger_onnx.segments`."""
 
@@ -64,8 +60,7 @@ class PunctuationTokenizer(SegmentTokenizer):
 class WordsTokenizer(SegmentTokenizer):
     """Takes each word and each other sign as a token, in any script.
 
-    In scripts without blanks between words, such as Chinese, Japanese and Thai, each character is a
-    token, apart from runs of Katakana.
+    In scripts without blanks, such as Chinese and Thai, each character is one, but runs of Katakana.
 
     Example:
         >>> [token.text for token in WordsTokenizer().tokenize("他在Google工作了10年。")]
@@ -111,7 +106,7 @@ class LanguageRulesTokenizer(Tokenizer):
         return WordSplitter(self.language)
 
     def tokenize(self, text: str) -> List[Token]:
-        return _tokens(*self.splitter(text))
+        return [Token(word, idx=start) for word, start in zip(*self.splitter(text))]
 
     def __str__(self) -> str:
         return f"the rules of `{self.language}`"
@@ -164,11 +159,8 @@ def tokenizer_of(
 ) -> Tuple[Tokenizer, str]:
     """Returns how the texts of a tagger are split, and the language by whose rules sentences end.
 
-    Args:
-        dataset_reader: The tagger's. One that names no tokenizer has the rules of its language, which is
-            English if it names none.
-        language: The spaCy code of the language whose rules are to be used instead; None for the
-            reader's own tokenizer. A warning names what is overridden.
+    A reader that names no tokenizer has the rules of its language, by default English. A `language` wins
+    over the reader's, and a warning names what is overridden.
     """
     own_language = getattr(dataset_reader, "language", None) or "en"
     own = getattr(dataset_reader, "tokenizer", None) or LanguageRulesTokenizer(own_language)
@@ -183,23 +175,15 @@ def tokenizer_of(
 
 
 def max_sentence_tokens_of(dataset_reader: DatasetReader) -> Optional[int]:
-    """Returns the most tokens of a text that a tagger does not cut into sentences.
-
-    Args:
-        dataset_reader: The tagger's. One that does not say cuts no text.
-    """
+    """Returns the most tokens of a text that a tagger does not cut into sentences; None for any."""
     return getattr(dataset_reader, "max_sentence_tokens", None)
 
 
 def words_of(tokenizer: Tokenizer, text: str) -> Tuple[List[str], List[int]]:
-    """Splits a text into words.
+    """Splits a text into words, none of white space, and the character offset at which each starts.
 
-    Args:
-        tokenizer: Any. Tokens without an offset are looked for in the text, in their order.
-        text: The text. A byte order mark in front is in no word.
-
-    Returns:
-        The words, none of white space, and the character offset at which each starts.
+    Tokens without an offset are looked for in the text, in their order. A byte order mark in front of it
+    is in no word.
 
     Raises:
         InputError: If a token without an offset is not in the text.

@@ -1,6 +1,7 @@
 """A reader of column files, such as those of CoNLL-2003."""
 
 import logging
+from functools import partial
 from os import PathLike
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -12,20 +13,22 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.common.ranges import check_is_one_of, check_number
 from tagger.data.column_file import DOCUMENT_BORDERS
-from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
 from tagger.data.dataset_readers.labelled_files import (
     ColumnFiles,
     LabelledSentence,
     TextFiles,
     check_is_there,
 )
-from tagger.data.dataset_readers.tag_spelling import TagSpelling, spelling_of
+from tagger.data.dataset_readers.sharded_reader import ShardedReader
+from tagger.data.dataset_readers.tag_spelling import TagSpelling
 from tagger.data.documents import DocumentTokens, cut_document, cut_documents, word_ids
 from tagger.data.fields import TagSetsField
 from tagger.data.formats import FORMATS, OVERLAPPING, format_of
 from tagger.data.splitting.documents import Documents
 from tagger.data.survey.column_survey import AUTO
 from tagger.data.survey.columns import Column
+from tagger.data.texts import TextSplitter
+from tagger.data.tokenizers import LanguageRulesTokenizer
 from tagger.spans import IllegalTagError
 from tagger_onnx.sentences import MOST_TOKENS
 
@@ -33,12 +36,9 @@ logger = logging.getLogger(__name__)
 
 Sentence = Sequence[Union[str, Token]]
 
-#: What an instance may be where documents are kept.
-INSTANCES = ("documents", "sentences")
-
 
 @DatasetReader.register("column")
-class ColumnDatasetReader(DatasetReader):
+class ColumnDatasetReader(ShardedReader):
     """Reads sentences from files that hold a token and its tag on each line, and texts with entities.
 
     `tagger.data.survey` finds out what separates the columns, which of them hold tokens and tags, and
@@ -65,9 +65,8 @@ class ColumnDatasetReader(DatasetReader):
             In CoNLL-U it may be a key in MISC, in JSON the key of the tags.
         source_encoding: The encoding of the tags in the file: "BIO", "IOB1", "BIOUL", "BMES", "IOBES" or
             "IO", or None for plain labels that mark no spans. Each sentence is checked against it. The
-            default, "auto", finds it in each file.
-            IOB1 allows `B-` anywhere, so it reads BIO and mixtures of the two as well, and finds the
-            spans that conlleval finds.
+            default, "auto", finds it in each file. IOB1 allows `B-` anywhere, so it reads BIO and
+            mixtures of the two as well, and finds the spans that conlleval finds.
         tag_encoding: The encoding of the tags in the instances. None keeps that of the file, except that
             "auto", IOB1 and IO become BIO: a vocabulary of IOB1 tags looks like one of BIO.
         unknown_tag: The string that stands for an unknown tag in the file; None if there is none.
@@ -83,15 +82,12 @@ class ColumnDatasetReader(DatasetReader):
         documents: What separates documents in a file: "docstart" for `-DOCSTART-` lines, "blank_lines"
             for two or more blank lines in a row; None reads each sentence by itself.
         max_document_tokens: The most tokens of an instance. A longer document is cut at the borders
-            of sentences into pieces of similar length; a longer sentence stays whole, in a piece of
-            its own. A log line counts both.
+            of sentences into pieces of similar length; a longer sentence stays whole.
         max_sentence_tokens: The most tokens of a text that stays whole; a longer one is cut into
-            sentences by rule, see `tagger_onnx.sentences.sentence_lengths`. This holds for texts of
-            files and for those that the tagger gets later. Lists of tokens and the sentences of column
-            files stay whole. None cuts no text.
+            sentences by rule, see `tagger_onnx.sentences.sentence_lengths`, in files and later in use.
+            Lists of tokens and the sentences of column files stay whole. None cuts no text.
         instances: With `documents`, whether an instance is a document (`"documents"`) or a sentence
-            (`"sentences"`), whose document only some token indexers see, such as
-            `frozen_transformer`.
+            (`"sentences"`), whose document only token indexers such as `frozen_transformer` see.
         tokenizer: How texts become tokens such as those of the file, when the tagger is used: one of
             `tagger.data.tokenizers`, or any tokenizer of AllenNLP's registry. None takes the rules of
             `language`. Column files have tokens already.
@@ -106,8 +102,7 @@ class ColumnDatasetReader(DatasetReader):
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
-        ConfigurationError: If an encoding or an argument is unknown, or if plain labels are to be
-            converted.
+        ConfigurationError: If an argument is unknown, or plain labels are to be converted.
 
     Example:
         >>> reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIO")
@@ -141,36 +136,52 @@ class ColumnDatasetReader(DatasetReader):
         text_encoding: Optional[str] = None,
         **kwargs: Any,
     ) -> None:
-        check_extra_arguments(ColumnDatasetReader, kwargs)
-        super().__init__(
-            manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
-        )
+        super().__init__(**kwargs)
         _check_documents(documents, max_document_tokens, instances)
+        check_is_one_of("format", format or "columns", tuple(FORMATS))
+        check_is_one_of("overlapping", overlapping, OVERLAPPING)
+        if max_sentence_tokens is not None:
+            is_valid = max_sentence_tokens >= 1
+            check_number("max_sentence_tokens", max_sentence_tokens, is_valid, "at least 1")
         self.tokenizer = tokenizer
         self.language = language
         self.max_sentence_tokens = max_sentence_tokens
-        encodings = source_encoding, tag_encoding
-        self._spelling = spelling_of(
-            *encodings, unknown_tag, label_namespace, label_separator, no_label_tag
-        )
+        self._spelling = TagSpelling(
+            source_encoding=source_encoding,
+            tag_encoding=tag_encoding,
+            unknown_tag=unknown_tag,
+            label_namespace=label_namespace,
+            label_separator=label_separator,
+            no_label_tag=no_label_tag,
+        ).checked()
         self.columns = ColumnFiles(
-            token_column, tag_column, delimiter, text_encoding, self._spelling
+            spelling=self._spelling,
+            token_column=token_column,
+            tag_column=tag_column,
+            delimiter=delimiter,
+            text_encoding=text_encoding,
         )
-        check_is_one_of("format", format or "columns", tuple(FORMATS))
-        check_is_one_of("overlapping", overlapping, OVERLAPPING)
-        self._format = format
-        given = {"label_names": label_names, "offsets": offsets, "text_encoding": text_encoding}
-        given["tag_column"] = tag_column if isinstance(tag_column, str) else None
+        options = {
+            "label_names": label_names,
+            "offsets": offsets,
+            "text_encoding": text_encoding,
+            "tag_column": tag_column if isinstance(tag_column, str) else None,
+        }
         self.texts = TextFiles(
-            self._spelling,
-            overlapping,
-            {key: value for key, value in given.items() if value is not None},
-            tag_column is not None,
-            tokenizer,
-            language,
-            documents is not None,
-            max_sentence_tokens,
+            spelling=self._spelling,
+            make_splitter=partial(
+                TextSplitter,
+                tokenizer or LanguageRulesTokenizer(language),
+                language,
+                max_sentence_tokens=max_sentence_tokens,
+            ),
+            most_tokens=max_sentence_tokens,
+            overlapping=overlapping,
+            options={name: value for name, value in options.items() if value is not None},
+            has_tags=tag_column is not None,
+            are_documents=documents is not None,
         )
+        self._format = format
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._borders = documents
         self._max_document_tokens = max_document_tokens
@@ -208,7 +219,7 @@ class ColumnDatasetReader(DatasetReader):
                 several labels is empty or both known and unknown. It is a `ValueError`.
         """
         spelling = self._spelling.found("BIO")
-        converted = None if tags is None else [spelling.converted(tags)]
+        converted = None if tags is None else spelling.converted(tags)
         return self._instance(self._parts(_as_document([tokens]))[0], converted, spelling)
 
     def document_to_instances(self, sentences: Sequence[Sentence]) -> List[Instance]:
@@ -218,12 +229,8 @@ class ColumnDatasetReader(DatasetReader):
         """
         if self._borders is None:
             return [self.text_to_instance(sentence) for sentence in sentences]
-        pieces = cut_document(sentences, self._max_document_tokens)
-        return [
-            self._instance(tokens)
-            for piece in pieces
-            for tokens in self._parts(_as_document(piece))
-        ]
+        pieces = cut_document(_as_document(sentences), self._max_document_tokens)
+        return [self._instance(tokens) for piece in pieces for tokens in self._parts(piece)]
 
     def apply_token_indexers(self, instance: Instance) -> None:
         """Sets the indexers late, because instances without them move faster between processes."""
@@ -243,20 +250,8 @@ class ColumnDatasetReader(DatasetReader):
         if num_known:
             logger.info(
                 "%s: %d known tags, %d of them certain as %s; the others are sets of possible tags",
-                file_path,
-                num_known,
-                num_certain,
-                self._spelling.tag_encoding,
+                *(file_path, num_known, num_certain, self._spelling.tag_encoding),
             )
-
-    def _documents_of(
-        self, file_path: Union[str, PathLike], borders: Optional[str]
-    ) -> Iterator[List[LabelledSentence]]:
-        """Yields the documents of a file; a text is one, and so is a sentence without `borders`."""
-        name = self._format_of(file_path)
-        if name == "columns":
-            return self.columns.documents(file_path, borders)
-        return self.texts.documents(file_path, name)
 
     def _format_of(self, file_path: Union[str, PathLike]) -> str:
         check_is_there(file_path)
@@ -269,10 +264,19 @@ class ColumnDatasetReader(DatasetReader):
         self, file_path: Union[str, PathLike]
     ) -> Iterator[Tuple[List[LabelledSentence], DocumentTokens]]:
         """Yields the sentences of each instance, and their tokens."""
-        for piece in self._read_pieces(file_path):
+        name, borders = self._format_of(file_path), self._borders
+        pieces: Iterable[List[LabelledSentence]]
+        if name == "columns":
+            pieces = self.columns.documents(file_path, borders)
+        else:
+            pieces = self.texts.documents(file_path, name)
+        if borders is None:
+            pieces = ([sentence] for document in pieces for sentence in document)
+        else:
+            pieces = cut_documents(pieces, file_path, borders, self._max_document_tokens)
+        for piece in pieces:
             texts = [sentence.text for sentence in piece if sentence.text is not None]
-            document = [sentence.tokens for sentence in piece]
-            for tokens in self._parts(document, texts or None):
+            for tokens in self._parts([sentence.tokens for sentence in piece], texts or None):
                 yield piece[tokens.first : tokens.last], tokens
 
     def _parts(
@@ -283,44 +287,35 @@ class ColumnDatasetReader(DatasetReader):
             return [DocumentTokens(document, at, at + 1, texts) for at in range(len(document))]
         return [DocumentTokens(document, 0, len(document), texts)]
 
-    def _read_pieces(self, file_path: Union[str, PathLike]) -> Iterator[List[LabelledSentence]]:
-        """Returns the sentences of each document, or each sentence by itself."""
-        documents = self._documents_of(file_path, self._borders)
-        if self._borders is None:
-            return ([sentence] for document in documents for sentence in document)
-        return cut_documents(documents, file_path, self._borders, self._max_document_tokens)
-
     def _labelled_instance(
         self, sentences: Sequence[LabelledSentence], tokens: DocumentTokens
     ) -> Instance:
         if self.columns.tag_column is None:
             return self._instance(tokens)
-        converted = []
-        for sentence in sentences:
-            try:
-                converted.append(sentence.spelling.converted(sentence.tags or []))
-            except IllegalTagError as error:
-                raise ValueError(f"{sentence.place_of(error.position)}, {error}") from None
+        converted: List[Any] = []
+        start = 0
         try:
+            for sentence in sentences:
+                start = len(converted)
+                converted += sentence.spelling.converted(sentence.tags or [])
+            start = 0  # the field counts positions from the first sentence on
             return self._instance(tokens, converted, sentences[0].spelling)
         except IllegalTagError as error:
             places = [(each, at) for each in sentences for at in range(len(each))]
-            sentence, position = places[error.position]
+            sentence, position = places[start + error.position]
             raise ValueError(f"{sentence.place_of(position)}, {error}") from None
 
     def _instance(
         self,
         tokens: DocumentTokens,
-        converted: Optional[Sequence[Sequence[Any]]] = None,
+        converted: Optional[Sequence[Any]] = None,
         spelling: Optional[TagSpelling] = None,
     ) -> Instance:
-        """Makes an instance of sentences and of what their tags were converted to."""
         text = TextField(tokens)
         words = [token.text or "" for token in tokens]
         fields: Dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": words})}
         if converted is not None and spelling is not None:
-            every = [each for sentence in converted for each in sentence]
-            fields["tags"] = spelling.field(every, text)
+            fields["tags"] = spelling.field(converted, text)
         if self._borders is not None and not self._reads_sentences:
             lengths = [len(sentence) for sentence in tokens.document[tokens.first : tokens.last]]
             fields["sentence_lengths"] = TensorField(torch.tensor(lengths))
@@ -334,7 +329,7 @@ def _check_documents(documents: Optional[str], max_document_tokens: int, instanc
             f"`documents` must be one of {', '.join(DOCUMENT_BORDERS)}, or null; got {documents!r}"
         )
     check_number("max_document_tokens", max_document_tokens, max_document_tokens >= 1, "at least 1")
-    check_is_one_of("instances", instances, INSTANCES)
+    check_is_one_of("instances", instances, ("documents", "sentences"))
     if instances == "sentences" and documents is None:
         raise ConfigurationError(
             "`instances` is 'sentences', which is for sentences of documents; set `documents` to "

@@ -5,13 +5,13 @@ import re
 from os import PathLike
 from typing import Any, Dict, Iterable, List, Optional, Union
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
 from allennlp.data.fields import MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.common.inputs import open_input
-from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
+from tagger.common.ranges import check_number
+from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.decoded_lines import decoded_lines
 from tagger.data.fields import DocumentLabelsField
 from tagger.data.tokenizers import WordsTokenizer
@@ -31,7 +31,7 @@ class _LettersAndDigitsTokenizer(WordsTokenizer):
 
 
 @DatasetReader.register("document")
-class DocumentDatasetReader(DatasetReader):
+class DocumentDatasetReader(ShardedReader):
     """Reads documents from files of JSON lines: `{"text": "...", "labels": ["A", "B"]}`.
 
     An instance has the fields `tokens` (`TextField`), `labels` (`DocumentLabelsField`; absent for a
@@ -66,12 +66,8 @@ class DocumentDatasetReader(DatasetReader):
         label_namespace: str = "labels",
         **kwargs: Any,
     ) -> None:
-        check_extra_arguments(DocumentDatasetReader, kwargs)
-        super().__init__(
-            manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
-        )
-        if max_tokens < 1:
-            raise ConfigurationError(f"`max_tokens` must be at least 1; got {max_tokens}")
+        super().__init__(**kwargs)
+        check_number("max_tokens", max_tokens, max_tokens >= 1, "at least 1")
         self._text_keys = text_keys or ["text"]
         self._labels_key = labels_key
         self._max_tokens = max_tokens
@@ -112,13 +108,10 @@ class DocumentDatasetReader(DatasetReader):
                     ) from error
 
     def _parsed(self, line: str) -> Any:
-        """Returns the text of a line and its labels, None if it has none."""
+        """Returns the text of a line, and its labels if it has any."""
         document = json.loads(line)
-        texts = (
-            [document[key] for key in self._text_keys if document.get(key)]
-            if isinstance(document, dict)
-            else []
-        )
+        is_object = isinstance(document, dict)
+        texts = [document[key] for key in self._text_keys if is_object and document.get(key)]
         if not texts or not all(isinstance(text, str) for text in texts):
             raise ValueError(
                 f"expected a JSON object with text under one of the keys {', '.join(self._text_keys)}; "

@@ -1,15 +1,14 @@
 """Files with gold tags, of any format, as documents of sentences."""
 
-import copy
 import logging
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
-from allennlp.data import Token, Tokenizer
+from allennlp.data import Token
 
 from tagger.common.inputs import PathOrAddress, is_address
-from tagger.common.ranges import check_number
 from tagger.data.column_file import Row
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
 from tagger.data.formats import FORMATS, PLAIN_TAGS, AnnotatedText, TextCounts, read_texts
@@ -17,7 +16,6 @@ from tagger.data.splitting.documents import Documents, documents_of_rows, docume
 from tagger.data.survey.column_survey import AUTO, MOST_LINES, ColumnSurvey, Known, survey_columns
 from tagger.data.survey.columns import Column
 from tagger.data.texts import TextSplitter
-from tagger.data.tokenizers import LanguageRulesTokenizer
 from tagger_onnx.inputs import check_text
 from tagger_onnx.sentences import sentence_lengths
 
@@ -28,12 +26,15 @@ _PREPARED_BY = {
     "conll2003": "python scripts/prepare_conll2003.py SOURCE",
     "us_addresses": "python scripts/prepare_us_addresses.py",
 }
+# How many lines tell what a file looks like if its tags are known.
+_FEW_LINES = 1_000
 
 
+@dataclass
 class LabelledSentence:
     """A sentence of a file.
 
-    Args:
+    Attributes:
         tokens: Its tokens; those of a text have offsets in it.
         tags: The tag of each as a column file spells it; None if tags are not read.
         spelling: How they are spelled.
@@ -42,38 +43,25 @@ class LabelledSentence:
         source: The text of the file that it is from; None for a column file.
     """
 
-    def __init__(
-        self,
-        tokens: List[Token],
-        tags: Optional[List[str]],
-        spelling: TagSpelling,
-        place_of: Callable[[int], str],
-        text: Optional[str] = None,
-        source: Optional[AnnotatedText] = None,
-    ) -> None:
-        self.tokens = tokens
-        self.tags = tags
-        self.spelling = spelling
-        self.place_of = place_of
-        self.text = text
-        self.source = source
+    tokens: List[Token]
+    tags: Optional[List[str]]
+    spelling: TagSpelling
+    place_of: Callable[[int], str]
+    text: Optional[str] = None
+    source: Optional[AnnotatedText] = None
 
     def __len__(self) -> int:
         return len(self.tokens)
 
 
-#: How many lines tell what a file looks like if its tags are known.
-_FEW_LINES = 1_000
-
-
 class ColumnFiles(NamedTuple):
-    """How column files are read. The arguments are those of the reader `column`."""
+    """Reads column files. The arguments are those of the reader `column`."""
 
+    spelling: TagSpelling
     token_column: Column
     tag_column: Optional[Column]
     delimiter: Optional[str]
     text_encoding: Optional[str]
-    spelling: TagSpelling
 
     @property
     def is_default(self) -> bool:
@@ -92,12 +80,12 @@ class ColumnFiles(NamedTuple):
         # Plain labels are in the last column, where nothing else is said.
         tag_column = None if self.tag_column == -1 and encoding is not None else self.tag_column
         known = Known(
-            self.text_encoding,
-            self.delimiter,
-            self.token_column or None,
-            tag_column,
-            encoding,
-            self.tag_column is not None,
+            text_encoding=self.text_encoding,
+            delimiter=self.delimiter,
+            token_column=self.token_column or None,
+            tag_column=tag_column,
+            source_encoding=encoding,
+            labelled=self.tag_column is not None,
         )
         found = survey_columns(path, known, MOST_LINES if encoding == AUTO else _FEW_LINES)
         if encoding == AUTO and found.scheme.label_separator is not None:
@@ -119,12 +107,18 @@ class ColumnFiles(NamedTuple):
         """
         found = self.survey(path)
         spelling = self.spelling.found(found.scheme.source_encoding, found.scheme.unknown_tag)
-        if borders is None:
-            for rows in found.sentences():
-                yield [_sentence(rows, found, spelling)]
-        else:
-            for document in found.documents(borders):
-                yield [_sentence(rows, found, spelling) for rows in document]
+        token, tag = found.layout.token, found.layout.tag
+        sentences = ([rows] for rows in found.sentences())
+        for document in sentences if borders is None else found.documents(borders):
+            yield [
+                LabelledSentence(
+                    tokens=[Token(row.columns[token]) for row in rows],
+                    tags=None if tag is None else [row.columns[tag] for row in rows],
+                    spelling=spelling,
+                    place_of=partial(_place_in_rows, rows, path),
+                )
+                for rows in document
+            ]
 
     def documents_in(
         self, path: PathOrAddress, borders: Optional[str], how: Optional[str]
@@ -138,68 +132,40 @@ class ColumnFiles(NamedTuple):
         return next((each for each in told if each is not None), None)
 
 
-def _sentence(rows: List[Row], found: ColumnSurvey, spelling: TagSpelling) -> LabelledSentence:
-    token, tag = found.layout.token, found.layout.tag
-    tags = None if tag is None else [row.columns[tag] for row in rows]
-    tokens = [Token(row.columns[token]) for row in rows]
-    return LabelledSentence(tokens, tags, spelling, partial(_place_in_rows, rows, found.path))
-
-
 def _place_in_rows(rows: Sequence[Row], path: PathOrAddress, position: int) -> str:
     row = rows[position]
     return f"{path}:{row.number}: in {row.quoted}"
 
 
+@dataclass(frozen=True)
 class TextFiles:
-    """How files of texts with entities are read, in the formats of `tagger.data.formats`.
+    """Reads files of texts with entities, in the formats of `tagger.data.formats`.
 
-    A text without tokens is split by the tokenizer, and a token is cut where an entity begins or ends
-    inside it. What becomes of the texts is counted and logged.
+    A text without tokens is split, and a token is cut where an entity begins or ends inside it. What
+    becomes of the texts is counted and logged.
 
-    Args:
+    Attributes:
         spelling: How the tags of column files are spelled, which those of texts become.
-        overlapping: What to do with overlapping entities, as for `check_overlaps`. Where a token may
-            have several labels, `"refuse"` keeps them.
+        make_splitter: Makes what splits texts, at the first text, because rules take a second.
+        most_tokens: The most tokens of a text with tokens that is not cut into sentences.
+        overlapping: As for `check_overlaps`. Where a token may have several labels, `"refuse"` keeps
+            overlapping entities.
         options: The options of `read_texts` that are given.
         has_tags: Whether tags are read; without them texts need no entities.
-        tokenizer: Splits texts; None for the rules of `language`.
-        language: The spaCy code of the texts' language.
         are_documents: Whether every text is split into sentences, where the file tells none.
-        max_sentence_tokens: The most tokens of a text that is not split into sentences otherwise.
-
-    Raises:
-        ConfigurationError: If `max_sentence_tokens` is below 1.
     """
 
-    def __init__(
-        self,
-        spelling: TagSpelling,
-        overlapping: str,
-        options: Mapping[str, Any],
-        has_tags: bool,
-        tokenizer: Optional[Tokenizer],
-        language: str,
-        are_documents: bool,
-        max_sentence_tokens: Optional[int],
-    ) -> None:
-        if max_sentence_tokens is not None:
-            is_valid = max_sentence_tokens >= 1
-            check_number("max_sentence_tokens", max_sentence_tokens, is_valid, "at least 1")
-        self._spelling = spelling
-        self._overlapping = overlapping
-        self._options = {**options, "labelled": has_tags}
-        self._has_tags = has_tags
-        self._tokenizer = tokenizer
-        self._language = language
-        self._are_documents = are_documents
-        self._max_sentence_tokens = max_sentence_tokens
+    spelling: TagSpelling
+    make_splitter: Callable[[], TextSplitter]
+    most_tokens: Optional[int]
+    overlapping: str
+    options: Mapping[str, Any]
+    has_tags: bool
+    are_documents: bool
 
     def without_tags(self) -> "TextFiles":
         """Returns the same for texts whose entities are not read."""
-        other = copy.copy(self)
-        other._has_tags = False
-        other._options = {**self._options, "labelled": False}
-        return other
+        return replace(self, has_tags=False)
 
     def documents(self, path: PathOrAddress, format: str) -> Iterator[List[LabelledSentence]]:
         """Yields the sentences of each text; texts without a token are left out and counted.
@@ -209,9 +175,8 @@ class TextFiles:
         """
         counts = TextCounts()
         num_empty = 0
-        options = {
-            key: self._options[key] for key in FORMATS[format].options if key in self._options
-        }
+        given = {**self.options, "labelled": self.has_tags}
+        options = {key: given[key] for key in FORMATS[format].options if key in given}
         for text in read_texts(path, format, **options):
             sentences = self._sentences(counts.add(self._fitted(text, counts)), text)
             num_empty += not sentences
@@ -225,9 +190,7 @@ class TextFiles:
                 "%s: %s tokens were cut, since entities begin or end inside them, such as %s; the "
                 "tagger will not cut them in other texts. A `tokenizer` that splits there, which "
                 "`allennlp start` looks for, finds such entities",
-                path,
-                counts.cut,
-                counts.cut.listed(),
+                *(path, counts.cut, counts.cut.listed()),
             )
 
     def documents_in(
@@ -244,55 +207,47 @@ class TextFiles:
 
     @cached_property
     def _splitter(self) -> TextSplitter:
-        """Made at the first text, because rules take a second."""
-        return TextSplitter(
-            self._tokenizer or LanguageRulesTokenizer(self._language),
-            self._language,
-            max_sentence_tokens=self._max_sentence_tokens,
-        )
+        return self.make_splitter()
 
     def _fitted(self, text: AnnotatedText, counts: TextCounts) -> AnnotatedText:
-        if not self._has_tags:
+        if not self.has_tags:
             text = text._replace(entities=[])
-        elif self._overlapping != "refuse" or self._spelling.label_separator is None:
-            text = counts.without_overlaps(text, self._overlapping)
+        elif self.overlapping != "refuse" or self.spelling.label_separator is None:
+            text = counts.without_overlaps(text, self.overlapping)
         return counts.fitted(self._with_tokens(text))
 
     def _with_tokens(self, text: AnnotatedText) -> AnnotatedText:
         if text.tokens is not None:
             starts = [start for start, _ in text.tokens]
-            lengths = text.sentence_lengths or sentence_lengths(
-                text.text, starts, self._max_sentence_tokens
-            )
+            lengths = text.sentence_lengths or sentence_lengths(text.text, starts, self.most_tokens)
             return text._replace(sentence_lengths=lengths)
         check_text(text.text, text.place, self._splitter.run_characters)
-        split = self._splitter.document if self._are_documents else self._splitter.sentence
+        split = self._splitter.document if self.are_documents else self._splitter.sentence
         found = split(text.text)
         return text._replace(tokens=found.word_spans(), sentence_lengths=found.sentence_lengths)
 
     def _sentences(self, fitted: AnnotatedText, text: AnnotatedText) -> List[LabelledSentence]:
         spans = fitted.tokens or []
-        tags = self._spelling.of_text(fitted) if self._has_tags else None
-        spelling = self._spelling.found(None if fitted.properties.get(PLAIN_TAGS) else "BIO")
-        lengths = [length for length in fitted.sentence_lengths or [len(spans)] if length]
+        tags = self.spelling.of_text(fitted) if self.has_tags else None
+        spelling = self.spelling.found(None if fitted.properties.get(PLAIN_TAGS) else "BIO")
         sentences, first = [], 0
-        for length in lengths:
-            of_sentence = spans[first : first + length]
-            is_whole = length == len(spans)
-            begin, end = (
-                (0, len(fitted.text)) if is_whole else (of_sentence[0][0], of_sentence[-1][1])
-            )
+        for length in filter(None, fitted.sentence_lengths or [len(spans)]):
+            own = spans[first : first + length]
+            begin, end = own[0][0], own[-1][1]
+            if length == len(spans):
+                begin, end = 0, len(fitted.text)
+            tokens = [
+                Token(fitted.text[start:stop], idx=start - begin, idx_end=stop - begin)
+                for start, stop in own
+            ]
             sentences.append(
                 LabelledSentence(
-                    [
-                        Token(fitted.text[start:stop], idx=start - begin, idx_end=stop - begin)
-                        for start, stop in of_sentence
-                    ],
-                    None if tags is None else tags[first : first + length],
-                    spelling,
-                    partial(_place_in_text, fitted.place, of_sentence),
-                    fitted.text[begin:end],
-                    text,
+                    tokens=tokens,
+                    tags=None if tags is None else tags[first : first + length],
+                    spelling=spelling,
+                    place_of=partial(_place_in_text, fitted.place, own),
+                    text=fitted.text[begin:end],
+                    source=text,
                 )
             )
             first += length

@@ -2,14 +2,15 @@
 
 import itertools
 from os import PathLike
-from typing import Any, Iterable, List, Optional, Sequence, Union
+from typing import Any, Iterable, List, Optional, Sequence, Union, cast
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import TextField
 
 from tagger.data.dataset_readers.column import ColumnDatasetReader
-from tagger.data.dataset_readers.extra_arguments import check_extra_arguments
+from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.fields import SoftLabelsField, TagField
 from tagger.data.soft_labels import SoftLabels
 
@@ -18,7 +19,7 @@ _UNKNOWN = "?"
 
 
 @DatasetReader.register("soft_labelled")
-class SoftLabelledDatasetReader(DatasetReader):
+class SoftLabelledDatasetReader(ShardedReader):
     """Reads training data whose sentences `allennlp soft-labels` has given to a teacher.
 
     Use it to train, and the reader that it wraps as `validation_dataset_reader`: validation and saved
@@ -44,10 +45,7 @@ class SoftLabelledDatasetReader(DatasetReader):
         label_namespace: str = "labels",
         **kwargs: Any,
     ) -> None:
-        check_extra_arguments(SoftLabelledDatasetReader, kwargs)
-        super().__init__(
-            manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
-        )
+        super().__init__(**kwargs)
         if not isinstance(reader, ColumnDatasetReader) or reader.reads_documents:
             raise ConfigurationError(
                 f"`reader` must be of type `column`, without `documents`; got "
@@ -79,15 +77,9 @@ class SoftLabelledDatasetReader(DatasetReader):
             of_text = SoftLabels.load(path)
             for words in self.shard_iterable(iter(of_text.sentences)):
                 instance = self._reader.text_to_instance(list(words))
-                instance.add_field(
-                    "tags",
-                    TagField(
-                        [_UNKNOWN] * len(words),
-                        instance["tokens"],  # type: ignore[arg-type]
-                        self._label_namespace,
-                        _UNKNOWN,
-                    ),
-                )
+                unknown, text = [_UNKNOWN] * len(words), cast(TextField, instance["tokens"])
+                tags = TagField(unknown, text, self._label_namespace, _UNKNOWN)
+                instance.add_field("tags", tags)
                 self._add(instance, of_text, words, path)
                 yield instance
 

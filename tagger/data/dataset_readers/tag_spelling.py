@@ -14,9 +14,10 @@ from tagger.spans import (
     ENCODINGS,
     IllegalTagError,
     check_tags,
-    convert_tags,
     possible_tags,
+    spans_to_tags,
     split_tag,
+    tags_to_spans,
 )
 
 
@@ -30,10 +31,43 @@ class TagSpelling(NamedTuple):
     label_separator: Optional[str]
     no_label_tag: str
 
+    def checked(self) -> "TagSpelling":
+        """Fills in the defaults.
+
+        Raises:
+            ConfigurationError: If an encoding is unknown, plain labels are to be converted, or
+                `unknown_tag` has a meaning already.
+        """
+        source, target = self.source_encoding, self.tag_encoding
+        for name, encoding in {"source_encoding": source, "tag_encoding": target}.items():
+            if encoding not in (None, *ENCODINGS) and (name, encoding) != ("source_encoding", AUTO):
+                raise ConfigurationError(
+                    f"`{name}` is {encoding!r}, expected one of {', '.join(ENCODINGS)}, or null"
+                )
+        if self.label_separator is not None:
+            source = None
+        if target and not source:
+            raise ConfigurationError(
+                f"`tag_encoding` is {target!r}, but `source_encoding` is null, or there is a "
+                "`label_separator`, and plain labels mark no spans to convert; leave `tag_encoding` out"
+            )
+        meaning = self._meaning_of_unknown_tag(source)
+        if meaning:
+            raise ConfigurationError(
+                f"`unknown_tag` is {self.unknown_tag!r}, which is {meaning}; name a string that stands "
+                "for nothing else in the file, such as '?'"
+            )
+        if self.unknown_tag is not None and target == "IO":
+            raise ConfigurationError(
+                "`tag_encoding` is 'IO', in which no tag may be unknown; leave `unknown_tag` or it out"
+            )
+        default = "BIO" if source in (AUTO, *AMBIGUOUS) else source
+        return self._replace(source_encoding=source, tag_encoding=target or default)
+
     def found(
         self, source_encoding: Optional[str], unknown_tag: Optional[str] = None
     ) -> "TagSpelling":
-        """Returns the spelling of a file, in which this encoding was found, if none was named."""
+        """Returns the spelling of a file in which this encoding was found, unless one was named."""
         if self.source_encoding != AUTO:
             return self
         return self._replace(
@@ -55,8 +89,7 @@ class TagSpelling(NamedTuple):
         encodings = self.source_encoding, self.tag_encoding
         if self.unknown_tag is not None:
             return list(possible_tags(tags, *encodings, self.unknown_tag))
-        check_tags(tags, self.source_encoding)
-        return list(convert_tags(tags, *encodings))
+        return _converted(list(tags), *encodings)
 
     def of_text(self, fitted: AnnotatedText) -> List[str]:
         """Returns the tags of a text's tokens as a column file has them.
@@ -69,11 +102,10 @@ class TagSpelling(NamedTuple):
                 file has plain labels or the reverse, or if a label cannot be spelled.
         """
         if self.label_separator is not None:
-            return [self._joined(labels, fitted) for labels in label_sets_of(fitted)]
+            return [self._joined(labels, fitted.place) for labels in label_sets_of(fitted)]
         is_plain = bool(fitted.properties.get(PLAIN_TAGS))
-        if self.source_encoding == AUTO:
-            return self.found(None if is_plain else "BIO").of_text(fitted)
-        if fitted.entities and is_plain != (self.source_encoding is None):
+        source = self.found(None if is_plain else "BIO").source_encoding
+        if fitted.entities and is_plain != (source is None):
             raise ValueError(
                 f"{fitted.place}: got a label for each token, which marks no entities; set "
                 "`source_encoding` and `tag_encoding` to null"
@@ -81,23 +113,8 @@ class TagSpelling(NamedTuple):
                 else f"{fitted.place}: got entities; set `source_encoding`, such as to 'BIO'"
             )
         # IOB1 allows all of BIO, and IO cannot spell all entities.
-        encoding = "BIO" if self.source_encoding in (None, *AMBIGUOUS) else self.source_encoding
+        encoding = "BIO" if source in (None, *AMBIGUOUS) else source
         return tags_of(fitted, encoding, self.unknown_tag)
-
-    def _joined(self, labels: List[str], fitted: AnnotatedText) -> str:
-        """Returns the labels of a token in one string."""
-        separator, unknown = self.label_separator or "", self.unknown_tag
-        for label in labels:
-            if (
-                separator in label
-                or label == self.no_label_tag
-                or label[: len(unknown or "")] == unknown
-            ):
-                raise ValueError(
-                    f"{fitted.place}: label {label!r} cannot be told from `label_separator`, "
-                    "`no_label_tag` or `unknown_tag`; rename it or change these"
-                )
-        return separator.join(labels) or self.no_label_tag
 
     def field(self, converted: Sequence[Any], text: TextField) -> Field:
         """Makes the field of what `converted` returned, for the tokens of one sentence or of several."""
@@ -109,6 +126,33 @@ class TagSpelling(NamedTuple):
         if unknown_tag is not None:
             return TagSetsField(converted, text, namespace, unknown_tag)
         return TagField(list(converted), text, namespace)
+
+    def _meaning_of_unknown_tag(self, source: Optional[str]) -> Optional[str]:
+        if self.unknown_tag is None:
+            return None
+        if self.label_separator is not None and self.unknown_tag == self.no_label_tag:
+            return "the tag of a token without a label"
+        if not self.unknown_tag:
+            return "empty"
+        encoding = "BIO" if source == AUTO else source
+        try:
+            if encoding not in (None, "IO"):
+                split_tag(self.unknown_tag, encoding)
+                return f"a tag of {encoding}"
+        except ValueError:
+            pass
+        return None
+
+    def _joined(self, labels: List[str], place: str) -> str:
+        separator, unknown = self.label_separator or "", self.unknown_tag
+        for label in labels:
+            is_unknown = unknown is not None and label.startswith(unknown)
+            if separator in label or label == self.no_label_tag or is_unknown:
+                raise ValueError(
+                    f"{place}: label {label!r} cannot be told from `label_separator`, `no_label_tag` or "
+                    "`unknown_tag`; rename it or change these"
+                )
+        return separator.join(labels) or self.no_label_tag
 
     def _label_sets(self, tags: Sequence[str], separator: str) -> List[List[str]]:
         label_sets = [[] if tag == self.no_label_tag else tag.split(separator) for tag in tags]
@@ -122,75 +166,13 @@ class TagSpelling(NamedTuple):
         return label_sets
 
 
-def spelling_of(
-    source_encoding: Optional[str],
-    tag_encoding: Optional[str],
-    unknown_tag: Optional[str],
-    label_namespace: str,
-    label_separator: Optional[str],
-    no_label_tag: str,
-) -> TagSpelling:
-    """Checks the arguments of the reader `column` that spell tags, and fills in their defaults.
-
-    Raises:
-        ConfigurationError: If an encoding is unknown, plain labels are to be converted, or `unknown_tag`
-            has a meaning already.
-    """
-    encodings = {"source_encoding": source_encoding, "tag_encoding": tag_encoding}
-    for name, encoding in encodings.items():
-        if encoding not in (None, *ENCODINGS) and (name, encoding) != ("source_encoding", AUTO):
-            raise ConfigurationError(
-                f"`{name}` is {encoding!r}, expected one of {', '.join(ENCODINGS)}, or null"
-            )
-    if label_separator is not None:
-        source_encoding = None
-    if tag_encoding and not source_encoding:
-        raise ConfigurationError(
-            f"`tag_encoding` is {tag_encoding!r}, but `source_encoding` is null, or there is a "
-            "`label_separator`, and plain labels mark no spans to convert; leave `tag_encoding` out"
-        )
-    check_unknown_tag(unknown_tag, source_encoding, no_label_tag if label_separator else None)
-    if unknown_tag is not None and tag_encoding == "IO":
-        raise ConfigurationError(
-            "`tag_encoding` is 'IO', in which no tag may be unknown; leave `unknown_tag` or it out"
-        )
-    default = "BIO" if source_encoding in (AUTO, *AMBIGUOUS) else source_encoding
-    return TagSpelling(
-        source_encoding,
-        tag_encoding or default,
-        unknown_tag,
-        label_namespace,
-        label_separator,
-        no_label_tag,
-    )
-
-
-def check_unknown_tag(
-    unknown_tag: Optional[str], source_encoding: Optional[str], no_label_tag: Optional[str]
-) -> None:
-    """Refuses a string for unknown tags that has a meaning already.
-
-    Raises:
-        ConfigurationError: If it is empty, `no_label_tag`, or a tag of `source_encoding`.
-    """
-    if unknown_tag is None:
-        return
-    meaning = "" if unknown_tag else "empty"
-    if unknown_tag == no_label_tag:
-        meaning = "the tag of a token without a label"
-    elif source_encoding not in (None, "IO"):
-        encoding = "BIO" if source_encoding == AUTO else source_encoding
-        meaning = meaning or (f"a tag of {encoding}" if _is_tag(unknown_tag, encoding) else "")
-    if meaning:
-        raise ConfigurationError(
-            f"`unknown_tag` is {unknown_tag!r}, which is {meaning}; name a string that stands for "
-            f"nothing else in the file, such as '?'"
-        )
-
-
-def _is_tag(text: str, encoding: Optional[str]) -> bool:
+def _converted(tags: List[str], source: str, target: str) -> List[str]:
+    """Checks and converts tags, each of which is split once."""
     try:
-        split_tag(text, encoding)
+        spans = tags_to_spans(tags, source)
+        is_legal = spans_to_tags(spans, len(tags), source) == tags
     except ValueError:
-        return False
-    return True
+        is_legal = False
+    if not is_legal:
+        check_tags(tags, source)  # names the tag; IOB1 allows more `B-` than it needs
+    return spans_to_tags(spans, len(tags), target)

@@ -11,12 +11,9 @@ from tagger.common.training_counts import LabelCounts
 from tagger.data.fields.tag_field import check_vocabulary_holds, padded_rows
 from tagger.spans import IllegalTagError
 
-# Says that it is unknown whether an element has a label.
-_UNKNOWN = -1
-
 
 class LabelSetsField(Field[torch.Tensor]):
-    """A set of labels for each element of a sequence, as a tensor of gold labels.
+    """A set of labels for each element of a sequence.
 
     The tensor is (T, C) int64 for C labels: 1 if the element has the label, 0 if it has not, and -1 if
     that is unknown. Padding is -1 too, so that it never counts as negative.
@@ -63,7 +60,7 @@ class LabelSetsField(Field[torch.Tensor]):
         self._unknown_tag = unknown_tag
         self._rows: Optional[torch.Tensor] = None
         for position, labels in enumerate(self.label_sets):
-            self._check(labels, position)
+            self._check(labels, f"{labels} at position {position}", position)
 
     def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
         """Counts the labels that elements are known to have."""
@@ -83,20 +80,19 @@ class LabelSetsField(Field[torch.Tensor]):
         self._rows = torch.zeros(len(self.label_sets), len(indices), dtype=torch.long)
         for row, labels in zip(self._rows, self.label_sets):
             if labels == [self._unknown_tag]:
-                row.fill_(_UNKNOWN)
+                row.fill_(-1)
                 continue
             known = self._known(labels)
             check_vocabulary_holds(known, vocab, self.label_namespace)
             row[[indices[label] for label in known]] = 1
             unknown = self._unknown(labels)
-            row[[indices[label] for label in unknown if label in indices]] = _UNKNOWN
+            row[[indices[label] for label in unknown if label in indices]] = -1
 
     def get_padding_lengths(self) -> Dict[str, int]:
         return {"num_tokens": len(self.label_sets)}
 
     def as_tensor(self, padding_lengths: Dict[str, int]) -> torch.Tensor:
-        """Returns the gold labels, (`num_tokens`, C) int64."""
-        return padded_rows(self._rows, padding_lengths, _UNKNOWN)
+        return padded_rows(self._rows, padding_lengths, padding=-1)
 
     def empty_field(self) -> "LabelSetsField":
         return LabelSetsField(
@@ -119,16 +115,11 @@ class LabelSetsField(Field[torch.Tensor]):
     def _is_unknown(self, label: str) -> bool:
         return self._unknown_tag is not None and label.startswith(self._unknown_tag)
 
-    def _check(self, labels: List[str], position: int) -> None:
+    def _check(self, labels: List[str], place: str, position: int) -> None:
         known, unknown = self._known(labels), self._unknown(labels)
         if "" in known or ("" in unknown and len(labels) > 1):
-            raise IllegalTagError(
-                f"{labels} at position {position} must be labels, or `unknown_tag` alone; an empty "
-                "string is neither",
-                position,
-            )
+            neither = "must be labels, or `unknown_tag` alone; an empty string is neither"
+            raise IllegalTagError(f"{place} {neither}", position)
         for label in sorted(known & unknown):
-            raise IllegalTagError(
-                f"{labels} at position {position} has {label!r} both known and unknown; leave one out",
-                position,
-            )
+            both = f"has {label!r} both known and unknown; leave one out"
+            raise IllegalTagError(f"{place} {both}", position)

@@ -8,15 +8,9 @@ from allennlp.data.fields import TensorField
 
 
 class SoftLabelsField(TensorField):
-    """Probabilities of tags, in the order of the teacher's tags until they are indexed.
+    """Probabilities of tags, in the order of the teacher's `tags` until they are indexed.
 
-    Padding is 0.
-
-    Args:
-        probabilities: A tensor of which some dimensions are the teacher's K tags.
-        tags: The teacher's tags, in the order of these dimensions.
-        tag_dimensions: Which dimensions these are.
-        label_namespace: The namespace of the student's tags in the vocabulary.
+    Padding is 0. `tag_dimensions` are those dimensions of the tensor that are tags.
 
     Example:
         >>> field = SoftLabelsField(torch.tensor([[0.9, 0.1]]), ["O", "U-PER"], (1,))
@@ -42,6 +36,7 @@ class SoftLabelsField(TensorField):
     def index(self, vocab: Vocabulary) -> None:
         """Puts the probabilities into the order of the student's tags."""
         indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
+        names = sorted(indices, key=indices.__getitem__)
         if indices.keys() != set(self._tags):
             raise ValueError(
                 f"teacher and student must have the same tags; the teacher alone has "
@@ -49,11 +44,10 @@ class SoftLabelsField(TensorField):
                 f"{_listed(indices.keys() - set(self._tags))}; give both the same `tag_encoding`, and "
                 f"training data with the same labels"
             )
-        places = {tag: place for place, tag in enumerate(self._tags)}
-        order = torch.tensor([places[tag] for tag in sorted(indices, key=indices.__getitem__)])
+        order = torch.tensor([self._tags.index(tag) for tag in names])
         for dimension in self._tag_dimensions:
             self.tensor = self.tensor.index_select(dimension, order)
-        self._tags = sorted(indices, key=indices.__getitem__)
+        self._tags = names
 
 
 def _listed(tags: set) -> str:

@@ -16,15 +16,6 @@ class TagField(SequenceLabelField):
     The vocabulary does not hold that string; its index is -1. Padding is 0 as in AllenNLP; the mask of
     the tokens says where it is.
 
-    Args:
-        tags: One string for each element of `sequence_field`.
-        sequence_field: The sequence that the tags belong to.
-        label_namespace: The namespace of the tags in the vocabulary.
-        unknown_tag: The string that stands for an unknown tag; None if there is none.
-
-    Raises:
-        ConfigurationError: If there are not as many tags as elements.
-
     Example:
         >>> from allennlp.data import Token, Vocabulary
         >>> from allennlp.data.fields import TextField
@@ -49,25 +40,21 @@ class TagField(SequenceLabelField):
         self._unknown_tag = unknown_tag
 
     def known_tags(self) -> List[str]:
-        """Returns the tags of those elements whose tag is known."""
         return [tag for tag in self.labels if tag != self._unknown_tag]
 
     def tags_of_known_labels(self) -> List[str]:
-        """Returns the tags of those elements whose label is known; here the same."""
+        """Returns the tags that the vocabulary holds."""
         return self.known_tags()
 
     def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
-        """Counts the tags of those elements whose label is known."""
         for tag in self.tags_of_known_labels():
             counter[self._label_namespace][tag] += 1
 
     def count_labels(self, counts: LabelCounts) -> None:
-        """Adds the known tags to `counts`."""
         known_tags = self.known_tags()
         counts.add(self._label_namespace, known_tags, num_items=len(known_tags))
 
     def index(self, vocab: Vocabulary) -> None:
-        """Looks up the known tags; the index of an unknown tag is -1."""
         check_vocabulary_holds(self.known_tags(), vocab, self._label_namespace)
         indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
         self._indexed_labels = [indices.get(tag, -1) for tag in self.labels]
@@ -76,7 +63,7 @@ class TagField(SequenceLabelField):
 def padded_rows(
     rows: Optional[torch.Tensor], padding_lengths: Dict[str, int], padding: int
 ) -> torch.Tensor:
-    """Returns what a field holds for each element, (T, K), with padding below, (`num_tokens`, K)."""
+    """Pads what a field holds for each element, (T, K), to (`num_tokens`, K)."""
     if rows is None:
         raise ConfigurationError("call `index(vocabulary)` on a field before `as_tensor`")
     num_padding = padding_lengths["num_tokens"] - len(rows)

@@ -16,14 +16,9 @@ class TagSetsField(TagField):
 
     The tensor is (T, K) bool for K tags: whether the element may have the tag. Padding is false.
 
-    Args:
-        tag_sets: The possible tags of each element of `sequence_field`.
-        sequence_field: The sequence that the tags belong to.
-        label_namespace: The namespace of the tags in the vocabulary.
-        unknown_tag: The string that stands for a tag in `labels` if several are possible.
-
     Attributes:
-        labels: A string for each element: its tag, or `unknown_tag`.
+        tag_sets: The possible tags of each element.
+        labels: The only tag of each element, or `unknown_tag`.
 
     Example:
         >>> from allennlp.data import Token, Vocabulary
@@ -64,11 +59,6 @@ class TagSetsField(TagField):
         ]
 
     def index(self, vocab: Vocabulary) -> None:
-        """Looks up the possible tags.
-
-        Raises:
-            ValueError: If the vocabulary lacks a tag of a known label, or all tags of an element.
-        """
         check_vocabulary_holds(self.tags_of_known_labels(), vocab, self._label_namespace)
         indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
         names = tuple(sorted(indices, key=indices.__getitem__))
@@ -79,7 +69,6 @@ class TagSetsField(TagField):
         self._rows = torch.tensor(rows, dtype=torch.bool).view(len(rows), len(names))
 
     def as_tensor(self, padding_lengths: Dict[str, int]) -> torch.Tensor:
-        """Returns which tags each element may have, (`num_tokens`, K) bool."""
         return padded_rows(self._rows, padding_lengths, False)
 
     def empty_field(self) -> "TagSetsField":

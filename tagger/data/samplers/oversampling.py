@@ -30,8 +30,7 @@ class OversamplingBatchSampler(RepeatingBatchSampler):
         **kwargs: The arguments of AllenNLP's `bucket`.
 
     Raises:
-        ConfigurationError: If `threshold` or `empty_rate` is out of range, or, once there are instances,
-            none of them has a label.
+        ConfigurationError: If `threshold` or `empty_rate` is out of range.
     """
 
     def __init__(
@@ -54,9 +53,5 @@ class OversamplingBatchSampler(RepeatingBatchSampler):
         of_label = {
             label: max(1.0, (self.threshold / share) ** 0.5) for label, share in shares.items()
         }
-        return np.array(
-            [
-                max((of_label[label] for label in sentence.counts), default=self.empty_rate)
-                for sentence in sentences
-            ]
-        )
+        rates = (map(of_label.__getitem__, sentence.counts) for sentence in sentences)
+        return np.array([max(own, default=self.empty_rate) for own in rates])

@@ -17,11 +17,9 @@ logger = logging.getLogger(__name__)
 
 
 class LabelledSentence(NamedTuple):
-    """What a sampler looks at in a sentence, or in a text with labels of its own.
+    """How many tokens of a sentence have each label, and how many have known tags.
 
-    Attributes:
-        counts: How many tokens have each label; of tokens without one nothing.
-        num_tokens: How many tokens have known tags, 1 for a text with labels of its own.
+    A text with labels of its own counts as one token.
     """
 
     counts: Dict[str, int]
@@ -31,12 +29,10 @@ class LabelledSentence(NamedTuple):
 class RepeatingBatchSampler(BucketBatchSampler):
     """AllenNLP's bucket sampler, with some sentences repeated and others left out.
 
-    A sampler implements `factors`, how often an epoch shows each sentence on average. Each epoch draws
-    the fractional part of that number anew.
-
-    All epochs have the same number of sentences, which learning rate schedules need. For this, the
-    fractional parts are drawn together by systematic sampling, not sentence by sentence, and the number
-    is rounded down. AllenNLP seeds all draws: they are numpy's and Python's.
+    A subclass implements `factors`, how often an epoch shows each sentence on average. Each epoch draws
+    the fractional parts anew, together, by systematic sampling: all epochs have the same number of
+    sentences, rounded down, which learning rate schedules need. AllenNLP seeds the draws, which are
+    numpy's and Python's.
 
     The counts are of the instances that the data loader passes: with `max_instances_in_memory`, or on
     several workers, each part has its own.
@@ -78,12 +74,9 @@ class RepeatingBatchSampler(BucketBatchSampler):
 
 
 def draw_repeats(factors: np.ndarray) -> np.ndarray:
-    """Rounds each factor up or down at random, with numpy's generator.
+    """Rounds each factor up or down at random; the sum of all is rounded down.
 
     The probability of rounding up is the factor's fraction, scaled so that all sum to a whole number.
-
-    Returns:
-        Whole numbers. Their sum is the sum of the factors, rounded down.
     """
     whole, num_drawn = np.floor(factors), _num_drawn(factors)
     num_up = num_drawn - int(whole.sum())
@@ -100,7 +93,7 @@ def draw_repeats(factors: np.ndarray) -> np.ndarray:
 def shares_of_sentences(
     sentences: Sequence[LabelledSentence], weights: np.ndarray
 ) -> Dict[str, float]:
-    """Returns the share of the sentences that have each label; the sentences are weighted."""
+    """Returns the share of the weighted sentences that have each label."""
     totals: Dict[str, float] = defaultdict(float)
     for sentence, weight in zip(sentences, weights.tolist()):
         for label in sentence.counts:
@@ -113,12 +106,12 @@ def format_shares(sentences: Sequence[LabelledSentence], factors: np.ndarray) ->
     before = shares_of_sentences(sentences, np.ones(len(factors)))
     after = shares_of_sentences(sentences, factors)
     width = max(map(len, ["sentences", *before]))
-    rows = [f"{'':{width}}   before    after"]
-    rows += [
-        f"{label:{width}}  {share:7.2%}  {after[label]:7.2%}"
-        for label, share in sorted(before.items(), key=lambda item: -item[1])
+    rows = [
+        f"{label:{width}}  {before[label]:7.2%}  {after[label]:7.2%}"
+        for label in sorted(before, key=before.__getitem__, reverse=True)
     ]
-    return "\n".join([*rows, f"{'sentences':{width}}  {len(factors):7}  {_num_drawn(factors):7}"])
+    total = f"{'sentences':{width}}  {len(factors):7}  {_num_drawn(factors):7}"
+    return "\n".join([f"{'':{width}}   before    after", *rows, total])
 
 
 def _num_drawn(factors: np.ndarray) -> int:
@@ -130,17 +123,15 @@ def _labelled_sentences(
     instances: Iterable[Instance], label_namespace: str
 ) -> List[LabelledSentence]:
     counts = [_count_labels(instance) for instance in instances]
-    tags = [of_instance.get(label_namespace, {}) for of_instance in counts]
     # All tags at once, because the tags of one sentence may not show their encoding.
-    all_tags = sorted(set().union(*tags))
-    label_of = dict(zip(all_tags, labels_of_tags(all_tags)))
+    tags = sorted({tag for of_instance in counts for tag in of_instance.get(label_namespace, {})})
+    label_of = dict(zip(tags, labels_of_tags(tags)))
     sentences = []
-    for of_instance, of_tags in zip(counts, tags):
+    for of_instance in counts:
         of_labels: Counter = Counter()
-        for tag, number in of_tags.items():
-            of_labels[label_of[tag]] += number
-        # What has no label.
-        of_labels.pop(None, None)
+        for tag, number in of_instance.get(label_namespace, {}).items():
+            if label_of[tag] is not None:
+                of_labels[label_of[tag]] += number
         num_tokens = of_instance.num_items.get(label_namespace, 0)
         sentences.append(LabelledSentence(dict(of_labels), num_tokens))
     if counts and not any(sentence.counts for sentence in sentences):

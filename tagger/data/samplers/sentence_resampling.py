@@ -40,8 +40,7 @@ class SentenceResamplingBatchSampler(RepeatingBatchSampler):
         **kwargs: The arguments of AllenNLP's `bucket`.
 
     Raises:
-        ConfigurationError: If the form is unknown, or, once there are instances, none of them has a
-            label.
+        ConfigurationError: If the form is unknown.
     """
 
     def __init__(
@@ -62,21 +61,14 @@ class SentenceResamplingBatchSampler(RepeatingBatchSampler):
             totals.update(sentence.counts)
         num_tokens = sum(sentence.num_tokens for sentence in sentences)
         rareness = {label: math.log2(num_tokens / total) for label, total in totals.items()}
-        return np.array(
-            [
-                float(math.ceil(self._importance(sentence, rareness))) if sentence.counts else 1.0
-                for sentence in sentences
-            ]
-        )
+        importances = [self._importance(each, rareness) if each.counts else 1 for each in sentences]
+        return np.ceil(np.array(importances, dtype=float))
 
     def _importance(self, sentence: LabelledSentence, rareness: dict) -> float:
-        of_labels = sentence.counts.items()
-        if self.form == "sC":
-            return math.sqrt(1 + sum(count for _, count in of_labels))
-        if self.form == "sCR":
-            return math.sqrt(1 + sum(rareness[label] * count for label, count in of_labels))
-        if self.form == "sCRD":
-            total = 1 + sum(rareness[label] * count for label, count in of_labels)
-        else:
-            total = 1 + sum(rareness[label] * math.sqrt(count) for label, count in of_labels)
-        return total / math.sqrt(sentence.num_tokens)
+        total = 1 + sum(
+            (1 if self.form == "sC" else rareness[label])
+            * (math.sqrt(count) if self.form == "nsCRD" else count)
+            for label, count in sentence.counts.items()
+        )
+        is_by_density = self.form in ("sCRD", "nsCRD")
+        return total / math.sqrt(sentence.num_tokens) if is_by_density else math.sqrt(total)

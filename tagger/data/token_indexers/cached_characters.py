@@ -24,9 +24,6 @@ class CachedCharactersIndexer(TokenCharactersIndexer):
     AllenNLP makes an object of every character of every token, looks it up, and pads in Python. This
     class does so once for each distinct word, and pads with numpy. Of a word it reads the first
     `MAX_CHARACTERS`, in training as in prediction.
-
-    Args:
-        **kwargs: The arguments of AllenNLP's `characters`.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -36,7 +33,6 @@ class CachedCharactersIndexer(TokenCharactersIndexer):
         self._indices: WordCache[List[int]] = WordCache()
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
-        """Returns the indices of each token's characters; equal words share a list."""
         index = super().tokens_to_indices
 
         def make(token: Token) -> List[int]:

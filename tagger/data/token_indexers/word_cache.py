@@ -4,8 +4,7 @@ from typing import Any, Callable, Dict, Generic, Iterable, List, Optional, Tuple
 
 from allennlp.data import Token, Vocabulary
 
-#: The most words that are remembered, because a file or a service may see any number. They take about
-#: 15 MB for each indexer.
+#: The most words that are remembered: about 15 MB for each indexer.
 MAX_WORDS = 30_000
 
 Value = TypeVar("Value")
@@ -13,10 +12,7 @@ Known = Dict[Optional[str], Value]
 
 
 class WordCache(Generic[Value]):
-    """What an indexer has made of each distinct word, for one vocabulary at a time.
-
-    A copy of it, or a pickled one, is empty.
-    """
+    """What an indexer has made of each distinct word, for one vocabulary at a time; a copy is empty."""
 
     def __init__(self) -> None:
         # The vocabulary, its size at the time, and what is known with it.

@@ -45,7 +45,7 @@ class WordFormsIndexer(TokenIndexer):
 
     @classmethod
     def of_hashes(cls, token_min_padding_length: int = 0) -> "WordFormsIndexer":
-        """Makes an indexer without a namespace, for the token embedder `lexicon`."""
+        """The indexer `lexicon`."""
         return cls(None, token_min_padding_length=token_min_padding_length)
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
@@ -58,20 +58,15 @@ class WordFormsIndexer(TokenIndexer):
             counter[self._namespace][form] += 1
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
-        """Returns the indices and the hashes of each token's forms."""
-
-        def make(token: Token) -> Row:
-            return self._row(token.text or "", vocabulary)
-
-        rows = self._rows.of(tokens, vocabulary, self._namespace, make)
+        rows = self._rows.of(
+            tokens, vocabulary, self._namespace, lambda token: self._row(token, vocabulary)
+        )
         return {"indices": [row[0] for row in rows], "hashes": [row[1] for row in rows]}
 
     def get_empty_token_list(self) -> IndexedTokenList:
-        """Returns the indices and hashes of no tokens."""
         return {"indices": [], "hashes": []}
 
     def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> Dict[str, int]:
-        """Returns the numbers of tokens, and of a word's forms."""
         return {**super().get_padding_lengths(indexed_tokens), "num_forms": NUM_FORMS}
 
     def as_padded_tensor_dict(
@@ -87,8 +82,8 @@ class WordFormsIndexer(TokenIndexer):
             tensors[name] = torch.from_numpy(padded)
         return tensors
 
-    def _row(self, word: str, vocabulary: Vocabulary) -> Row:
-        forms = word_forms(word, self._lowercase)
+    def _row(self, token: Token, vocabulary: Vocabulary) -> Row:
+        forms = word_forms(token.text or "", self._lowercase)
         index_of = {vocabulary._oov_token: 1}
         if self._namespace is not None:
             index_of = vocabulary.get_token_to_index_vocabulary(self._namespace)

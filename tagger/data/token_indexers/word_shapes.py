@@ -27,13 +27,14 @@ class WordShapesIndexer(SingleIdTokenIndexer):
         self._indices: WordCache[int] = WordCache()
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
-        """Returns the index of each token's shape."""
         index = super().tokens_to_indices
-
-        def make(token: Token) -> int:
-            return index([token], vocabulary)["tokens"][0]
-
-        return {"tokens": self._indices.of(tokens, vocabulary, self.namespace, make)}
+        indices = self._indices.of(
+            tokens,
+            vocabulary,
+            self.namespace,
+            lambda token: index([token], vocabulary)["tokens"][0],
+        )
+        return {"tokens": indices}
 
     def _get_feature_value(self, token: Token) -> str:
         return word_shape(token.text or "")
