@@ -19,13 +19,10 @@ _SUPPLIED = ("self", "serialization_dir")
 
 @dataclass(frozen=True)
 class Key:
-    """A key that a component takes.
+    """A key that a component takes, with its meaning, which may be empty.
 
-    Attributes:
-        name: The key.
-        type: The type of its value, as in Python; of a setting, its range in words.
-        default: The default value as Python, of a setting as JSON, writes it; None if it is required.
-        meaning: What it does, or an empty text if the docstrings do not say.
+    The type of its value, and its default, None if it is required, are written as in Python; for a
+    template's setting, as a range in words and as JSON.
     """
 
     name: str
@@ -43,7 +40,6 @@ class Component:
         kind: The class in whose registry it is, such as `TagWeighting`, or `template`.
         path: The module and the name of its class, or what a config imports.
         description: What its docstring says above the arguments.
-        keys: What it takes.
     """
 
     name: str

@@ -13,9 +13,12 @@ _OF_FOLDERS = ("_path", "model_name")
 
 def files_named(config: Any, key: str = "") -> Iterator[Path]:
     """Yields the files of this machine that the texts of a config name, and those in folders of data."""
-    if isinstance(config, (dict, list)):
-        for name, each in config.items() if isinstance(config, dict) else enumerate(config):
-            yield from files_named(each, str(name) if isinstance(config, dict) else key)
+    if isinstance(config, dict):
+        for name, each in config.items():
+            yield from files_named(each, str(name))
+    elif isinstance(config, list):
+        for each in config:
+            yield from files_named(each, key)
     elif isinstance(config, str):
         try:
             path = Path(resolved(config.partition("!")[0])).expanduser()

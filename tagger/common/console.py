@@ -31,10 +31,7 @@ def say(text: str, **options: Any) -> None:
 
 
 def show_last(title: str, text: str) -> None:
-    """Logs a result, such as a table, and shows it on standard output at the end of the command.
-
-    A result of the same title takes its place.
-    """
+    """Logs a result, and shows it at the end of the command unless another of its title follows."""
     logger.info("%s\n%s", title, text, extra={"is_shown_last": _is_command})
     if _is_command:
         _last_texts[:] = [each for each in _last_texts if not each.startswith(f"{title}\n")]

@@ -9,27 +9,27 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Iterator, Optional, Union
 
+AnyPath = Union[str, "PathLike[str]"]
+
 #: Where a shell puts what it pipes into a command; somebody writes to it.
 _PIPED = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
-def add_content(digest: Any, path: Union[str, "PathLike[str]"]) -> None:
+def add_content(digest: Any, path: AnyPath) -> None:
     """Adds the content of a file to a digest of `hashlib`."""
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
 
 
-def sha256_of_file(path: Union[str, "PathLike[str]"]) -> str:
+def sha256_of_file(path: AnyPath) -> str:
     """Returns SHA-256 of a file's content, in hexadecimal."""
     digest = hashlib.sha256()
     add_content(digest, path)
     return digest.hexdigest()
 
 
-def check_is_file(
-    path: Union[str, "PathLike[str]"], name: Optional[Union[str, "PathLike[str]"]] = None
-) -> None:
+def check_is_file(path: AnyPath, name: Optional[AnyPath] = None) -> None:
     """Refuses to read a folder, and a pipe or a device, which may have no end or never begin.
 
     What the shell pipes into a command, as in `<(zcat data.gz)`, may be read.
@@ -51,12 +51,7 @@ def write_atomically(path: Path, overwrite: bool = False) -> Iterator[Path]:
     The new file lies beside `path`, under a name that nobody else uses. A reader of `path` sees the old
     content or the whole new content. After an error the new file is removed and `path` stays as it was.
 
-    Args:
-        path: The file to write. A link is followed.
-        overwrite: Whether to replace a file that exists.
-
-    Yields:
-        The path of the new, empty file.
+    A link is followed.
 
     Raises:
         FileExistsError: If `path` exists, or comes to exist meanwhile, unless `overwrite` is true; if it
@@ -73,7 +68,10 @@ def write_atomically(path: Path, overwrite: bool = False) -> Iterator[Path]:
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise FileExistsError(f"{path} is no regular file")
-    new = create_beside(path, "unfinished")
+    # 255 bytes is the longest name of most file systems.
+    stem = os.fsdecode(os.fsencode(path.name)[:200])
+    new = path.with_name(f".{stem}.{secrets.token_hex(8)}.unfinished")
+    new.open("xb").close()
     try:
         yield new
         publish(new, path, overwrite)
@@ -81,21 +79,8 @@ def write_atomically(path: Path, overwrite: bool = False) -> Iterator[Path]:
         new.unlink(missing_ok=True)
 
 
-def create_beside(path: Path, suffix: str) -> Path:
-    """Creates an empty hidden file beside `path`; its unguessable name ends with a dot and `suffix`."""
-    # 255 bytes is the longest name of most file systems.
-    stem = os.fsdecode(os.fsencode(path.name)[:200])
-    new = path.with_name(f".{stem}.{secrets.token_hex(8)}.{suffix}")
-    new.open("xb").close()
-    return new
-
-
 def publish(new: Path, path: Path, overwrite: bool) -> None:
-    """Renames a finished file to `path` in its folder, once it is safely on the disk.
-
-    Raises:
-        FileExistsError: If `path` exists, unless `overwrite` is true.
-    """
+    """Renames a finished file, once it is safely on the disk; see `write_atomically`."""
     with new.open("rb") as file:
         os.fsync(file.fileno())
     if overwrite:
@@ -104,9 +89,7 @@ def publish(new: Path, path: Path, overwrite: bool) -> None:
     try:
         # Unlike a rename, a link never replaces a file that appeared in the meantime.
         os.link(new, path)
-    except FileExistsError:
-        raise FileExistsError(f"{path} already exists; give another name") from None
-    except OSError:  # This file system has no links.
+    except OSError:  # It exists, or this file system has no links.
         if path.exists():
             raise FileExistsError(f"{path} already exists; give another name") from None
         new.rename(path)

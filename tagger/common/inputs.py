@@ -40,11 +40,8 @@ def bare_suffix(path: PathOrAddress) -> str:
 def open_input(path: PathOrAddress) -> Iterator[BinaryIO]:
     """Opens an input for reading and unpacks it as its suffix says (.gz, .bz2, .xz, .zst).
 
-    Args:
-        path: A file, or an address that `cached_path` or fsspec knows.
-
     Raises:
-        FileNotFoundError: If there is none.
+        FileNotFoundError: If there is no such file, or address of `cached_path` or fsspec.
         OSError: If it is a folder, a pipe or a device.
         ConfigurationError: If it is compressed and cut off or damaged, which may show at any line; if
             the driver of such addresses is not installed.
@@ -79,13 +76,12 @@ def open_stored(path: PathOrAddress) -> Iterator[BinaryIO]:
 
 def stored_size(stored: BinaryIO) -> Optional[int]:
     """Returns the size in bytes of what `open_stored` gives; None if it is unknown."""
-    size = getattr(stored, "size", None)
-    if size is None:
-        try:
-            size = os.fstat(stored.fileno()).st_size
-        except OSError:
-            return None
-    return int(size)
+    if getattr(stored, "size", None) is not None:
+        return int(stored.size)  # type: ignore[attr-defined]
+    try:
+        return os.fstat(stored.fileno()).st_size
+    except OSError:
+        return None
 
 
 @contextmanager
@@ -112,13 +108,8 @@ def numbered_lines(path: PathOrAddress) -> Iterator[Tuple[int, str]]:
     """Yields the number of each line, from 1, and the line.
 
     Lines end by a line feed, a carriage return, or both, and come with a line feed. Bytes that are not
-    UTF-8 become surrogates.
-
-    Args:
-        path: What `open_input` opens; or `-` for standard input.
-
-    Raises:
-        ConfigurationError: If standard input is closed; as `open_input`, with the number of the line.
+    UTF-8 become surrogates. `path` is what `open_input` opens, or `-` for standard input. An error about
+    damage has the number of the line.
     """
     if path != "-":
         with open_input(path) as file:
@@ -134,11 +125,7 @@ def numbered_lines(path: PathOrAddress) -> Iterator[Tuple[int, str]]:
 
 
 def utf8_lines(path: str) -> Iterator[Tuple[str, str]]:
-    """Yields the lines that `numbered_lines` does, each with its place, `path:number`.
-
-    Raises:
-        ConfigurationError: If a line is not UTF-8; as `numbered_lines`.
-    """
+    """Yields each line of `numbered_lines`, which must be UTF-8, with its place, `path:number`."""
     for number, line in numbered_lines(path):
         place = f"{'standard input' if path == '-' else path}:{number}"
         content = line.encode("utf-8", errors="surrogateescape")
@@ -170,7 +157,7 @@ def lines_of(file: BinaryIO, path: PathOrAddress) -> Iterator[Tuple[int, str]]:
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether a library that unpacks has met with bytes that it cannot unpack."""
+    """Whether bytes cannot be unpacked."""
     if isinstance(error, OSError):
         # Python raises it without a number for a file of another format.
         return error.errno is None and type(error) is not io.UnsupportedOperation

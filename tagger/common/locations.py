@@ -54,11 +54,8 @@ def overwritten_input(
 
     Paths and addresses are compared after they have been resolved: relative paths, links to the same
     file, names that differ by case where the file system ignores it, `file://`, and chained addresses.
-
-    Args:
-        output: What is to be written.
-        inputs: What is read; `-` is standard input. A folder stands for the files in it that are there;
-            that of a run for the files that an archive has.
+    Among inputs, `-` is standard input, a folder stands for the files in it that are there, and that of
+    a run for the files that an archive has.
     """
     of_output = list(_places(output))
     for each in inputs:
@@ -70,11 +67,7 @@ def overwritten_input(
 def check_not_inputs(
     outputs: Iterable[PathOrAddress], inputs: Sequence[PathOrAddress], option: str = "--output"
 ) -> None:
-    """Refuses outputs that are inputs, too.
-
-    Raises:
-        ConfigurationError: If one is.
-    """
+    """Refuses outputs that are inputs, too."""
     for output in outputs:
         found = overwritten_input(output, inputs)
         if found is not None:
@@ -85,11 +78,7 @@ def check_not_inputs(
 
 
 def check_may_be_removed(folder: Path, inputs: Iterable[PathOrAddress]) -> None:
-    """Refuses a folder that holds an input, and may be removed.
-
-    Raises:
-        ConfigurationError: If it does.
-    """
+    """Refuses a folder that may be removed, and holds an input."""
     for each in inputs:
         for place in _places(each):
             if isinstance(place, Path) and place.exists() and _is_within(place, folder):
@@ -106,7 +95,7 @@ def check_output(
     option: str = "--output",
     takes_addresses: bool = False,
 ) -> None:
-    """Refuses an output that cannot be written, before any work is done.
+    """Refuses an output that cannot be written, before any work is done, by a `ConfigurationError`.
 
     Args:
         output: The path, or the address, of the file to write; with a slash at the end, of a folder.
@@ -114,11 +103,6 @@ def check_output(
         overwrite: Whether the output may exist; `None` if the command has no option `--force`.
         option: The option that names the output, for the message.
         takes_addresses: Whether the command writes to stores, too.
-
-    Raises:
-        ConfigurationError: If the output is an input, a folder or a device, in a folder that does not
-            exist or that does not let us write, or exists and must not be overwritten; if its name is
-            too long; if it is a link to itself; if it is in a store that cannot keep it.
     """
     check_not_inputs([output], inputs, option)
     name = os.fspath(resolved(output) if takes_addresses else output)
@@ -185,7 +169,7 @@ def _is_endless(path: Path) -> bool:
 
 
 def _places(path: PathOrAddress) -> Iterator[_Place]:
-    """Yields what a path or an address may name, by those who escape characters and those who do not."""
+    """Yields what a path or an address may name, whether or not its characters are escaped."""
     name = os.fspath(path)
     if name == "-":
         yield Path("/dev/stdin")

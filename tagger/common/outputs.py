@@ -1,8 +1,6 @@
 """Writes outputs: a file or an address such as `s3://bucket/a.gz`, packed, seen whole or not at all."""
 
-import bz2
 import gzip
-import lzma
 import os
 from contextlib import contextmanager, nullcontext
 from pathlib import Path, PurePath
@@ -10,7 +8,7 @@ from typing import Any, BinaryIO, ContextManager, Iterator, cast
 
 from tagger.common.files import write_atomically
 from tagger.common.from_allennlp import ConfigurationError
-from tagger.common.inputs import PathOrAddress, is_address
+from tagger.common.inputs import COMPRESSIONS, PathOrAddress, is_address
 
 
 @contextmanager
@@ -40,11 +38,7 @@ def new_output(path: PathOrAddress, overwrite: bool = False) -> Iterator[BinaryI
 
 
 def store_of(address: PathOrAddress) -> Any:
-    """Returns the file system of an address, by fsspec, and the address's name in it.
-
-    Raises:
-        ConfigurationError: If fsspec knows no such address, or its driver is not installed.
-    """
+    """Returns the file system of an address, by fsspec, and the address's name in it."""
     import fsspec
 
     try:
@@ -54,17 +48,13 @@ def store_of(address: PathOrAddress) -> Any:
 
 
 def _packed(file: BinaryIO, path: PathOrAddress) -> ContextManager[BinaryIO]:
-    suffix = PurePath(os.fspath(path)).suffix
+    compression = COMPRESSIONS.get(PurePath(os.fspath(path)).suffix)
     packed: Any = nullcontext(file)
-    if suffix == ".gz":
+    if compression == "gzip":
         # Without the time of day and a name, which would make every run's bytes others.
         packed = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
-    elif suffix == ".bz2":
-        packed = bz2.BZ2File(file, "wb")
-    elif suffix == ".xz":
-        packed = lzma.LZMAFile(file, "wb")  # noqa: SIM115
-    elif suffix == ".zst":
+    elif compression is not None:
         from fsspec.compression import compr
 
-        packed = compr["zstd"](file, mode="wb")
+        packed = compr[compression](file, mode="wb")
     return cast(ContextManager[BinaryIO], packed)

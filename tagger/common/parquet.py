@@ -15,11 +15,7 @@ def is_parquet(path: PathOrAddress) -> bool:
 
 
 def import_pyarrow() -> Any:
-    """Returns pyarrow, with its module `parquet`.
-
-    Raises:
-        ImportError: If it is not installed; the message says how to install it.
-    """
+    """Returns pyarrow, with its module `parquet`; the error says how to install it."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -30,12 +26,7 @@ def import_pyarrow() -> Any:
 
 @contextmanager
 def open_parquet(path: PathOrAddress) -> Iterator[Any]:
-    """Opens a Parquet file as a `pyarrow.parquet.ParquetFile`; it may have any address.
-
-    Raises:
-        ValueError: If it is no Parquet file.
-        ImportError: If pyarrow is missing.
-    """
+    """Opens a Parquet file, at any address, as a `pyarrow.parquet.ParquetFile`."""
     pyarrow = import_pyarrow()
     with open_stored(path) as stored:
         try:
@@ -48,12 +39,6 @@ def open_parquet(path: PathOrAddress) -> Iterator[Any]:
 
 
 def batches(file: Any, *columns: str, max_rows: int = MAX_ROWS) -> Iterator[Any]:
-    """Yields record batches of an open Parquet file, none of which has rows of two row groups.
-
-    Args:
-        file: A `pyarrow.parquet.ParquetFile`.
-        *columns: Their names; none for all.
-        max_rows: The most rows of a batch.
-    """
+    """Yields record batches of a file's columns, all by default, each of rows of one row group."""
     for group in range(file.num_row_groups):
         yield from file.iter_batches(max_rows, row_groups=[group], columns=list(columns) or None)

@@ -31,13 +31,7 @@ def is_number(value: Any, least: float = -math.inf, most: float = math.inf) -> b
 
 
 def check_whole(name: str, value: Any, least: int = 1) -> None:
-    """Raises a `ConfigurationError` unless a value is a whole number of at least `least`.
-
-    Example:
-        >>> check_whole("size", "a")
-        Traceback (most recent call last):
-        allennlp.common.checks.ConfigurationError: `size` must be a whole number of at least 1; got 'a'
-    """
+    """Raises a `ConfigurationError` unless a value is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ConfigurationError(
             f"`{name}` must be a whole number of at least {least}; got {value!r}"
@@ -59,13 +53,7 @@ did you mean `mean`?
 
 
 def check_sizes(**sizes: int) -> None:
-    """Raises a `ConfigurationError` unless each size of a layer or of a vector is possible.
-
-    Example:
-        >>> check_sizes(hidden_size=300, num_layers=0)
-        Traceback (most recent call last):
-        allennlp.common.checks.ConfigurationError: `num_layers` must be at least 1; got 0
-    """
+    """Raises a `ConfigurationError` unless each size of a layer or of a vector is possible."""
     for name, size in sizes.items():
         check_number(name, size, size >= 1, "at least 1")
         check_number(name, size, size <= MOST_FEATURES, f"at most {MOST_FEATURES}")

@@ -1,7 +1,6 @@
 """Runs several calls of PyTorch at the same time, each on a share of a CPU's threads.
 
-PyTorch splits each operation among all threads, and waits for the slowest before the next operation. If
-there are several independent things to do, it is faster to give each its own threads.
+This is faster than one after another, because PyTorch waits for the slowest thread after each operation.
 """
 
 import functools
@@ -21,8 +20,7 @@ def run_side_by_side(
 ) -> List[Any]:
     """Calls a function with each tuple of arguments, without gradients; returns the results in order.
 
-    Up to `num_workers` calls run at the same time, and no more than PyTorch may use threads, which they
-    share.
+    Up to `num_workers` calls run at the same time, at most one for each thread of PyTorch.
     """
     # A thread does not inherit the modes of its caller.
     is_inference = torch.is_inference_mode_enabled()

@@ -1,15 +1,17 @@
 """How often each label occurs in the training data: counting, and what modules derive from it."""
 
 import math
-from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional
 
 import torch
 
 from tagger.common.from_allennlp import ConfigurationError, Vocabulary
 from tagger.common.vocabulary import tags_in_order
 
+# The CRF, which needs no AllenNLP, imports this module.
 if TYPE_CHECKING:
-    from allennlp.data import Instance
+    from allennlp.data import DataLoader, Instance
+    from allennlp.models import Model
 
 _UNKNOWN = -1
 
@@ -59,7 +61,6 @@ class LabelCounts(Dict[str, Dict[str, int]]):
 
 def count_labels(instances: "Iterable[Instance]") -> LabelCounts:
     """Counts the labels of AllenNLP's label fields, and of fields with a method `count_labels`."""
-    # The CRF, which needs no AllenNLP, imports this package.
     from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField
 
     counts = LabelCounts()
@@ -77,12 +78,48 @@ def count_labels(instances: "Iterable[Instance]") -> LabelCounts:
     return counts
 
 
+def supply_training_counts(model: "Model", data_loader: "DataLoader") -> None:
+    """Counts the labels of the training data, for class weights by rule and losses that need counts.
+
+    The trainer of this package calls it before training. It calls `use_training_counts(counts)` of
+    every module of the model that has this method, and reads no data if there is none. AllenNLP's
+    vocabulary has counts too, but it counts development and test data as well, and does not save them.
+
+    Raises:
+        ConfigurationError: If the data loader cannot list its instances.
+    """
+    modules: List[Any] = [m for m in model.modules() if hasattr(m, "use_training_counts")]
+    if not modules:
+        return
+    try:
+        instances = data_loader.iter_instances()
+    except NotImplementedError as error:
+        raise ConfigurationError(
+            "this model needs the counts of the training labels, and so a data loader with "
+            f"`iter_instances`, which {type(data_loader).__name__} lacks; use another `data_loader`, or "
+            "give the weights themselves instead of a rule"
+        ) from error
+    counts = _sum_over_workers(count_labels(instances))
+    for module in modules:
+        module.use_training_counts(counts)
+
+
+def _sum_over_workers(counts: LabelCounts) -> LabelCounts:
+    """Adds up the counts of all workers; each has read its share of the data."""
+    from allennlp.common.util import is_distributed
+
+    if not is_distributed():
+        return counts
+    shares: List[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(shares, counts)
+    return sum(shares, LabelCounts())
+
+
 class AwaitedCounts:
     """The training counts of the labels of a vocabulary, for which a module waits.
 
-    The trainer supplies them when training starts. The module keeps what
-    it derives from them in a buffer, which is saved with the model. Until the counts come, or trained
-    weights are loaded, the buffer is negative or NaN.
+    The trainer supplies them when training starts. The module keeps what it derives from them in a
+    buffer. Until the counts come, or trained weights are loaded, the buffer is negative or NaN.
     """
 
     def __init__(self, vocab: Vocabulary, label_namespace: str) -> None:
@@ -123,18 +160,12 @@ class AwaitedCounts:
 class CountedLabels(torch.nn.Module):
     """The counts of C labels among N training items, as buffers that are saved with the model.
 
-    Give the counts, or a vocabulary. With a vocabulary, the trainer supplies the counts when training
-    starts; they are unknown until then.
-
     Args:
         label_counts: The number of training items that have each label, by index.
         num_items: The number of training items whose labels are known.
-        vocab: The vocabulary that holds the labels.
+        vocab: Holds the labels, instead of both numbers, which the trainer then supplies when training
+            starts; they are unknown until then.
         label_namespace: The vocabulary's namespace of the labels.
-
-    Raises:
-        ConfigurationError: If both numbers and the vocabulary are missing, a count is negative or above
-            `num_items`, or the vocabulary has no labels.
     """
 
     label_counts: torch.Tensor
@@ -167,11 +198,10 @@ class CountedLabels(torch.nn.Module):
 
     def use_training_counts(self, counts: LabelCounts) -> None:
         """Takes the counts over, unless the constructor was given some."""
-        if self._awaited is None:
-            return
-        # In place: `DistributedDataParallel` keeps the buffers that it has seen.
-        self.label_counts.copy_(torch.tensor(self._awaited.look_up(counts)))
-        self.num_items.fill_(self._awaited.num_items(counts))
+        if self._awaited is not None:
+            # In place: `DistributedDataParallel` keeps the buffers that it has seen.
+            self.label_counts.copy_(torch.tensor(self._awaited.look_up(counts)))
+            self.num_items.fill_(self._awaited.num_items(counts))
 
     def are_known(self) -> bool:
         return self._awaited is None or self._awaited.have_come(self.num_items)
@@ -187,11 +217,7 @@ def inverse_effective_number(counts: torch.Tensor, beta: float) -> torch.Tensor:
 
     After Cui et al. 2019, "Class-balanced loss based on effective number of samples", equation 2. It
     falls from 1 at a count of 1 to `1 - beta` at counts far above `1 / (1 - beta)`. A count of 0 is
-    taken for 1.
-
-    Args:
-        counts: `n`, of any shape; integers give single precision.
-        beta: From 0, which gives 1 for every count, to below 1.
+    taken for 1. `beta` is from 0 to below 1; integer counts give single precision.
 
     Example:
         >>> inverse_effective_number(torch.tensor([0, 1, 2, 1000]), beta=0.5)

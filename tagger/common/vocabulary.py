@@ -7,12 +7,7 @@ from tagger.common.from_allennlp import ConfigurationError, Vocabulary
 
 
 def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:
-    """Returns the vocabulary's tags in the order of their indices.
-
-    Example:
-        >>> tags_in_order(Vocabulary({"labels": {"O": 7, "B-PER": 2, "I-PER": 1}}), "labels")
-        ['O', 'B-PER', 'I-PER']
-    """
+    """Returns the vocabulary's tags in the order of their indices."""
     tags = vocab.get_index_to_token_vocabulary(label_namespace)
     if not tags:
         raise ConfigurationError(

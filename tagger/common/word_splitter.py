@@ -56,9 +56,6 @@ def sentence_pipeline(language: str) -> Any:
     """Returns spaCy's `sentencizer` behind the rules of a language, which know its abbreviations.
 
     Languages without such rules, or whose library is not installed, get the rules of none.
-
-    Raises:
-        ConfigurationError: If spaCy has no such language.
     """
     splitter = splitter_at_hand(language)
     pipeline = (splitter if splitter and splitter.has_rules else WordSplitter("xx")).pipeline
@@ -67,11 +64,7 @@ def sentence_pipeline(language: str) -> Any:
 
 
 def splitter_at_hand(language: str) -> Optional[WordSplitter]:
-    """Returns what splits texts in a language; None if it needs a library that is not installed.
-
-    Raises:
-        ConfigurationError: If spaCy has no such language.
-    """
+    """Returns what splits texts in a language; None if it needs a library that is not installed."""
     import spacy
 
     try:

@@ -13,13 +13,7 @@ import numpy as np
 def count_calibration(
     probabilities: np.ndarray, is_right: np.ndarray, num_bins: int = 10
 ) -> np.ndarray:
-    """Counts predictions by their probability.
-
-    Args:
-        probabilities: (N,), from 0 to 1.
-        is_right: (N,) bool.
-        num_bins: R.
-    """
+    """Counts predictions, right and wrong, (N,) bool, by their probabilities, (N,), from 0 to 1."""
     bins = np.clip((probabilities * num_bins).astype(np.int64), 0, num_bins - 1)
     weights = (np.ones(len(bins)), probabilities, is_right)
     return np.stack([np.bincount(bins, each, minlength=num_bins) for each in weights])

@@ -8,12 +8,9 @@ import numpy as np
 def wilson_interval(num_right: int, num_total: int) -> Tuple[float, float]:
     """Returns the 95 % interval of a share, by its score test (Wilson 1927).
 
-    It fits small numbers and shares of 0 and 1 too. It assumes independent cases that were not chosen
-    for their share: after tuning on the same cases, the truth tends to lie lower.
-
-    Args:
-        num_right: How many cases are right.
-        num_total: How many cases there are; without any, the interval is from 0 to 1.
+    It fits small numbers and shares of 0 and 1 too; without cases, it is from 0 to 1. It assumes
+    independent cases that were not chosen for their share: after tuning on the same cases, the truth
+    tends to lie lower.
 
     Example:
         >>> low, high = wilson_interval(5, 5)
@@ -39,9 +36,8 @@ def bootstrap_intervals(
 
     Each resample draws as many documents as there are, with replacement (Efron & Tibshirani 1993,
     chapter 13). Spans of one document are not independent, so whole documents are drawn; where only
-    sentences are known, the intervals of sentences that come from few documents are too narrow. An
-    interval says how much the draw of the documents matters, and nothing about the draw of the seed. It
-    is too narrow if few documents bear on the measure, and has no width if all of them agree.
+    sentences are known, the intervals of sentences that come from few documents are too narrow. So are
+    those of measures on which few documents bear. They say nothing about the draw of the seed.
 
     Args:
         counts: (S, ...) counts of each of S documents or sentences, at least one, which add up.
@@ -72,11 +68,7 @@ def bootstrap_intervals(
 
 
 def percentile_intervals(values: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Returns the bounds of the middle 95 % of R values, (R, ...), without those that are NaN.
-
-    Returns:
-        (...) each, NaN where all values are.
-    """
+    """Returns the bounds, (...) each, of the middle 95 % of R values, (R, ...), but for NaN."""
     is_undefined = np.isnan(values).all(axis=0)
     low, high = np.nanquantile(np.where(is_undefined, 0.0, values), [0.025, 0.975], axis=0)
     return np.where(is_undefined, np.nan, low), np.where(is_undefined, np.nan, high)

@@ -42,13 +42,10 @@ def format_metrics(metrics: Mapping[str, float]) -> str:
     over tokens. For plain labels there is instead a table of tokens by label. The tables of confusions
     follow: a row for each gold label and a column for each predicted one, or, if that gets too wide, a
     list of the most frequent errors. The last table has the F1 by the four schemes of partial matching.
+    Metrics other than those of `TagMetrics` and `MultiLabelMetrics` are not shown.
 
     A dash stands for an undefined number: the precision of a label that is never predicted, the recall
     of one that is never gold, the F1 of one that is neither, and the mean of such numbers only.
-
-    Args:
-        metrics: As from `TagMetrics`, with or without its confusions, or from `MultiLabelMetrics`. Other
-            metrics are not shown. Missing ones are left out.
 
     Example:
         >>> metrics = {"precision-LOC": 0.75, "recall-LOC": 0.5, "f1-measure-LOC": 0.6}
@@ -66,13 +63,7 @@ def format_metrics(metrics: Mapping[str, float]) -> str:
 
 
 def format_all_metrics(metrics: Mapping[str, Any]) -> str:
-    """Returns the tables of `format_metrics`, and below them the other numbers of any model.
-
-    The metrics of this package's models are in the tables already, so that nothing is added for them.
-
-    Args:
-        metrics: What a model's `get_metrics` returns, and the loss. Values that are not numbers are
-            left out.
+    """Returns the tables of `format_metrics`, and for models of other packages their other numbers.
 
     Example:
         >>> print(format_all_metrics({"loss": 0.25, "accuracy": 1, "answers": ["a"]}))
@@ -92,15 +83,12 @@ def format_all_metrics(metrics: Mapping[str, Any]) -> str:
 
 
 def format_metrics_file(path: Path) -> str:
-    """Returns the tables of the metrics in a file; of a training run's file, those of its best epoch.
+    """Returns the tables of the metrics that `allennlp evaluate --output-file` has written.
 
-    Args:
-        path: A run's folder or its `metrics.json`, or what `allennlp evaluate --output-file` has
-            written.
+    Of a training run's folder, or its `metrics.json`, they are those of its best epoch.
 
     Raises:
-        ValueError: If the folder has no `metrics.json`, or the file is not a JSON object that holds
-            numbers.
+        ValueError: If there is no such file, or it is not a JSON object that holds numbers.
     """
     if path.is_dir():
         path = path / "metrics.json"

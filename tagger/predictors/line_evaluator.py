@@ -44,10 +44,7 @@ class LineSerializer(SimpleSerializer):
 class LineEvaluator(SimpleEvaluator):
     """AllenNLP's evaluator, which shows tables of the metrics, and writes predictions with `lines`.
 
-    Args:
-        batch_serializer: Writes the predictions.
-        cuda_device: The GPU's id; -1 for the CPU.
-        postprocessor_fn_name: The method of the model that makes predictions readable.
+    The arguments are AllenNLP's.
     """
 
     def __init__(

@@ -14,9 +14,6 @@ def tags_to_spans(tags: Sequence[str], encoding: str) -> List[Span]:
     Illegal sequences are read as conlleval and seqeval read them: a tag that cannot continue the span
     before it opens a new one. So every tag except `O` is part of a span.
 
-    Raises:
-        ValueError: If a tag is not one of this encoding.
-
     Example:
         >>> tags_to_spans(["B-PER", "I-PER", "O", "B-LOC"], "BIO")
         [('PER', (0, 1)), ('LOC', (3, 3))]
@@ -84,19 +81,13 @@ def tags_of_span(
     A tagger's probability of the span is the probability that its tokens have tags in these sets: see
     `tagger.linear_chain.span_log_probabilities`.
 
-    Args:
-        span: The span.
-        num_tokens: The number of tokens of its sequence.
-        tags: All tags, in the order of their indices.
-        encoding: Their encoding. It must not be IOB1 or IO, in which the first tag of a span may
-            continue one.
-
     Returns:
-        A row for each token of the span and for the token after it, if there is one: for each tag,
-        whether the token may have it. The token after the span must not continue it.
+        A row for each token of the span and for the token after it, if the sequence of `num_tokens` has
+        one: for each of `tags`, whether the token may have it. The token after must not continue it.
 
     Raises:
-        ValueError: If the span does not fit the sequence, or the encoding is IOB1 or IO.
+        ValueError: If the span does not fit the sequence, or the encoding is IOB1 or IO, in which the
+            first tag of a span may continue one.
 
     Example:
         >>> tags_of_span(("X", (1, 1)), 3, ["O", "B-X", "I-X"], "BIO")
@@ -108,11 +99,11 @@ def tags_of_span(
         raise ValueError(
             f"`span` is {span}, expected a start and an inclusive end within {num_tokens} tokens"
         )
-    split = [split_tag(tag, encoding) for tag in tags]
     spelling = spans_to_tags([(label, (0, end - start))], end - start + 1, encoding)
     allowed = [[tag == spelt for tag in tags] for spelt in spelling]
     if end + 1 < num_tokens:
         bound = rules_of(encoding).bound
+        split = (split_tag(tag, encoding) for tag in tags)
         allowed.append([not (prefix in bound and other == label) for prefix, other in split])
     return allowed
 
@@ -121,9 +112,6 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
     """Spells the spans of `tags` in another encoding; for unknown tags, see `possible_tags`.
 
     If both encodings are the same, illegal sequences become legal ones with the same spans.
-
-    Raises:
-        ValueError: If a tag is not one of encoding `source`.
 
     Example:
         >>> convert_tags(["I-PER", "I-PER", "B-PER", "O"], "IOB1", "BIO")

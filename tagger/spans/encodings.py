@@ -59,11 +59,7 @@ AMBIGUOUS = ("IOB1", "IO")
 
 
 def rules_of(encoding: str) -> Rules:
-    """Returns the rules of an encoding.
-
-    Raises:
-        ValueError: If there is no such encoding.
-    """
+    """Returns the rules of an encoding, or raises a `ValueError` if there is none of this name."""
     if encoding not in _RULES:
         raise ValueError(f"`encoding` is {encoding!r}, expected one of {', '.join(ENCODINGS)}")
     return _RULES[encoding]
@@ -71,18 +67,15 @@ def rules_of(encoding: str) -> Rules:
 
 @lru_cache(maxsize=4096)
 def split_tag(tag: str, encoding: Optional[str] = None) -> Tuple[str, Optional[str]]:
-    """Splits a tag into its prefix and its label.
+    """Splits a tag into its prefix, in IO always `I`, and its label.
 
     Raises:
         ValueError: If `tag` is neither `O` nor a prefix of this encoding with a label.
-
-    In IO, where tags have no prefix, it is `I`.
 
     Example:
         >>> split_tag("B-PER"), split_tag("I-GPE-COUNTRY"), split_tag("B"), split_tag("O")
         (('B', 'PER'), ('I', 'GPE-COUNTRY'), ('B', ''), ('O', None))
     """
-    rules = None if encoding is None else rules_of(encoding)
     if tag == "O":
         return "O", None
     if encoding == "IO":
@@ -93,11 +86,17 @@ def split_tag(tag: str, encoding: Optional[str] = None) -> Tuple[str, Optional[s
             f"`tag` is {tag!r}, expected `O`, or a prefix of {', '.join(PREFIXED)} and a label "
             "(`B-PER`); plain labels, which mark no spans, cannot be split"
         )
-    if rules is not None and prefix not in rules.places + rules.opening:
+    if encoding is not None and prefix not in prefixes_of(encoding):
         raise ValueError(
             f"`tags` holds {tag!r}, which is no {encoding} tag; name the encoding that they have"
         )
     return prefix, label
+
+
+def prefixes_of(encoding: str) -> str:
+    """Returns all prefixes of an encoding, some of them twice."""
+    rules = rules_of(encoding)
+    return rules.places + rules.opening
 
 
 def join_tag(prefix: str, label: str, encoding: Optional[str] = None) -> str:
@@ -143,15 +142,11 @@ def labels_of_tags(tags: Sequence[str]) -> List[Optional[str]]:
 def labels_opened(tags: Sequence[str], encoding: Optional[str]) -> List[Optional[str]]:
     """Returns the label of each tag that always opens a span, `None` for the other tags.
 
-    A legal sequence has one such tag for each span. Plain labels are their own labels.
-
-    Args:
-        tags: All tags, in the order of their indices.
-        encoding: Their encoding, `None` for plain labels. It must not be IOB1 or IO, in which the first
-            tag of a span may continue one.
+    A legal sequence has one such tag for each span. Without an encoding, plain labels are their own.
 
     Raises:
-        ValueError: If a tag is not one of this encoding, or the encoding is IOB1 or IO.
+        ValueError: If a tag is not one of this encoding, or it is IOB1 or IO, in which the first tag of
+            a span may continue one.
 
     Example:
         >>> labels_opened(["O", "B-PER", "I-PER", "L-PER", "U-PER"], "BIOUL")
@@ -175,19 +170,15 @@ def refuse_ambiguous(encoding: str) -> None:
 def complete_tags(tags: Iterable[str], encoding: str) -> List[str]:
     """Returns `tags`, followed by the other tags that their labels can have, sorted.
 
-    Raises:
-        ValueError: If a tag is not one of this encoding.
-
     Example:
         >>> complete_tags(["B-PER", "L-PER"], "BIOUL")
         ['B-PER', 'L-PER', 'I-PER', 'O', 'U-PER']
     """
-    rules = rules_of(encoding)
     tags = list(tags)
-    labels = {split_tag(tag, encoding)[1] for tag in tags}
+    labels = {split_tag(tag, encoding)[1] for tag in tags} - {None}
     possible = {
-        join_tag(prefix, label, encoding)
-        for prefix in rules.places + rules.opening
+        join_tag(p, label, encoding)
+        for p in prefixes_of(encoding)
         for label in labels
         if label is not None
     }

@@ -33,15 +33,7 @@ class Entities(NamedTuple):
 
 
 class EntityFinder:
-    """Finds the entities in tags, and their probabilities under a linear chain.
-
-    Args:
-        tags: All tags, in the order of their indices.
-        tag_encoding: How the tags spell spans; not IOB1.
-
-    Raises:
-        ValueError: If a tag is not one of this encoding.
-    """
+    """Finds the entities in tags, and, but not in IOB1, their probabilities under a linear chain."""
 
     def __init__(self, tags: Sequence[str], tag_encoding: str) -> None:
         self._tags = list(tags)
@@ -73,12 +65,7 @@ class EntityFinder:
         This is the sum of the probabilities of all legal sequences that contain the entity, computed as
         in `tagger.linear_chain.span_log_probabilities` for all entities at once. If the tags spell an
         entity illegally, such as by an `I-PER` that nothing opened, its probability is that of the
-        legal spelling.
-
-        Args:
-            scores: Of the batch.
-            entities: The entities found in it.
-            mask: (B, T) bool, right-padded.
+        legal spelling. The mask is right-padded.
         """
         lengths = mask.sum(1).cpu().numpy()
         # The token after the last decides whether the entity ends there.
@@ -108,17 +95,11 @@ class EntityFinder:
     ) -> Tuple[Entities, torch.Tensor]:
         """Returns all entities that are probable enough, whether or not a prediction holds them.
 
-        Args:
-            scores: Of the batch.
-            least_probability: The least probability of an entity, above 0 and at most 1.
-            mask: (B, T) bool, right-padded.
+        `least_probability` is above 0 and at most 1, the mask right-padded.
 
         Returns:
             The entities in the order of rows, first and last tokens; and their probabilities, (N,), as
             from `probabilities`.
-
-        Raises:
-            ValueError: If `least_probability` is out of range.
         """
         device = scores.emissions.device
         spellings = Spellings(*(each.to(device) for each in self._spellings))
@@ -142,7 +123,6 @@ class EntityFinder:
         )
 
     def _sets_of(self, label: int, offset: int, is_followed: int) -> List[List[bool]]:
-        """Returns the sets of tags that spell a span whose last token is `offset` after its first."""
         span = self._name_of(label), (0, offset)
         return tags_of_span(span, offset + 1 + is_followed, self._tags, self._tag_encoding)
 

@@ -61,13 +61,9 @@ def tag_tables(tags: Sequence[str], encoding: Optional[str], strict: bool = Fals
 
     Args:
         tags: The tag of each index 0 ... K - 1. Tags without a label have the label `_`, as in seqeval.
-        encoding: One of `tagger.spans.ENCODINGS`; `None` for plain labels, which mark no spans: each tag
-            except `O` is then its own label, and no token continues a span.
+        encoding: `None` for plain labels, which mark no spans: each tag except `O` is then its own
+            label, and no token continues a span.
         strict: Whether a span counts only if its tags are legal from its first token to its last.
-
-    Raises:
-        ValueError: If a tag is not one of this encoding, or `strict` is used with IOB1, IO or with no
-            encoding.
     """
     if strict and encoding is None:
         raise ValueError("`strict` is true, but the tags spell no spans; set `strict` to false")
@@ -95,11 +91,7 @@ def tag_tables(tags: Sequence[str], encoding: Optional[str], strict: bool = Fals
 
 
 def certain_tags(gold_tags: np.ndarray) -> np.ndarray:
-    """Returns the gold tag of each token, (B, T) int, `UNKNOWN` if several are possible.
-
-    Args:
-        gold_tags: (B, T) int, returned as it is; or (B, T, K) bool, the tags that each token may have.
-    """
+    """Returns the gold tags, (B, T) int, or where sets of tags, (B, T, K), have one; else `UNKNOWN`."""
     if gold_tags.ndim == 2:
         return gold_tags
     return np.where(gold_tags.sum(2) == 1, gold_tags.argmax(2), UNKNOWN)
@@ -119,12 +111,9 @@ def tags_of_certain_labels(tables: TagTables, gold_tags: np.ndarray) -> np.ndarr
 
 
 def lay_end_to_end(tags: np.ndarray, mask: np.ndarray, outside: int) -> np.ndarray:
-    """Returns all rows as one, (N,), with a border of `outside` on both sides of each row.
+    """Returns all rows of tags, (B, T), as one, (N,), with a border on both sides of each row.
 
-    Args:
-        tags: (B, T) int.
-        mask: (B, T) bool, which tokens are real; the others become `outside`.
-        outside: K, which is not a tag.
+    The border, and tokens where `mask` is false, are `outside`: K, which is not a tag.
     """
     # (B, T + 2)
     bordered = np.full((tags.shape[0], tags.shape[1] + 2), outside)
@@ -143,12 +132,7 @@ def find_spans(tables: TagTables, tags: np.ndarray) -> Spans:
 
     A tag that cannot continue the span before it opens a new one, as in conlleval and in seqeval's
     default mode. With strict tables, spans that contain an illegal tag are left out, as in seqeval's
-    strict mode.
-
-    Args:
-        tables: Of the K tags.
-        tags: (N,) int, tag indices, K where there is no tag. There must be a K between sentences, or
-            spans run from one sentence into the next.
+    strict mode. `tags` are (N,) int, as from `lay_end_to_end`.
     """
     is_inside = tables.label_of[tags] >= 0
     # (N + 1,), whether the span of token n - 1 goes on at token n
@@ -162,12 +146,7 @@ def find_spans(tables: TagTables, tags: np.ndarray) -> Spans:
 
 
 def known_spans(spans: Spans, gold_tags: np.ndarray) -> Spans:
-    """Returns the spans that neither contain a token with an unknown gold tag nor lie beside one.
-
-    Args:
-        spans: Predicted or gold ones.
-        gold_tags: (N,) int, as from `lay_end_to_end`, `UNKNOWN` where the tag is unknown.
-    """
+    """Returns the spans that neither contain a token of `UNKNOWN` gold tag, (N,), nor lie beside one."""
     num_unknown = num_before(gold_tags == UNKNOWN)
     # Each span has a border or a token on either side, so these positions exist.
     return spans.where(num_unknown[spans.starts - 1] == num_unknown[spans.ends + 2])

@@ -33,11 +33,8 @@ class MissedEntities(NamedTuple):
 class States(NamedTuple):
     """Tags by their place in an entity: the S states of `placed_chain`.
 
-    Attributes:
-        tags: (S,) int64.
-        labels: (S,) int64, the label's index, -1 outside.
-        opens: (S,) bool, whether the token is its entity's first; true outside.
-        closes: (S,) bool, whether it is its last; true outside.
+    A label is -1 outside of entities. There `opens` and `closes` are true; inside, they say whether the
+    token is the first and the last of its entity.
     """
 
     tags: np.ndarray
@@ -51,15 +48,8 @@ class MissFinder:
 
     An entity of the true labelling is missed unless the prediction holds the same tokens with the same
     label. What a labelling's entities are is read by the rules of `tagger.spans.tags_to_spans`, so
-    illegal sequences, where the chain has them, count too.
-
-    Args:
-        tags: All tags, in the order of their indices.
-        tag_encoding: How the tags spell spans.
-        labels: The labels that count; `_` stands for spans without a label.
-
-    Raises:
-        ValueError: If there is no such label, or no label is given.
+    illegal sequences, where the chain has them, count too. `labels` are those that count, at least one;
+    `_` stands for spans without a label.
     """
 
     def __init__(self, tags: Sequence[str], tag_encoding: str, labels: Sequence[str]) -> None:
@@ -75,13 +65,7 @@ class MissFinder:
     def __call__(
         self, scores: ChainScores, predicted: Entities, mask: torch.Tensor
     ) -> MissedEntities:
-        """Returns what a prediction misses.
-
-        Args:
-            scores: Of the batch.
-            predicted: The entities of the prediction, of all labels; they must not overlap.
-            mask: (B, T) bool, right-padded.
-        """
+        """Returns what a prediction misses, whose entities do not overlap; the mask is right-padded."""
         placed, states = placed_chain(self._tables, scores)
         predicted = predicted.where(np.isin(predicted.labels, self._counted))
         # (S,)
@@ -118,13 +102,7 @@ class MissFinder:
 
 
 def expected_entities(tables: TagTables, scores: ChainScores, mask: torch.Tensor) -> torch.Tensor:
-    """Returns how many entities of each label are expected in each row, (B, C) float64.
-
-    Args:
-        tables: Of the K tags.
-        scores: Of the batch.
-        mask: (B, T) bool, right-padded.
-    """
+    """Returns how many entities of each label are expected in each row, (B, C) float64."""
     placed, states = placed_chain(tables, scores)
     # (B, S)
     of_states = tag_marginals(placed, mask).sum(1)
@@ -197,14 +175,7 @@ def _same_place(
 def _allowed(
     states: States, is_counted: np.ndarray, predicted: Entities, shape: Tuple[int, ...]
 ) -> np.ndarray:
-    """The states of labellings that hold no entity but those predicted, (B, T, S) bool.
-
-    Args:
-        states: The S states.
-        is_counted: (S,) bool, whether the state's label counts.
-        predicted: Of the labels that count.
-        shape: (B, T).
-    """
+    """The states of labellings that hold no counted entity but those predicted, (B, T, S) bool."""
     # (B, T): the label that is predicted, and the place of the token
     labels = np.full(shape, -2)
     opens, closes = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)

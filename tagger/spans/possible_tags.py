@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.spans.conversion import convert_tags, spans_to_tags, tags_to_spans
-from tagger.spans.encodings import join_tag, rules_of, split_tag
+from tagger.spans.encodings import join_tag, prefixes_of, split_tag
 from tagger.spans.transitions import IllegalTagError, check_tags, may_follow
 
 # Stands for all labels that a set of tags does not name: they are alike.
@@ -62,7 +62,7 @@ def possible_tags(tags: Sequence[str], source: str, target: str, unknown_tag: st
 
     Args:
         tags: The tags of one sentence.
-        source: The encoding of `tags`, one of `ENCODINGS`.
+        source: Their encoding.
         target: The encoding to return, which may be the same, but not IO.
         unknown_tag: The string that stands for an unknown tag.
 
@@ -117,26 +117,24 @@ def _readings_between(
 ) -> Optional[Tuple[TagSet, ...]]:
     """Returns the tags that each unknown token between two known tags may have, `None` if none fit.
 
-    A tag is possible if legal tags lead from the known one before to it (forward), and from it to the
-    known one after (backward).
+    Legal tags must lead from the known tag before to them, and from them to the one after.
     """
     if num_unknown == 0:
         return ()
     split = [split_tag(tag, source) for tag in (before, after)]
     labels = {label for _, label in split if label is not None}
-    rules = rules_of(source)
     universe = ["O"] + [
         join_tag(prefix, label, source)
-        for prefix in sorted(set(rules.places + rules.opening))
+        for prefix in sorted(set(prefixes_of(source)))
         for label in (*labels, _OTHER)
     ]
     forward, backward = [{before}], [{after}]
     for _ in range(num_unknown):
         forward.append(
-            {tag for tag in universe if any(_beginning(source, old, tag) for old in forward[-1])}
+            {t for t in universe if any(_beginning(source, old, t) for old in forward[-1])}
         )
         backward.append(
-            {tag for tag in universe if any(_beginning(source, tag, new) for new in backward[-1])}
+            {t for t in universe if any(_beginning(source, t, new) for new in backward[-1])}
         )
     sets = [one & other for one, other in zip(forward[1:], reversed(backward[1:]))]
     if not all(sets):
@@ -148,10 +146,7 @@ def _readings_between(
 def _converted(
     befores: FrozenSet[str], token: TagSet, afters: FrozenSet[str], source: str, target: str
 ) -> TagSet:
-    """Converts the possible tags of a token, given those of its neighbours.
-
-    In every encoding a tag depends on its own token and the two beside it.
-    """
+    """Converts the possible tags of a token, on which only those of its neighbours have a bearing."""
     tags, other_prefixes = set(), set()
     for tag in token.tags:
         label = split_tag(tag, source)[1]
@@ -172,11 +167,9 @@ def _converted(
 
 @lru_cache(maxsize=65536)
 def _beginning(source: str, before: str, tag: str) -> Optional[str]:
-    """Says how a tag is related to the one before it.
+    """Says how a tag is related to the one before it, `None` if it must not follow.
 
-    Returns:
-        `"continues"` if both are in one span, `"adjacent"` if the tag follows a span of the same label,
-        `"alone"` otherwise, `None` if it must not follow.
+    It `"continues"` its span, is `"adjacent"` to another span of its label, or is `"alone"`.
     """
     # In IOB1 every sequence can be read.
     if source != "IOB1" and not may_follow(source, before, tag):

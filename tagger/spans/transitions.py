@@ -15,11 +15,7 @@ class IllegalTagError(ValueError):
 
 
 def may_follow(encoding: str, before: str, after: str) -> bool:
-    """Says whether tag `after` may come right after tag `before`.
-
-    Raises:
-        ValueError: If a tag is not one of this encoding.
-    """
+    """Says whether tag `after` may come right after tag `before`."""
     rules = rules_of(encoding)
     before_prefix, before_label = split_tag(before, encoding)
     after_prefix, after_label = split_tag(after, encoding)
@@ -40,9 +36,6 @@ def allowed_transitions(encoding: str, tags: Mapping[int, str]) -> List[Tuple[in
 
     Returns:
         Pairs `(from, to)` of indices. Index K is the start of a sentence, K + 1 its end.
-
-    Raises:
-        ValueError: If a tag is not one of this encoding.
 
     Example:
         >>> allowed_transitions("BIO", {0: "O", 1: "I-PER"})
@@ -96,10 +89,7 @@ def check_tags(tags: Sequence[str], encoding: str, unknown_tag: Optional[str] = 
 
 
 def _first_illegal(tags: Sequence[str], encoding: str, unknown_tag: Optional[str]) -> Optional[int]:
-    """Returns the position of the first illegal tag, `None` if all are legal.
-
-    The position is `len(tags)` if the sentence must not end after its last tag.
-    """
+    """Returns the position of the first illegal tag, `len(tags)` for the end, `None` for none."""
     previous = "O"
     for position, tag in enumerate([*tags, "O"]):
         if tag != unknown_tag:

@@ -1,6 +1,7 @@
 """Callbacks of the trainer, optimizers, and an average of the weights."""
 
 import tagger.common.needs_allennlp  # noqa: F401
+from tagger.common.training_counts import supply_training_counts
 from tagger.training.callbacks import (
     LogClippingCallback,
     ShowMetricsCallback,
@@ -9,7 +10,6 @@ from tagger.training.frozen_features import FrozenFeaturesCallback
 from tagger.training.layerwise_adamw import LayerwiseAdamW
 from tagger.training.optimizers import FusedAdam, FusedAdamW, FusedExponentialMovingAverage
 from tagger.training.recoverable_trainer import RecoverableTrainer
-from tagger.training.training_counts import supply_training_counts
 from tagger.training.whole_checkpointer import WholeCheckpointer
 
 __all__ = [

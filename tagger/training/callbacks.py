@@ -7,7 +7,7 @@ from allennlp.training import GradientDescentTrainer as Trainer
 from allennlp.training.callbacks import TrainerCallback
 
 from tagger.common.console import show_last
-from tagger.metrics import best_metrics, format_metrics
+from tagger.metrics import best_metrics, format_metrics, progress_metrics
 from tagger.metrics.metrics_table import BEST_PREFIX
 
 logger = logging.getLogger(__name__)
@@ -33,15 +33,11 @@ def epoch_line(metrics: Metrics, epoch: int, num_epochs: int) -> str:
         >>> epoch_line({"training_loss": 2.5, "validation_loss": 1.25, "best_epoch": 0}, 0, 50)
         'epoch 1 of 50: training loss 2.500, validation loss 1.250, the best so far'
     """
-    parts = [
-        f"{kind} loss {metrics[f'{kind}_loss']:.3f}"
-        for kind in ("training", "validation")
-        if isinstance(metrics.get(f"{kind}_loss"), (int, float))
-    ]
-    for name in ("accuracy", "f1-measure-overall", "f1-measure-macro"):
-        value = metrics.get(f"validation_{name}")
-        if isinstance(value, (int, float)):
-            parts.append(f"{name} {value:.4f}")
+    numbers = {name: value for name, value in metrics.items() if isinstance(value, (int, float))}
+    losses = [name for name in ("training_loss", "validation_loss") if name in numbers]
+    parts = [f"{name.replace('_', ' ')} {numbers[name]:.3f}" for name in losses]
+    validation = {name.removeprefix("validation_"): numbers[name] for name in numbers}
+    parts += [f"{name} {value:.4f}" for name, value in progress_metrics(validation).items()]
     # Without validation data every epoch counts as the best.
     if metrics.get("best_epoch") == epoch and "validation_loss" in metrics:
         parts.append("the best so far")
@@ -80,14 +76,7 @@ class LogClippingCallback(TrainerCallback):
         self._counts = [self._counts[0] + len(norms), self._counts[1] + num_clipped]
         metrics["training_share-clipped"] = num_clipped / len(norms)
 
-    def on_end(
-        self,
-        trainer: Trainer,
-        metrics: Optional[Metrics] = None,
-        epoch: Optional[int] = None,
-        is_primary: bool = True,
-        **kwargs: Any,
-    ) -> None:
+    def on_end(self, trainer: Trainer, *args: Any, is_primary: bool = True, **kwargs: Any) -> None:
         num_steps, num_clipped = self._counts
         if is_primary and num_clipped:
             logger.info(
@@ -124,12 +113,10 @@ class ShowMetricsCallback(TrainerCallback):
         self,
         trainer: Trainer,
         metrics: Optional[Metrics] = None,
-        epoch: Optional[int] = None,
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        # There are no metrics after an error, and none of validation data if there are no such
-        # data.
+        # There are no metrics after an error, and none of the best epoch without validation data.
         if metrics is None or metrics["best_epoch"] is None or not best_metrics(metrics):
             return
         metrics.update((BEST_PREFIX + name, number) for name, number in self._confusions.items())

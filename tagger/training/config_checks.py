@@ -22,11 +22,7 @@ _WHOLE_NUMBERS: Dict[str, Tuple[int, Optional[int]]] = {
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Checks a config's seeds, counts and trainer's numbers, before anything is built of it.
-
-    Raises:
-        ConfigurationError: If a value is of another type, or out of its range.
-    """
+    """Raises a `ConfigurationError` unless seeds, counts and the trainer's numbers are possible."""
     for path, (least, most) in _WHOLE_NUMBERS.items():
         expected = f"of at least {least}" if most is None else f"from {least} to {most}"
         for name, value in _values_at(config, path).items():
@@ -49,14 +45,12 @@ def _values_at(config: Mapping[str, Any], path: str) -> Dict[str, Any]:
 
 def check_trainer(arguments: Mapping[str, Any], prefix: str = "") -> None:
     """Checks the numbers among a trainer's arguments, whose names have a prefix in errors."""
-    value = arguments.get("num_epochs", 1)
-    is_valid = _is_whole(value) and value >= 1
-    _check(f"{prefix}num_epochs", value, is_valid, "a whole number of at least 1")
     # AllenNLP accumulates the gradients of a whole epoch if the steps are null.
-    for name in ("num_gradient_accumulation_steps", "patience"):
-        value = arguments.get(name)
-        is_valid = value is None or (_is_whole(value) and value >= 1)
-        _check(prefix + name, value, is_valid, "a whole number of at least 1, or null")
+    for name in ("num_epochs", "num_gradient_accumulation_steps", "patience"):
+        value, may_be_null = arguments.get(name, 1), name != "num_epochs"
+        is_valid = (value is None and may_be_null) or (_is_whole(value) and value >= 1)
+        expected = "a whole number of at least 1" + ", or null" * may_be_null
+        _check(prefix + name, value, is_valid, expected)
     for name in ("grad_norm", "grad_clipping"):
         value = arguments.get(name)
         is_valid = value is None or value is False or (_is_number(value) and value > 0)

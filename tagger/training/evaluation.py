@@ -1,6 +1,6 @@
 """What evaluates a saved model on a file."""
 
-from typing import Any, Iterable, List
+from typing import Iterable, List
 
 from allennlp.data import DataLoader, Instance
 from allennlp.models import Archive
@@ -33,11 +33,7 @@ def evaluation_instances(archive: Archive, data_path: str) -> List[Instance]:
 
 
 def _keep_features(archive: Archive, instances: Iterable[Instance]) -> None:
-    if _has_callback(archive.config, "frozen_features"):
+    callbacks = archive.config.get("trainer", {}).get("callbacks", None) or []
+    names = (each if isinstance(each, str) else each.get("type") for each in callbacks)
+    if "frozen_features" in names:
         keep_features(archive.model, instances)
-
-
-def _has_callback(config: Any, name: str) -> bool:
-    """Returns whether the trainer of a config has a callback, with or without settings."""
-    callbacks = config.get("trainer", {}).get("callbacks", None) or []
-    return any((each if isinstance(each, str) else each.get("type")) == name for each in callbacks)

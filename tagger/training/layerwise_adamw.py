@@ -70,14 +70,7 @@ def layer_heights(names: List[str], transformer: str) -> Dict[str, int]:
     """Returns the height of the layer of each parameter of a transformer: 0 for the last one, -1 below.
 
     What comes before the first layer, such as embeddings, is a layer below it. What comes behind the
-    last, such as a norm, belongs to the last.
-
-    Args:
-        names: The names of a model's parameters, in the order in which they are defined.
-        transformer: As for `LayerwiseAdamW`.
-
-    Raises:
-        ConfigurationError: If no name matches.
+    last, such as a norm, belongs to the last. `names` are in the order of the parameters' definition.
 
     Example:
         >>> names = ["t.embed.weight", "t.layer.0.bias", "t.layer.1.bias", "t.norm.bias", "crf.bias"]

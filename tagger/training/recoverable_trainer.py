@@ -16,12 +16,12 @@ from allennlp.training.trainer import Trainer
 
 from tagger.common.console import activity
 from tagger.common.did_you_mean import did_you_mean
+from tagger.common.training_counts import supply_training_counts
 from tagger.models.measured_model import MeasuredModel
 from tagger.training.callbacks import EpochLineCallback
 from tagger.training.config_checks import check_trainer
 from tagger.training.random_states import RandomStatesCallback, random_states, set_random_states
 from tagger.training.run_folder import remove_unfinished
-from tagger.training.training_counts import supply_training_counts
 from tagger.training.whole_checkpointer import WholeCheckpointer, save_whole
 
 #: How many metrics an error lists.
@@ -212,11 +212,7 @@ class NamingMetricTracker(MetricTracker):
     """AllenNLP's tracker, whose error about an unknown metric names the known ones."""
 
     def combined_score(self, metrics: Dict[str, float]) -> float:
-        """Returns the tracked metric, or the sum of them.
-
-        Raises:
-            ConfigurationError: If the model has no such metric.
-        """
+        """Returns the tracked metric, or the sum of them."""
         unknown = [name for _, name in self.tracked_metrics if name not in metrics]
         if unknown:
             # Those of single labels come last.

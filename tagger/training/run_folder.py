@@ -22,11 +22,7 @@ _FILES_OF_RUNS = ("config.json", "meta.json", "out.log", "model.tar.gz")
 
 
 def check_is_run(folder: Folder) -> None:
-    """Refuses to have a folder removed that is no run's; it may be missing or empty.
-
-    Raises:
-        ConfigurationError: If it holds anything but a run, or is the current folder or one around it.
-    """
+    """Refuses to have a folder removed that holds anything but a run, or the current folder."""
     folder = Path(folder)
     if not folder.is_dir() or not os.listdir(folder):
         return
@@ -42,11 +38,7 @@ def check_is_run(folder: Folder) -> None:
 
 
 def check_is_same_run(params: Params, folder: Folder) -> None:
-    """Refuses to go on with a run under another config; one without `config.json` is AllenNLP's.
-
-    Raises:
-        ConfigurationError: If the configs differ; it names the differences.
-    """
+    """Refuses to go on with a run under another config; one without `config.json` is AllenNLP's."""
     path = Path(folder, "config.json")
     if not path.is_file():
         return
@@ -91,8 +83,7 @@ def is_finished(folder: Folder) -> bool:
 def keep_finished(params: Params, folder: Folder, force: bool = False) -> None:
     """Does for a finished run what `--recover` can still do: makes its archive, if there is none yet.
 
-    Raises:
-        ConfigurationError: If the config is another, or there is `--force`, which contradicts this.
+    It refuses another config, and `--force`, which contradicts this.
     """
     create_serialization_dir(params, folder, recover=True, force=force)
     logger.info("%s is finished: there is nothing to recover", folder)

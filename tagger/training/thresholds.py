@@ -40,18 +40,7 @@ class _Cuts(NamedTuple):
 def threshold_tuner(
     target: TuningTarget = "micro", least_positives: int = LEAST_POSITIVES, common: bool = False
 ) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """Returns a function that finds thresholds, (C,), from probabilities and gold labels, (N, C).
-
-    Args:
-        target: The goal; see `tune_thresholds`.
-        least_positives: How many items must have a label for its threshold to be tuned.
-        common: Whether all labels get one threshold, for `"micro"` or `"macro"` F1, whatever
-            `least_positives`; see `tune_common_threshold`.
-
-    Raises:
-        ConfigurationError: If the target is unknown, or none for a common threshold, or
-            `least_positives` is below 1.
-    """
+    """Returns `tune_thresholds`, or `tune_common_threshold`, with these arguments, which it checks."""
     check_tuning_target(target, common)
     if least_positives < 1:
         raise ConfigurationError(f"`least_positives` must be at least 1; got {least_positives}")
@@ -61,12 +50,7 @@ def threshold_tuner(
 
 
 def check_tuning_target(target: TuningTarget, common: bool = False) -> None:
-    """Checks the target of `tune_thresholds`.
-
-    Raises:
-        ConfigurationError: If it is none of those that the function knows, or none that a common
-            threshold can have.
-    """
+    """Raises a `ConfigurationError` unless thresholds, or a common one, can be tuned to a target."""
     if common and target not in ("micro", "macro"):
         raise ConfigurationError(
             f"`common` needs the `target` 'micro' or 'macro', because one threshold cannot give each "
@@ -152,21 +136,9 @@ def tune_common_threshold(
 ) -> torch.Tensor:
     """Finds the best threshold for these items if all labels have the same one.
 
-    It is as those of `tune_thresholds`. Rare labels are tuned with the others, however few items have
-    them.
-
-    Args:
-        probabilities: (N, C), from 0 to 1.
-        gold_labels: (N, C), as for `tune_thresholds`.
-        target: `"micro"` or `"macro"` F1.
-        default: The threshold if no item has a label.
-
-    Returns:
-        (C,), of the type of `probabilities`, the same number for every label.
-
-    Raises:
-        ConfigurationError: If `target` is none of these.
-        ValueError: If the shapes differ.
+    Arguments, result and errors are those of `tune_thresholds`, except that `target` is `"micro"` or
+    `"macro"`, and `default` the threshold if no item has a label. Rare labels are tuned with the others,
+    however few items have them.
 
     Example:
         >>> items = torch.tensor([[0.9, 0.5], [0.6, 0.1]]), torch.tensor([[1, 1], [0, 0]])

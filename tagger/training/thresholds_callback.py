@@ -1,6 +1,6 @@
 """Tunes a model's thresholds on the development data."""
 
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
@@ -12,15 +12,12 @@ from tagger.training.thresholds import LEAST_POSITIVES, threshold_tuner
 
 @TrainerCallback.register("tune_thresholds")
 class TuneThresholdsCallback(TrainerCallback):
-    """Tunes thresholds at the end of each pass over the development data.
+    """Tunes every `LabelThresholds` of a model at the end of each pass over the development data.
 
     The metrics of a pass are those of its tuned thresholds, and they decide which epoch is best. The
     thresholds of that epoch are saved with its weights. Tuning ends with training, so neither
-    `allennlp evaluate` nor the evaluation of test data right after training changes a threshold. This is
-    a callback because a model cannot tell development data from test data.
-
-    It tunes every `LabelThresholds` of the model. `allennlp tune-thresholds` does the same for a saved
-    model, without training.
+    `allennlp evaluate` nor the evaluation of test data right after training changes a threshold. A model
+    could not tell these data apart. `allennlp tune-thresholds` does the same for a saved model.
 
     Args:
         serialization_dir: The folder of the run; supplied by the trainer.
@@ -30,8 +27,8 @@ class TuneThresholdsCallback(TrainerCallback):
             tuned. A threshold that is best for one or two items may predict the label everywhere in
             other data.
         common: Whether all labels get one threshold, for `"micro"` or `"macro"` F1, whatever
-            `least_positives`; see `tagger.training.thresholds.tune_common_threshold`. It fits less to
-            chance than a threshold by label, and it serves labels that the development data do not show.
+            `least_positives`. It fits less to chance than a threshold by label, and it serves labels
+            that the development data do not show.
 
     Raises:
         ConfigurationError: If the target is unknown, or none for a common threshold, or
@@ -62,13 +59,6 @@ class TuneThresholdsCallback(TrainerCallback):
         for each in self._thresholds:
             each.start_tuning(self._tuner)
 
-    def on_end(
-        self,
-        trainer: GradientDescentTrainer,
-        metrics: Optional[Dict[str, Any]] = None,
-        epoch: Optional[int] = None,
-        is_primary: bool = True,
-        **kwargs: Any,
-    ) -> None:
+    def on_end(self, *args: Any, **kwargs: Any) -> None:
         for each in self._thresholds:
             each.stop_tuning()
