@@ -113,6 +113,7 @@ class ShowMetricsCallback(TrainerCallback):
         self,
         trainer: Trainer,
         metrics: Optional[Metrics] = None,
+        *args: Any,
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
