@@ -18,13 +18,8 @@ FINE_TUNED = "fine_tuned"
 
 
 def fine_tuned_tokenizer(name: str, run_folder: Optional[str]) -> Any:
-    """Loads the tokenizer of a transformer, first that of an archive.
-
-    Raises:
-        ConfigurationError: If it is nowhere.
-    """
-    transformer = _archived(name, run_folder) or find_transformer(name)
-    return transformer.tokenizer()
+    """Loads the tokenizer of a transformer, first that of an archive."""
+    return (_archived(name, run_folder) or find_transformer(name)).tokenizer()
 
 
 def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:

@@ -27,40 +27,11 @@ from tagger_compat.archive_guard import refuse
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
 #: The kinds of transformers that an archive can carry: they read text, and in memory that grows with it.
 MODEL_TYPES = (
-    *(
-        "albert",
-        "bert",
-        "camembert",
-        "convbert",
-        "deberta",
-        "deberta-v2",
-        "distilbert",
-        "electra",
-        "ernie",
-    ),
-    *(
-        "eurobert",
-        "gemma",
-        "gpt2",
-        "jina_embeddings_v3",
-        "llama",
-        "mistral",
-        "mobilebert",
-        "modernbert",
-    ),
-    *(
-        "mpnet",
-        "nomic_bert",
-        "qwen2",
-        "qwen3",
-        "roberta",
-        "roberta-prelayernorm",
-        "roformer",
-        "t5",
-        "mt5",
-    ),
-    *("umt5", "bart", "mbart", "xlm-roberta", "xlm-roberta-xl"),
-)
+    "albert", "bert", "camembert", "convbert", "deberta", "deberta-v2", "distilbert", "electra",
+    "ernie", "eurobert", "gemma", "gpt2", "jina_embeddings_v3", "llama", "mistral", "mobilebert",
+    "modernbert", "mpnet", "nomic_bert", "qwen2", "qwen3", "roberta", "roberta-prelayernorm",
+    "roformer", "t5", "mt5", "umt5", "bart", "mbart", "xlm-roberta", "xlm-roberta-xl",
+)  # fmt: skip
 #: The largest vocabulary, and the most layers.
 MAX_PIECES, MAX_LAYERS = 500_000, 1000
 
@@ -81,11 +52,9 @@ class CarriedTransformer(Transformer):
 
     @property
     def source(self) -> str:
-        """The digest of the transformer that it is a copy of."""
         return str(self.description().get("source", ""))
 
     def tokenizer(self) -> Any:
-        """Makes the tokenizer of `tokenizer.json`."""
         from transformers import PreTrainedTokenizerFast
 
         values = self.description()
@@ -98,7 +67,6 @@ class CarriedTransformer(Transformer):
             )
 
     def config(self) -> Any:
-        """Makes the description of the model."""
         from transformers import CONFIG_MAPPING
 
         values = self.description()
@@ -106,13 +74,11 @@ class CarriedTransformer(Transformer):
         return make(**{key: each for key, each in values.items() if key not in _OWN_KEYS})
 
     def model_without_weights(self) -> Any:
-        """Makes the model in float32, with random weights."""
         from transformers import AutoModel
 
         return AutoModel.from_config(self.config()).float()
 
     def model(self, dtype: Any = torch.float32) -> Any:
-        """Makes the model in float32, in evaluation mode, with the weights of `model.safetensors`."""
         from safetensors.torch import load_model
 
         model = self.model_without_weights()
@@ -136,12 +102,7 @@ class CarriedTransformer(Transformer):
 
 
 def write_carried(transformer: Transformer, folder: Path, with_weights: bool) -> CarriedTransformer:
-    """Writes a transformer as an archive carries it.
-
-    Args:
-        transformer: The transformer.
-        folder: A new folder, which is there when all files are in it.
-        with_weights: Whether to write the weights.
+    """Writes a transformer to a new folder, which is there when all files are in it.
 
     Raises:
         ConfigurationError: If an archive cannot carry it.
@@ -210,16 +171,12 @@ def _check_config(values: Any, name: str) -> None:
         if key not in known:
             refuse(f"{name} has `{key[:80]}`, which is no setting of such a model")
         for place, each in leaves(value, key):
-            if (
-                isinstance(each, str)
-                and place != "source"
-                and not place.startswith("special_tokens.")
-            ):
+            is_plain = True
+            if isinstance(each, (int, float)):
+                is_layers = key.endswith(("_layers", "_layer")) and isinstance(each, int)
+                is_plain = abs(each) <= MAX_NUMBER and not (is_layers and each > MAX_LAYERS)
+            elif isinstance(each, str) and key not in ("source", "special_tokens"):
                 is_plain = _TEXT.fullmatch(each) is not None and ".." not in each
-            else:
-                is_plain = not isinstance(each, (int, float)) or abs(each) <= MAX_NUMBER
-            if key.endswith(("_layers", "_layer")) and isinstance(each, int):
-                is_plain = is_plain and each <= MAX_LAYERS
             if not is_plain:
                 refuse(f"{name} sets `{place[:80]}` to {str(each)[:80]!r}")
     num_pieces = values.get("vocab_size")

@@ -33,9 +33,6 @@ _ENTRY = np.dtype([("key", "V16"), ("start", "<u8"), ("words", "<u4"), ("checksu
 # Seconds after which the file of a writer that was killed is removed.
 _ABANDONED = 3600
 
-#: What a config says of the store.
-_SETTINGS = ("cache_folder", "max_cache_gb")
-
 
 class _File:
     """A file of features, mapped into memory."""
@@ -61,12 +58,11 @@ class FeatureStore:
     """The features of passages, by key.
 
     Args:
-        root: The folder of all stores, which the limit is for.
+        root: The folder of all stores.
         settings: The name of this store, which tells all that decides the features but the passage.
         shape: (H, D).
-        max_bytes: The most bytes of all stores. Before more is written, the files that were used least
-            recently are removed, but none that this process uses; if that is not enough, nothing is
-            written.
+        max_bytes: The most bytes of all stores. Files that were used least recently make room, but none
+            that this process uses; if that is not enough, nothing is written.
 
     Raises:
         ConfigurationError: If the folder cannot be made, for example because it is a file.
@@ -89,7 +85,10 @@ class FeatureStore:
                 f"features cannot be kept in {root} ({error.strerror}); name another folder by "
                 f"`cache_folder`, or move the file away that is in the way"
             ) from error
-        self._remove_abandoned()
+        for path in self._folder.glob(".*.unfinished"):  # of processes that were killed
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _ABANDONED:
+                    path.unlink()
         self.refresh()
 
     def __contains__(self, key: bytes) -> bool:
@@ -97,7 +96,7 @@ class FeatureStore:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of this store's files."""
+        """The bytes of its features."""
         return sum(file.features.nbytes for file in self._files.values())
 
     def refresh(self) -> None:
@@ -109,8 +108,7 @@ class FeatureStore:
     def get(self, key: bytes) -> Optional[np.ndarray]:
         """Returns the features of a passage, (W, H, D) float16, not writable; None if there are none.
 
-        The first time in a process they are compared with their checksum. If they are damaged, they
-        count as missing, and a warning says so.
+        At the first use in a process their checksum is compared; damaged ones count as missing.
         """
         place = self._places.get(key)
         if place is None:
@@ -128,13 +126,9 @@ class FeatureStore:
         return features
 
     def add(self, features: Sequence[Tuple[bytes, np.ndarray]]) -> bool:
-        """Writes the features of passages.
+        """Writes the features of at least one passage, (W, H, D) float16; a warning says why not.
 
-        Args:
-            features: At least one key, and its features, (W, H, D) float16.
-
-        Returns:
-            Whether they were written; a warning says why not.
+        Returns whether they were written.
         """
         entries = np.zeros(len(features), dtype=_ENTRY)
         start = 0
@@ -163,7 +157,8 @@ class FeatureStore:
     def turn(self) -> Iterator[None]:
         """Waits until no other process computes features of this store, and takes in what they wrote."""
         with open(self._folder / "lock", "ab") as lock:
-            try:
+            # A file system without locks lets two processes compute the same.
+            with suppress(ImportError, OSError):
                 import fcntl
 
                 try:
@@ -171,9 +166,6 @@ class FeatureStore:
                 except BlockingIOError:
                     logger.info("waiting for another process that computes features")
                     fcntl.flock(lock, fcntl.LOCK_EX)
-            except (ImportError, OSError):
-                # This file system has no locks; then two processes may compute the same.
-                pass
             self.refresh()
             yield
 
@@ -223,16 +215,9 @@ class FeatureStore:
             self._is_full = True
             logger.warning("Some features are not kept, and computed in every epoch: %s", reason)
 
-    def _remove_abandoned(self) -> None:
-        """Removes what processes that were killed have begun to write."""
-        for path in self._folder.glob(".*.unfinished"):
-            with suppress(OSError):
-                if time.time() - path.stat().st_mtime > _ABANDONED:
-                    path.unlink()
-
 
 def default_root() -> Path:
-    """Returns the folder of all stores unless a config names one: in the user's cache directory."""
+    """Returns the folder of all stores in the user's cache directory."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache, "tagger", "features")
 
@@ -250,6 +235,6 @@ def own_cache_settings(config: Any, path: str = "") -> Dict[str, Any]:
     for name, value in config.items() if isinstance(config, dict) else ():
         if isinstance(value, dict):
             found.update(own_cache_settings(value, f"{path}{name}."))
-        elif name in _SETTINGS:
+        elif name in ("cache_folder", "max_cache_gb"):
             found[f"{path}{name}"] = value
     return found

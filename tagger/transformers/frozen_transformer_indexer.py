@@ -20,7 +20,7 @@ UNITS = ("words", "text")
 
 
 class _Passages(NamedTuple):
-    """The passages of a document."""
+    """The groups of sentences of a document, and the pieces of each sentence."""
 
     document: Sequence[Sequence[Token]]
     groups: List[Tuple[int, int]]
@@ -68,12 +68,11 @@ class FrozenTransformerIndexer(TokenIndexer):
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         """Returns the pieces of the passages in which the tokens lie, and where they lie there."""
-        if isinstance(tokens, DocumentTokens):
-            passages = self._passages(tokens.document)
-            first, last = tokens.first, tokens.last
-        else:
-            passages = self._cut([tokens])
-            first, last = 0, 1
+        if not isinstance(tokens, DocumentTokens):
+            tokens = DocumentTokens([tokens], 0, 1)
+        first, last, passages = tokens.first, tokens.last, self._last
+        if passages is None or passages.document is not tokens.document:
+            passages = self._last = self._cut(tokens.document)
         groups = [group for group in passages.groups if group[0] < last and first < group[1]]
         start, end = groups[0][0], groups[-1][1]
         num_pieces = passages.num_pieces
@@ -97,17 +96,10 @@ class FrozenTransformerIndexer(TokenIndexer):
         yield from passages_of(pieces, num_pieces, indexed["passage_lengths"][0])
 
     def get_empty_token_list(self) -> IndexedTokenList:
-        """Returns what stands for no tokens."""
-        return {
-            "pieces": [[]],
-            "num_pieces": [[]],
-            "passage_lengths": [[]],
-            "first_word": [0],
-            "mask": [],
-        }
+        rows = {name: [[]] for name in ("pieces", "num_pieces", "passage_lengths")}
+        return {**rows, "first_word": [0], "mask": []}
 
     def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> Dict[str, int]:
-        """Returns the number of entries of each tensor; rows of pieces count as one entry."""
         return {
             name: len(values[0]) if values and isinstance(values[0], list) else len(values)
             for name, values in indexed_tokens.items()
@@ -118,10 +110,9 @@ class FrozenTransformerIndexer(TokenIndexer):
     ) -> Dict[str, torch.Tensor]:
         """Returns tensors for the embedder, padded with zeros.
 
-        Returns:
-            `pieces` (1, P), `num_pieces` (1, words of all passages), `passage_lengths` (1, passages) and
-            `first_word` (1,), all int64; and `mask` (tokens,) bool. Tensors of one row do not count
-            when batches of similar length are made.
+        They are `pieces` (1, P), `num_pieces` (1, words of all passages), `passage_lengths` (1,
+        passages) and `first_word` (1,), all int64; and `mask` (tokens,) bool. Tensors of one row do not
+        count when batches of similar length are made.
         """
         tensors: Dict[str, torch.Tensor] = {"first_word": torch.tensor(tokens["first_word"])}
         for name in ("pieces", "num_pieces", "passage_lengths"):
@@ -132,20 +123,11 @@ class FrozenTransformerIndexer(TokenIndexer):
         tensors["mask"] = torch.arange(padding_lengths["mask"]) < len(tokens["mask"])
         return tensors
 
-    def _passages(self, document: Sequence[Sequence[Token]]) -> _Passages:
-        last = self._last
-        if last is None or last.document is not document:
-            last = self._last = self._cut(document)
-        return last
-
     def _cut(self, document: Sequence[Sequence[Token]]) -> _Passages:
-        pieces, num_pieces = [], []
-        for sentence in document:
-            own, numbers = self._word_pieces.joined([token.text or "" for token in sentence])
-            pieces.append(own)
-            num_pieces.append(numbers)
+        cut = [self._word_pieces.joined([token.text or "" for token in each]) for each in document]
+        pieces = [own for own, _ in cut]
         groups = group_sentences(list(map(len, pieces)), self._max_pieces)
-        return _Passages(document, groups, pieces, num_pieces)
+        return _Passages(document, groups, pieces, [numbers for _, numbers in cut])
 
     def __getstate__(self) -> Dict[str, Any]:
         """Leaves out the last document."""

@@ -16,14 +16,12 @@ import torch
 from tagger.linear_chain.kernels.compilation import kernel
 from tagger.transformers.windows import longest_window
 
-#: Numbers are rounded to as many levels above zero, and below.
+#: Levels above zero, and below.
 LEVELS = 127
-# The quotient of rows that are smaller is no finite number; they count as zero.
+# Smaller rows, whose quotient is not finite, count as zero.
 _SMALLEST = np.float32(1e-30)
 # A model whose states change by more than this share of their standard deviation stays as it is.
 _LARGEST_CHANGE = 0.25
-# Windows and pieces of the sample that tells.
-_SAMPLE = (4, 32)
 
 
 def with_int8_matrices(model: Any) -> Any:
@@ -31,10 +29,7 @@ def with_int8_matrices(model: Any) -> Any:
 
     Rows with a few very large values lose the others when they are rounded. So the hidden states of a
     sample of pieces are compared; if they change by more than a quarter of their standard deviation, the
-    model itself is returned.
-
-    Args:
-        model: A model of `transformers` in evaluation mode, in float32 on the CPU.
+    model itself is returned. It is in evaluation mode, in float32 on the CPU.
     """
     weights = [*model.parameters(), *model.buffers()]
     rounded = copy.deepcopy(model, {id(each): each for each in weights})
@@ -47,11 +42,7 @@ def with_int8_matrices(model: Any) -> Any:
 
 
 class Int8Linear(torch.nn.Module):
-    """A linear layer without gradients, on the CPU, whose matrices are rounded to 8-bit integers.
-
-    Args:
-        linear: The layer, with weights (O, I) in float32. Its weights are shared.
-    """
+    """A linear layer without gradients, on the CPU, whose matrices are rounded; weights are shared."""
 
     def __init__(self, linear: torch.nn.Linear) -> None:
         super().__init__()
@@ -84,8 +75,7 @@ def _change(model: Any, rounded: Any) -> float:
     It is the root mean square of a feature's change as a share of its standard deviation, for the median
     feature: a few large features must not hide what happens to the others.
     """
-    num_windows, num_pieces = _SAMPLE
-    shape = num_windows, min(num_pieces, longest_window(model.config) or num_pieces)
+    shape = 4, min(32, longest_window(model.config) or 32)
     sample = torch.randint(
         model.config.vocab_size, shape, generator=torch.Generator().manual_seed(0)
     )
@@ -94,14 +84,11 @@ def _change(model: Any, rounded: Any) -> float:
         each(input_ids=sample, attention_mask=mask, output_hidden_states=True).hidden_states
         for each in (model, rounded)
     )
-    # (H, D)
-    changes = torch.stack(
-        [
-            (a - b).square().mean((0, 1)).sqrt() / b.flatten(0, 1).std(0)
-            for a, b in zip(after, before)
-        ]
-    )
-    return float(changes.median(1).values.max())
+    # (D,) for each layer
+    changes = [
+        (a - b).square().mean((0, 1)).sqrt() / b.flatten(0, 1).std(0) for a, b in zip(after, before)
+    ]
+    return float(torch.stack(changes).median(1).values.max())
 
 
 @kernel

@@ -11,14 +11,9 @@ logger = logging.getLogger(__name__)
 
 
 class Memory:
-    """Remembers tensors by key. Threads may share it; a copy of it remembers nothing.
+    """Remembers tensors by key, up to `max_bytes`. Threads may share it; a copy of it remembers nothing.
 
-    Args:
-        max_bytes: The most that is kept.
-        warning: What to warn of, once, when it is full and takes no more; None to forget the oldest.
-
-    Attributes:
-        num_bytes: What is kept.
+    With a `warning` it takes no more when it is full, and warns once; without, it forgets the oldest.
     """
 
     def __init__(self, max_bytes: float, warning: Optional[str] = None) -> None:

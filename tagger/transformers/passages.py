@@ -21,7 +21,7 @@ class Passage(NamedTuple):
     num_pieces: np.ndarray
 
     def key(self) -> bytes:
-        """Returns 16 bytes that differ for passages that differ."""
+        """Returns 16 bytes that differ for other passages."""
         digest = hashlib.blake2b(self.num_pieces.tobytes(), digest_size=16)
         digest.update(self.pieces.tobytes())
         return digest.digest()
@@ -30,13 +30,7 @@ class Passage(NamedTuple):
 def passages_of(
     pieces: np.ndarray, num_pieces: np.ndarray, lengths: Sequence[int]
 ) -> Iterator[Passage]:
-    """Cuts texts into their passages.
-
-    Args:
-        pieces: The pieces of all passages, one after the other, int32.
-        num_pieces: The number of pieces of each word of all passages, int32.
-        lengths: The number of words of each passage; 0 for none.
-    """
+    """Cuts a text into its passages, given the number of words of each; 0 for none."""
     word, piece = 0, 0
     for length in lengths:
         if length:

@@ -11,13 +11,10 @@ PRECISIONS = ("float32", "bfloat16", "auto")
 
 
 def computing_in(precision: str, device: torch.device) -> AbstractContextManager:
-    """Returns a context in which matrices are multiplied in a precision.
+    """Returns a context in which matrices are multiplied in one of `PRECISIONS`.
 
-    Args:
-        precision: One of `PRECISIONS`. `"auto"` is bfloat16 where the device has units for matrices in
-            it, and float32 elsewhere. In `"float32"` the context changes nothing, so that mixed
-            precision of the trainer stays in force.
-        device: The device of the matrices.
+    `"auto"` is bfloat16 where the device has units for matrices in it, and float32 elsewhere. In
+    `"float32"` the context changes nothing, so that mixed precision of the trainer stays in force.
     """
     if precision == "bfloat16" or (precision == "auto" and _has_bfloat16_matrices(device)):
         return torch.autocast(device.type, torch.bfloat16)
@@ -27,10 +24,8 @@ def computing_in(precision: str, device: torch.device) -> AbstractContextManager
 def precision_of_frozen(precision: str, device: torch.device) -> str:
     """Returns what a transformer that is not trained computes in: float32, bfloat16 or int8.
 
-    Args:
-        precision: One of `PRECISIONS`. `"auto"` is bfloat16 where the device has units for matrices in
-            it, int8 on a CPU with instructions for it, and float32 elsewhere.
-        device: The device of the matrices.
+    `"auto"` is bfloat16 where the device has units for matrices in it, int8 on a CPU with instructions
+    for it, and float32 elsewhere.
     """
     if precision != "auto":
         return precision

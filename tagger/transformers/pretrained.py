@@ -8,7 +8,7 @@ import os
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Iterator, List, Optional, Union
+from typing import Iterable, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -61,9 +61,7 @@ def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transfo
     Hugging Face hub; a folder beside the archive's file, or beside its folder. A folder among others is
     known by the last part of `name`.
 
-    Args:
-        name: A folder, or a name on the hub.
-        archive_folder: Where an archive is unpacked, or a training run is kept.
+    `archive_folder` is where an archive is unpacked, or a training run is kept.
 
     Raises:
         ConfigurationError: If it is nowhere, or its weights or its config are missing.
@@ -74,7 +72,7 @@ def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transfo
     carried = None if archive_folder is None else Path(archive_folder, ARCHIVED, last)
     if carried is None or not carried.is_dir():
         return _outside_archive(name)
-    copy = CarriedTransformer(carried, digest_of_carried(carried))
+    copy = _carried_in(carried)
     if archive_guard.archive_file() is None:
         # A run that goes on has features of the original, which have another name.
         with suppress(ConfigurationError):
@@ -86,7 +84,10 @@ def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transfo
 
 def _outside_archive(name: str) -> Transformer:
     last = Path(name).name
-    named, beside = [Path(name), *_in_folder_of_variable(last)], _beside_archive(last)
+    named, beside = [Path(name)], _beside_archive(last)
+    if os.environ.get(FOLDER_VARIABLE):
+        folder = Path(os.environ[FOLDER_VARIABLE])
+        named += [folder / last, *([folder] if (folder / "config.json").is_file() else [])]
     for place in named:
         if place.is_dir():
             return _transformer_in(place)
@@ -111,16 +112,9 @@ def _outside_archive(name: str) -> Transformer:
 def _transformer_in(folder: Path) -> Transformer:
     state = archive_guard.current()
     if state is not None and state.holds(folder):
-        return CarriedTransformer(folder, digest_of_carried(folder))
+        return _carried_in(folder)
     archive_guard.may_read(folder)
     return Transformer(folder, digest_of(folder))
-
-
-def _in_folder_of_variable(last: str) -> List[Path]:
-    if not os.environ.get(FOLDER_VARIABLE):
-        return []
-    folder = Path(os.environ[FOLDER_VARIABLE])
-    return [folder / last, *([folder] if (folder / "config.json").is_file() else [])]
 
 
 def _beside_archive(last: str) -> List[Path]:
@@ -140,24 +134,16 @@ def digest_of(folder: Union[str, Path]) -> str:
     Raises:
         ConfigurationError: If the weights or the config are missing.
     """
-    files = transformer_files(folder)
-    # A file that has changed has another size or time.
-    state = tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
-    return _digest_of_files(state)
+    return _digest(transformer_files(folder))
 
 
-def digest_of_carried(folder: Path) -> str:
-    """Returns the SHA-256 of a transformer that an archive carries, which has no other files."""
-    files = [folder / name for name in (CONFIG, TOKENIZER, WEIGHTS) if (folder / name).is_file()]
-    return _digest_of_files(tuple((str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files))
+def _carried_in(folder: Path) -> CarriedTransformer:
+    files = [folder / name for name in (CONFIG, TOKENIZER, WEIGHTS)]
+    return CarriedTransformer(folder, _digest(each for each in files if each.is_file()))
 
 
 def transformer_files(folder: Union[str, Path]) -> List[Path]:
-    """Returns the files of a transformer, sorted by name.
-
-    Raises:
-        ConfigurationError: If the weights or the config are missing.
-    """
+    """Returns the files of a transformer, sorted by name, or raises a `ConfigurationError`."""
     folder = Path(folder)
     weights = _weights_in(folder)
     if not weights or not (folder / "config.json").is_file():
@@ -175,11 +161,9 @@ def _weights_in(folder: Path) -> List[Path]:
 
 
 def _carries_all(run_folder: str) -> bool:
-    """Whether the config of a training run says `include_in_archive: ['transformers']`."""
     config = Path(run_folder, "config.json")
-    if not config.is_file():
-        return False
-    return ARCHIVED in (json.loads(config.read_text()).get("include_in_archive") or [])
+    settings = json.loads(config.read_text()) if config.is_file() else {}
+    return ARCHIVED in (settings.get("include_in_archive") or [])
 
 
 def carry_transformer(
@@ -187,12 +171,8 @@ def carry_transformer(
 ) -> None:
     """Copies a transformer to the folder of a training run, whose archive takes it from there.
 
-    Args:
-        transformer: The transformer.
-        name: The name by which a config knows it.
-        run_folder: The folder of the training run; nothing is copied to that of an archive.
-        max_megabytes: A larger transformer is not copied, which a warning says, unless the config says
-            `include_in_archive: ['transformers']`; 0 for none.
+    A transformer of more than `max_megabytes` is not copied, which a warning says, unless the config of
+    the run has `include_in_archive: ['transformers']`; 0 copies none. Nothing is copied to an archive.
     """
     target = Path(run_folder, ARCHIVED, Path(name).name)
     is_loaded = archive_guard.archive_file() is not None
@@ -210,8 +190,13 @@ def carry_transformer(
         )
 
 
+def _digest(files: Iterable[Path]) -> str:
+    # A file that has changed has another size or time.
+    return _digest_of(tuple((str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files))
+
+
 @functools.lru_cache(maxsize=64)
-def _digest_of_files(state: tuple) -> str:
+def _digest_of(state: tuple) -> str:
     digest = hashlib.sha256()
     for name, size, _ in state:
         digest.update(f"{Path(name).name} {size}\n".encode())

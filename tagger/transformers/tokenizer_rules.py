@@ -11,56 +11,30 @@ from typing import Any, Dict, Iterator, List
 from tagger_compat.archive_contents import MAX_VALUES, leaves, read_json
 from tagger_compat.archive_guard import refuse
 
-#: How many bytes and JSON values a tokenizer may have for each piece of the vocabulary.
-BYTES_A_PIECE, VALUES_A_PIECE, FREE_BYTES = 200, 8, 2**21
+#: How many bytes a tokenizer may have beside 200, and eight JSON values, for each piece.
+FREE_BYTES = 2**21
 #: The most added tokens, letters of a piece, parts of a kind, settings, and letters of a setting.
 MAX_ADDED, MAX_TOKEN, MAX_PARTS, MAX_SETTINGS, MAX_TEXT = 5000, 512, 10, 300, 100
 #: The most base64 letters of a table of characters, and the most bytes that it puts in place of one.
 MAX_TABLE, MAX_REPLACED = 2**20, 100
 
 _KEYS = {
-    *(
-        "version",
-        "truncation",
-        "padding",
-        "added_tokens",
-        "normalizer",
-        "pre_tokenizer",
-        "post_processor",
-    ),
-    *("decoder", "model"),
-}
+    "version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
+    "post_processor", "decoder", "model",
+}  # fmt: skip
 _PARTS = {
-    "normalizer": {
-        *(
-            "BertNormalizer",
-            "ByteLevel",
-            "Lowercase",
-            "NFC",
-            "NFD",
-            "NFKC",
-            "NFKD",
-            "Nmt",
-            "Precompiled",
-        ),
-        *("Prepend", "Replace", "Sequence", "Strip", "StripAccents"),
-    },
-    "pre_tokenizer": {
-        *(
-            "BertPreTokenizer",
-            "ByteLevel",
-            "Digits",
-            "Metaspace",
-            "Punctuation",
-            "Sequence",
-            "Split",
-        ),
-        *("Whitespace", "WhitespaceSplit"),
-    },
-    "post_processor": {
-        *("BertProcessing", "ByteLevel", "RobertaProcessing", "Sequence", "TemplateProcessing"),
-    },
-}
+    "normalizer": (
+        "BertNormalizer", "ByteLevel", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt",
+        "Precompiled", "Prepend", "Replace", "Sequence", "Strip", "StripAccents",
+    ),
+    "pre_tokenizer": (
+        "BertPreTokenizer", "ByteLevel", "Digits", "Metaspace", "Punctuation", "Sequence",
+        "Split", "Whitespace", "WhitespaceSplit",
+    ),
+    "post_processor": (
+        "BertProcessing", "ByteLevel", "RobertaProcessing", "Sequence", "TemplateProcessing",
+    ),
+}  # fmt: skip
 _MODELS = {"BPE", "Unigram", "WordLevel", "WordPiece"}
 # Others might take forever. These are what transformers writes.
 _WORDS = r"\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -77,23 +51,13 @@ _PATTERNS = {
 
 
 def check_tokenizer(path: Any, num_pieces: int, name: str) -> None:
-    """Checks a tokenizer before it is made.
-
-    Args:
-        path: The file.
-        num_pieces: How many pieces the transformer knows.
-        name: The file, for messages.
+    """Checks the file of a tokenizer of so many pieces before it is made.
 
     Raises:
         ConfigurationError: If it has a part that is not known, or one beyond all need.
     """
-    rules = read_json(
-        path,
-        name,
-        FREE_BYTES + BYTES_A_PIECE * num_pieces,
-        MAX_VALUES + VALUES_A_PIECE * num_pieces,
-        check_depth=False,
-    )
+    most_bytes, most_values = FREE_BYTES + 200 * num_pieces, MAX_VALUES + 8 * num_pieces
+    rules = read_json(path, name, most_bytes, most_values, check_depth=False)
     try:
         _check(rules, num_pieces)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -102,11 +66,7 @@ def check_tokenizer(path: Any, num_pieces: int, name: str) -> None:
 
 @contextmanager
 def without_panic(name: str) -> Iterator[None]:
-    """Turns a panic of the library `tokenizers`, which is no `Exception`, into an ordinary error.
-
-    Raises:
-        ConfigurationError: In place of a panic, and of the library's other errors.
-    """
+    """Turns panics of the library `tokenizers`, which are no `Exception`, into a ConfigurationError."""
     try:
         yield
     except BaseException as error:

@@ -1,14 +1,13 @@
 """A token indexer for transformers that are trained."""
 
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Sequence
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
 from tagger.data.documents import DocumentTokens
 from tagger.transformers.archived import fine_tuned_tokenizer
-from tagger.transformers.windows import windows_of_text
+from tagger.transformers.windows import check_windows, windows_of_text
 from tagger.transformers.word_pieces import WordPieces
 
 
@@ -43,16 +42,9 @@ class TransformerIndexer(TokenIndexer):
         serialization_dir: Optional[str] = None,
     ) -> None:
         super().__init__(token_min_padding_length)
-        if max_pieces < 1:
-            raise ConfigurationError(f"`max_pieces` must be at least 1; got {max_pieces}")
-        if overlap is None:
-            overlap = max_pieces // 4
-        if not 0 <= overlap < max_pieces:
-            raise ConfigurationError(
-                f"`overlap` must be at least 0 and below `max_pieces` ({max_pieces}); got {overlap}"
-            )
         self.max_pieces = max_pieces
-        self.overlap = overlap
+        self.overlap = max_pieces // 4 if overlap is None else overlap
+        check_windows(max_pieces, self.overlap)
         self.tokenizer = fine_tuned_tokenizer(model_name, serialization_dir)
         self.word_pieces = WordPieces(self.tokenizer)
 
@@ -62,19 +54,16 @@ class TransformerIndexer(TokenIndexer):
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         """Returns what `TransformerEmbedder.forward` takes.
 
-        Returns:
-            `pieces`, P indices: the windows, one after the other; `is_kept`, P booleans: of which pieces
-            the states are used; `window_lengths`, N numbers of pieces; `num_pieces`, T numbers of kept
-            pieces; and `mask`, T times true.
+        They are `pieces`, P indices: the windows, one after the other; `is_kept`, P booleans: of which
+        pieces the states are used; `window_lengths`, N numbers of pieces; `num_pieces`, T numbers of
+        kept pieces; and `mask`, T times true.
         """
-        sentences = [tokens]
+        sentences: Sequence[Sequence[Token]] = [tokens]
         if isinstance(tokens, DocumentTokens):
-            sentences = [list(each) for each in tokens.document[tokens.first : tokens.last]]
-        by_sentence = [
-            self.word_pieces([token.text or "" for token in sentence]) for sentence in sentences
-        ]
-        text = [piece for words in by_sentence for word in words for piece in word]
-        lengths = [sum(map(len, words)) for words in by_sentence]
+            sentences = tokens.document[tokens.first : tokens.last]
+        cut = [self.word_pieces.joined([token.text or "" for token in each]) for each in sentences]
+        text = [piece for pieces, _ in cut for piece in pieces]
+        lengths = [len(pieces) for pieces, _ in cut]
         before, after = self.word_pieces.start_pieces, self.word_pieces.end_pieces
         indices: IndexedTokenList = self.get_empty_token_list()
         for window in windows_of_text(lengths, self.max_pieces, self.overlap):
@@ -85,11 +74,10 @@ class TransformerIndexer(TokenIndexer):
                 window.first <= begin + place < window.last for place in range(len(own))
             ]
             indices["window_lengths"].append(len(own))
-        indices["num_pieces"] = [len(word) for words in by_sentence for word in words]
+        indices["num_pieces"] = [number for _, numbers in cut for number in numbers]
         indices["mask"] = [True] * len(tokens)
         return indices
 
     def get_empty_token_list(self) -> IndexedTokenList:
-        """Returns what stands for no tokens."""
         names = ("pieces", "is_kept", "window_lengths", "num_pieces", "mask")
         return {name: [] for name in names}

@@ -39,12 +39,7 @@ class UpperLayers:
 
     @torch.no_grad()
     def lower_states(self, pieces: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Returns the states that the lower layers give, (N, L, D), without gradient.
-
-        Args:
-            pieces: (N, L) int64.
-            mask: (N, L) bool.
-        """
+        """Returns the states that the lower layers give, (N, L, D), without gradient."""
         states: List[torch.Tensor] = []
 
         def keep(_layer: torch.nn.Module, _inputs: Any, output: Any) -> None:
@@ -62,13 +57,7 @@ class UpperLayers:
     def states(
         self, pieces: torch.Tensor, mask: torch.Tensor, lower_states: torch.Tensor
     ) -> torch.Tensor:
-        """Returns the states that the transformer gives, (N, L, D), from those of the lower layers.
-
-        Args:
-            pieces: (N, L) int64.
-            mask: (N, L) bool.
-            lower_states: (N, L, D), as `lower_states` gives them, which was called before.
-        """
+        """Returns the states that the transformer gives, (N, L, D), from those of `lower_states`."""
         given = _Given(lower_states, self._num_outputs)
         with self._layers([*[given] * len(self.lower), *self.upper]):
             return self._transformer(input_ids=pieces, attention_mask=mask).last_hidden_state
@@ -96,7 +85,7 @@ class _Given(torch.nn.Module):
 
 
 def _find_layers(transformer: Any) -> Tuple[torch.nn.Module, str]:
-    """Returns the module that holds the list of a transformer's layers, and the name of the list."""
+    """Returns the module that holds the list of layers, and the name of the list."""
     number = getattr(transformer.config, "num_hidden_layers", None)
     for module in transformer.modules():
         for name, child in module.named_children():

@@ -20,7 +20,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 import torch
 
-from tagger.common.ranges import check_is_one_of
+from tagger.common.ranges import check_is_one_of, check_number
 
 #: How the states of a word's pieces become the word's.
 POOLINGS = ("mean", "first", "last")
@@ -32,35 +32,28 @@ _SHORTEST = 16
 
 # Kinds of models that count positions from behind the padding's index.
 _OFFSET_MODELS = (
-    "ibert",
-    "layoutlmv3",
-    "lilt",
-    "roberta",
-    "camembert",
-    "data2vec-text",
-    "esm",
-    "longformer",
-    "luke",
-    "markuplm",
-    "mpnet",
-    "xmod",
-)
+    "ibert", "layoutlmv3", "lilt", "roberta", "camembert", "data2vec-text", "esm", "longformer",
+    "luke", "markuplm", "mpnet", "xmod",
+)  # fmt: skip
 
 
 class Window(NamedTuple):
-    """A run of a text's pieces that the transformer reads together. Ends are exclusive.
+    """Pieces of a text that are read together, `start` up to `end`, exclusive.
 
-    Attributes:
-        start: The first piece that is read.
-        end: Where reading ends.
-        first: The first piece whose state is kept.
-        last: Where keeping ends.
+    The states of those from `first` up to `last`, exclusive, are kept.
     """
 
     start: int
     end: int
     first: int
     last: int
+
+
+def check_windows(max_pieces: int, overlap: int) -> None:
+    """Raises a `ConfigurationError` unless windows of so many pieces may share so many."""
+    check_number("max_pieces", max_pieces, max_pieces >= 1, "at least 1")
+    expected = f"at least 0 and below `max_pieces` ({max_pieces})"
+    check_number("overlap", overlap, 0 <= overlap < max_pieces, expected)
 
 
 def longest_window(config: Any) -> Optional[int]:
@@ -87,10 +80,7 @@ def group_sentences(lengths: Sequence[int], max_pieces: int) -> List[Tuple[int, 
 
     There are as few groups as possible, and the largest is as small as that allows, so that no sentence
     at the end of a document is left with little context. A sentence that is longer than a window makes
-    a group of its own.
-
-    Returns:
-        The first sentence of each group, and where the group ends.
+    a group of its own. Groups are pairs of the first sentence and the end, exclusive.
 
     Example:
         >>> group_sentences([4, 4, 4, 1], max_pieces=12)
@@ -108,9 +98,7 @@ def group_sentences(lengths: Sequence[int], max_pieces: int) -> List[Tuple[int, 
 
 
 def overlapping_windows(num_pieces: int, max_pieces: int, overlap: int) -> List[Window]:
-    """Returns the windows of a text that is read from one end to the other.
-
-    The windows have about the same size, and each piece is kept from one of them.
+    """Returns windows of about the same size; each piece of the text is kept from one of them.
 
     Args:
         num_pieces: The number of pieces of the text.
@@ -124,9 +112,8 @@ def overlapping_windows(num_pieces: int, max_pieces: int, overlap: int) -> List[
     if num_pieces <= max_pieces:
         return [Window(0, num_pieces, 0, num_pieces)] if num_pieces else []
     number = 1 + -(-(num_pieces - max_pieces) // (max_pieces - overlap))
-    starts = [
-        index * (num_pieces - max_pieces) // (number - 1) for index in range(number)
-    ]  # The last one ends with the text.
+    # The last one ends with the text.
+    starts = [index * (num_pieces - max_pieces) // (number - 1) for index in range(number)]
     # Halfway through what two neighbours share.
     borders = [(before + max_pieces + after) // 2 for before, after in itertools.pairwise(starts)]
     return [
@@ -136,12 +123,7 @@ def overlapping_windows(num_pieces: int, max_pieces: int, overlap: int) -> List[
 
 
 def windows_of_text(sentence_lengths: Sequence[int], max_pieces: int, overlap: int) -> List[Window]:
-    """Returns the windows of a text of sentences, in order; each piece is kept from one of them.
-
-    Args:
-        sentence_lengths: The number of pieces of each sentence.
-        max_pieces: The most pieces of a window, without special ones.
-        overlap: At least how many pieces two windows of a long sentence share; below `max_pieces`.
+    """As `overlapping_windows`, but only sentences that are longer than a window are cut.
 
     Example:
         >>> windows_of_text([2, 3, 9], max_pieces=6, overlap=2)[0]
@@ -168,15 +150,8 @@ def padded_windows(
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """Makes a batch of windows, with the transformer's special pieces around each.
 
-    Args:
-        pieces: The pieces of each of N windows: `text[window.start : window.end]`.
-        start_pieces: What the transformer wants before them, such as `[CLS]`.
-        end_pieces: What it wants after them, such as `[SEP]`.
-        padding: The piece that pads.
-        min_length: The smallest L.
-
     Returns:
-        The pieces, (N, L) int64, and their mask, (N, L) bool.
+        The pieces, (N, L) int64, L at least `min_length`, and their mask, (N, L) bool.
     """
     margin = len(start_pieces) + len(end_pieces)
     length = max(min_length, max(map(len, pieces), default=0) + margin)
@@ -196,9 +171,7 @@ def padded_lengths(lengths: np.ndarray, longest: Optional[int]) -> np.ndarray:
     So the last digits of a window's states depend on its padding, and rounded to 8 bits they decide
     over much more. If only windows of one padded length go together, it is the same in every batch.
 
-    Args:
-        lengths: The numbers of pieces, special ones included, (N,).
-        longest: The longest window that the transformer reads; None if any.
+    `lengths` are the numbers of pieces, special ones included, (N,).
 
     Example:
         >>> padded_lengths(np.array([3, 17, 20, 510]), longest=510)
@@ -211,42 +184,29 @@ def padded_lengths(lengths: np.ndarray, longest: Optional[int]) -> np.ndarray:
 def kept_states(
     states: torch.Tensor, windows: Sequence[Window], num_start_pieces: int
 ) -> torch.Tensor:
-    """Takes the states that windows keep out of a batch. Gradients flow through.
+    """Takes the states that windows keep, (P, ...), out of those of a batch, (N, L, ...), in order.
 
-    Args:
-        states: (N, L, ...), the states of the batch of `padded_windows`.
-        windows: The N windows.
-        num_start_pieces: How many special pieces precede each window.
-
-    Returns:
-        (P, ...), the kept states of all windows, one window after the other.
+    Gradients flow through.
     """
-    lengths = torch.tensor([window.last - window.first for window in windows])
-    begins = torch.tensor(
-        [
-            row * states.size(1) + num_start_pieces + window.first - window.start
-            for row, window in enumerate(windows)
-        ]
-    )
-    offsets = torch.arange(int(lengths.sum())) - torch.repeat_interleave(
-        lengths.cumsum(0) - lengths, lengths
-    )
-    places = torch.repeat_interleave(begins, lengths) + offsets
-    return states.flatten(0, 1)[places.to(states.device)]
+    places = [
+        np.arange(window.first, window.last)
+        - window.start
+        + num_start_pieces
+        + row * states.size(1)
+        for row, window in enumerate(windows)
+    ]
+    return states.flatten(0, 1)[torch.from_numpy(np.concatenate(places)).to(states.device)]
 
 
 def pool_pieces(
     states: torch.Tensor, num_pieces: torch.Tensor, pooling: str = "mean"
 ) -> torch.Tensor:
-    """Makes one state for each word of those of its pieces. Gradients flow through.
+    """Makes one state for each word, (W, ...), of those of its pieces. Gradients flow through.
 
     Args:
         states: (P, ...) floating-point, the states of the pieces of all words in order.
         num_pieces: (W,) int64, the number of pieces of each word, at least 1; their sum is P.
         pooling: `"mean"` of the pieces, or the `"first"` or the `"last"` piece alone.
-
-    Returns:
-        (W, ...), on the device of `states`.
     """
     check_is_one_of("pooling", pooling, POOLINGS)
     num_pieces = num_pieces.to(states.device)
@@ -263,7 +223,6 @@ def pool_pieces(
 
 
 def _grouped(lengths: Sequence[int], max_pieces: int) -> List[Tuple[int, int]]:
-    """Puts as many sentences as fit into each group, from the first on."""
     groups: List[Tuple[int, int]] = []
     start, size = 0, 0
     for index, length in enumerate(lengths):

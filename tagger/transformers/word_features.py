@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from tagger.common.ranges import check_is_one_of, check_number
+from tagger.common.ranges import check_is_one_of
 from tagger.common.threads import run_side_by_side
 from tagger.data.data_loaders.batch_order import batches_of_equal
 from tagger.transformers.passages import Passage
@@ -24,6 +24,7 @@ from tagger.transformers.transformer import Transformer
 from tagger.transformers.windows import (
     POOLINGS,
     Window,
+    check_windows,
     kept_states,
     longest_window,
     overlapping_windows,
@@ -44,14 +45,7 @@ _lock = threading.Lock()
 class WordFeatures:
     """Computes the features of the words of passages.
 
-    Args:
-        transformer: The transformer.
-        layers: The chosen hidden states, from 0 for the embeddings; negative ones count from the end.
-            None chooses all.
-        pooling: One of `POOLINGS`.
-        max_pieces: The most pieces of a window, without special ones.
-        overlap: At least how many pieces two windows of a longer passage share.
-        precision: One of `PRECISIONS`; see `precision_of_frozen`.
+    The arguments are those of `FrozenTransformerEmbedder`.
 
     Raises:
         ConfigurationError: If an argument is impossible, or does not fit the transformer.
@@ -68,10 +62,16 @@ class WordFeatures:
     ) -> None:
         config = transformer.config()
         self._pieces = WordPieces(transformer.tokenizer())
-        _check(pooling, max_pieces, overlap, precision)
+        check_is_one_of("pooling", pooling, POOLINGS)
+        check_is_one_of("precision", precision, PRECISIONS)
+        check_windows(max_pieces, overlap)
         self._num_special = len(self._pieces.start_pieces) + len(self._pieces.end_pieces)
         self._longest = longest_window(config)
-        self._check_positions(max_pieces)
+        if self._longest is not None and max_pieces + self._num_special > self._longest:
+            raise ConfigurationError(
+                f"`max_pieces` must be at most {self._longest - self._num_special} for this "
+                f"transformer; got {max_pieces}"
+            )
         self._transformer = transformer
         # Loaded now, because an archive that carries it is removed as soon as it is read.
         self._loaded = _shared(f"{transformer.digest} as saved", transformer.model)
@@ -146,8 +146,8 @@ class WordFeatures:
             passages: The passages.
             device: Where to compute.
             mix: The weight of each layer, (H,) float32, to sum up the layers; None keeps all.
-            batches_at_once: How many batches are computed at the same time, on a share of PyTorch's
-                threads each; 1 on a GPU, and if several threads call this.
+            batches_at_once: How many batches share PyTorch's threads; 1 on a GPU, and if several threads
+                call this.
 
         Returns:
             The index of each passage, and its features, float32 on `device`: (W, D) with `mix`, else
@@ -163,38 +163,31 @@ class WordFeatures:
             overlapping_windows(len(each.pieces), self._max_pieces, self._overlap)
             for each in passages
         ]
-        single = [index for index, own in enumerate(windows) if len(own) == 1]
-        batches = [
-            [single[place] for place in batch]
-            for batch in self._batches([len(passages[index].pieces) for index in single], device)
-        ]
+        at_once = _BATCH_PIECES[device.type]
+
+        def pooled(indices: Sequence[int], states: torch.Tensor) -> List[Tuple[int, torch.Tensor]]:
+            own = [passages[index].num_pieces for index in indices]
+            num_pieces = torch.from_numpy(np.concatenate(own)).long()
+            words = pool_pieces(states, num_pieces, self._pooling)
+            return list(zip(indices, words.split(list(map(len, own)))))
 
         def together(indices: Sequence[int]) -> List[Tuple[int, torch.Tensor]]:
-            states = self._states(model, [(passages[i], windows[i][0]) for i in indices], mix)
-            num_pieces = np.concatenate([passages[index].num_pieces for index in indices])
-            words = pool_pieces(states, torch.from_numpy(num_pieces).long(), self._pooling)
-            return list(
-                zip(indices, words.split([len(passages[index].num_pieces) for index in indices]))
-            )
+            own = [(passages[index], windows[index][0]) for index in indices]
+            return pooled(indices, self._states(model, own, mix))
 
-        computed = run_side_by_side(together, [(batch,) for batch in batches], batches_at_once)
-        features = list(chain.from_iterable(computed))
-        features += (
-            (index, self._long(model, passages[index], own_windows, mix))
-            for index, own_windows in enumerate(windows)
-            if len(own_windows) > 1
-        )
-        return features
+        def in_several(index: int) -> List[Tuple[int, torch.Tensor]]:
+            own = [(passages[index], each) for each in windows[index]]
+            number = max(1, at_once // self._max_pieces)
+            batches = [own[at : at + number] for at in range(0, len(own), number)]
+            states = [self._states(model, batch, mix) for batch in batches]
+            return pooled([index], torch.cat(states))
 
-    def _long(
-        self, model: Any, passage: Passage, windows: Sequence[Window], mix: Optional[torch.Tensor]
-    ) -> torch.Tensor:
-        """Returns the features of a passage that needs several windows."""
-        at_once = max(1, _BATCH_PIECES[model.device.type] // self._max_pieces)
-        starts = range(0, len(windows), at_once)
-        batches = [[(passage, each) for each in windows[at : at + at_once]] for at in starts]
-        states = torch.cat([self._states(model, batch, mix) for batch in batches])
-        return pool_pieces(states, torch.from_numpy(passage.num_pieces).long(), self._pooling)
+        single = np.array([index for index, own in enumerate(windows) if len(own) == 1], np.int64)
+        lengths = self._padded([len(passages[index].pieces) for index in single])
+        batches = [(single[batch].tolist(),) for batch in batches_of_equal(lengths, at_once)]
+        computed = run_side_by_side(together, batches, batches_at_once)
+        computed += [in_several(index) for index, own in enumerate(windows) if len(own) > 1]
+        return list(chain.from_iterable(computed))
 
     def _states(
         self, model: Any, windows: Sequence[Tuple[Passage, Window]], mix: Optional[torch.Tensor]
@@ -206,7 +199,7 @@ class WordFeatures:
             self._pieces.start_pieces,
             self._pieces.end_pieces,
             self._pieces.padding,
-            int(self._padded_lengths([max(map(len, own_pieces))])[0]),
+            int(self._padded([max(map(len, own_pieces))])[0]),
         )
         output = model(
             input_ids=pieces.to(model.device),
@@ -224,22 +217,9 @@ class WordFeatures:
         own = [each for _, each in windows]
         return kept_states(states, own, len(self._pieces.start_pieces)).float()
 
-    def _batches(self, lengths: Sequence[int], device: torch.device) -> List[List[int]]:
-        """Returns the windows of each batch, by their numbers of pieces without special ones."""
-        batches = batches_of_equal(self._padded_lengths(lengths), _BATCH_PIECES[device.type])
-        return [batch.tolist() for batch in batches]
-
-    def _padded_lengths(self, lengths: Sequence[int]) -> np.ndarray:
+    def _padded(self, lengths: Sequence[int]) -> np.ndarray:
         """Returns the lengths with special pieces and padding, (N,)."""
         return padded_lengths(np.array(lengths, np.int64) + self._num_special, self._longest)
-
-    def _check_positions(self, max_pieces: int) -> None:
-        """Refuses windows that are longer than what the transformer can read."""
-        if self._longest is not None and max_pieces + self._num_special > self._longest:
-            raise ConfigurationError(
-                f"`max_pieces` must be at most {self._longest - self._num_special} for this "
-                f"transformer; got {max_pieces}"
-            )
 
 
 def _frozen_model(loaded: Any, digest: str, device: torch.device, precision: str) -> Any:
@@ -267,14 +247,6 @@ def _shared(name: str, make: Callable[[], Any]) -> Any:
         if model is None:
             model = _models[name] = make()
         return model
-
-
-def _check(pooling: str, max_pieces: int, overlap: int, precision: str) -> None:
-    check_is_one_of("pooling", pooling, POOLINGS)
-    check_is_one_of("precision", precision, PRECISIONS)
-    check_number("max_pieces", max_pieces, max_pieces >= 1, "at least 1")
-    expected = f"at least 0 and below `max_pieces` ({max_pieces})"
-    check_number("overlap", overlap, 0 <= overlap < max_pieces, expected)
 
 
 def _chosen(layers: Optional[Sequence[int]], number: int) -> List[int]:

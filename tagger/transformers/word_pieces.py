@@ -15,9 +15,8 @@ class WordPieces:
     Each word is cut by itself, as inside a sentence. A word without a piece, such as one of invisible
     characters, gets the unknown piece, so that each word has at least one.
 
-    Args:
-        tokenizer: A tokenizer of `transformers`; one that tells words by the blank before them must have
-            been made with `add_prefix_space=True`.
+    A tokenizer that tells words by the blank before them must have been made with
+    `add_prefix_space=True`.
 
     Attributes:
         start_pieces: The special pieces before a text, such as `[CLS]`.
