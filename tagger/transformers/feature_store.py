@@ -94,11 +94,6 @@ class FeatureStore:
     def __contains__(self, key: bytes) -> bool:
         return key in self._places
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of its features."""
-        return sum(file.features.nbytes for file in self._files.values())
-
     def refresh(self) -> None:
         """Takes in the files that other processes have written."""
         for path in sorted(self._folder.glob(f"*{SUFFIX}")):

@@ -45,7 +45,6 @@ def test_what_is_added_is_found_by_later_processes(tmp_path):
             assert name in each
             assert np.array_equal(each.get(name), values)
         assert each.get(key(9)) is None
-        assert each.nbytes == sum(values.nbytes for _, values in entries)
     assert key(0) not in store(tmp_path, settings="b" * 64)
 
 

@@ -1,6 +1,6 @@
 """Chooses the instances of each batch and the order of the batches.
 
-Letters: `N` number of instances.
+`lengths` are those of the N instances, (N,).
 """
 
 from typing import Iterator, List, Sequence
@@ -11,26 +11,20 @@ import numpy as np
 _BATCHES_PER_WINDOW = 50
 # If all instances were sorted in one window, few batches would hardly vary.
 _MIN_WINDOWS = 4
-# Of batches within a number of tokens: instances may be batched with others that are longer by so much,
-_LEAST_SHARE_OF_LONGEST = 0.9
-# or by any length if there are only so many.
-_LEAST_BATCHES = 4
+# Batches within a number of tokens mix instances of at least this share of the longest one's length,
+# and of any length if they make no more than so many batches.
+_LEAST_SHARE_OF_LONGEST, _LEAST_BATCHES = 0.9, 4
 
 
 def shuffled_batches(
     lengths: np.ndarray, num_batches: int, generator: np.random.Generator, sort: bool = True
 ) -> List[np.ndarray]:
-    """Returns the indices of the instances of each batch, in random order.
+    """Returns the indices of the instances of each of `num_batches` batches, in random order.
 
-    The instances are shuffled, dealt to windows of many batches, sorted by length in each, and cut into
-    batches; then the batches are shuffled.
-
-    Args:
-        lengths: The length of each instance, (N,).
-        num_batches: The number of batches, from 1 to N; their sizes differ by one at most.
-        generator: The source of randomness. Generators in the same state put batches of similar lengths
-            at the same places, if they have equally many batches of similar data.
-        sort: Whether instances of similar length go together.
+    The instances are shuffled, dealt to windows of many batches, sorted by length in each if `sort`, and
+    cut into batches, whose sizes differ by one at most; then the batches are shuffled. Generators in the
+    same state put batches of similar lengths at the same places, if they have equally many batches of
+    similar data.
     """
     # Drawn first, so that it does not depend on the number of instances.
     order_of_batches = generator.permutation(num_batches)
@@ -45,12 +39,7 @@ def shuffled_batches(
 
 
 def ordered_batches(lengths: np.ndarray, num_batches: int, sort: bool = True) -> List[np.ndarray]:
-    """Returns the indices of the instances of each batch, in a fixed order.
-
-    Args:
-        lengths: The length of each instance, (N,).
-        num_batches: The number of batches, from 1 to N; their sizes differ by one at most.
-        sort: Whether the longest instances come first; otherwise instances keep their order.
+    """As `shuffled_batches`, the longest instances first; without `sort` they keep their order.
 
     Example:
         >>> [batch.tolist() for batch in ordered_batches(np.array([1, 5, 2, 4, 3]), 2)]
@@ -63,10 +52,7 @@ def ordered_batches(lengths: np.ndarray, num_batches: int, sort: bool = True) ->
 def batches_within(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
     """Returns the indices of the instances of each batch: the longest first, as many as fit.
 
-    Args:
-        lengths: The length of each instance, (N,).
-        max_tokens: The most tokens that a batch has, its padding included. A longer instance makes a
-            batch of its own.
+    A batch has at most `max_tokens` tokens, padding included; a longer instance is one of its own.
 
     Example:
         >>> [batch.tolist() for batch in batches_within(np.array([1, 5, 2, 4, 3]), 8)]
@@ -101,15 +87,10 @@ def batches_of_equal(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
 def shuffled_batches_within(
     lengths: np.ndarray, max_tokens: int, generator: np.random.Generator
 ) -> List[np.ndarray]:
-    """Returns the indices of the instances of each batch, in random order, as many as fit.
+    """As `batches_within`, in random order.
 
     Instances are sorted by length and cut into ranges. Each range makes as many batches as its longest
     instance asks for, so that their number is the same in each epoch whatever goes together.
-
-    Args:
-        lengths: The length of each instance, (N,).
-        max_tokens: As for `batches_within`.
-        generator: The source of randomness.
     """
     batches: List[np.ndarray] = []
     for instances in _ranges(lengths, max_tokens):
@@ -143,9 +124,7 @@ def _ranges(lengths: np.ndarray, max_tokens: int) -> Iterator[np.ndarray]:
     start = 0
     while start < len(order):
         longest = lengths[order[start]]
-        # Where instances are too short to share their padding with the longest one
         end = int(np.searchsorted(-lengths[order], -longest * _LEAST_SHARE_OF_LONGEST, "right"))
-        # and where there are enough of them to be shuffled.
         end = max(end, start + _LEAST_BATCHES * _num_fitting(longest, max_tokens))
         yield order[start:end]
         start = end

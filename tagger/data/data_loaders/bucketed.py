@@ -38,8 +38,7 @@ class BucketedDataLoader(DataLoader):
 
     The loader reads all data into memory, as AllenNLP does by default, and drops each instance once it
     is indexed; `iter_instances` then reads the file again. A token of CoNLL-2003 with its characters
-    takes 250 bytes before and 93 after, 77 of them for the word in `metadata`. With AllenNLP's
-    `multiprocess` it takes 440.
+    takes 250 bytes before and 93 after; with AllenNLP's `multiprocess` it takes 440.
 
     In distributed training each worker has what its dataset reader reads there. All workers have the
     same number of batches, and batches of about the same length at the same time. No instance is lost
@@ -49,14 +48,13 @@ class BucketedDataLoader(DataLoader):
         reader: Supplied from the config's `dataset_reader`.
         data_path: Supplied from `train_data_path` and the like.
         batch_size: The most instances in a batch. The data are cut evenly: 33 instances, at most 32 in a
-            batch, make batches of 17 and 16. Batches are larger only if a worker has fewer instances
-            than another needs batches.
+            batch, make batches of 17 and 16.
         shuffle: Whether each epoch has new batches in random order. They depend on `seed` and on the
             number of epochs before, also after `--recover`.
         sort_by_length: Whether a batch holds instances of similar length, measured by their longest
-            tensor; documents, with a field `sentence_lengths`, by their longest sentence, because a
-            model makes a batch of all sentences. Without `shuffle`, the longest come first. Without
-            either, instances keep the order of the file; use this where predictions are written.
+            tensor; documents, with a field `sentence_lengths`, by their longest sentence. Without
+            `shuffle`, the longest come first. Without either, instances keep the order of the file; use
+            this where predictions are written.
         max_tokens: In place of `batch_size`, the most tokens in a batch, its padding included. Where a
             transformer's indexer makes word pieces, they count. A longer instance is a batch of its own.
         batch_sampler: Chooses the batches in place of the arguments above. It keeps all instances in
@@ -136,8 +134,7 @@ class BucketedDataLoader(DataLoader):
         self._lengths = np.max([column.lengths() for column in self._columns.values()], axis=0)
         self._row_lengths = self._lengths
         if "sentence_lengths" in self._columns:
-            everything = np.arange(len(self._lengths))
-            lengths = self._columns["sentence_lengths"].batch(everything)
+            lengths = self._columns["sentence_lengths"].batch(np.arange(len(self._lengths)))
             self._row_lengths = lengths.max(dim=1).values.numpy()
 
     def set_target_device(self, device: torch.device) -> None:
@@ -174,13 +171,13 @@ class BucketedDataLoader(DataLoader):
             return map(np.array, self._batch_sampler.get_batch_indices(self._instances))
         generator = np.random.default_rng([self._seed, epoch])
         if self._max_tokens is not None:
-            if not self._shuffle:
-                return batches_within(self._lengths, self._max_tokens)
-            return shuffled_batches_within(self._lengths, self._max_tokens, generator)
-        if not self._shuffle:
-            return ordered_batches(self._row_lengths, self._num_batches, self._sort_by_length)
-        lengths = self._row_lengths
-        return shuffled_batches(lengths, self._num_batches, generator, self._sort_by_length)
+            if self._shuffle:
+                return shuffled_batches_within(self._lengths, self._max_tokens, generator)
+            return batches_within(self._lengths, self._max_tokens)
+        size = self._row_lengths, self._num_batches
+        if self._shuffle:
+            return shuffled_batches(*size, generator, self._sort_by_length)
+        return ordered_batches(*size, self._sort_by_length)
 
     def _assemble(self, indices: np.ndarray) -> TensorDict:
         return {name: column.batch(indices) for name, column in self._columns.items()}

@@ -13,11 +13,7 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
 
 from tagger.data.data_loaders.ragged_array import RaggedArray
-from tagger.data.token_indexers import (
-    CachedCharactersIndexer,
-    WordFormsIndexer,
-    WordShapesIndexer,
-)
+from tagger.data.token_indexers import CachedCharactersIndexer, WordFormsIndexer, WordShapesIndexer
 
 # The keys that lead to a tensor in the dictionary of a field, such as ("tokens", "token_ids") for a
 # `TextField`; () if the field is one tensor.
@@ -26,11 +22,8 @@ Scalar = Union[bool, int, float]
 
 # Indexers whose lists of indices go into the tensors unchanged.
 _INDEXERS = (
-    SingleIdTokenIndexer,
-    TokenCharactersIndexer,
-    CachedCharactersIndexer,
-    WordFormsIndexer,
-    WordShapesIndexer,
+    *(SingleIdTokenIndexer, TokenCharactersIndexer),
+    *(CachedCharactersIndexer, WordFormsIndexer, WordShapesIndexer),
 )
 
 
@@ -51,11 +44,6 @@ class PaddedColumn:
         """Packs all fields; call it once, after the last `append`."""
         for path, padding in self._paddings.items():
             self._arrays[path] = RaggedArray.of(self._collected.pop(path), padding)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that the tensors take, in bytes."""
-        return sum(array.nbytes for array in self._arrays.values())
 
     def lengths(self) -> np.ndarray:
         """Returns the first size of each instance's longest tensor, (N,) int32.
@@ -84,17 +72,13 @@ class PaddedColumn:
 
 
 class TextColumn(PaddedColumn):
-    """Texts whose tensors hold the indices of their tokens, padded with zeros.
-
-    All texts become arrays at once. One tensor for each text takes several times as long.
-    """
+    """Texts of indices, which become arrays at once: a tensor for each takes several times as long."""
 
     def __init__(self, paddings: Dict[Path, Scalar]) -> None:
         super().__init__(paddings)
         self._shapes: Dict[Path, List[Tuple[int, ...]]] = {path: [] for path in paddings}
 
     def append(self, field: Field) -> None:
-        """Adds the indexed text of an instance."""
         text: Any = field
         for path in self._paddings:
             name, key = path
@@ -106,7 +90,6 @@ class TextColumn(PaddedColumn):
             self._shapes[path].append((sizes[key], *inner))
 
     def finish(self) -> None:
-        """Packs all texts; call it once, after the last `append`."""
         for path in self._paddings:
             shapes = np.array(self._shapes.pop(path), dtype=np.int32)
             self._arrays[path] = RaggedArray.of_indices(self._collected.pop(path), shapes)
@@ -114,8 +97,6 @@ class TextColumn(PaddedColumn):
 
 class FieldColumn:
     """Fields of any kind, batched by their own methods as AllenNLP does."""
-
-    nbytes = 0
 
     def __init__(self) -> None:
         self._fields: List[Field] = []
@@ -176,14 +157,10 @@ def _column_for(field: Field) -> Column:
     paddings = _paddings(field)
     if paddings is None:
         return FieldColumn()
-    return (TextColumn if _is_of_indices(field) else PaddedColumn)(paddings)
-
-
-def _is_of_indices(field: Field) -> bool:
-    """Whether a field's tensors hold one index for each token, or for each of its characters."""
-    return type(field) is TextField and all(
+    is_of_indices = type(field) is TextField and all(
         type(indexer) in _INDEXERS for indexer in field.token_indexers.values()
     )
+    return (TextColumn if is_of_indices else PaddedColumn)(paddings)
 
 
 def _paddings(field: Field) -> Optional[Dict[Path, Scalar]]:

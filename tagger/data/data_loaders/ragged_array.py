@@ -41,11 +41,9 @@ class RaggedArray:
 
     @classmethod
     def of_indices(cls, nested: Sequence[List[Any]], shapes: np.ndarray) -> "RaggedArray":
-        """Stores lists of indices as int64 arrays, padded with zeros.
+        """Stores lists of indices, or of lists of indices, as int64 arrays padded with zeros.
 
-        Args:
-            nested: At least one list of indices, or of lists of indices.
-            shapes: The shape of each array, (N, 1 or 2) int32; at least as large as its list.
+        `shapes` are those of the arrays, (N, 1 or 2) int32, at least as large as the lists.
 
         Example:
             >>> characters = [[[5, 6], [7]], [[8]]]
@@ -67,11 +65,6 @@ class RaggedArray:
         values = np.zeros(ends[-1], dtype=np.int64)
         values[places] = elements
         return cls(values, shapes, padding=0)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that the arrays take, in bytes."""
-        return self._values.nbytes + self._ends.nbytes + self.shapes.nbytes
 
     def padded(self, indices: np.ndarray) -> torch.Tensor:
         """Returns the arrays with these indices, padded to the largest, as one tensor (B, ...)."""
