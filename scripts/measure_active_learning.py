@@ -21,9 +21,9 @@ from allennlp.models import Archive, load_archive
 
 from tagger.common.console import say
 from tagger.spans import spans_to_tags
-from tagger.tools.labels.choice import choose
 from tagger.tools.labels.corpus import Corpus
-from tagger.tools.labels.questions import DoubtfulSentence, doubtful_sentences
+from tagger.tools.labels.selection import select
+from tagger.tools.labels.uncertainty import UncertainSentence, uncertain_sentences
 from tagger.tools.runs.jobs import Job, run_jobs, seeded_jobs
 from tagger.tools.runs.results import read_results, write_results
 from tagger.tools.runs.work import train
@@ -130,7 +130,7 @@ def run_round(config: Mapping[str, Any], folder: Path) -> None:
         sentences, places = zip(*[(n, q) for n, each in enumerate(asked) for q in each.questions])
         scores = np.concatenate([each.scores for each in asked])
         in_texts = [(pool.words[n], *place) for n, place in zip(sentences, places)]
-        for index in choose(scores, in_texts, budget, most_similar):
+        for index in select(scores, in_texts, budget, most_similar):
             pool.label(sentences[index], *places[index])
         if fills:
             pool.fill(_ask(archive, pool, folder, how))
@@ -181,7 +181,7 @@ class Pool:
                 self.label(number, 0, len(self.words[number]) - 1)
                 budget -= len(self.words[number])
 
-    def fill(self, sentences: Sequence[DoubtfulSentence]) -> None:
+    def fill(self, sentences: Sequence[UncertainSentence]) -> None:
         """Gives tokens that are not labelled the tags that a tagger does not doubt."""
         for filled, sentence in zip(self._filled, sentences):
             spans = [span for span, _ in sentence.entities]
@@ -214,13 +214,13 @@ class Pool:
 
 def _ask(
     archive: Archive, pool: Pool, folder: Path, how: tuple[str, str, float]
-) -> list[DoubtfulSentence]:
+) -> list[UncertainSentence]:
     """Returns what a tagger makes of all sentences, given what is labelled."""
     path = folder / "pool.txt"
     pool.write(path, every=True)
     instances = list(archive.validation_dataset_reader.read(str(path)))
     keep_features(archive.model, instances)
-    return list(doubtful_sentences(archive.model, instances, *how))
+    return list(uncertain_sentences(archive.model, instances, *how))
 
 
 def _config(labels: list[str], paths: list[Path], num_sentences: int, seed: int) -> dict[str, Any]:

@@ -28,10 +28,10 @@ from sklearn.metrics import average_precision_score
 from tagger.common.console import say
 from tagger.spans import Span
 from tagger.tools.labels.corpus import Corpus, make_folds
-from tagger.tools.labels.errors import Doubts, are_errors, doubt
-from tagger.tools.labels.findings import accept, leave_open, list_findings
-from tagger.tools.labels.judge import Judge, overlap
-from tagger.tools.labels.out_of_fold import fold_jobs, out_of_fold_scores, score_file
+from tagger.tools.labels.errors import ErrorProbabilities, are_errors, error_probabilities
+from tagger.tools.labels.issues import accept, leave_open, list_issues
+from tagger.tools.labels.out_of_fold import out_of_fold, score_file
+from tagger.tools.labels.probabilities import LabelProbabilities, overlap
 from tagger.tools.runs.jobs import Job, run_jobs, seeded_jobs
 from tagger.tools.runs.results import Result, read_results, write_results
 
@@ -67,23 +67,22 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         clean = _spans(Corpus(Path("data/noisebench/clean.txt"), {}))
         config = Params.from_file(CONFIG, json.dumps(OVERRIDES)).as_dict(quiet=True)
         folder = args.folder / noise
-        scores = out_of_fold_scores(
-            fold_jobs(corpus, folder, config, NUM_FOLDS, [1]), folder, args.workers
-        )
-        folds = make_folds(corpus, NUM_FOLDS)
-        judge = Judge([(fold.held_out, each) for fold, each in zip(folds, scores)])
-        doubts = doubt(judge, corpus.sentences)
-        results.append(Result({"corpus": noise}, _measure(corpus, clean, judge, doubts)))
+        parts = out_of_fold(corpus, folder, config, NUM_FOLDS, [1], args.workers)
+        taggers = LabelProbabilities(parts)
+        probabilities = error_probabilities(taggers, corpus.sentences)
+        results.append(Result({"corpus": noise}, _measure(corpus, clean, taggers, probabilities)))
         if args.retrain:
-            jobs += _retraining(corpus, clean, doubts, config, args.folder)
+            jobs += _retraining(corpus, clean, probabilities, config, args.folder)
     if args.tagger:
         corpus = Corpus(Path("data/conll2003/eng.testb"), {"source_encoding": "IOB1"})
         clean = _spans(Corpus(Path("data/crossweigh/conllpp_test.txt"), {}))
         archive = load_archive(args.tagger)
         found = score_file(archive.model, archive.validation_dataset_reader, str(corpus.path))
-        judge = Judge([(range(len(clean)), found)])
-        doubts = doubt(judge, corpus.sentences, from_elsewhere=True)
-        results.append(Result({"corpus": "crossweigh"}, _measure(corpus, clean, judge, doubts)))
+        taggers = LabelProbabilities([(range(len(clean)), found)])
+        probabilities = error_probabilities(taggers, corpus.sentences, from_elsewhere=True)
+        results.append(
+            Result({"corpus": "crossweigh"}, _measure(corpus, clean, taggers, probabilities))
+        )
     for result in results:
         say(f"{result.factors['corpus']}: {json.dumps(result.metrics)}")
     write_results(results, args.folder / "errors.csv")
@@ -99,7 +98,10 @@ def _spans(corpus: Corpus) -> list[list[Span]]:
 
 
 def _measure(
-    corpus: Corpus, clean: list[list[Span]], judge: Judge, doubts: Doubts
+    corpus: Corpus,
+    clean: list[list[Span]],
+    taggers: LabelProbabilities,
+    probabilities: ErrorProbabilities,
 ) -> dict[str, float]:
     """Returns average precision, by sentence and by entity, and the precision of the first ones.
 
@@ -110,9 +112,9 @@ def _measure(
 
     spans = _spans(corpus)
     is_wrong = np.array([own != true for own, true in zip(spans, clean)])
-    indices = judge.tag_indices(spans)
-    by_sentence, by_token = get_label_quality_scores(indices, judge.marginals)
-    is_error = are_errors(doubts.items, spans, clean)
+    indices = taggers.tag_indices(spans)
+    by_sentence, by_token = get_label_quality_scores(indices, taggers.marginals)
+    is_error = are_errors(probabilities.items, spans, clean)
     num_errors = sum(
         sum(span not in true for span in own)
         + sum(not any(overlap(span, each) for each in own) for span in true)
@@ -121,7 +123,7 @@ def _measure(
     theirs = np.array(
         [
             -by_token[item.sentence].iloc[item.place[0] : item.place[1] + 1].min()
-            for item in doubts.items
+            for item in probabilities.items
         ]
     )
     metrics = {
@@ -130,12 +132,12 @@ def _measure(
         "num_errors": num_errors,
         "sentences_cleanlab": average_precision_score(is_wrong, -by_sentence),
         "sentences_log_likelihood": average_precision_score(
-            is_wrong, -judge.log_likelihoods(spans)
+            is_wrong, -taggers.log_likelihoods(spans)
         ),
-        "sentences": average_precision_score(is_wrong, doubts.of_sentences),
+        "sentences": average_precision_score(is_wrong, probabilities.of_sentences),
     }
     share = is_error.sum() / num_errors
-    for name, scores in (("_cleanlab", theirs), ("", doubts.probabilities)):
+    for name, scores in (("_cleanlab", theirs), ("", probabilities.of_items)):
         metrics[f"entities{name}"] = average_precision_score(is_error, scores) * share
         order = np.argsort(-scores, kind="stable")
         for number in (100, NUM_JUDGED):
@@ -144,10 +146,14 @@ def _measure(
 
 
 def _retraining(
-    corpus: Corpus, clean: list[list[Span]], doubts: Doubts, config: dict[str, Any], folder: Path
+    corpus: Corpus,
+    clean: list[list[Span]],
+    probabilities: ErrorProbabilities,
+    config: dict[str, Any],
+    folder: Path,
 ) -> list[Job]:
     """Writes the corpus in all ways, and returns the jobs that train on them."""
-    findings = list_findings(corpus, doubts, 0.0)
+    findings = list_issues(corpus, probabilities, 0.0)
     probable = [each for each in findings if each.probability >= 0.5]
     right = []
     for each in findings[:NUM_JUDGED]:

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from tagger.tools.labels.corpus import Corpus
-from tagger.tools.labels.errors import Doubts
-from tagger.tools.labels.findings import accept, list_findings, read_decisions, write_findings
-from tagger.tools.labels.judge import Item
+from tagger.tools.labels.errors import ErrorProbabilities
+from tagger.tools.labels.issues import accept, list_issues, read_decisions, write_issues
+from tagger.tools.labels.probabilities import Item
 
 pytestmark = [
     pytest.mark.system,
@@ -52,9 +52,9 @@ def test_keys_decide_and_what_is_saved_is_what_python_accepts(tmp_path, keys, ac
         Item(0, None, ("Y", (2, 2)), 0.3, 0.7, 0.7),
         Item(1, ("Y", (0, 0)), None, 0.4, 0.6, 0.4),
     ]
-    doubts = Doubts(items, np.array([0.9, 0.8, 0.7, 0.6]), np.array([0.9, 0.6]))
-    findings = list_findings(corpus, doubts, 0.0)
-    page = write_findings(corpus, doubts, findings, tmp_path)[0]
+    probabilities = ErrorProbabilities(items, np.array([0.9, 0.8, 0.7, 0.6]), np.array([0.9, 0.6]))
+    findings = list_issues(corpus, probabilities, 0.0)
+    page = write_issues(corpus, probabilities, findings, tmp_path)[0]
     page.write_text(page.read_text().replace("</body>", SCRIPT % keys + "</body>"))
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     options = [f"--user-data-dir={tmp_path / 'chromium'}", "--virtual-time-budget=5000"]

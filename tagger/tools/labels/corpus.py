@@ -23,13 +23,9 @@ _DEV_SHARE = 0.1
 
 
 class Sentence(NamedTuple):
-    """A sentence of a corpus.
+    """A sentence of a corpus: its lines, its tokens, and its labelled entities, in order.
 
-    Attributes:
-        rows: Its lines.
-        tokens: Its tokens.
-        spans: Its labelled entities, in order.
-        document: The number of its document, from 0; 0 for all if the file tells none.
+    `document` is the number of its document, from 0; 0 for all if the file tells none.
     """
 
     rows: List[Row]
@@ -64,12 +60,12 @@ class Corpus:
                 f"`dataset_reader.type` {reader['type']!r}"
             )
         encoding: Optional[str] = reader.get("source_encoding", AUTO)
-        several = [name for name in ("label_separator", "unknown_tag") if reader.get(name)]
-        if several or encoding is None:
-            name = several[0] if several else "source_encoding"
+        unfit = [name for name in ("label_separator", "unknown_tag") if reader.get(name)]
+        unfit += ["source_encoding"] if encoding is None else []
+        if unfit:
             raise ConfigurationError(
-                f"`dataset_reader.{name}` is {reader[name]!r}, but label errors are found only where "
-                "tags spell entities and each token has one known tag; use a corpus of that kind"
+                f"`dataset_reader.{unfit[0]}` is {reader[unfit[0]]!r}, but label errors are found only "
+                "where tags spell entities and each token has one known tag; use a corpus of that kind"
             )
         check_is_file(path)
         tag_column = reader.get("tag_column", -1)
@@ -113,13 +109,13 @@ class Corpus:
         """Writes some of the sentences, in order, as a column file with all its columns."""
         parts: List[str] = []
         how = self.documents.how if self.documents else ""
+        border = _BORDERS.get(how, "")
         before: Optional[int] = None
-        for number in sentences:
-            sentence = self.sentences[number]
-            if sentence.document != before:
-                is_first = before is None and how == BLANK_LINES
-                parts.append("" if is_first else _BORDERS.get(how, ""))
-                before = sentence.document
+        for sentence in (self.sentences[number] for number in sentences):
+            # A blank line before the first document would be none.
+            if sentence.document != before and (parts or how != BLANK_LINES):
+                parts.append(border)
+            before = sentence.document
             parts += [f"{row.text}\n" for row in sentence.rows] + ["\n"]
         path.write_text("".join(parts), encoding="utf-8")
 
@@ -175,13 +171,7 @@ class Corpus:
 
 
 class Fold(NamedTuple):
-    """The numbers of the sentences of a fold.
-
-    Attributes:
-        train: To train on.
-        dev: To choose the best epoch on, a tenth of what is not held out.
-        held_out: To judge.
-    """
+    """The sentences of a fold: to train on, to choose the best epoch on, and held out."""
 
     train: List[int]
     dev: List[int]
@@ -209,11 +199,8 @@ def make_folds(corpus: Corpus, num_folds: int) -> List[Fold]:
     for index in range(num_folds):
         others = [number for number, fold in enumerate(fold_of) if fold != index]
         shares = [1 - _DEV_SHARE, _DEV_SHARE]
-        is_dev = split_groups(
-            [labels[number] for number in others], groups.of(others), shares, 0, corpus.path
-        )
-        train, dev = (
-            [number for number, part in zip(others, is_dev) if part == each] for each in (0, 1)
-        )
+        own_labels = [labels[number] for number in others]
+        is_dev = split_groups(own_labels, groups.of(others), shares, 0, corpus.path)
+        train, dev = ([n for n, part in zip(others, is_dev) if part == each] for each in (0, 1))
         folds.append(Fold(train, dev, [n for n, fold in enumerate(fold_of) if fold == index]))
     return folds

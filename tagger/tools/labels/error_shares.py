@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from tagger.tools.labels.judge import Item
+from tagger.tools.labels.probabilities import Item
 
 #: How far probabilities are kept from 0 and 1.
 _MARGIN = 1e-6
@@ -20,60 +20,51 @@ _FARTHEST = 20.0
 def with_shares_of_errors(
     probabilities: np.ndarray,
     items: Sequence[Item],
-    planted_items: Sequence[Item],
-    is_planted: np.ndarray,
+    synthetic_items: Sequence[Item],
+    is_synthetic: np.ndarray,
 ) -> np.ndarray:
-    """Corrects the probabilities of errors, which were learnt where other shares of items were wrong.
+    """Corrects probabilities of errors, (N,), that were learnt where other shares of items were wrong.
 
     The log-odds of all labelled entities are shifted by a constant, and those of all that may have been
     missed by another. The mean probabilities of the two kinds then stand in the proportion of
-    `shares_of_errors`. They sum to as many errors as `share_like_planted` counts, but no more than those
-    shares.
+    `shares_of_errors`. They sum to as many errors as `share_like_synthetic` counts, but no more than
+    those shares.
 
     Args:
-        probabilities: (N,), as they were learnt from planted errors.
+        probabilities: As a classifier of synthetic errors gives them.
         items: N items of taggers that have learnt from labels of the same annotators.
-        planted_items: M items among which errors were planted.
-        is_planted: (M,) bool, whether they are errors.
+        synthetic_items: M items, some of which are synthetic errors.
+        is_synthetic: (M,) bool, whether they are.
     """
-    kinds, planted_kinds = _kinds(items), _kinds(planted_items)
+    kinds, synthetic_kinds = _kinds(items), _kinds(synthetic_items)
     numbers = np.array([kind.sum() for kind in kinds])
     expected = numbers * shares_of_errors(items)
-    like_planted = numbers * [
-        share_like_planted(_mean(probabilities[kind]), _mean(is_planted[of_planted]))
-        for kind, of_planted in zip(kinds, planted_kinds)
+    like_synthetic = numbers * [
+        share_like_synthetic(_mean(probabilities[kind]), _mean(is_synthetic[of_synthetic]))
+        for kind, of_synthetic in zip(kinds, synthetic_kinds)
     ]
-    scale = min(like_planted.sum() / max(expected.sum(), _MARGIN), 1.0)
+    scale = min(like_synthetic.sum() / max(expected.sum(), _MARGIN), 1.0)
     corrected = probabilities.copy()
     for kind, number, count in zip(kinds, numbers, scale * expected):
         corrected[kind] = shifted_to_mean(probabilities[kind], count / max(number, 1))
     return corrected
 
 
-def share_like_planted(mean: float, planted: float) -> float:
-    """Estimates the share of errors like planted ones.
+def share_like_synthetic(mean: float, synthetic: float) -> float:
+    """Estimates the share `e` of errors like synthetic ones, whose share is `r`; at most 1.
 
-    Errors are planted with the share `r`. The classifier takes all other labels for right, though a
-    share `e` of them are such errors too. So it gives each such error, planted or not, the probability
-    `r / (r + e)`. Where nothing is planted its mean is `m = e r / (r + e)`, so `e = m r / (r - m)`.
-
-    Args:
-        mean: `m`.
-        planted: `r`.
-
-    Returns:
-        `e`, at most 1.
+    The classifier takes all other labels for right, though a share `e` of them are such errors. So it
+    gives each such error the probability `r / (r + e)`. Where there are no synthetic errors its mean is
+    `m = e r / (r + e)`, so `e = m r / (r - m)`.
     """
-    return min(mean * planted / (planted - mean), 1.0) if mean < planted else 1.0
+    return min(mean * synthetic / (synthetic - mean), 1.0) if mean < synthetic else 1.0
 
 
 def shares_of_errors(items: Sequence[Item]) -> Tuple[float, float]:
     """Estimates the shares of wrong labelled entities, and of missed ones where nothing is labelled.
 
-    The taggers behind the items must have learnt from labels of the same annotators.
-
-    A label is wrong as often as taggers, given that there is an entity, take another label or another
-    border.
+    The taggers behind the items must have learnt from labels of the same annotators. A label is wrong as
+    often as taggers, given that there is an entity, take another label or another border.
 
     Where annotators miss entities, taggers learn to doubt all. Of the places where an entity has a
     probability above one half, let `c` be the share that is labelled. Let `p` be the probability of an
@@ -95,9 +86,7 @@ def shares_of_errors(items: Sequence[Item]) -> Tuple[float, float]:
 
 
 def shifted_to_mean(probabilities: np.ndarray, mean: float) -> np.ndarray:
-    """Adds a constant to the log-odds of probabilities, (N,), so that their mean is `mean`.
-
-    Probabilities whose mean no shift makes `mean`, such as 0, are returned as they are.
+    """Adds a constant to log-odds, so that the mean is `mean`; where none does, adds nothing.
 
     Example:
         >>> shifted_to_mean(np.array([0.1, 0.5]), 0.5).round(3)

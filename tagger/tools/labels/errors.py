@@ -11,110 +11,106 @@ from allennlp.common.checks import ConfigurationError
 from tagger.spans import Span
 from tagger.tools.labels.corpus import Sentence
 from tagger.tools.labels.error_shares import with_shares_of_errors
-from tagger.tools.labels.judge import Item, Judge, overlap
-from tagger.tools.labels.planting import RATE, plant_errors
-from tagger.tools.labels.signs import DIRECTIONS, signs_of
+from tagger.tools.labels.features import DIRECTIONS, features_of
+from tagger.tools.labels.probabilities import Item, LabelProbabilities, overlap
+from tagger.tools.labels.synthetic_errors import RATE, with_synthetic_errors
 
-#: Errors are planted until there are about this many, in copies of the labels.
-_NUM_PLANTED = 3000
+#: Synthetic errors are made until there are about this many, in copies of the labels.
+_NUM_SYNTHETIC = 3000
 _MOST_COPIES = 30
-#: The parts of a corpus that are judged by what is learnt from the others.
+#: The parts of a corpus, of which each is classified by what is learnt from the others.
 _NUM_PARTS = 5
 
 
-class Doubts(NamedTuple):
-    """How much the labels of a corpus are in doubt.
+class ErrorProbabilities(NamedTuple):
+    """How probable errors in the labels of a corpus are.
 
     Attributes:
         items: The N labelled and perhaps missed entities, in order.
-        probabilities: (N,), how probable it is that an item is an error.
+        of_items: (N,), how probable it is that an item is an error.
         of_sentences: (S,), how probable it is that a sentence has one.
     """
 
     items: List[Item]
-    probabilities: np.ndarray
+    of_items: np.ndarray
     of_sentences: np.ndarray
 
 
-def doubt(
-    judge: Judge, sentences: Sequence[Sentence], seed: int = 0, from_elsewhere: bool = False
-) -> Doubts:
+def error_probabilities(
+    taggers: LabelProbabilities,
+    sentences: Sequence[Sentence],
+    seed: int = 0,
+    from_elsewhere: bool = False,
+) -> ErrorProbabilities:
     """Says how probable it is that each label of a corpus is wrong.
 
-    A gradient-boosted classifier learns from planted errors how the signs of `signs_of` count. The
-    taggers know nothing of these errors, and the classifier of no correction. A sentence is judged by a
-    classifier that has not learnt from it, since its errors count as right there.
+    A gradient-boosted classifier learns from synthetic errors how the features of `features_of` count.
+    The taggers know nothing of these errors, and the classifier of no correction. A sentence is
+    classified by a classifier that has not learnt from it, since its errors count as right there.
 
-    The corpus may have more errors or fewer than were planted, or others. So if the taggers have learnt
+    The corpus may have more errors or fewer than were made, or others. So if the taggers have learnt
     from other parts of it, the probabilities are corrected by `with_shares_of_errors`.
 
     Args:
-        judge: What taggers make of the sentences, which they have not been trained on.
+        taggers: What taggers make of the sentences, which they have not been trained on.
         sentences: The sentences of the corpus, with their labels.
-        seed: The seed of the planted errors.
+        seed: The seed of the synthetic errors.
         from_elsewhere: Whether the taggers have learnt from another corpus, and not from other parts of
             this one.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    signs, is_error = [], []
-    planted_items: List[Item] = []
-    num_entities = sum(len(sentence.spans) for sentence in sentences)
-    num_copies = min(_MOST_COPIES, -(-_NUM_PLANTED // max(1, round(RATE * num_entities))))
-    random = np.random.default_rng(seed)
-    for _ in range(num_copies):
-        planted = plant_errors(sentences, random)
-        items = judge.items(planted)
-        signs.append(signs_of(items, judge, sentences, planted, from_elsewhere))
-        is_error.append(are_errors(items, planted, [each.spans for each in sentences]))
-        planted_items += items
     spans = [sentence.spans for sentence in sentences]
-    items = judge.items(spans)
-    own_signs = signs_of(items, judge, sentences, spans, from_elsewhere)
+    num_entities = sum(map(len, spans))
+    num_copies = min(_MOST_COPIES, -(-_NUM_SYNTHETIC // max(1, round(RATE * num_entities))))
+    random = np.random.default_rng(seed)
+    features, is_error = [], []
+    synthetic_items: List[Item] = []
+    for _ in range(num_copies):
+        changed = with_synthetic_errors(sentences, random)
+        items = taggers.items(changed)
+        features.append(features_of(items, taggers, sentences, changed, from_elsewhere))
+        is_error.append(are_errors(items, changed, spans))
+        synthetic_items += items
+    synthetic_features, is_synthetic = np.concatenate(features), np.concatenate(is_error)
+    items = taggers.items(spans)
+    own_features = features_of(items, taggers, sentences, spans, from_elsewhere)
     own_part, part = (
         np.array([item.sentence for item in each], dtype=int) % _NUM_PARTS
-        for each in (items, planted_items)
+        for each in (items, synthetic_items)
     )
-    planted_signs, is_planted = np.concatenate(signs), np.concatenate(is_error)
     probabilities = np.zeros(len(items))
     for held_out in np.unique(own_part):
         classifier = HistGradientBoostingClassifier(
             learning_rate=0.05,
             max_iter=150,
             max_leaf_nodes=4,
-            monotonic_cst=DIRECTIONS[: own_signs.shape[1]],
+            monotonic_cst=DIRECTIONS[: own_features.shape[1]],
             early_stopping=False,
             random_state=seed,
         )
         is_learnt = part != held_out
-        _check_is_enough(is_learnt, num_entities)
-        classifier.fit(planted_signs[is_learnt], is_planted[is_learnt])
+        if not is_learnt.any():
+            raise ConfigurationError(
+                f"expected entities in several sentences of the corpus, got {num_entities} in all, "
+                "from which no classifier of errors can learn; take a larger corpus"
+            )
+        classifier.fit(synthetic_features[is_learnt], is_synthetic[is_learnt])
         is_own = own_part == held_out
-        probabilities[is_own] = classifier.predict_proba(own_signs[is_own])[:, 1]
+        probabilities[is_own] = classifier.predict_proba(own_features[is_own])[:, 1]
     if not from_elsewhere:
-        probabilities = with_shares_of_errors(probabilities, items, planted_items, is_planted)
+        probabilities = with_shares_of_errors(probabilities, items, synthetic_items, is_synthetic)
     log_right = np.zeros(len(sentences))
     np.add.at(log_right, [item.sentence for item in items], np.log1p(-probabilities))
-    return Doubts(items, probabilities, -np.expm1(log_right))
-
-
-def _check_is_enough(is_learnt: np.ndarray, num_entities: int) -> None:
-    if not is_learnt.any():
-        raise ConfigurationError(
-            f"expected entities in several sentences of the corpus, got {num_entities} in all, from "
-            "which no classifier of errors can learn; take a larger corpus"
-        )
+    return ErrorProbabilities(items, probabilities, -np.expm1(log_right))
 
 
 def are_errors(
     items: Sequence[Item], spans: Sequence[List[Span]], right: Sequence[List[Span]]
 ) -> np.ndarray:
-    """Returns which items, (N,) bool, are errors.
+    """Returns which of the items of `spans` are errors, (N,) bool, given the right entities.
 
-    Args:
-        items: The items of `spans`.
-        spans: The labelled entities of each sentence.
-        right: The true entities of each sentence. A missed one overlaps no labelled one.
+    A missed entity overlaps no labelled one.
     """
     missed = [
         [span for span in true if not any(overlap(span, each) for each in own)]

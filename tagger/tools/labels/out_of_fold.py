@@ -6,7 +6,7 @@ Letters: `S` sentences, `T` tokens of a sentence, `K` tags.
 import json
 import shutil
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -18,12 +18,11 @@ from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
 from tagger.spans import AMBIGUOUS, spans_to_tags
 from tagger.tools.labels.corpus import Corpus, make_folds
-from tagger.tools.runs.jobs import Job, run_jobs
+from tagger.tools.runs.jobs import run_jobs, seeded_jobs
 from tagger.tools.runs.work import train
 from tagger.tools.tuning.labelled_file import encoded, read_instances
 
 _SCORES = "scores.npz"
-_SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 
 
 class SentenceScores(NamedTuple):
@@ -31,29 +30,20 @@ class SentenceScores(NamedTuple):
 
     The mean of scores is the normalised geometric mean of distributions over sequences, as in
     `SequenceTaggerEnsemble`.
-
-    Attributes:
-        tags: The K tags.
-        lengths: (S,) int64.
-        emissions: (tokens, K), the scores of all sentences laid end to end.
-        transitions: (K, K).
-        start: (K,).
-        end: (K,).
     """
 
+    # (K,) and (S,) int64
     tags: np.ndarray
     lengths: np.ndarray
+    # (tokens, K): those of all sentences laid end to end
     emissions: np.ndarray
+    # (K, K), (K,), (K,)
     transitions: np.ndarray
     start: np.ndarray
     end: np.ndarray
 
     def ordered(self, tags: Sequence[str]) -> "SentenceScores":
-        """Returns the scores with the same tags in this order.
-
-        Raises:
-            ConfigurationError: If the tags are others.
-        """
+        """Returns the scores with the same tags in this order; refuses other tags."""
         own = self.tags.tolist()
         if sorted(own) != sorted(tags):
             different = sorted(set(own) ^ set(tags))
@@ -78,53 +68,53 @@ def mean_scores(several: Sequence[SentenceScores]) -> SentenceScores:
     return SentenceScores(tags, lengths, *(np.mean(parts, axis=0) for parts in zip(*ordered)))
 
 
-def fold_jobs(
-    corpus: Corpus, folder: Path, config: Mapping[str, Any], num_folds: int, seeds: Sequence[int]
-) -> List[Job]:
-    """Writes the files of each fold, and returns the jobs that train on them and score the others.
+def out_of_fold(
+    corpus: Corpus,
+    folder: Path,
+    config: Mapping[str, Any],
+    num_folds: int,
+    seeds: Sequence[int],
+    num_workers: int,
+) -> List[Tuple[List[int], SentenceScores]]:
+    """Trains taggers on folds of a corpus, and has each score the sentences that it has not seen.
+
+    Finished trainings in the folder are kept.
 
     Args:
         corpus: The corpus.
         folder: The folder for all files.
         config: The complete config of a tagger; its files are replaced.
         num_folds: The number of folds.
-        seeds: A tagger is trained with each of them on each fold.
+        seeds: A tagger is trained with each of them on each fold; their scores are averaged.
+        num_workers: How many are trained at a time.
+
+    Returns:
+        The sentences held out by each fold, and their scores.
 
     Raises:
-        ConfigurationError: If there are too few documents, or sentences.
+        ConfigurationError: If there are too few documents, or sentences, or a training fails.
     """
-    jobs = []
-    for number, fold in enumerate(make_folds(corpus, num_folds)):
+    folds, jobs = make_folds(corpus, num_folds), []
+    for number, fold in enumerate(folds):
         place = folder / "folds" / str(number)
         place.mkdir(parents=True, exist_ok=True)
         paths = [place / f"{name}.txt" for name in fold._fields]
         for path, sentences in zip(paths, fold):
             corpus.write(path, sentences)
-        of_fold = _config_of(config, corpus, *paths[:2])
-        for seed in seeds:
-            seeded = {**of_fold, **dict.fromkeys(_SEEDS, seed)}
-            settings = {"held_out": str(paths[2]), "config": seeded}
-            jobs.append(Job({"fold": number, "seed": seed}, settings))
-    return jobs
-
-
-def out_of_fold_scores(jobs: Sequence[Job], folder: Path, num_workers: int) -> List[SentenceScores]:
-    """Does the unfinished ones of `fold_jobs`, and returns the mean scores of each fold.
-
-    Raises:
-        ConfigurationError: If a job fails.
-    """
+        for job in seeded_jobs({"fold": number}, _config_of(config, corpus, *paths[:2]), seeds):
+            settings = {"held_out": str(paths[2]), "config": job.config}
+            jobs.append(job._replace(config=settings))
     failed = run_jobs(jobs, folder, num_workers, train_and_score)
     if failed:
         raise ConfigurationError(
             f"{len(failed)} of {len(jobs)} taggers failed; see {failed[0].log(folder)}, then give the "
             "same command again, which keeps the others"
         )
-    of_folds: Dict[int, List[SentenceScores]] = {}
+    of_folds: List[List[SentenceScores]] = [[] for _ in folds]
     for job in jobs:
         with np.load(job.folder(folder) / _SCORES, allow_pickle=False) as arrays:
-            of_folds.setdefault(job.factors["fold"], []).append(SentenceScores(**arrays))
-    return [mean_scores(of_folds[fold]) for fold in sorted(of_folds)]
+            of_folds[job.factors["fold"]].append(SentenceScores(**arrays))
+    return [(fold.held_out, mean_scores(scores)) for fold, scores in zip(folds, of_folds)]
 
 
 def train_and_score(config: Mapping[str, Any], folder: Path) -> None:

@@ -17,20 +17,17 @@ from tagger.data.formats import ASKED, OPEN, AnnotatedText, Annotation, parts_of
 from tagger.data.texts import Text
 from tagger.predictors import SequenceTaggerPredictor
 from tagger.predictors.sequence_tagger import holds_document
-from tagger.tools.labels.choice import choose
-from tagger.tools.labels.questions import DoubtfulSentence, doubtful_sentences
+from tagger.tools.labels.selection import select
+from tagger.tools.labels.uncertainty import UncertainSentence, uncertain_sentences
 
 #: How many texts are read and tagged at a time.
 _WINDOW = 1024
 
 
 class PoolText(NamedTuple):
-    """A text that may be labelled.
+    """A text that may be labelled: its words, whether it is a document, and as it was read.
 
-    Attributes:
-        text: Its words.
-        is_document: Whether it is a document, unlike a sentence.
-        source: The text as it was read: what people have labelled, and its other properties.
+    `source` has what people have labelled, and the text's other properties.
     """
 
     text: Text
@@ -90,10 +87,8 @@ def read_pool(
 ) -> Iterator[PoolText]:
     """Yields the texts of a file.
 
-    Args:
-        predictor: The tagger's.
-        path: The file: with a text or a JSON object on each line, as for `predict-file`.
-        format: The name of its format, if it is of an annotation tool or a library.
+    Without a format of an annotation tool or a library, it has a text or a JSON object on each line, as
+    for `predict-file`.
 
     Raises:
         ConfigurationError: If a text cannot be tagged.
@@ -128,12 +123,13 @@ def rank_texts(
         pool: The texts, as `pool_of` and `read_pool` give them. What was asked before, by their
             properties, is not asked again.
         budget: How many words to ask for at most.
-        by: See `doubtful_sentences`.
-        score: See `doubtful_sentences`; it is divided by the number of words.
-        rare_labels: Whether a question counts more the rarer the labels are that are in doubt there: by
-            how many times more entities of the most frequent label the tagger expects in the pool.
-        most_similar: See `choose`.
-        least_doubt: See `doubtful_sentences`.
+        by: See `uncertain_sentences`, as for `score`, which is divided by the number of words, and for
+            `least_doubt`.
+        score: See `by`.
+        rare_labels: Whether a question counts more the rarer its uncertain labels are: by how many times
+            more entities of the most frequent label the tagger expects in the pool.
+        most_similar: See `select`.
+        least_doubt: See `by`.
 
     Raises:
         ConfigurationError: If there is no word, an argument is out of range, or the tagger gives no
@@ -147,15 +143,18 @@ def rank_texts(
         _Question(number, place, first, last)
         for number, each in enumerate(seen)
         for place, (first, last) in enumerate(each.questions)
-        if not _was_asked(pool[number], first, last)
+        # Nobody was asked about any of these words.
+        if not _touches(
+            _characters(pool[number].text, first, last), parts_of(pool[number].source, ASKED)
+        )
     ]
     scores = np.array([seen[each.text].scores[each.place] for each in asked])
     if rare_labels and asked:
-        doubts = np.stack([seen[each.text].label_doubts[each.place] for each in asked])
-        expected = sum((each.num_expected for each in seen), start=np.zeros(doubts.shape[1]))
-        scores = scores * _rarity(doubts, expected)
+        of_labels = np.stack([seen[each.text].of_labels[each.place] for each in asked])
+        expected = sum((each.num_expected for each in seen), start=np.zeros(of_labels.shape[1]))
+        scores = scores * _rarity(of_labels, expected)
     places = [(pool[each.text].text.words, each.first, each.last) for each in asked]
-    chosen = choose(scores, places, budget, most_similar)
+    chosen = select(scores, places, budget, most_similar)
     of_texts: Dict[int, List[int]] = {}
     for index in chosen:
         of_texts.setdefault(asked[index].text, []).append(index)
@@ -173,7 +172,7 @@ def rank_texts(
 
 def _seen(
     predictor: SequenceTaggerPredictor, pool: Sequence[PoolText], *settings: Any
-) -> Iterator[DoubtfulSentence]:
+) -> Iterator[UncertainSentence]:
     """Yields what the tagger makes of each text, with words counted from the start of the text."""
     with Tqdm.tqdm(total=len(pool), unit=" texts") as progress:
         for window in lazy_groups_of(iter(pool), _WINDOW):
@@ -181,10 +180,10 @@ def _seen(
             instances = list(itertools.chain(*of_texts))
             # Batches of similar lengths need little padding.
             order = sorted(range(len(instances)), key=lambda index: len(instances[index]["tokens"]))
-            sentences = doubtful_sentences(
+            sentences = uncertain_sentences(
                 predictor.model, [instances[index] for index in order], *settings
             )
-            of_instances: Dict[int, List[DoubtfulSentence]] = {}
+            of_instances: Dict[int, List[UncertainSentence]] = {}
             for index in order:
                 num_words = len(instances[index]["tokens"])
                 own = of_instances.setdefault(index, [])
@@ -196,7 +195,7 @@ def _seen(
             progress.update(len(window))
 
 
-def _joined(sentences: Sequence[DoubtfulSentence]) -> DoubtfulSentence:
+def _joined(sentences: Sequence[UncertainSentence]) -> UncertainSentence:
     """Joins the sentences of a text."""
     lengths = [each.num_tokens for each in sentences]
     starts = list(itertools.accumulate(lengths, initial=0))
@@ -204,7 +203,7 @@ def _joined(sentences: Sequence[DoubtfulSentence]) -> DoubtfulSentence:
     def moved(places: Iterable[List[List[int]]]) -> List[List[int]]:
         return [[a + start, b + start] for start, own in zip(starts, places) for a, b in own]
 
-    return DoubtfulSentence(
+    return UncertainSentence(
         sum(lengths),
         [
             ((label, (first + start, last + start)), probability)
@@ -214,28 +213,22 @@ def _joined(sentences: Sequence[DoubtfulSentence]) -> DoubtfulSentence:
         moved(each.open for each in sentences),
         moved(each.questions for each in sentences),
         np.concatenate([np.zeros(0), *(each.scores for each in sentences)]),
-        np.concatenate([each.label_doubts for each in sentences]) if sentences else np.zeros(0),
+        np.concatenate([each.of_labels for each in sentences]) if sentences else np.zeros(0),
         sum((each.num_expected for each in sentences), start=np.zeros(())),
     )
 
 
-def _rarity(doubts: np.ndarray, num_expected: np.ndarray) -> np.ndarray:
-    """Returns how rare the labels are that are in doubt in each question, (N,), at least 1.
+def _rarity(of_labels: np.ndarray, num_expected: np.ndarray) -> np.ndarray:
+    """Returns how rare the uncertain labels of each question are, (N,), at least 1.
 
-    Args:
-        doubts: (N, C), how many entities of each label are in doubt.
-        num_expected: (C,), how many entities of each label are expected in all texts.
+    `of_labels`, (N, C), says how uncertain entities of each label are, and `num_expected`, (C,), how
+    many are expected in all texts.
     """
     # A label of which less than one entity is expected is as rare as one of which one is.
     weights = np.maximum(num_expected.max(), 1) / np.maximum(num_expected, 1)
-    totals = doubts.sum(1)
-    means = doubts @ weights / np.where(totals > 0, totals, 1)
+    totals = of_labels.sum(1)
+    means = of_labels @ weights / np.where(totals > 0, totals, 1)
     return np.where(totals > 0, means, 1.0)
-
-
-def _was_asked(text: PoolText, first: int, last: int) -> bool:
-    """Whether somebody was asked about some of these words."""
-    return _touches(_characters(text.text, first, last), parts_of(text.source, ASKED))
 
 
 def _touches(part: Tuple[int, int], parts: Iterable[Tuple[int, int]]) -> bool:
@@ -247,7 +240,7 @@ def _characters(text: Text, first: int, last: int) -> Tuple[int, int]:
 
 
 def _with_questions(
-    text: PoolText, seen: DoubtfulSentence, questions: List[_Question], score: float
+    text: PoolText, seen: UncertainSentence, questions: List[_Question], score: float
 ) -> AnnotatedText:
     """Returns a text with the tagger's entities, and what is asked about it as properties."""
     source, words = text.source, text.text
@@ -260,15 +253,13 @@ def _with_questions(
     entities.sort(key=lambda each: each[0][1:])
     new = sorted(_characters(words, each.first, each.last) for each in questions)
     asked = sorted([*known, *new])
-    in_doubt = [_characters(words, first, last) for first, last in seen.open]
-    left_open = [part for part in in_doubt if not _touches(part, asked)]
+    uncertain = [_characters(words, first, last) for first, last in seen.open]
     before = source.properties.get("meta")
     meta = {**(before if isinstance(before, dict) else {}), "score": round(float(score), 4)}
-    parts = {ASKED: asked, OPEN: left_open}
-    if asked == [_characters(words, 0, len(words.words) - 1)]:
-        parts = {}
-    else:
+    parts = {}
+    if asked != [_characters(words, 0, len(words.words) - 1)]:
         meta["ask"] = " | ".join(words.text[start:end] for start, end in new)
+        parts = {ASKED: asked, OPEN: [part for part in uncertain if not _touches(part, asked)]}
     others = {key: value for key, value in source.properties.items() if key not in (ASKED, OPEN)}
     return source._replace(
         text=words.text,

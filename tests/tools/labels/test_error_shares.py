@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tagger.tools.labels.error_shares import (
-    share_like_planted,
+    share_like_synthetic,
     shares_of_errors,
     shifted_to_mean,
     with_shares_of_errors,
 )
-from tagger.tools.labels.judge import Item
+from tagger.tools.labels.probabilities import Item
 
 SPAN = ("PER", (0, 0))
 
@@ -72,11 +72,11 @@ def test_a_mean_that_no_shift_gives_changes_nothing(share):
 def test_errors_like_planted_ones_are_counted(own, planted):
     # The classifier cannot tell own errors from planted ones, and takes them for right.
     mean = own * planted / (planted + own)
-    assert share_like_planted(mean, planted) == pytest.approx(own)
+    assert share_like_synthetic(mean, planted) == pytest.approx(own)
 
 
 def test_a_mean_above_the_planted_share_counts_all():
-    assert share_like_planted(0.2, 0.1) == 1.0
+    assert share_like_synthetic(0.2, 0.1) == 1.0
 
 
 def test_kinds_get_means_in_the_proportion_of_their_shares_and_keep_their_order():
@@ -90,7 +90,7 @@ def test_kinds_get_means_in_the_proportion_of_their_shares_and_keep_their_order(
     means = [corrected[kind].mean() for kind in of_kinds]
     assert means[1] / means[0] == pytest.approx(missed / wrong)
     total = sum(
-        kind.sum() * share_like_planted(probabilities[kind].mean(), is_planted[kind].mean())
+        kind.sum() * share_like_synthetic(probabilities[kind].mean(), is_planted[kind].mean())
         for kind in of_kinds
     )
     assert corrected.sum() == pytest.approx(total)

@@ -11,19 +11,19 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.spans import spans_to_tags, tags_to_spans
 from tagger.tools.labels.corpus import Corpus
-from tagger.tools.labels.errors import are_errors, doubt
-from tagger.tools.labels.findings import (
+from tagger.tools.labels.errors import are_errors, error_probabilities
+from tagger.tools.labels.features import DIRECTIONS, features_of
+from tagger.tools.labels.issues import (
     accept,
     digest_of,
     leave_open,
-    list_findings,
+    list_issues,
     read_decisions,
-    write_findings,
+    write_issues,
 )
-from tagger.tools.labels.judge import Judge
 from tagger.tools.labels.out_of_fold import SentenceScores, mean_scores
-from tagger.tools.labels.planting import RATE, plant_errors
-from tagger.tools.labels.signs import DIRECTIONS, signs_of
+from tagger.tools.labels.probabilities import LabelProbabilities
+from tagger.tools.labels.synthetic_errors import RATE, with_synthetic_errors
 
 TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
 
@@ -55,7 +55,9 @@ def scores_of(sentences, sureness=4.0):
 def test_each_kind_of_error_has_its_exact_probabilities(labelled, true, kind, suggested):
     spans = [[span] if span else [] for span in (labelled, true)]
     scores = scores_of([(4, spans[1])])
-    (item,) = [each for each in Judge([([0], scores)]).items(spans[:1]) if each.rivalry > 0.5]
+    (item,) = [
+        each for each in LabelProbabilities([([0], scores)]).items(spans[:1]) if each.rivalry > 0.5
+    ]
     assert (item.labelled, item.kind, item.suggested) == (labelled, kind, suggested)
     # Over all tag sequences; tokens are independent.
     shares = np.exp(scores.emissions - np.log(np.exp(scores.emissions).sum(1, keepdims=True)))
@@ -90,29 +92,29 @@ def corrupted(tmp_path_factory):
     for at, text in ((0, wrong), (1, lines)):
         (folder / f"{at}.txt").write_text("\n".join(text) + "\n")
     corpus = Corpus(folder / "0.txt", {})
-    judge = Judge([(range(120), scores_of(true))])
-    return corpus, lines, doubt(judge, corpus.sentences)
+    taggers = LabelProbabilities([(range(120), scores_of(true))])
+    return corpus, lines, error_probabilities(taggers, corpus.sentences)
 
 
 def test_the_errors_come_first_and_corrections_restore_the_text(corrupted, tmp_path):
-    corpus, lines, doubts = corrupted
-    findings = list_findings(corpus, doubts, 0.0)
-    assert {each.line for each in findings[:4]} == {4, 61, 124, 305}
-    assert {each.kind for each in findings[:4]} == {"wrong label", "boundary", "missed", "spurious"}
-    assert findings[3].probability > 5 * findings[4].probability
-    assert accept(corpus.lines(), findings[:4]) == lines
-    worst = (-doubts.of_sentences).argsort()[:4].tolist()
+    corpus, lines, probabilities = corrupted
+    issues = list_issues(corpus, probabilities, 0.0)
+    assert {each.line for each in issues[:4]} == {4, 61, 124, 305}
+    assert {each.kind for each in issues[:4]} == {"wrong label", "boundary", "missed", "spurious"}
+    assert issues[3].probability > 5 * issues[4].probability
+    assert accept(corpus.lines(), issues[:4]) == lines
+    worst = (-probabilities.of_sentences).argsort()[:4].tolist()
     assert {corpus.sentences[n].rows[0].number // 6 for n in worst} == {0, 10, 20, 50}
-    assert sum("?" in line for line in leave_open(corpus, findings[:4])) == 5
+    assert sum("?" in line for line in leave_open(corpus, issues[:4])) == 5
 
 
 def test_beliefs_about_the_same_words_count_only_for_taggers_from_elsewhere(corrupted):
     corpus, _, _ = corrupted
     spans = [sentence.spans for sentence in corpus.sentences]
-    judge = Judge([(range(120), scores_of([(5, own) for own in spans]))])
-    items = judge.items(spans)
+    taggers = LabelProbabilities([(range(120), scores_of([(5, own) for own in spans]))])
+    items = taggers.items(spans)
     signs, more = (
-        signs_of(items, judge, corpus.sentences, spans, with_beliefs)
+        features_of(items, taggers, corpus.sentences, spans, with_beliefs)
         for with_beliefs in (False, True)
     )
     assert more.shape[1] == len(DIRECTIONS) == signs.shape[1] + 1
@@ -125,36 +127,36 @@ def test_beliefs_about_the_same_words_count_only_for_taggers_from_elsewhere(corr
 
 
 def test_of_two_corrections_of_the_same_words_the_first_counts(corrupted):
-    corpus, _, doubts = corrupted
-    first = list_findings(corpus, doubts, 0.0)[0]
+    corpus, _, probabilities = corrupted
+    first = list_issues(corpus, probabilities, 0.0)[0]
     other = first._replace(edits=dict.fromkeys(first.edits, "other O"))
     assert accept(corpus.lines(), [first, other]) == accept(corpus.lines(), [first])
 
 
 def test_what_is_written_reads_back_and_decisions_belong_to_their_list(corrupted, tmp_path):
-    corpus, _, doubts = corrupted
-    findings = list_findings(corpus, doubts, 0.0)[:4]
-    page, records, _, sentences = write_findings(corpus, doubts, findings, tmp_path)
+    corpus, _, probabilities = corrupted
+    issues = list_issues(corpus, probabilities, 0.0)[:4]
+    page, records, _, sentences = write_issues(corpus, probabilities, issues, tmp_path)
     assert [json.loads(line)["line"] for line in records.read_text().splitlines()] == [
-        each.line for each in findings
+        each.line for each in issues
     ]
     assert len(sentences.read_text().splitlines()) == 121
     assert page.read_text().count("<li data-id=") == 4
     decisions = tmp_path / "decisions.json"
-    digest = digest_of(corpus, findings)
+    digest = digest_of(corpus, issues)
     decisions.write_text(json.dumps({"list": digest, "accepted": [2], "rejected": []}))
-    assert read_decisions(decisions, corpus, findings) == [findings[1]]
+    assert read_decisions(decisions, corpus, issues) == [issues[1]]
     with pytest.raises(ConfigurationError, match="is about another list of errors"):
-        read_decisions(decisions, corpus, findings[:2])
+        read_decisions(decisions, corpus, issues[:2])
     decisions.write_text("[]")
     with pytest.raises(ConfigurationError, match="expected what the page saves"):
-        read_decisions(decisions, corpus, findings)
+        read_decisions(decisions, corpus, issues)
 
 
 def test_planted_errors_are_legal_errors_of_all_kinds(corrupted):
     corpus, _, _ = corrupted
     spans = [sentence.spans for sentence in corpus.sentences]
-    planted = plant_errors(corpus.sentences, np.random.default_rng(0))
+    planted = with_synthetic_errors(corpus.sentences, np.random.default_rng(0))
     pairs = list(zip(spans, planted, corpus.sentences))
     for _, own, sentence in pairs:
         spans_to_tags(own, len(sentence.tokens), "BIO")
@@ -177,8 +179,8 @@ def test_scores_of_taggers_with_other_orders_of_tags_are_averaged_tag_by_tag():
 
 def test_log_likelihoods_are_those_of_the_labels():
     spans = [[("PER", (0, 1))]]
-    judge = Judge([([0], scores_of([(2, spans[0])]))])
-    expected = torch.tensor(judge.tag_probabilities(spans)[0]).log().sum()
-    assert judge.log_likelihoods(spans)[0] == pytest.approx(float(expected))
-    (item,) = judge.items(spans)
+    taggers = LabelProbabilities([([0], scores_of([(2, spans[0])]))])
+    expected = torch.tensor(taggers.of_tags(spans)[0]).log().sum()
+    assert taggers.log_likelihoods(spans)[0] == pytest.approx(float(expected))
+    (item,) = taggers.items(spans)
     assert not are_errors([item], spans, spans)[0]

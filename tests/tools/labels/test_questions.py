@@ -11,8 +11,8 @@ from tagger.data.fields import TagField
 from tagger.linear_chain import ChainScores
 from tagger.spans import tags_to_spans
 from tagger.spans.entities import Entities
-from tagger.tools.labels.choice import choose
-from tagger.tools.labels.questions import SCORES, _runs, doubtful_sentences
+from tagger.tools.labels.selection import select
+from tagger.tools.labels.uncertainty import SCORES, _runs, uncertain_sentences
 from tagger.tools.tuning.labelled_file import encoded
 from tests.oracles.all_paths import AllPaths
 
@@ -80,20 +80,20 @@ def test_batches_change_nothing(archive, score):
     instances = instances_of(archive, SENTENCES)
     for by in ("sentence", "span"):
         one, two = (
-            list(doubtful_sentences(archive.model, instances, by, score, 0.01, batch_size=size))
+            list(uncertain_sentences(archive.model, instances, by, score, 0.01, batch_size=size))
             for size in (1, 3)
         )
         for first, second in zip(one, two):
             assert first.questions == second.questions
             assert first.scores == pytest.approx(second.scores, abs=1e-5)
-            assert first.label_doubts == pytest.approx(second.label_doubts, abs=1e-5)
+            assert first.of_labels == pytest.approx(second.of_labels, abs=1e-5)
 
 
 def test_questions_are_sentences_or_runs_in_doubt(archive):
     instances = instances_of(archive, SENTENCES)
-    whole = list(doubtful_sentences(archive.model, instances))
+    whole = list(uncertain_sentences(archive.model, instances))
     assert [each.questions for each in whole] == [[[0, 7]], [[0, 2]], [[0, 2]]]
-    spans = list(doubtful_sentences(archive.model, instances, "span", least_doubt=0.01))
+    spans = list(uncertain_sentences(archive.model, instances, "span", least_doubt=0.01))
     assert [each.questions for each in spans] == [each.open for each in spans]
     for sentence in spans:
         inside = [(a, b) for a, b in sentence.questions]
@@ -101,7 +101,7 @@ def test_questions_are_sentences_or_runs_in_doubt(archive):
         for (_, (first, last)), probability in sentence.entities:
             asked = any(a <= first and last <= b for a, b in inside)
             assert asked == (probability < 0.99)
-    few = list(doubtful_sentences(archive.model, instances, "span", least_doubt=0.3))
+    few = list(uncertain_sentences(archive.model, instances, "span", least_doubt=0.3))
     assert sum(len(each.questions) for each in few) < sum(len(each.questions) for each in spans)
 
 
@@ -116,7 +116,7 @@ def test_entities_that_overlap_are_one_question_without_what_is_known_at_its_end
 @pytest.mark.parametrize("by", ["sentence", "span"])
 def test_what_is_known_is_not_asked_and_changes_the_rest(archive, by):
     known = instances_of(archive, SENTENCES[2:], ["B-LOC", "O", "O"])
-    (sentence,) = doubtful_sentences(archive.model, known, by, least_doubt=0.001)
+    (sentence,) = uncertain_sentences(archive.model, known, by, least_doubt=0.001)
     assert sentence.questions == []
     assert sentence.entities == [(("LOC", (0, 0)), pytest.approx(1))]
 
@@ -131,7 +131,7 @@ def test_what_is_unknown_is_judged_given_what_is_known(archive):
     probabilities = torch.softmax(paths.path_scores[given], 0)
     (instance,) = instances_of(archive, SENTENCES[2:])
     instance.add_field("tags", TagField(["U-LOC", "O", "?"], instance["tokens"], unknown_tag="?"))
-    (sentence,) = doubtful_sentences(archive.model, [instance])
+    (sentence,) = uncertain_sentences(archive.model, [instance])
     assert sentence.scores * 3 == pytest.approx(torch.special.entr(probabilities).sum().item())
     assert sentence.entities[0] == (("LOC", (0, 0)), pytest.approx(1))
 
@@ -146,7 +146,7 @@ def test_what_is_unknown_is_judged_given_what_is_known(archive):
 )
 def test_an_impossible_argument_is_named(archive, options, message):
     with pytest.raises(ConfigurationError, match=message):
-        next(doubtful_sentences(archive.model, [], **options))
+        next(uncertain_sentences(archive.model, [], **options))
 
 
 WORDS = ["1 - 0", "2 - 5", "a b c", "a b d", "A B C", "e f g h i j"]
@@ -167,7 +167,7 @@ WORDS = ["1 - 0", "2 - 5", "a b c", "a b d", "A B C", "e f g h i j"]
 )
 def test_the_first_that_fit_and_are_new_are_chosen(budget, most_similar, expected):
     places = [whole(each) for each in WORDS]
-    assert choose(np.arange(6.0), places, budget, most_similar) == expected
+    assert select(np.arange(6.0), places, budget, most_similar) == expected
 
 
 def whole(sentence):
@@ -180,13 +180,13 @@ def test_the_same_words_wait_until_all_others_are_asked_and_must_stand_elsewhere
     places = [(text.split(), *at) for text, at in zip(texts, [(1, 1)] * 3 + [(0, 0), (1, 1)])]
     places.append((texts[4].split(), 3, 3))
     scores = np.array([6.0, 5, 4, 1, 3, 2])
-    assert choose(scores, places, 100) == [0, 3, 2, 4, 5]
-    assert choose(scores, places, 3) == [0, 3, 2]
-    assert choose(scores, places, 100, 2.0) == [0, 2, 4, 5, 3]
+    assert select(scores, places, 100) == [0, 3, 2, 4, 5]
+    assert select(scores, places, 3) == [0, 3, 2]
+    assert select(scores, places, 100, 2.0) == [0, 2, 4, 5, 3]
 
 
 def test_a_question_is_compared_with_all_before(monkeypatch):
-    monkeypatch.setattr("tagger.tools.labels.choice._BLOCK", 2)
+    monkeypatch.setattr("tagger.tools.labels.selection._BLOCK", 2)
     words = [whole(each) for each in WORDS]
-    assert choose(np.arange(6.0), words, 100) == [5, 4, 3, 1]
-    assert choose(np.zeros(0), [], 100) == []
+    assert select(np.arange(6.0), words, 100) == [5, 4, 3, 1]
+    assert select(np.zeros(0), [], 100) == []

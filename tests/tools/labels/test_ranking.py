@@ -6,8 +6,8 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.data.formats import ASKED, OPEN, AnnotatedText, Annotation
 from tagger.predictors import SequenceTaggerPredictor
-from tagger.tools.labels.questions import DoubtfulSentence
 from tagger.tools.labels.ranking import _joined, _rarity, pool_of, rank_texts, read_pool
+from tagger.tools.labels.uncertainty import UncertainSentence
 
 TEXTS = [
     "Maria Lindqvist met Paulo Ferraz in Lisbon .",
@@ -79,7 +79,7 @@ def test_sentences_of_a_document_are_asked_for_by_themselves(predictor, tmp_path
 
 
 def test_the_sentences_of_a_text_are_joined():
-    one = DoubtfulSentence(
+    one = UncertainSentence(
         2, [(("X", (0, 1)), 0.5)], [[0, 1]], [[0, 1]], np.array([1.0]), np.eye(2)[:1], np.ones(2)
     )
     joined = _joined([one, one])

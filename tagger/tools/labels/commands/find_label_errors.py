@@ -66,36 +66,38 @@ class FindLabelErrors(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         check_installed("report")
-        from tagger.tools.labels.errors import doubt
-        from tagger.tools.labels.findings import (
+        from tagger.tools.labels.errors import error_probabilities
+        from tagger.tools.labels.issues import (
             accept,
-            format_findings,
+            format_issues,
             leave_open,
-            list_findings,
+            list_issues,
             read_decisions,
-            write_findings,
+            write_issues,
         )
 
         _check_corpus(args.corpus)
         # This makes the output's folder.
         _check_options(args)
-        corpus, judge = _corpus_and_judge(args)
-        doubts = doubt(judge, corpus.sentences, from_elsewhere=bool(args.taggers))
-        findings = list_findings(corpus, doubts, args.least)
-        paths = write_findings(corpus, doubts, findings, args.output)
-        accepted = findings[: args.accept_first or 0]
+        corpus, taggers = _corpus_and_probabilities(args)
+        probabilities = error_probabilities(
+            taggers, corpus.sentences, from_elsewhere=bool(args.taggers)
+        )
+        issues = list_issues(corpus, probabilities, args.least)
+        paths = write_issues(corpus, probabilities, issues, args.output)
+        accepted = issues[: args.accept_first or 0]
         if args.accept is not None:
-            accepted = read_decisions(args.accept, corpus, findings)
+            accepted = read_decisions(args.accept, corpus, issues)
         texts = {}
         if args.accept is not None or args.accept_first is not None:
             texts[args.output / "corrected.txt"] = accept(corpus.lines(), accepted)
         if args.leave_open is not None:
-            doubtful = [each for each in findings if each.probability >= args.leave_open]
+            doubtful = [each for each in issues if each.probability >= args.leave_open]
             texts[args.output / "open.txt"] = leave_open(corpus, doubtful)
         for path, lines in texts.items():
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        say(format_findings(findings))
-        say(f"{len(findings)} labels in doubt. Wrote {', '.join(map(str, [*paths, *texts]))}")
+        say(format_issues(issues))
+        say(f"{len(issues)} labels in doubt. Wrote {', '.join(map(str, [*paths, *texts]))}")
 
 
 def _check_options(args: argparse.Namespace) -> None:
@@ -103,7 +105,7 @@ def _check_options(args: argparse.Namespace) -> None:
     from tagger.common.files import check_is_file
     from tagger.common.locations import check_not_inputs
     from tagger.common.ranges import check_number, check_whole
-    from tagger.tools.labels.findings import FINDINGS
+    from tagger.tools.labels.issues import FILES
     from tagger.training.run_folder import check_can_be_made
 
     check_number("--least", args.least, 0 <= args.least <= 1, "from 0 to 1")
@@ -114,7 +116,7 @@ def _check_options(args: argparse.Namespace) -> None:
     if args.accept is not None:
         check_is_file(args.accept)
     check_can_be_made(args.output, "--output")
-    names = (*FINDINGS, "corrected.txt", "open.txt", *(() if args.config else ("config.jsonnet",)))
+    names = (*FILES, "corrected.txt", "open.txt", *(() if args.config else ("config.jsonnet",)))
     made = [*(args.output / name for name in names), *args.output.glob("folds/*/*")]
     inputs = [args.corpus, args.accept, args.config, *(args.taggers or ())]
     check_not_inputs(made, [path for path in inputs if path is not None])
@@ -133,35 +135,27 @@ def _check_corpus(path: Path) -> None:
         )
 
 
-def _corpus_and_judge(args: argparse.Namespace) -> Tuple[Any, Any]:
-    from tagger.tools.labels.corpus import Corpus, make_folds
-    from tagger.tools.labels.judge import Judge
-    from tagger.tools.labels.out_of_fold import (
-        fold_jobs,
-        mean_scores,
-        out_of_fold_scores,
-        score_file,
-    )
+def _corpus_and_probabilities(args: argparse.Namespace) -> Tuple[Any, Any]:
+    from tagger.tools.labels.corpus import Corpus
+    from tagger.tools.labels.out_of_fold import mean_scores, out_of_fold, score_file
+    from tagger.tools.labels.probabilities import LabelProbabilities
     from tagger.tools.runs.jobs import default_num_workers
 
     if args.taggers:
         from allennlp.models import load_archive
 
         archives = [load_archive(path) for path in args.taggers]
-        readers = [archive.validation_dataset_reader for archive in archives]
         corpus = Corpus(args.corpus, dict(archives[0].config["dataset_reader"]))
         scores = [
-            score_file(archive.model, reader, str(args.corpus))
-            for archive, reader in zip(archives, readers)
+            score_file(archive.model, archive.validation_dataset_reader, str(args.corpus))
+            for archive in archives
         ]
-        return corpus, Judge([(range(len(corpus.sentences)), mean_scores(scores))])
+        return corpus, LabelProbabilities([(range(len(corpus.sentences)), mean_scores(scores))])
     config = _config(args)
     corpus = Corpus(args.corpus, config.get("dataset_reader", {"type": None}))
-    jobs = fold_jobs(corpus, args.output, config, args.folds, args.seeds)
     workers = args.workers or default_num_workers(config)
-    folds = make_folds(corpus, args.folds)
-    scores = out_of_fold_scores(jobs, args.output, workers)
-    return corpus, Judge([(fold.held_out, each) for fold, each in zip(folds, scores)])
+    parts = out_of_fold(corpus, args.output, config, args.folds, args.seeds, workers)
+    return corpus, LabelProbabilities(parts)
 
 
 def _config(args: argparse.Namespace) -> Dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Errors planted in the labels of a corpus, to learn which signs betray an error."""
+"""Synthetic errors in the labels of a corpus, from which a classifier learns what errors look like."""
 
 from collections import defaultdict
 from typing import Dict, List, Optional, Sequence, Tuple
@@ -7,7 +7,7 @@ import numpy as np
 
 from tagger.spans import Span
 from tagger.tools.labels.corpus import Sentence
-from tagger.tools.labels.judge import overlap
+from tagger.tools.labels.probabilities import overlap
 
 #: The share of entities that get an error.
 RATE = 0.1
@@ -17,15 +17,17 @@ _REPEATED, _MOST_REPEATED = 0.5, 20
 _SHIFTS = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
 
-def plant_errors(sentences: Sequence[Sentence], random: np.random.Generator) -> List[List[Span]]:
+def with_synthetic_errors(
+    sentences: Sequence[Sentence], random: np.random.Generator
+) -> List[List[Span]]:
     """Returns the entities of each sentence, some of them with errors of all kinds.
 
     Equally often an entity gets another label, gets a border that is off by a token, is taken away, or a
-    capitalised word elsewhere becomes one. Half of the errors strike all entities of
-    the same words, because annotators repeat theirs.
+    capitalised word elsewhere becomes one. Half of the errors strike all entities of the same words,
+    because annotators repeat theirs.
     """
-    planted = [list(sentence.spans) for sentence in sentences]
-    places = [(number, span) for number, own in enumerate(planted) for span in own]
+    changed = [list(sentence.spans) for sentence in sentences]
+    places = [(number, span) for number, own in enumerate(changed) for span in own]
     labels = [span[0] for _, span in places]
     by_text: Dict[Tuple[str, ...], List[Tuple[int, Span]]] = defaultdict(list)
     for number, span in places:
@@ -35,18 +37,18 @@ def plant_errors(sentences: Sequence[Sentence], random: np.random.Generator) -> 
         label = labels[int(random.integers(len(labels)))]
         change = int(random.integers(4))
         if change == 3:
-            _add(planted, sentences, label, random)
+            _add(changed, sentences, label, random)
             continue
         struck = [(number, span)]
         if random.random() < _REPEATED:
             struck = by_text[_text(sentences[number], span)][:_MOST_REPEATED]
         shift = _SHIFTS[int(random.integers(4))]
         for at, each in struck:
-            if each in planted[at]:
+            if each in changed[at]:
                 moved = (each[1][0] + shift[0], each[1][1] + shift[1])
                 new = ((label, each[1]), (each[0], moved), None)[change]
-                _replace(planted[at], each, new, len(sentences[at].tokens))
-    return planted
+                _replace(changed[at], each, new, len(sentences[at].tokens))
+    return changed
 
 
 def _text(sentence: Sentence, span: Span) -> Tuple[str, ...]:
@@ -65,7 +67,7 @@ def _replace(spans: List[Span], old: Span, new: Optional[Span], num_tokens: int)
 
 
 def _add(
-    planted: List[List[Span]],
+    changed: List[List[Span]],
     sentences: Sequence[Sentence],
     label: str,
     random: np.random.Generator,
@@ -75,7 +77,7 @@ def _add(
         number = int(random.integers(len(sentences)))
         first = int(random.integers(len(sentences[number].tokens)))
         new = (label, (first, first))
-        is_free = not any(overlap(new, span) for span in planted[number])
+        is_free = not any(overlap(new, span) for span in changed[number])
         if is_free and sentences[number].tokens[first][0].isupper():
-            planted[number] = sorted([*planted[number], new], key=lambda span: span[1])
+            changed[number] = sorted([*changed[number], new], key=lambda span: span[1])
             return

@@ -1,50 +1,42 @@
-"""Signs that a label is right or wrong: from taggers, and from the same words elsewhere.
+"""What tells wrong labels from right ones: features from taggers, and from the same words elsewhere.
 
-Letters: `N` items, `F` signs.
+Letters: `N` items, `F` features.
 """
 
 import math
 from collections import Counter, defaultdict
-from typing import Collection, Dict, Hashable, List, NamedTuple, Sequence, Tuple
+from typing import Dict, Hashable, List, Sequence, Tuple
 
 import numpy as np
 
 from tagger.spans import Span
 from tagger.tools.labels.corpus import Sentence
-from tagger.tools.labels.judge import Item, Judge, Place
+from tagger.tools.labels.probabilities import Item, LabelProbabilities, Place
 
 #: What words are that are no entity, and what they are that are a part of one.
 _OUTSIDE, _PARTLY = "O", "~"
 
-
-#: How the probability of an error may change with each sign: -1 down, 1 up, 0 either way. A classifier
-#: that is free in this learns what is true of planted errors alone.
+#: How the probability of an error may change with each feature: -1 down, 1 up, 0 either way. A
+#: classifier that is free in this learns what is true of synthetic errors alone.
 DIRECTIONS = (-1, 1, 1, -1, -1, -1, 0, 0, -1)
 
 
-class _Readings(NamedTuple):
-    """How the occurrences of some words are labelled, and how probable each label is there."""
-
-    labels: "Counter[str]"
-    beliefs: Dict[str, float]
-
-
-def signs_of(
+def features_of(
     items: Sequence[Item],
-    judge: Judge,
+    taggers: LabelProbabilities,
     sentences: Sequence[Sentence],
     spans: Sequence[List[Span]],
     with_beliefs: bool = False,
 ) -> np.ndarray:
-    """Returns the signs of items, whose `DIRECTIONS` are known.
+    """Returns the features of items, whose `DIRECTIONS` are known.
 
     Args:
         items: The items of `spans`.
-        judge: What taggers make of the sentences.
+        taggers: What taggers make of the sentences.
         sentences: The sentences.
         spans: The labelled entities of each, which need not be those of `sentences`.
-        with_beliefs: Whether what taggers believe of the same words elsewhere is a sign too. It is one
-            if they have learnt from another corpus. Otherwise they have learnt the labels of these very
+        with_beliefs: Whether what taggers believe of the same words elsewhere is a feature. It helps if
+            they have learnt from another corpus. Otherwise they have learnt the labels of these very
             words, and believe in repeated errors.
 
     Returns:
@@ -54,8 +46,8 @@ def signs_of(
         Then whether an entity may have been missed, and its number of tokens. Last, on request, how
         probable the label is elsewhere.
     """
-    probabilities = judge.tag_probabilities(spans)
-    occurrences = _Occurrences(items, judge, sentences, spans)
+    of_tags = taggers.of_tags(spans)
+    occurrences = _Occurrences(items, taggers, sentences, spans)
     rows = []
     for item in items:
         first, last = item.place
@@ -65,7 +57,7 @@ def signs_of(
                 agreement,
                 rivalry,
                 rivalry - agreement,
-                _log_odds(float(probabilities[item.sentence][first : last + 1].min())),
+                _log_odds(float(of_tags[item.sentence][first : last + 1].min())),
                 *occurrences.labels(item),
                 float(item.labelled is None),
                 last + 1 - first,
@@ -76,50 +68,51 @@ def signs_of(
 
 
 class _Occurrences:
-    """All occurrences of the words of items in a corpus."""
+    """How all occurrences of the words of items are labelled, and how probable each label is there."""
 
     def __init__(
         self,
         items: Sequence[Item],
-        judge: Judge,
+        taggers: LabelProbabilities,
         sentences: Sequence[Sentence],
         spans: Sequence[List[Span]],
     ) -> None:
-        self._sentences, self._spans, self._candidates = sentences, spans, judge.candidates
+        self._sentences, self._spans, self._candidates = sentences, spans, taggers.candidates
         texts = {self._text(item.sentence, item.place) for item in items}
+        lengths = {len(text) for text in texts}
         # By words, and by words and document.
-        self._found: Dict[Hashable, _Readings] = defaultdict(
-            lambda: _Readings(Counter(), defaultdict(float))
-        )
+        self._labels: Dict[Hashable, Counter[str]] = defaultdict(Counter)
+        self._sums: Dict[Hashable, Dict[str, float]] = defaultdict(lambda: defaultdict(float))
         for number, sentence in enumerate(sentences):
-            length = len(sentence.tokens)
-            for place in _places({len(text) for text in texts}, length):
+            for place in (
+                (first, first + length - 1)
+                for length in lengths
+                for first in range(len(sentence.tokens) - length + 1)
+            ):
                 text = self._text(number, place)
                 if text in texts:
                     label, beliefs = self._label(number, place), self._beliefs(number, place)
                     for key in (text, (text, sentence.document)):
-                        found = self._found[key]
-                        found.labels[label] += 1
+                        self._labels[key][label] += 1
                         for name, belief in beliefs.items():
-                            found.beliefs[name] += belief
+                            self._sums[key][name] += belief
 
     def labels(self, item: Item) -> List[float]:
         """Returns how often other occurrences have the label, in the corpus and in the document."""
         text = self._text(item.sentence, item.place)
-        label = item.labelled[0] if item.labelled else _OUTSIDE
-        signs = []
-        for key in (text, (text, self._sentences[item.sentence].document)):
-            found = self._found[key]
-            num_others = sum(found.labels.values()) - 1
-            signs.append(_smoothed_log_odds(found.labels[label] - 1, num_others))
-        return signs
+        keys = (text, (text, self._sentences[item.sentence].document))
+        found = [self._labels[key] for key in keys]
+        return [
+            _smoothed_log_odds(each[_label_of(item)] - 1, sum(each.values()) - 1) for each in found
+        ]
 
     def belief(self, item: Item) -> float:
         """Returns how probable the label is at other occurrences in the corpus."""
-        label = item.labelled[0] if item.labelled else _OUTSIDE
-        found = self._found[self._text(item.sentence, item.place)]
-        belief = found.beliefs[label] - self._beliefs(item.sentence, item.place).get(label, 0.0)
-        return _smoothed_log_odds(belief, sum(found.labels.values()) - 1)
+        label, text = _label_of(item), self._text(item.sentence, item.place)
+        own = self._beliefs(item.sentence, item.place).get(label, 0.0)
+        return _smoothed_log_odds(
+            self._sums[text][label] - own, sum(self._labels[text].values()) - 1
+        )
 
     def _text(self, number: int, place: Place) -> Tuple[str, ...]:
         return tuple(self._sentences[number].tokens[place[0] : place[1] + 1])
@@ -143,12 +136,8 @@ class _Occurrences:
         return beliefs
 
 
-def _places(lengths: Collection[int], num_tokens: int) -> List[Place]:
-    return [
-        (first, first + length - 1)
-        for length in lengths
-        for first in range(num_tokens - length + 1)
-    ]
+def _label_of(item: Item) -> str:
+    return item.labelled[0] if item.labelled else _OUTSIDE
 
 
 def _log_odds(probability: float) -> float:

@@ -1,7 +1,7 @@
-"""Questions to an annotator about the tags of tokens, and how much a tagger doubts the answers.
+"""Questions to an annotator about the tags of tokens, and how uncertain a tagger is about the answers.
 
-A question is a run of tokens: a whole sentence, or just what is in doubt. Its scores are exact under the
-tagger's chain, whatever stands around it.
+A question is a run of tokens: a whole sentence, or just what is uncertain. Its scores are exact under
+the tagger's chain, whatever stands around it.
 
 Letters: `B` rows, `T` tokens, `K` tags, `N` questions, `C` labels.
 """
@@ -32,22 +32,24 @@ from tagger.tools.tuning.labelled_file import encoded, tuned_model
 
 #: The rows, first and last tokens of N questions, (N, 3) int64.
 Places = np.ndarray
+#: Scores the questions of a batch, (N,), by its chain and its mask.
+Score = Callable[[ChainScores, Places, torch.Tensor], np.ndarray]
 
 UNITS = ("sentence", "span")
 #: Entities that are less probable are not looked at.
 _LEAST_PROBABILITY = 0.01
 
 
-class DoubtfulSentence(NamedTuple):
+class UncertainSentence(NamedTuple):
     """What a tagger makes of a sentence.
 
     Attributes:
         num_tokens: The number of its tokens.
         entities: The predicted entities, with their probabilities.
-        open: The first and the last token of each run in doubt.
+        open: The first and the last token of each uncertain run.
         questions: The first and the last token of each question.
-        scores: (N,), the doubt about each, per token.
-        label_doubts: (N, C), how many entities of each label are in doubt, as the sum of `p (1 - p)`.
+        scores: (N,), the uncertainty about each, per token.
+        of_labels: (N, C), how uncertain the entities of each label are, as the sum of `p (1 - p)`.
         num_expected: (C,), the expected number of entities of each label.
     """
 
@@ -56,7 +58,7 @@ class DoubtfulSentence(NamedTuple):
     open: List[List[int]]
     questions: List[List[int]]
     scores: np.ndarray
-    label_doubts: np.ndarray
+    of_labels: np.ndarray
     num_expected: np.ndarray
 
 
@@ -96,40 +98,39 @@ def least_confidence(chain: ChainScores, places: Places, mask: torch.Tensor) -> 
     return values
 
 
-class _ExpectedMissed:
+def _expected_missed(tags: Sequence[str], tag_encoding: str) -> Score:
     """Counts the entities that the best path is expected to miss and that begin in each question."""
+    find = EntityFinder(tags, tag_encoding)
+    find_missed = MissFinder(tags, tag_encoding, find.labels)
 
-    def __init__(self, tags: Sequence[str], tag_encoding: str) -> None:
-        self._finder = EntityFinder(tags, tag_encoding)
-        self._find_missed = MissFinder(tags, tag_encoding, self._finder.labels)
-
-    def __call__(self, chain: ChainScores, places: Places, mask: torch.Tensor) -> np.ndarray:
-        predicted = self._finder(viterbi_decode(chain, mask)[0], mask)
+    def expected_missed(chain: ChainScores, places: Places, mask: torch.Tensor) -> np.ndarray:
+        predicted = find(viterbi_decode(chain, mask)[0], mask)
         # (B, T + 1)
-        sums = torch.nn.functional.pad(
-            self._find_missed(chain, predicted, mask).expected.cumsum(1), (1, 0)
-        ).cpu()
+        missed = find_missed(chain, predicted, mask).expected
+        sums = torch.nn.functional.pad(missed.cumsum(1), (1, 0)).cpu()
         rows, firsts, lasts = places.T
         values: np.ndarray = (sums[rows, lasts + 1] - sums[rows, firsts]).numpy()
         return values
 
+    return expected_missed
 
-#: What makes a score of the tags and their encoding: (chain, places, mask) to (N,).
-SCORES: Dict[str, Callable[[Sequence[str], str], Callable[..., np.ndarray]]] = {
+
+#: What makes a score of the tags and their encoding.
+SCORES: Dict[str, Callable[[Sequence[str], str], Score]] = {
     "entropy": lambda *_: entropy,
     "least_confidence": lambda *_: least_confidence,
-    "expected_missed": _ExpectedMissed,
+    "expected_missed": _expected_missed,
 }
 
 
-def doubtful_sentences(
+def uncertain_sentences(
     model: Model,
     instances: Sequence[Instance],
     by: str = "sentence",
     score: str = "entropy",
     least_doubt: float = 0.01,
     batch_size: int = 64,
-) -> Iterator[DoubtfulSentence]:
+) -> Iterator[UncertainSentence]:
     """Yields what a tagger makes of each sentence of instances, in order.
 
     Tags that an instance has are known, and are not asked for again: the chain is that of the others
@@ -138,10 +139,10 @@ def doubtful_sentences(
     Args:
         model: A tagger with a head `crf` or `softmax`.
         instances: Sentences or documents, without tags or with some.
-        by: `"sentence"` to ask for all tags of a sentence, `"span"` for those of each run of tokens in
-            doubt: of entities that overlap and whose probabilities are neither near 0 nor near 1.
+        by: `"sentence"` to ask for all tags of a sentence, `"span"` for those of each uncertain run of
+            tokens: of entities that overlap and whose probabilities are neither near 0 nor near 1.
         score: One of `SCORES`.
-        least_doubt: How far from 0 and from 1 the probability of an entity in doubt is.
+        least_doubt: How far from 0 and from 1 the probability of an uncertain entity is.
         batch_size: The number of instances at a time.
 
     Raises:
@@ -162,8 +163,8 @@ def doubtful_sentences(
             chain = _chain_given(cast(ChainHead, model.head), batch, is_known)
             candidates, probabilities = finder.candidates(chain, _LEAST_PROBABILITY, mask)
             doubts = (probabilities * (1 - probabilities)).cpu().numpy()
-            in_doubt = candidates.where(doubts >= least_doubt * (1 - least_doubt))
-            runs = _runs(in_doubt, is_known.cpu().numpy())
+            uncertain = candidates.where(doubts >= least_doubt * (1 - least_doubt))
+            runs = _runs(uncertain, is_known.cpu().numpy())
             places = runs if by == "span" else _whole_rows(mask & ~is_known, mask)
             scores = score_of(chain, places, mask) / (places[:, 2] - places[:, 1] + 1)
             best = finder(viterbi_decode(chain, mask)[0], mask)
@@ -172,13 +173,13 @@ def doubtful_sentences(
         all_rows = (best.rows, runs[:, 0], places[:, 0], candidates.rows)
         slices = zip(*(_slices(rows, len(mask)) for rows in all_rows))
         for row, (of_best, of_runs, own, here) in enumerate(slices):
-            yield DoubtfulSentence(
+            yield UncertainSentence(
                 int(mask[row].sum()),
                 entities[of_best],
                 runs[of_runs, 1:].tolist(),
                 places[own, 1:].tolist(),
                 scores[own],
-                _label_doubts(places[own, 1:], candidates, doubts, here, len(finder.labels)),
+                _of_labels(places[own, 1:], candidates, doubts, here, len(finder.labels)),
                 expected[row],
             )
 
@@ -199,7 +200,7 @@ def _slices(rows: np.ndarray, num_rows: int) -> List[slice]:
     return [slice(*pair) for pair in itertools.pairwise(bounds)]
 
 
-def _label_doubts(
+def _of_labels(
     questions: np.ndarray, candidates: Entities, doubts: np.ndarray, here: slice, num_labels: int
 ) -> np.ndarray:
     """Returns the doubt about entities of each label inside each question of a row, (N, C)."""

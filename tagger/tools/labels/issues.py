@@ -1,6 +1,7 @@
-"""The labels in doubt as a list to read: as JSON lines, a table, a page, and a corrected corpus."""
+"""The labels that are probably wrong, as JSON lines, tables, a page to read, and a corrected corpus."""
 
 import csv
+import hashlib
 import json
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
@@ -10,22 +11,22 @@ from allennlp.common.checks import ConfigurationError
 from tagger.common.files import sha256_of_file
 from tagger.spans import Span
 from tagger.tools.labels.corpus import Corpus
-from tagger.tools.labels.errors import Doubts
-from tagger.tools.labels.judge import overlap
+from tagger.tools.labels.errors import ErrorProbabilities
+from tagger.tools.labels.probabilities import overlap
 from tagger.tools.reports.page import write_page
 from tagger.tools.runs.results import text_cell
 from tagger_onnx.display import label_colours
 from tagger_onnx.segments import join_words
 
-#: How many words a page shows before and behind what is in doubt.
+#: How many words a page shows before and behind an issue.
 _CONTEXT = 15
 
-#: The files with what was found: the page, one object a line, and two tables.
-FINDINGS = ("errors.html", "errors.jsonl", "errors.csv", "sentences.csv")
+#: The files about what was found: the page, one object a line, and two tables.
+FILES = ("errors.html", "errors.jsonl", "errors.csv", "sentences.csv")
 
 
-class Finding(NamedTuple):
-    """A label in doubt.
+class LabelIssue(NamedTuple):
+    """A label that is probably wrong.
 
     Attributes:
         id: Its rank, from 1, most suspicious first.
@@ -61,70 +62,74 @@ class Finding(NamedTuple):
         """Returns an entity's label and words, `-` for none."""
         return f"{span[0]} {self.text(span)}" if span else "-"
 
+    def record(self) -> Dict[str, Any]:
+        """Returns the issue as it stands in `errors.jsonl`."""
+        readings = {
+            name: span
+            and {"label": span[0], "text": self.text(span), "first": span[1][0], "last": span[1][1]}
+            for name, span in (("labelled", self.labelled), ("suggested", self.suggested))
+        }
+        return {**self._asdict(), **readings}
 
-def list_findings(corpus: Corpus, doubts: Doubts, least_probability: float) -> List[Finding]:
+
+def list_issues(
+    corpus: Corpus, probabilities: ErrorProbabilities, least_probability: float
+) -> List[LabelIssue]:
     """Returns the labels that are wrong with at least this probability, most suspicious first."""
-    findings: List[Finding] = []
-    for index in (-doubts.probabilities).argsort(kind="stable").tolist():
-        probability = float(doubts.probabilities[index])
+    issues: List[LabelIssue] = []
+    for index in (-probabilities.of_items).argsort(kind="stable").tolist():
+        probability = float(probabilities.of_items[index])
         if probability < least_probability:
             break
-        item = doubts.items[index]
+        item = probabilities.items[index]
         sentence = corpus.sentences[item.sentence]
         spans = [span for span in (item.labelled, item.suggested) if span]
         removed = [each for each in sentence.spans if any(overlap(each, span) for span in spans)]
         added = [item.suggested] if item.suggested else []
-        places = [place for _, place in (*removed, *added)]
-        numbers = [sentence.rows[t].number for place in places for t in place]
-        findings.append(
-            Finding(
-                len(findings) + 1,
-                sentence.rows[item.place[0]].number,
-                item.sentence + 1,
-                item.kind,
-                round(probability, 4),
-                item.labelled,
-                item.suggested,
-                round(item.rivalry, 4),
-                sentence.tokens,
-                [min(numbers), max(numbers)],
-                corpus.edits(item.sentence, removed, added),
+        numbers = [sentence.rows[t].number for _, place in (*removed, *added) for t in place]
+        issues.append(
+            LabelIssue(
+                id=len(issues) + 1,
+                line=sentence.rows[item.place[0]].number,
+                sentence=item.sentence + 1,
+                kind=item.kind,
+                probability=round(probability, 4),
+                labelled=item.labelled,
+                suggested=item.suggested,
+                suggestion_probability=round(item.rivalry, 4),
+                tokens=sentence.tokens,
+                lines=[min(numbers), max(numbers)],
+                edits=corpus.edits(item.sentence, removed, added),
             )
         )
-    return findings
+    return issues
 
 
-def accept(lines: Sequence[str], findings: Iterable[Finding]) -> List[str]:
-    """Returns the lines of a corpus with corrections.
-
-    Args:
-        lines: The lines as they are.
-        findings: What to correct. A finding is left out if it touches an entity that one before it has
-            corrected.
-    """
+def accept(lines: Sequence[str], issues: Iterable[LabelIssue]) -> List[str]:
+    """Returns corrected lines; of two issues that touch the same lines, the first counts."""
     corrected = list(lines)
     done: Set[int] = set()
-    for finding in findings:
-        touched = set(range(finding.lines[0], finding.lines[1] + 1))
+    for issue in issues:
+        touched = set(range(issue.lines[0], issue.lines[1] + 1))
         if not touched & done:
             done |= touched
-            for number, line in finding.edits.items():
+            for number, line in issue.edits.items():
                 corrected[number - 1] = line
     return corrected
 
 
-def leave_open(corpus: Corpus, findings: Iterable[Finding], unknown_tag: str = "?") -> List[str]:
-    """Returns the lines of a corpus in which the tags of what is in doubt are unknown."""
+def leave_open(corpus: Corpus, issues: Iterable[LabelIssue], unknown_tag: str = "?") -> List[str]:
+    """Returns the lines of a corpus in which the tags that issues are about are unknown."""
     lines = corpus.lines()
     rows = {row.number: row for sentence in corpus.sentences for row in sentence.rows}
-    for finding in findings:
-        for number in range(finding.lines[0], finding.lines[1] + 1):
+    for issue in issues:
+        for number in range(issue.lines[0], issue.lines[1] + 1):
             lines[number - 1] = corpus.with_tag(rows[number], unknown_tag)
     return lines
 
 
-def read_decisions(path: Path, corpus: Corpus, findings: Sequence[Finding]) -> List[Finding]:
-    """Returns the findings that a person has accepted on the page.
+def read_decisions(path: Path, corpus: Corpus, issues: Sequence[LabelIssue]) -> List[LabelIssue]:
+    """Returns the issues whose suggestions a person has accepted on the page.
 
     Raises:
         ConfigurationError: If the file is another one, or is about another list.
@@ -136,72 +141,60 @@ def read_decisions(path: Path, corpus: Corpus, findings: Sequence[Finding]) -> L
         raise ConfigurationError(
             f'`--accept` {path}: expected what the page saves, {{"list": ..., "accepted": [1, 2]}}'
         ) from None
-    if digest != digest_of(corpus, findings):
+    if digest != digest_of(corpus, issues):
         raise ConfigurationError(
             f"`--accept` {path} is about another list of errors; give the corpus, the config and the "
             "options with which its page was made"
         )
-    return [finding for finding in findings if finding.id in accepted]
+    return [issue for issue in issues if issue.id in accepted]
 
 
-def digest_of(corpus: Corpus, findings: Sequence[Finding]) -> str:
-    """Returns what tells a list of findings from others."""
-    import hashlib
-
-    places = json.dumps([[each.line, each.labelled, each.suggested] for each in findings])
+def digest_of(corpus: Corpus, issues: Sequence[LabelIssue]) -> str:
+    """Returns what tells a list of issues from others."""
+    places = json.dumps([[each.line, each.labelled, each.suggested] for each in issues])
     return hashlib.sha256((sha256_of_file(corpus.path) + places).encode()).hexdigest()[:16]
 
 
-def write_findings(
-    corpus: Corpus, doubts: Doubts, findings: Sequence[Finding], folder: Path
+def write_issues(
+    corpus: Corpus, probabilities: ErrorProbabilities, issues: Sequence[LabelIssue], folder: Path
 ) -> List[Path]:
-    """Writes the files `FINDINGS`; returns their paths."""
-    paths = [folder / name for name in FINDINGS]
-    _write_page(corpus, findings, paths[0])
-    with paths[1].open("w", encoding="utf-8") as file:
-        for finding in findings:
-            record = {**finding._asdict(), "labelled": _as_object(finding, finding.labelled)}
-            record["suggested"] = _as_object(finding, finding.suggested)
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    """Writes `FILES`; returns their paths."""
+    page, records, table, sentences = paths = [folder / name for name in FILES]
+    _write_page(corpus, issues, page)
+    lines = [json.dumps(issue.record(), ensure_ascii=False) + "\n" for issue in issues]
+    records.write_text("".join(lines), encoding="utf-8")
     names = ("id", "line", "sentence", "kind", "probability")
     columns = (*names, "labelled", "suggested", "suggestion_probability", "text")
     rows = [
         {
-            **{name: getattr(each, name) for name in (*names, "suggestion_probability")},
+            **each._asdict(),
             "labelled": each.spell(each.labelled),
             "suggested": each.spell(each.suggested),
             "text": join_words(each.tokens)[0],
         }
-        for each in findings
+        for each in issues
     ]
-    _write_csv(paths[2], columns, rows)
-    order = (-doubts.of_sentences).argsort(kind="stable").tolist()
-    sentences = [
+    _write_csv(table, columns, rows)
+    order = (-probabilities.of_sentences).argsort(kind="stable").tolist()
+    of_sentences = [
         {
             "sentence": number + 1,
             "line": corpus.sentences[number].rows[0].number,
-            "probability": round(float(doubts.of_sentences[number]), 4),
+            "probability": round(float(probabilities.of_sentences[number]), 4),
             "text": join_words(corpus.sentences[number].tokens)[0],
         }
         for number in order
     ]
-    _write_csv(paths[3], ("sentence", "line", "probability", "text"), sentences)
+    _write_csv(sentences, ("sentence", "line", "probability", "text"), of_sentences)
     return paths
 
 
-def format_findings(findings: Sequence[Finding], num_shown: int = 20) -> str:
-    """Returns the first findings as a table, and how many there are of each kind."""
-    rows = [
-        (
-            f"{each.line}",
-            f"{each.probability:.2f}",
-            each.kind,
-            each.spell(each.labelled),
-            each.spell(each.suggested),
-        )
-        for each in findings[:num_shown]
-    ]
-    rows = [("line", "wrong", "kind", "labelled", "suggested"), *rows]
+def format_issues(issues: Sequence[LabelIssue], num_shown: int = 20) -> str:
+    """Returns the first issues as a table."""
+    rows = [("line", "wrong", "kind", "labelled", "suggested")]
+    for each in issues[:num_shown]:
+        spans = each.spell(each.labelled), each.spell(each.suggested)
+        rows.append((f"{each.line}", f"{each.probability:.2f}", each.kind, *spans))
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     return "\n".join(
         "  ".join(f"{cell:{width}}" for cell, width in zip(row, [*widths, 0])) for row in rows
@@ -210,24 +203,17 @@ def format_findings(findings: Sequence[Finding], num_shown: int = 20) -> str:
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Dict[str, Any]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns)
+        writer = csv.DictWriter(file, columns, extrasaction="ignore")
         writer.writeheader()
         writer.writerows({name: text_cell(cell) for name, cell in row.items()} for row in rows)
 
 
-def _as_object(finding: Finding, span: Optional[Span]) -> Optional[Dict[str, Any]]:
-    if span is None:
-        return None
-    label, (first, last) = span
-    return {"label": label, "text": finding.text(span), "first": first, "last": last}
-
-
-def _write_page(corpus: Corpus, findings: Sequence[Finding], path: Path) -> None:
+def _write_page(corpus: Corpus, issues: Sequence[LabelIssue], path: Path) -> None:
     data = {
-        "list": digest_of(corpus, findings),
+        "list": digest_of(corpus, issues),
         "name": corpus.path.name,
         "text": "\n".join(corpus.lines()) + "\n",
-        "findings": [[each.id, each.lines, each.edits] for each in findings],
+        "findings": [[each.id, each.lines, each.edits] for each in issues],
     }
     write_page(
         "label_errors.html",
@@ -237,22 +223,22 @@ def _write_page(corpus: Corpus, findings: Sequence[Finding], path: Path) -> None
         data=data,
         colours=label_colours(corpus.labels),
         readings=[
-            (each, [_reading(each, s) for s in (each.labelled, each.suggested)])
-            for each in findings
+            (each, [_reading(each, span) for span in (each.labelled, each.suggested)])
+            for each in issues
         ],
     )
 
 
-def _reading(finding: Finding, span: Optional[Span]) -> Dict[str, Any]:
+def _reading(issue: LabelIssue, span: Optional[Span]) -> Dict[str, Any]:
     """What a page shows of a reading: the words around an entity, or around none."""
-    shown = [each for each in (finding.labelled, finding.suggested) if each]
+    shown = [each for each in (issue.labelled, issue.suggested) if each]
     first = max(0, min(place[0] for _, place in shown) - _CONTEXT)
     last = max(place[1] for _, place in shown) + _CONTEXT
-    tokens = finding.tokens
+    tokens = issue.tokens
     begin, end = span[1] if span else (last, last)
     return {
         "before": join_words([*["…"] * (first > 0), *tokens[first:begin]])[0],
         "label": span[0] if span else None,
-        "text": finding.text(span),
+        "text": issue.text(span),
         "after": join_words([*tokens[end + 1 : last + 1], *["…"] * (last + 1 < len(tokens))])[0],
     }

@@ -5,21 +5,21 @@ Letters: `N` questions, `F` features.
 
 import itertools
 import re
-from typing import Any, Dict, Iterable, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
 #: The words of a text, and the first and the last of those that a question is about.
 Place = Tuple[Sequence[str], int, int]
 
-#: How many questions are compared with those chosen at a time.
+#: How many questions are compared with those selected at a time.
 _BLOCK = 256
 _NUM_FEATURES = 1 << 18
 #: Two questions are the same if so many words on each side are the same too.
 _NUM_AROUND = 3
 
 
-def choose(
+def select(
     scores: np.ndarray, places: Sequence[Place], budget: int, most_similar: float = 0.8
 ) -> List[int]:
     """Returns the indices of the questions to ask, first the one with the highest score.
@@ -31,50 +31,42 @@ def choose(
     Args:
         scores: (N,).
         places: What each question is about: one word or more.
-        budget: How many words are asked for at most. A question that does not fit is left out, and
-            others are looked at.
+        budget: How many words are asked for at most. A question that does not fit is left out.
         most_similar: Questions resemble each other if the cosine of their counts of words and of pairs
             of neighbours is at least this. Above 1, none do.
     """
-    waiting = _distinct(np.argsort(-scores, kind="stable").tolist(), places)
-    words = [_alike(text[first : last + 1]) for text, first, last in places]
+    distinct: Dict[Tuple, int] = {}
+    for index in np.argsort(-scores, kind="stable").tolist():
+        text, first, last = places[index]
+        before, behind = text[max(first - _NUM_AROUND, 0) : first], text[last + 1 :]
+        parts = before, text[first : last + 1], behind[:_NUM_AROUND]
+        distinct.setdefault(tuple(tuple(_normalized(part)) for part in parts), index)
+    waiting = list(distinct.values())
+    words = [_normalized(text[first : last + 1]) for text, first, last in places]
     vectors = _vectors(words) if most_similar <= 1 and words else None
     sizes = [len(each) for each in words]
-    chosen: List[int] = []
+    selected: List[int] = []
     while waiting:
-        asked, waiting = _go_through(waiting, vectors, sizes, budget, most_similar)
-        chosen += asked
-        budget -= sum(sizes[index] for index in asked)
-    return chosen
-
-
-def _distinct(order: Iterable[int], places: Sequence[Place]) -> List[int]:
-    """Leaves out questions that have been asked between the same words."""
-    kept: Dict[Tuple, int] = {}
-    for index in order:
-        text, first, last = places[index]
-        parts = text[max(first - _NUM_AROUND, 0) : first], text[first : last + 1]
-        around = (*parts, text[last + 1 : last + 1 + _NUM_AROUND])
-        kept.setdefault(tuple(tuple(_alike(part)) for part in around), index)
-    return list(kept.values())
+        # Rounding must not tell a question from the same one.
+        own, waiting = _go_through(waiting, vectors, sizes, budget, most_similar - 1e-9)
+        selected += own
+        budget -= sum(sizes[index] for index in own)
+    return selected
 
 
 def _go_through(
-    order: Sequence[int], vectors: Any, sizes: Sequence[int], budget: int, most_similar: float
+    order: Sequence[int], vectors: Any, sizes: Sequence[int], budget: int, least: float
 ) -> Tuple[List[int], List[int]]:
     """Returns the questions to ask, and those that fit as well but are like one of these."""
-    # Rounding must not tell a question from the same one.
-    least = most_similar - 1e-9
-    chosen: List[int] = []
+    selected: List[int] = []
     waiting: List[int] = []
     for start in range(0, len(order), _BLOCK):
         block = [index for index in order[start : start + _BLOCK] if sizes[index] <= budget]
         must_wait = np.zeros(len(block), dtype=bool)
         alike = np.zeros((len(block), len(block)), dtype=bool)
         if vectors is not None and block:
-            if chosen:
-                of_chosen = (vectors[block] @ vectors[chosen].T).max(1).toarray()[:, 0]
-                must_wait |= of_chosen >= least
+            if selected:
+                must_wait = (vectors[block] @ vectors[selected].T).max(1).toarray()[:, 0] >= least
             alike = (vectors[block] @ vectors[block].T).toarray() >= least
         for place, index in enumerate(block):
             if sizes[index] > budget:
@@ -82,26 +74,24 @@ def _go_through(
             if must_wait[place]:
                 waiting.append(index)
                 continue
-            chosen.append(index)
+            selected.append(index)
             budget -= sizes[index]
             must_wait |= alike[place]
-    return chosen, waiting
+    return selected, waiting
 
 
 def _vectors(words: Sequence[Sequence[str]]) -> Any:
     """Returns a sparse matrix, (N, F), whose rows have length 1."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
+    def words_and_pairs(words: Sequence[str]) -> List[str]:
+        return [*words, *map(" ".join, itertools.pairwise(words))]
+
     vectorizer = HashingVectorizer(
-        analyzer=_features, n_features=_NUM_FEATURES, alternate_sign=False
+        analyzer=words_and_pairs, n_features=_NUM_FEATURES, alternate_sign=False
     )
     return vectorizer.transform(words)
 
 
-def _features(words: Sequence[str]) -> List[str]:
-    pairs = itertools.pairwise(words)
-    return [*words, *(f"{first} {second}" for first, second in pairs)]
-
-
-def _alike(words: Sequence[str]) -> List[str]:
+def _normalized(words: Sequence[str]) -> List[str]:
     return [re.sub(r"\d", "0", word.lower()) for word in words]

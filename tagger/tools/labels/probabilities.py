@@ -1,6 +1,6 @@
 """What taggers make of the sentences of a corpus, whatever its labels are.
 
-Letters: `B` sentences of a batch, `S` sentences, `T` tokens, `K` tags.
+Letters: `B` sentences of a batch, `S` sentences, `T` tokens, `K` tags, `N` entities.
 """
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -58,8 +58,8 @@ class Item(NamedTuple):
         return "wrong label" if self.labelled[1] == self.suggested[1] else "boundary"
 
 
-class Judge:
-    """Gives exact probabilities of entities, of none and of tags, under taggers.
+class LabelProbabilities:
+    """Exact probabilities of entities, of none and of tags, under taggers.
 
     Args:
         parts: The numbers of sentences, and their scores; together all sentences of a corpus.
@@ -94,19 +94,15 @@ class Judge:
                 self.marginals[number] = row[:length]
 
     def items(self, spans: Sequence[List[Span]]) -> List[Item]:
-        """Returns the labelled entities, and those that may have been missed, by sentence.
-
-        Args:
-            spans: The labelled entities of each sentence.
-        """
+        """Returns the labelled entities of each sentence, and those that may have been missed."""
         missed = [_missed(each, own) for each, own in zip(self.candidates, spans)]
-        right = self._probabilities(spans)
-        outside = self._outside([[*own, *others] for own, others in zip(spans, missed)])
+        right, outside = self._of_spans([[*own, *more] for own, more in zip(spans, missed)])
         items = []
         for number, candidates in enumerate(self.candidates):
             own = spans[number]
             for span, agreement, of_none in zip(own, right[number], outside[number]):
-                rivals = [(of_none, None)] + [
+                rivals: List[Tuple[float, Optional[Span]]] = [(of_none, None)]
+                rivals += [
                     (candidates[each], each)
                     for each in candidates
                     if each != span and overlap(each, span)
@@ -117,7 +113,7 @@ class Judge:
                 items.append(Item(number, None, span, of_none, candidates[span], 1 - of_none))
         return items
 
-    def tag_probabilities(self, spans: Sequence[List[Span]]) -> List[np.ndarray]:
+    def of_tags(self, spans: Sequence[List[Span]]) -> List[np.ndarray]:
         """Returns the probability of the labelled tag of each token, (T,) for each sentence."""
         return [
             marginals[np.arange(len(tags)), tags]
@@ -142,41 +138,32 @@ class Judge:
             for own, marginals in zip(spans, self.marginals)
         ]
 
-    def _probabilities(self, spans: Sequence[List[Span]]) -> List[List[float]]:
-        """Returns the exact probability of each entity of each sentence."""
+    def _of_spans(self, spans: Sequence[List[Span]]) -> Tuple[List[List[float]], List[List[float]]]:
+        """Returns by sentence how probable each entity is, and that none of its tokens is in any."""
         label_of = {label: i for i, label in enumerate(self._finder.labels)}
-        found: List[List[float]] = [[] for _ in spans]
+        is_outside = torch.tensor([tag == "O" for tag in self._tags])
+        entities: List[List[float]] = [[] for _ in spans]
+        outside: List[List[float]] = [[] for _ in spans]
         for numbers, chain, mask in self._batches:
             flat = [
                 (label_of[label], row, *place)
                 for row, number in enumerate(numbers)
                 for label, place in spans[number]
             ]
-            if flat:
-                entities = Entities(*np.array(flat, dtype=np.int64).T)
-                values = self._finder.probabilities(chain, entities, mask).tolist()
-                for (_, row, *_), value in zip(flat, values):
+            if not flat:
+                continue
+            columns = np.array(flat, dtype=np.int64)
+            right = self._finder.probabilities(chain, Entities(*columns.T), mask)
+            places = torch.from_numpy(columns[:, 1:])
+            # (N,), (N, W)
+            offsets = places[:, 2] - places[:, 1]
+            is_inside = torch.arange(int(offsets.max()) + 1) <= offsets.unsqueeze(1)
+            allowed = is_outside & is_inside.unsqueeze(2)
+            none = span_log_probabilities(chain, places, allowed, mask).exp()
+            for (_, row, *_), *values in zip(flat, right.tolist(), none.tolist()):
+                for found, value in zip((entities, outside), values):
                     found[numbers[row]].append(value)
-        return found
-
-    def _outside(self, spans: Sequence[List[Span]]) -> List[List[float]]:
-        """Returns the exact probability that no token of a span is in any entity."""
-        found: List[List[float]] = [[] for _ in spans]
-        is_outside = torch.tensor([tag == "O" for tag in self._tags])
-        for numbers, chain, mask in self._batches:
-            flat = [
-                (row, *place) for row, number in enumerate(numbers) for _, place in spans[number]
-            ]
-            if flat:
-                places = torch.tensor(flat)
-                # (N,), (N, W)
-                offsets = places[:, 2] - places[:, 1]
-                is_inside = torch.arange(int(offsets.max()) + 1) <= offsets.unsqueeze(1)
-                allowed = is_outside & is_inside.unsqueeze(2)
-                values = span_log_probabilities(chain, places, allowed, mask).exp().tolist()
-                for (row, *_), value in zip(flat, values):
-                    found[numbers[row]].append(value)
-        return found
+        return entities, outside
 
 
 def overlap(one: Span, other: Span) -> bool:
