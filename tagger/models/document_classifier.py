@@ -12,14 +12,14 @@ from allennlp.nn.util import get_text_field_mask
 
 from tagger.common.vocabulary import tags_in_order
 from tagger.models.measured_model import MeasuredModel
-from tagger.modules.encoders import build_encoder
+from tagger.modules.building import build_encoder
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.linear import Linear
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
 from tagger.modules.term_scores import TermScores
 
 
-@Model.register("document_classifier", constructor="from_partial_objects")
+@Model.register("document_classifier")
 class DocumentClassifier(MeasuredModel):
     """Gives a document any number of labels.
 
@@ -51,7 +51,7 @@ class DocumentClassifier(MeasuredModel):
         self,
         vocab: Vocabulary,
         text_field_embedder: TextFieldEmbedder,
-        encoder: Seq2VecEncoder,
+        encoder: Lazy[Seq2VecEncoder],
         loss: Optional[MultiLabelLoss] = None,
         dropout: float = 0.0,
         threshold: float = 0.5,
@@ -63,33 +63,14 @@ class DocumentClassifier(MeasuredModel):
         super().__init__(vocab, regularizer)  # type: ignore[arg-type]  # AllenNLP's default is None
         self.labels = tags_in_order(vocab, label_namespace)
         self.text_field_embedder = text_field_embedder
-        self.encoder = encoder
+        self.encoder = build_encoder(encoder, text_field_embedder.get_output_dim())
         self.loss = loss or BinaryCrossEntropyLoss()
         self.dropout = torch.nn.Dropout(dropout)
-        self.projection = Linear(encoder.get_output_dim(), len(self.labels))
+        self.projection = Linear(self.encoder.get_output_dim(), len(self.labels))
         self.thresholds = LabelThresholds(vocab, label_namespace, threshold)
         self.term_scores = term_scores
         if initializer is not None:
             initializer(self)
-
-    @classmethod
-    def from_partial_objects(
-        cls,
-        vocab: Vocabulary,
-        text_field_embedder: TextFieldEmbedder,
-        encoder: Lazy[Seq2VecEncoder],
-        loss: Optional[MultiLabelLoss] = None,
-        dropout: float = 0.0,
-        threshold: float = 0.5,
-        label_namespace: str = "labels",
-        initializer: Optional[InitializerApplicator] = None,
-        regularizer: Optional[RegularizerApplicator] = None,
-        term_scores: Optional[TermScores] = None,
-    ) -> "DocumentClassifier":
-        """Builds the classifier from a config and passes the embedder's size to the encoder."""
-        built = build_encoder(encoder, text_field_embedder.get_output_dim())
-        others = loss, dropout, threshold, label_namespace, initializer, regularizer, term_scores
-        return cls(vocab, text_field_embedder, built, *others)
 
     def forward(
         self,

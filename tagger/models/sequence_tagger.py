@@ -1,6 +1,6 @@
 """The sequence tagger: embedder, encoder, projection to emissions, head."""
 
-from typing import List, Optional, Sequence
+from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -12,15 +12,15 @@ from allennlp.nn import InitializerApplicator, RegularizerApplicator
 
 from tagger.common.vocabulary import tags_in_order
 from tagger.models.tagging_model import TaggingModel
+from tagger.modules.building import build, build_encoder
 from tagger.modules.document_contexts import DocumentContext, encode_sentences
-from tagger.modules.encoders import build_encoder
 from tagger.modules.heads import TaggingHead
 from tagger.modules.linear import Linear
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.spans import complete_tags, infer_encoding
 
 
-@Model.register("sequence_tagger", constructor="from_partial_objects")
+@Model.register("sequence_tagger")
 class SequenceTagger(TaggingModel):
     """Gives each token of a sentence a tag, or any number of labels with the head `sigmoid`.
 
@@ -60,43 +60,6 @@ class SequenceTagger(TaggingModel):
         self,
         vocab: Vocabulary,
         text_field_embedder: TextFieldEmbedder,
-        encoder: Seq2SeqEncoder,
-        head: TaggingHead,
-        tag_encoding: Optional[str] = None,
-        label_namespace: str = "labels",
-        loss_reduction: str = "sentence",
-        training_metrics: bool = False,
-        initializer: Optional[InitializerApplicator] = None,
-        regularizer: Optional[RegularizerApplicator] = None,
-        document_contexts: Sequence[DocumentContext] = (),
-        extensions: Sequence[Seq2SeqEncoder] = (),
-    ) -> None:
-        super().__init__(
-            vocab, tag_encoding, label_namespace, loss_reduction, training_metrics, regularizer
-        )
-        if encoder.get_input_dim() != text_field_embedder.get_output_dim():
-            raise ConfigurationError(
-                f"`encoder` takes {encoder.get_input_dim()} features, but `text_field_embedder` gives "
-                f"{text_field_embedder.get_output_dim()}; leave the encoder's input size out of the "
-                f"config to have it derived"
-            )
-        self.text_field_embedder = text_field_embedder
-        self.encoder = encoder
-        self.head = head
-        self.document_contexts = torch.nn.ModuleList(document_contexts)
-        self.extensions = torch.nn.ModuleList(extensions)
-        num_features = sum(context.get_output_dim() for context in document_contexts)
-        num_states = sum(each.get_output_dim() for each in (encoder, *extensions))
-        self.projection = Linear(num_states + num_features, len(self.tags))
-        head.prepare_metrics(vocab, label_namespace, self.tag_encoding)
-        if initializer is not None:
-            initializer(self)
-
-    @classmethod
-    def from_partial_objects(
-        cls,
-        vocab: Vocabulary,
-        text_field_embedder: TextFieldEmbedder,
         encoder: Lazy[Seq2SeqEncoder],
         head: Lazy[TaggingHead] = Lazy(TaggingHead),
         tag_encoding: Optional[str] = None,
@@ -107,38 +70,44 @@ class SequenceTagger(TaggingModel):
         regularizer: Optional[RegularizerApplicator] = None,
         document_contexts: Optional[List[Lazy[DocumentContext]]] = None,
         extensions: Optional[List[Lazy[Seq2SeqEncoder]]] = None,
-    ) -> "SequenceTagger":
-        """Builds the tagger from a config and passes sizes and the tag encoding to its parts.
-
-        The vocabulary gets all tags of its labels: a `U-EVENT` that is in no training sentence can then
-        be predicted, and other data may contain it.
-        """
-        embedding_dim = text_field_embedder.get_output_dim()
-        built_encoder = build_encoder(encoder, embedding_dim)
+    ) -> None:
         tag_encoding = tag_encoding or infer_encoding(tags_in_order(vocab, label_namespace))
         if tag_encoding is not None:
             _complete_vocabulary(vocab, label_namespace, tag_encoding)
-        # In this order they draw their first weights.
-        built_head = head.construct(
-            vocab=vocab, label_namespace=label_namespace, tag_encoding=tag_encoding
+        super().__init__(
+            vocab=vocab,
+            tag_encoding=tag_encoding,
+            label_namespace=label_namespace,
+            loss_reduction=loss_reduction,
+            training_metrics=training_metrics,
+            regularizer=regularizer,
         )
-        num_states = built_encoder.get_output_dim()
-        contexts = [each.construct(input_size=num_states) for each in document_contexts or []]
-        num_read = embedding_dim + num_states + sum(each.get_output_dim() for each in contexts)
-        return cls(
-            vocab,
-            text_field_embedder,
-            built_encoder,
-            built_head,
-            tag_encoding,
-            label_namespace,
-            loss_reduction,
-            training_metrics,
-            initializer,
-            regularizer,
-            contexts,
-            [build_encoder(each, num_read) for each in extensions or []],
-        )
+        self.text_field_embedder = text_field_embedder
+        embedding_dim = text_field_embedder.get_output_dim()
+        # Parts draw their first weights in this order.
+        self.encoder = build_encoder(encoder, embedding_dim)
+        if self.encoder.get_input_dim() != embedding_dim:
+            raise ConfigurationError(
+                f"`encoder` takes {self.encoder.get_input_dim()} features, but `text_field_embedder` "
+                f"gives {embedding_dim}; leave the encoder's input size out of the config to have it "
+                f"derived"
+            )
+        names: Dict[str, Any] = {
+            "label_namespace": label_namespace,
+            "tag_encoding": tag_encoding,
+        }
+        self.head = build(head, vocab=vocab, **names)
+        num_states = self.encoder.get_output_dim()
+        contexts = [build(each, input_size=num_states) for each in document_contexts or []]
+        num_states += sum(each.get_output_dim() for each in contexts)
+        others = [build_encoder(each, embedding_dim + num_states) for each in extensions or []]
+        num_states += sum(each.get_output_dim() for each in others)
+        self.document_contexts = torch.nn.ModuleList(contexts)
+        self.extensions = torch.nn.ModuleList(others)
+        self.projection = Linear(num_states, len(self.tags))
+        self.head.prepare_metrics(vocab, **names)
+        if initializer is not None:
+            initializer(self)
 
     @property
     def uses_documents(self) -> bool:

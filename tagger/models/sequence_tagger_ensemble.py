@@ -61,7 +61,12 @@ class SequenceTaggerEnsemble(TaggingModel):
                 )
         taggers = [cast(TaggingModel, member) for member in members]
         first = taggers[0]
-        super().__init__(vocab, first.tag_encoding, first.label_namespace, first.loss_reduction)
+        super().__init__(
+            vocab=vocab,
+            tag_encoding=first.tag_encoding,
+            label_namespace=first.label_namespace,
+            loss_reduction=first.loss_reduction,
+        )
         self.average = average
         self.head = _mean_head([tagger.head for tagger in taggers])
         if average == "marginals" and isinstance(self.head, ChainHead):

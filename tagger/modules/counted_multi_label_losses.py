@@ -1,4 +1,8 @@
-"""Losses of items with several labels that know how often training shows each label."""
+"""Losses of items with several labels that know how often training shows each label.
+
+After Huang et al. 2021, "Balancing methods for multi-label text classification with long-tailed class
+distribution", section 3. The letters are those of `multi_label_losses`.
+"""
 
 from typing import Any, List, Optional
 
@@ -8,15 +12,16 @@ import torch.distributed
 from tagger.common.from_allennlp import Vocabulary
 from tagger.common.ranges import check_number
 from tagger.common.training_counts import CountedLabels, inverse_effective_number
-from tagger.modules import loss_formulas as formulas
+from tagger.modules.loss_formulas import check_gamma, focal_terms
 from tagger.modules.multi_label_losses import MultiLabelLoss
 
 
-class CountedMultiLabelLoss(MultiLabelLoss):
-    """A focal loss that knows how often training shows each label.
+class CountedLoss(MultiLabelLoss):
+    """A base loss of each label, times a weighting of the labels; both know the labels' counts.
 
-    The counts come from the trainer or from the arguments, and are saved
-    with the model. Until they are known, computing the loss raises a `RuntimeError`.
+    The counts come from the trainer or from the arguments, and are saved with the model. Until they are
+    known, computing the loss raises a `RuntimeError`. The base is `terms`, here the focal loss; the
+    weighting is `weighting`, by default none.
 
     Args:
         gamma: The exponent of the focal factor.
@@ -29,6 +34,8 @@ class CountedMultiLabelLoss(MultiLabelLoss):
         ConfigurationError: If both numbers and the vocabulary are missing, or as `CountedLabels` does.
     """
 
+    weighting: "Optional[ClassBalancing | Rebalancing]" = None
+
     def __init__(
         self,
         gamma: float = 2.0,
@@ -38,95 +45,113 @@ class CountedMultiLabelLoss(MultiLabelLoss):
         label_namespace: str = "labels",
     ) -> None:
         super().__init__()
-        formulas.check_gamma(gamma)
+        check_gamma(gamma)
         self.gamma = gamma
         self.counts = CountedLabels(label_counts, num_items, vocab, label_namespace)
 
-    def forward(
-        self, scores: torch.Tensor, gold_labels: torch.Tensor, mask: Optional[torch.Tensor] = None
-    ) -> torch.Tensor:
-        self.counts.check_known()
-        return super().forward(scores, gold_labels, mask)
-
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        return self.weights(positives) * self.terms(scores, positives)
-
-    def weights(self, positives: torch.Tensor) -> torch.Tensor:
-        """What the term of each label weighs, (C,) or (..., C); here 1."""
-        return torch.ones_like(self.counts.label_counts)
+        self.counts.check_known()
+        terms = self.terms(scores, positives)
+        if self.weighting is None:
+            return terms
+        return self.weighting(positives, self.counts.label_counts) * terms
 
     def terms(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
         """The unweighted loss of each label, (..., C)."""
-        return formulas.focal_terms(scores, positives, self.gamma)
+        return focal_terms(scores, positives, self.gamma)
 
 
-class _ClassBalanced(torch.nn.Module):
-    counts: CountedLabels
+class ClassBalancing:
+    """Weighs a label by `(1 - beta) / (1 - beta^n)` (Cui et al. 2019), (C,)."""
 
-    def __init__(self, beta: float = 0.9, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        formulas.check_class_balancing(beta)
+    def __init__(self, beta: float) -> None:
+        check_number("beta", beta, 0 <= beta < 1, "at least 0, for equal weights, and below 1")
         self.beta = beta
 
-    def weights(self, positives: torch.Tensor) -> torch.Tensor:
-        return inverse_effective_number(self.counts.label_counts, self.beta)
+    def __call__(self, positives: torch.Tensor, label_counts: torch.Tensor) -> torch.Tensor:
+        return inverse_effective_number(label_counts, self.beta)
 
 
-class _Rebalanced(torch.nn.Module):
-    counts: CountedLabels
+class Rebalancing:
+    """Weighs label i of an item by `alpha + sigmoid(beta (r_i - mu))`, (..., C), without a gradient.
 
-    def __init__(
-        self, alpha: float = 0.1, beta: float = 10.0, mu: float = 0.9, **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        formulas.check_rebalancing(alpha, beta, mu)
-        self.rebalancing = (alpha, beta, mu)
+    `r_i = (1 / n_i) / sum_{j positive} (1 / n_j)` is the share of the item's draws that label i makes if
+    every label draws its items equally often (Wu et al. 2020, "Distribution-balanced loss for
+    multi-label classification in long-tailed datasets", section 3). So rare labels weigh more, and
+    negatives of frequent labels weigh less beside a rare positive.
 
-    def weights(self, positives: torch.Tensor) -> torch.Tensor:
-        counts = self.counts.label_counts
-        return formulas.rebalancing_weights(positives, counts, *self.rebalancing)
+    An item with a single positive has `r = 1` there. The papers have no items without a positive, which
+    no label draws; we set `r = 1` for all their labels, as if each drew the item alone. A label that no
+    item has counts as if one item had it.
+    """
+
+    def __init__(self, alpha: float, beta: float, mu: float) -> None:
+        check_number("alpha", alpha, alpha >= 0, "at least 0")
+        check_number("beta", beta, beta >= 0, "at least 0, for equal weights")
+        check_number("mu", mu, True, "a finite number")
+        self.alpha, self.beta, self.mu = alpha, beta, mu
+
+    def __call__(self, positives: torch.Tensor, label_counts: torch.Tensor) -> torch.Tensor:
+        # (C,)
+        rarity = 1 / label_counts.clamp(min=1)
+        # (..., 1)
+        drawn = (positives * rarity).sum(-1, keepdim=True)
+        relative = torch.where(drawn > 0, rarity / drawn, torch.ones_like(rarity))
+        return self.alpha + torch.sigmoid(self.beta * (relative - self.mu))
 
 
 @MultiLabelLoss.register("class_balanced_focal")
-class ClassBalancedFocalLoss(_ClassBalanced, CountedMultiLabelLoss):
+class ClassBalancedFocalLoss(CountedLoss):
     """CB: `(1 - b) / (1 - b^n)` times the focal loss of each label (Cui et al. 2019; Huang et al. 2021).
 
     Args:
-        beta: `b`. With .9, the papers' value for texts, all labels seen more than about 40 times weigh
-            the same. For tokens, of which there are many more, take .999 or above. The loss gets
+        beta: `b`. With 0.9, the papers' value for texts, all labels seen more than about 40 times weigh
+            the same. For tokens, of which there are many more, take 0.999 or above. The loss gets
             smaller with `1 - b`.
-        **kwargs: The arguments of `CountedMultiLabelLoss`.
+        **kwargs: The arguments of `CountedLoss`.
     """
+
+    def __init__(self, beta: float = 0.9, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.weighting = ClassBalancing(beta)
 
 
 @MultiLabelLoss.register("rebalanced_focal")
-class RebalancedFocalLoss(_Rebalanced, CountedMultiLabelLoss):
+class RebalancedFocalLoss(CountedLoss):
     """R-FL: `alpha + sigmoid(beta (r - mu))` times the focal loss of each label (Huang et al. 2021).
 
-    `r` compares the rarity of a label with that of the item's positives; `rebalancing_weights` defines
-    it, for items without a positive too. Labels that the item may have, but is not known to have, are
-    not among these positives.
+    `r` compares the rarity of a label with that of the item's positives; `Rebalancing` defines it, for
+    items without a positive too. Labels that the item may have, but is not known to have, are not among
+    these positives.
 
     Args:
         alpha: The least weight.
         beta: How steeply weights rise with `r`.
         mu: The `r` in the middle of the rise.
-        **kwargs: The arguments of `CountedMultiLabelLoss`.
+        **kwargs: The arguments of `CountedLoss`.
     """
+
+    def __init__(
+        self, alpha: float = 0.1, beta: float = 10.0, mu: float = 0.9, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.weighting = Rebalancing(alpha, beta, mu)
 
 
 @MultiLabelLoss.register("negative_tolerant")
-class NegativeTolerantLoss(CountedMultiLabelLoss):
+class NegativeTolerantLoss(CountedLoss):
     """NTR-FL: the focal loss of scores minus `v = kappa log(N / n - 1)`, with scaled negatives.
 
-    After Huang et al. 2021, who take the regularization from Wu et al. 2020. A negative's score is
-    multiplied by `lambda` and its loss divided by it; see `negative_tolerant_terms`. Predictions use
-    the plain scores, so thresholds other than .5 may be better: see the callback `tune_thresholds`.
+    After Huang et al. 2021, who take the regularization from Wu et al. 2020. A negative's score, minus
+    `v`, is multiplied by `lambda` and its loss divided by it, so that negatives, which are far more
+    frequent, stop earlier to push a score down. A label that no item has counts as if one had it; a
+    label that all items have, as if one lacked it. Predictions use the plain scores, so thresholds other
+    than 0.5 may be better: see the callback `tune_thresholds`.
 
     Args:
         kappa: The size of the bias; 0 for none.
         negative_scale: `lambda`; 1 treats negatives as positives.
-        **kwargs: The arguments of `CountedMultiLabelLoss`.
+        **kwargs: The arguments of `CountedLoss`.
     """
 
     def __init__(self, kappa: float = 0.05, negative_scale: float = 2.0, **kwargs: Any) -> None:
@@ -137,43 +162,51 @@ class NegativeTolerantLoss(CountedMultiLabelLoss):
         self.kappa, self.negative_scale = kappa, negative_scale
 
     def terms(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        bias = formulas.prior_bias(self.counts.label_counts, self.counts.num_items, self.kappa)
-        return formulas.negative_tolerant_terms(
-            scores, positives, bias, self.negative_scale, self.gamma
-        )
+        label_counts = self.counts.label_counts
+        num_without = (self.counts.num_items - label_counts).clamp(min=1)
+        bias = self.kappa * torch.log(num_without / label_counts.clamp(min=1))
+        scale = torch.where(positives, scores.new_ones(()), scores.new_tensor(self.negative_scale))
+        return focal_terms(scale * (scores - bias), positives, self.gamma) / scale
 
 
 @MultiLabelLoss.register("class_balanced_negative_tolerant")
-class ClassBalancedNegativeTolerantLoss(_ClassBalanced, NegativeTolerantLoss):
+class ClassBalancedNegativeTolerantLoss(NegativeTolerantLoss):
     """CB-NTR: `(1 - b) / (1 - b^n)` times the negative-tolerant loss of each label (Huang et al. 2021).
 
     Args:
-        beta: `b`, as in `ClassBalancedFocalLoss`; for tokens take .999 or above.
+        beta: `b`, as in `ClassBalancedFocalLoss`; for tokens take 0.999 or above.
         **kwargs: The arguments of `NegativeTolerantLoss`.
     """
+
+    def __init__(self, beta: float = 0.9, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.weighting = ClassBalancing(beta)
 
 
 @MultiLabelLoss.register("distribution_balanced")
-class DistributionBalancedLoss(_Rebalanced, NegativeTolerantLoss):
+class DistributionBalancedLoss(NegativeTolerantLoss):
     """DB: `alpha + sigmoid(beta (r - mu))` times the negative-tolerant loss of each label.
 
-    After Wu et al. 2020 and, with the focal factor, Huang et al. 2021. The weights, with `r`, `alpha`,
-    `beta` and `mu`, are those of `RebalancedFocalLoss`: they tell labels apart by the other labels of an
-    item. If items have one label each, every positive has `r = 1` and the same weight, however rare it
-    is, and so has every label of an item without labels. DB then degenerates;
-    `class_balanced_negative_tolerant` serves rare labels better. The other arguments are those of
-    `NegativeTolerantLoss`.
+    After Wu et al. 2020 and, with the focal factor, Huang et al. 2021. The weights are those of
+    `RebalancedFocalLoss`: they tell labels apart by the other labels of an item. If items have one label
+    each, every positive has `r = 1` and the same weight, however rare it is, and so has every label of
+    an item without labels. DB then degenerates; `class_balanced_negative_tolerant` serves rare labels
+    better.
 
     Args:
-        alpha: Those of `RebalancedFocalLoss`.
-        beta: See `alpha`.
-        mu: See `alpha`.
+        alpha, beta, mu: Those of `RebalancedFocalLoss`.
         **kwargs: The arguments of `NegativeTolerantLoss`.
     """
 
+    def __init__(
+        self, alpha: float = 0.1, beta: float = 10.0, mu: float = 0.9, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.weighting = Rebalancing(alpha, beta, mu)
+
 
 @MultiLabelLoss.register("self_paced_correction")
-class SelfPacedCorrectionLoss(CountedMultiLabelLoss):
+class SelfPacedCorrectionLoss(CountedLoss):
     """SPLC: after a first pass over the training items, probable negatives are taken for positives.
 
     Known positives have the focal loss of their score minus a margin, as in `HillLoss`; negatives have
@@ -188,7 +221,7 @@ class SelfPacedCorrectionLoss(CountedMultiLabelLoss):
         margin: What is subtracted from the scores of known positives.
         warm_up_epochs: How often training must have seen as many items as there are before negatives are
             corrected. An item without a known label does not count.
-        **kwargs: The arguments of `CountedMultiLabelLoss`.
+        **kwargs: The arguments of `CountedLoss`.
 
     Attributes:
         num_seen: () int64, how many items training has seen, by all workers; saved with the model, so
@@ -218,7 +251,10 @@ class SelfPacedCorrectionLoss(CountedMultiLabelLoss):
     ) -> torch.Tensor:
         losses = super().item_losses(scores, positives, known)
         if self.training:
-            self.num_seen += _num_workers() * known.any(-1).sum()
+            is_distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+            # Workers have batches of about the same size.
+            num_workers = torch.distributed.get_world_size() if is_distributed else 1
+            self.num_seen += num_workers * known.any(-1).sum()
         return losses
 
     def terms(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
@@ -227,10 +263,4 @@ class SelfPacedCorrectionLoss(CountedMultiLabelLoss):
             # A tensor, because a GPU would have to be waited for.
             is_warm = self.num_seen >= self.warm_up_epochs * self.counts.num_items
             positives = positives | (is_warm & (torch.sigmoid(scores) > self.threshold))
-        return formulas.focal_terms(shifted, positives, self.gamma)
-
-
-def _num_workers() -> int:
-    # Workers have batches of about the same size.
-    is_distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
-    return torch.distributed.get_world_size() if is_distributed else 1
+        return focal_terms(shifted, positives, self.gamma)

@@ -1,4 +1,8 @@
-"""Losses of items, tokens or whole texts, that may have several labels."""
+"""Losses of items, tokens or whole texts, that may have several labels.
+
+Letters: `C` labels. For a label, `z` is an item's score, `p` its sigmoid, `q` the probability that the
+model gives to what is right (`p` or `1 - p`), and `n` how many of the `N` training items have it.
+"""
 
 from typing import Dict, Optional
 
@@ -8,16 +12,16 @@ from tagger.common.from_allennlp import ConfigurationError, Registrable, Vocabul
 from tagger.common.ranges import check_number
 from tagger.common.training_counts import AwaitedCounts, LabelCounts
 from tagger.common.vocabulary import check_is_label, tags_in_order
-from tagger.modules import loss_formulas as formulas
 from tagger.modules.class_weights import check_weight
+from tagger.modules.loss_formulas import check_gamma, focal_terms
 from tagger.modules.weight_rules import WeightRule
 
 
 class MultiLabelLoss(torch.nn.Module, Registrable):
     """The loss of items, tokens or whole texts, that may have several labels or none.
 
-    A loss implements `label_losses`, or `item_losses` if labels of an item depend on each other. One of
-    its numbers out of range is a `ConfigurationError`.
+    A loss implements `label_losses`, or `item_losses` if labels of an item depend on each other. A
+    number out of range is a `ConfigurationError`.
     """
 
     default_implementation = "binary_cross_entropy"
@@ -48,11 +52,9 @@ class MultiLabelLoss(torch.nn.Module, Registrable):
             )
         # (..., C)
         known = mask.unsqueeze(-1) & (gold_labels >= 0)
-        if scores.dtype in (torch.float16, torch.bfloat16):
-            scores = scores.float()
-        zeros = torch.zeros_like(scores)
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         # Before the losses too, because a NaN would pass the gradient of the `where` after them.
-        return self.item_losses(torch.where(known, scores, zeros), gold_labels > 0, known)
+        return self.item_losses(scores.masked_fill(~known, 0), gold_labels > 0, known)
 
     def item_losses(
         self, scores: torch.Tensor, positives: torch.Tensor, known: torch.Tensor
@@ -64,16 +66,10 @@ class MultiLabelLoss(torch.nn.Module, Registrable):
             positives: (..., C) bool, whether the item is known to have the label.
             known: (..., C) bool, whether this is known.
         """
-        losses = self.label_losses(scores, positives)
-        return torch.where(known, losses, torch.zeros_like(losses)).sum(-1)
+        return self.label_losses(scores, positives).masked_fill(~known, 0).sum(-1)
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        """The loss of each label; unknown labels are taken for negatives.
-
-        Args:
-            scores: (..., C), finite, single or double precision.
-            positives: (..., C) bool, whether the item is known to have the label.
-        """
+        """The loss of each label, (..., C), of arguments as for `item_losses`."""
         raise NotImplementedError
 
 
@@ -141,13 +137,13 @@ class BinaryCrossEntropyLoss(MultiLabelLoss):
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
         if self._awaited is not None:
             self._awaited.check_have_come(self.positive_weights)
-        terms = formulas.focal_terms(scores, positives, gamma=0)
+        terms = focal_terms(scores, positives, gamma=0)
         return torch.where(positives, self.positive_weights * terms, terms)
 
 
 @MultiLabelLoss.register("focal")
 class MultiLabelFocalLoss(MultiLabelLoss):
-    """`-a (1 - q)^gamma log q`, `q` the probability of what is right (Lin et al. 2017).
+    """`-a (1 - q)^gamma log q` (Lin et al. 2017).
 
     `a` is `alpha` for positives and `1 - alpha` for negatives. Without `alpha` it is 1 for both, as in
     Huang et al. 2021.
@@ -159,13 +155,13 @@ class MultiLabelFocalLoss(MultiLabelLoss):
 
     def __init__(self, gamma: float = 2.0, alpha: Optional[float] = None) -> None:
         super().__init__()
-        formulas.check_gamma(gamma)
+        check_gamma(gamma)
         if alpha is not None:
             check_number("alpha", alpha, 0 < alpha < 1, "above 0 and below 1")
         self.gamma, self.alpha = gamma, alpha
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        terms = formulas.focal_terms(scores, positives, self.gamma)
+        terms = focal_terms(scores, positives, self.gamma)
         if self.alpha is None:
             return terms
         return torch.where(positives, self.alpha * terms, (1 - self.alpha) * terms)
@@ -175,9 +171,8 @@ class MultiLabelFocalLoss(MultiLabelLoss):
 class AsymmetricLoss(MultiLabelLoss):
     """ASL: a focal loss whose negatives have their own exponent, and count nothing if they are easy.
 
-    `-(1 - p)^g log p` for positives and `-r^h log (1 - r)` for negatives, where `p` is the probability
-    of the label and `r = max(p - margin, 0)` (Ridnik et al. 2021, "Asymmetric loss for multi-label
-    classification").
+    `-(1 - p)^g log p` for positives and `-r^h log (1 - r)` for negatives, `r = max(p - margin, 0)`
+    (Ridnik et al. 2021, "Asymmetric loss for multi-label classification").
 
     Args:
         positive_gamma: `g`.
@@ -189,24 +184,26 @@ class AsymmetricLoss(MultiLabelLoss):
         self, positive_gamma: float = 0.0, negative_gamma: float = 4.0, margin: float = 0.05
     ) -> None:
         super().__init__()
-        formulas.check_gamma(positive_gamma, "positive_gamma")
-        formulas.check_gamma(negative_gamma, "negative_gamma")
+        check_gamma(positive_gamma, "positive_gamma")
+        check_gamma(negative_gamma, "negative_gamma")
         check_number("margin", margin, 0 <= margin < 1, "at least 0 and below 1")
         self.positive_gamma, self.negative_gamma = positive_gamma, negative_gamma
         self.margin = margin
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        of_positive = formulas.focal_terms(scores, positives, self.positive_gamma)
-        of_negative = formulas.margin_terms(scores, self.negative_gamma, self.margin)
-        return torch.where(positives, of_positive, of_negative)
+        of_positive = focal_terms(scores, positives, self.positive_gamma)
+        # The slope of a power below 1 is infinite at 0.
+        r = (torch.sigmoid(scores) - self.margin).clamp(min=torch.finfo(scores.dtype).tiny)
+        log_others = torch.log1p(-r) if self.margin else torch.nn.functional.logsigmoid(-scores)
+        return torch.where(positives, of_positive, -(r**self.negative_gamma) * log_others)
 
 
 @MultiLabelLoss.register("hill")
 class HillLoss(MultiLabelLoss):
     """`(steepness - p) p^2` for negatives: it pushes less where a label was probably only missed.
 
-    `p` is the probability of the label. The loss of positives is focal, of the score minus a margin
-    (Zhang et al. 2021, "Simple and robust loss design for multi-label learning with missing labels").
+    The loss of positives is focal, of the score minus a margin (Zhang et al. 2021, "Simple and robust
+    loss design for multi-label learning with missing labels").
 
     Args:
         steepness: `lambda`; with 1.5 the slope at probability 1 is 0.
@@ -218,12 +215,13 @@ class HillLoss(MultiLabelLoss):
         super().__init__()
         check_number("steepness", steepness, steepness >= 1, "at least 1")
         check_number("margin", margin, margin >= 0, "at least 0")
-        formulas.check_gamma(gamma)
+        check_gamma(gamma)
         self.steepness, self.margin, self.gamma = steepness, margin, gamma
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        of_positive = formulas.focal_terms(scores - self.margin, positives, self.gamma)
-        return torch.where(positives, of_positive, formulas.hill_terms(scores, self.steepness))
+        p = torch.sigmoid(scores)
+        of_positive = focal_terms(scores - self.margin, positives, self.gamma)
+        return torch.where(positives, of_positive, (self.steepness - p) * p**2)
 
 
 @MultiLabelLoss.register("zero_bounded_ranking")
@@ -238,5 +236,9 @@ class ZeroBoundedRankingLoss(MultiLabelLoss):
     def item_losses(
         self, scores: torch.Tensor, positives: torch.Tensor, known: torch.Tensor
     ) -> torch.Tensor:
-        of_positives = formulas.log_one_plus_sum(-scores, known & positives)
-        return of_positives + formulas.log_one_plus_sum(scores, known & ~positives)
+        one = torch.zeros_like(scores[..., :1])
+        of_positives, of_negatives = (
+            torch.cat([one, terms.masked_fill(~chosen, -torch.inf)], -1).logsumexp(-1)
+            for terms, chosen in ((-scores, known & positives), (scores, known & ~positives))
+        )
+        return of_positives + of_negatives

@@ -12,8 +12,6 @@ from tagger.modules.class_weights import ClassWeights
 from tagger.modules.loss_formulas import (
     are_known,
     check_gamma,
-    cross_entropy,
-    dice_loss,
     focal_log_probabilities,
     gold_log_probabilities,
     merge_tags,
@@ -70,14 +68,9 @@ class TokenLoss(ClassWeights, Registrable):
         return scores
 
     def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
-        """The loss of each token that has a gold tag, without its weight.
+        """The loss of each token that has a gold tag, (N,), without its weight.
 
-        Args:
-            scores: (N, K), at least float32.
-            gold_tags: (N,) int64, in [0, K).
-
-        Returns:
-            (N,), differentiable.
+        `scores` are (N, K), at least float32; `gold_tags`, (N,) int64, lie in [0, K).
         """
         raise NotImplementedError
 
@@ -105,8 +98,10 @@ class CrossEntropyLoss(TokenLoss):
     """`-c[y] log p_y`, the negative log-likelihood of each gold tag.
 
     Args:
-        label_smoothing: The share of the target that all possible tags get alike, from 0 to below 1.
-            Unlike in PyTorch's loss, the weight of the gold tag multiplies this part too.
+        label_smoothing: The share of the target that all possible tags get alike, from 0 to below 1
+            (Szegedy et al. 2016, "Rethinking the Inception architecture for computer vision", section 7,
+            who have no impossible tags). Unlike in PyTorch's loss, the weight of the gold tag multiplies
+            this part too.
         **kwargs: The arguments of `ClassWeights`.
     """
 
@@ -117,7 +112,14 @@ class CrossEntropyLoss(TokenLoss):
         self.label_smoothing = label_smoothing
 
     def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
-        return cross_entropy(scores, gold_tags, self.label_smoothing)
+        of_gold = -gold_log_probabilities(scores, gold_tags)
+        if not self.label_smoothing:
+            return of_gold
+        log_probabilities = scores.log_softmax(-1)
+        is_possible = log_probabilities > -torch.inf
+        of_all = -log_probabilities.masked_fill(~is_possible, 0).sum(-1)
+        smoothing = self.label_smoothing
+        return (1 - smoothing) * of_gold + smoothing * of_all / is_possible.sum(-1)
 
 
 @TokenLoss.register("focal")
@@ -152,7 +154,7 @@ class ClassBalancedLoss(FocalLoss):
         beta: Above 0 and below 1. Tags counted far more than `1 / (1 - beta)` times weigh alike.
         gamma: At least 0; 0 for cross-entropy.
         tag_counts: `n_k`, the count of each tag index, if no trainer supplies it.
-        vocab: The vocabulary that holds the tags; the model in a config supplies it.
+        vocab: Holds the tags; the model in a config supplies it.
         label_namespace: The vocabulary's namespace of the tags.
     """
 
@@ -183,14 +185,15 @@ class DiceLoss(TokenLoss):
     `q_k = (1 - p_k)^alpha p_k` has the self-adjusting factor of Li et al., section 3.4. Every tag counts
     the same, however rare it is.
 
-    With `of_each_token`, the sums run over one token, as in the self-adjusting loss of Li et al. There
-    every token counts the same, so on data that are mostly `O` a softmax learns to prefer `O` first. The
-    slope of an entity's coefficient is proportional to the probability of its tag; once that is near 0,
-    the model learns entities late, or never.
+    A token's loss is its share of the sum, `sum_k (q_k - [k = y])^2 / (sum q_k^2 + sum [k = y] + s)`,
+    times the number of tokens, so that the mean over tokens is the sum. It depends on the batch: take
+    batches that show most tags. The weight of the gold tag multiplies the whole share, false positives
+    of other tags included.
 
-    Over the batch, a token's loss is its share of the sum, times the number of tokens, so that the mean
-    over tokens is the sum. It depends on the batch: take batches that show most tags. The weight of the
-    gold tag multiplies the whole share, false positives of other tags included.
+    With `of_each_token`, the sums run over one token, as in the self-adjusting loss of Li et al. There
+    every token counts the same, so on data that are mostly `O` a softmax learns to prefer `O` first. It
+    learns entities late, or never: the slope of an entity's coefficient is proportional to the
+    probability of its tag.
 
     Args:
         alpha: At least 0; 0 leaves the self-adjusting factor out. Keep it small: beyond
@@ -217,7 +220,16 @@ class DiceLoss(TokenLoss):
         self.of_each_token = of_each_token
 
     def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
-        return dice_loss(scores, gold_tags, self.alpha, self.smoothing, self.of_each_token)
+        # (N, K)
+        p = scores.softmax(-1)
+        # At p = 1 the slope of a power below 1 is infinite.
+        q = _sum_of_others(p).clamp(min=torch.finfo(p.dtype).tiny) ** self.alpha * p
+        is_gold = torch.nn.functional.one_hot(gold_tags, scores.size(-1)).to(q.dtype)
+        errors = (q - is_gold) ** 2
+        if self.of_each_token:
+            return (errors / (self.smoothing + q**2 + is_gold)).sum(-1)
+        # Divided by (K,), the sizes over the batch.
+        return len(scores) * (errors / (self.smoothing + (q**2 + is_gold).sum(0))).sum(-1)
 
 
 @TokenLoss.register("logit_adjusted")
@@ -232,7 +244,7 @@ class LogitAdjustedLoss(TokenLoss):
     Args:
         tau: How much the priors count, at least 0; 0 for cross-entropy.
         tag_counts: The count of each tag index, if no trainer supplies it.
-        vocab: The vocabulary that holds the tags; the model in a config supplies it.
+        vocab: Holds the tags; the model in a config supplies it.
         label_namespace: The vocabulary's namespace of the tags.
     """
 
@@ -267,4 +279,12 @@ class LogitAdjustedLoss(TokenLoss):
         return scores + self.tau * priors.log()
 
     def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
-        return cross_entropy(scores, gold_tags)
+        return -gold_log_probabilities(scores, gold_tags)
+
+
+def _sum_of_others(p: torch.Tensor) -> torch.Tensor:
+    """`1 - p`, (N, K), of which subtraction would leave nothing where a tag is sure."""
+    # (N, K + 1), from 0 to the sum of all
+    up_to = torch.nn.functional.pad(p, (1, 0)).cumsum(-1)
+    from_on = torch.nn.functional.pad(p.flip(-1), (1, 0)).cumsum(-1).flip(-1)
+    return up_to[:, :-1] + from_on[:, 1:]

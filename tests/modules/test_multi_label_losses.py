@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.training_counts import LabelCounts
 from tagger.modules import MultiLabelLoss
-from tagger.modules.counted_multi_label_losses import CountedMultiLabelLoss
+from tagger.modules.counted_multi_label_losses import CountedLoss
 from tests.spans.tagged import vocabulary_of
 
 # Too large for half precision.
@@ -97,7 +97,7 @@ def make(name, **kwargs):
 
 
 def needs_counts(name):
-    return issubclass(MultiLabelLoss.by_name(name), CountedMultiLabelLoss)
+    return issubclass(MultiLabelLoss.by_name(name), CountedLoss)
 
 
 def batch(dtype=torch.float64):

@@ -1,6 +1,6 @@
 """The CRF as a tagging head."""
 
-from typing import Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -19,23 +19,15 @@ from tagger.modules.tag_weighting import TagWeighting
 class CrfHead(ChainHead):
     """A linear-chain CRF over the emissions, whose classes may be weighted.
 
-    In a config, the model supplies `vocab`, `label_namespace` and `tag_encoding`.
-
     Args:
-        vocab: Holds the tags.
-        label_namespace: The vocabulary's namespace of the tags.
-        tag_encoding: The encoding of the tags; `None` for plain labels.
         weighting: How to weight the classes in training; `None` for the plain likelihood.
         constrain_decoding: Whether only sequences that `tag_encoding` allows are predicted.
         constrain_training: Whether the likelihood, too, is over these sequences only.
         include_start_end_transitions: Whether there are scores for starting and for ending with a tag.
-        decode_bias: A number by label, see `ChainDecoder`.
-        entity_thresholds: Probabilities by label, below which entities are not predicted.
-        decoding: `"viterbi"` or `"minimum_risk"`.
         distillation_weight: In training on soft labels, the share of the teacher in the loss, from 0 to
             1; None for training without a teacher. A sentence whose gold tags are all unknown learns
             from the teacher alone.
-        recalibration: Three numbers by label that correct the probabilities of entities.
+        **kwargs: Those of `ChainHead`, as are the first three arguments.
 
     Raises:
         ConfigurationError: If `constrain_training` is true for plain labels or without
@@ -51,11 +43,8 @@ class CrfHead(ChainHead):
         constrain_decoding: bool = True,
         constrain_training: bool = False,
         include_start_end_transitions: bool = True,
-        decode_bias: Optional[Dict[str, float]] = None,
-        entity_thresholds: Optional[Dict[str, float]] = None,
-        decoding: str = "viterbi",
         distillation_weight: Optional[float] = None,
-        recalibration: Optional[Dict[str, List[float]]] = None,
+        **kwargs: Any,
     ) -> None:
         constraints = None
         tags = tags_in_order(vocab, label_namespace)
@@ -71,15 +60,7 @@ class CrfHead(ChainHead):
                 f"`distillation_weight` must be from 0, gold tags alone, to 1, the teacher alone; got "
                 f"{distillation_weight!r}"
             )
-        super().__init__(
-            vocab,
-            label_namespace,
-            tag_encoding,
-            decode_bias,
-            entity_thresholds,
-            decoding,
-            recalibration,
-        )
+        super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
         self._distillation_weight = distillation_weight
         self.needs_teacher = distillation_weight is not None
         self.crf = ConditionalRandomField(

@@ -1,0 +1,21 @@
+"""Building the parts of a model that a config describes."""
+
+from typing import Any
+
+from allennlp.common import Lazy
+
+
+def build(part: Any, **arguments: Any) -> Any:
+    """Builds a part from its config, unless it is built already, with the arguments that this lacks.
+
+    AllenNLP warns of an argument that is given twice.
+    """
+    if not isinstance(part, Lazy):
+        return part
+    return part.construct(**{k: v for k, v in arguments.items() if k not in part._params})
+
+
+def build_encoder(encoder: Any, size: int) -> Any:
+    """Builds an encoder, whose config may leave out the size of the vectors that it gets."""
+    # AllenNLP's encoders have these names for it, and ignore the others.
+    return build(encoder, **dict.fromkeys(("input_size", "input_dim", "embedding_dim"), size))
