@@ -18,7 +18,7 @@ loosest setting that meets the target on the drawn data, as `tune-decoding` does
 is a z-test by documents and a binomial tail, from the first setting that passes, with 30 entities or
 more, to the last. `conformal` counts one more error among the entities (Angelopoulos et al. 2022,
 "Conformal risk control"), without a confidence, after the description of pull request 374 of GLiNER.
-`hoeffding` tests every threshold by Hoeffding's bound, entities as units, after that of openmed; it
+`hoeffding` tests every threshold by Hoeffding's bound, entities as groups, after that of openmed; it
 knows no recall.
 """
 
@@ -34,11 +34,10 @@ from allennlp.models import load_archive
 from scipy import stats
 
 from tagger.tools.tuning.decoding import DecodingTuner, Settings
+from tagger.tools.tuning.goals import Goal
+from tagger.tools.tuning.groups import Groups, groups_of_file
 from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
-from tagger.tools.tuning.promise_fitting import ladders
-from tagger.tools.tuning.promise_ladders import Ladder
-from tagger.tools.tuning.promise_record import Goal
-from tagger.tools.tuning.units import Units, units_of_file
+from tagger.tools.tuning.promise_search import Candidates, candidates_for
 
 COLUMNS = ("measure", "labels", "level", "rule", "confidence", "answers", "broken", "costs")
 
@@ -47,11 +46,11 @@ class Population(NamedTuple):
     """What each setting of a goal does to all documents.
 
     Attributes:
-        ladder: The settings that `tune-decoding` tests.
+        candidates: The settings that `tune-decoding` tests.
         merit: (M,), what is to be lost: the recall of a precision, else the precision.
     """
 
-    ladder: Ladder
+    candidates: Candidates
     merit: np.ndarray
 
 
@@ -59,7 +58,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
     options = _options(arguments)
     populations = _populations(options)
-    num_documents = next(iter(populations.values())).ladder.right.shape[-1]
+    num_documents = next(iter(populations.values())).candidates.right.shape[-1]
     size = options.size or num_documents // 2
     print(f"{num_documents} documents, {size} drawn each time, {options.draws} times", flush=True)
     with open(options.output or sys.stdout.fileno(), "w", newline="") as file:
@@ -85,18 +84,17 @@ def _rows(
     new: Optional[np.ndarray],
     options: argparse.Namespace,
 ) -> Iterator[tuple[str, ...]]:
-    ladder, merit = population
-    right, total = ladder.right[0].astype(float), ladder.total[0].astype(float)
+    candidates, merit = population
+    right, total = candidates.right[0].astype(float), candidates.total[0].astype(float)
     judged = np.ones((1, right.shape[1])) if new is None else new
     with np.errstate(invalid="ignore"):
         truth = (judged @ right.T) / (judged @ total.T)
     # Draws at the level itself keep it; floats may differ in the last digit.
     is_kept = np.broadcast_to(truth >= goal.least - 1e-9, (len(draw), len(merit)))
     known = np.where(is_kept, merit, -np.inf).max(1)
-    p = ladder.p_values(draw, options.for_next)
-    least = ladder.least_p_values(draw, options.for_next)
+    p_values = candidates.p_values(draw, options.for_next)
     choices = {
-        ("promise", f"{confidence:g}"): ladder.pick(p, least, 1 - confidence)
+        ("promise", f"{confidence:g}"): candidates.pick(p_values, 1 - confidence)
         for confidence in options.confidence
     }
     if not options.for_next:
@@ -153,40 +151,40 @@ def _populations(options: argparse.Namespace) -> dict[Goal, Population]:
     ]
     # Counts are the same for all levels.
     kinds = {(goal.measure, goal.labels): goal for goal in goals}
-    parts: dict[tuple[str, tuple[str, ...]], list[tuple[Ladder, np.ndarray]]]
+    parts: dict[tuple[str, tuple[str, ...]], list[tuple[Candidates, np.ndarray]]]
     parts = {kind: [] for kind in kinds}
     for path in options.files:
         tuner = tuner_on_file(model, reader, path, in_order=True)
-        units = units_of_file(reader, path, tuner.num_sentences)
-        print(f"{path}: {units.num_units} {units.unit}s", file=sys.stderr, flush=True)
+        groups = groups_of_file(reader, path, tuner.num_sentences)
+        print(f"{path}: {groups.number} {groups.kind}s", file=sys.stderr, flush=True)
         for kind, goal in kinds.items():
-            parts[kind].append(_part(tuner, goal, settings_of(model), units))
+            parts[kind].append(_part(tuner, goal, settings_of(model), groups))
     return {goal: _joined(goal, parts[goal.measure, goal.labels]) for goal in goals}
 
 
 def _part(
-    tuner: DecodingTuner, goal: Goal, start: Settings, units: Units
-) -> tuple[Ladder, np.ndarray]:
-    """Returns a ladder, and (2, M): what is right and of how many, for what is to be lost."""
-    ((ladder,),) = ladders(tuner, [goal], start, units)
+    tuner: DecodingTuner, goal: Goal, start: Settings, groups: Groups
+) -> tuple[Candidates, np.ndarray]:
+    """Returns candidates, and (2, M): what is right and of how many, for what is to be lost."""
+    ((candidates,),) = candidates_for(tuner, [goal], start, groups)
     if goal.measure == "precision":
         num_gold = tuner.counts(start)[2, tuner.labels.index(goal.labels[0])]
-        num_right = ladder.right[0].sum(1)
-        return ladder, np.stack([num_right, np.full(len(num_right), num_gold)])
+        num_right = candidates.right[0].sum(1)
+        return candidates, np.stack([num_right, np.full(len(num_right), num_gold)])
     precision = Goal(goal.labels[:1], "precision", 0.5)
-    ((both,),) = ladders(tuner, [goal, precision], start, units)
-    return ladder, np.stack([both.right[1].sum(1), both.total[1].sum(1)])
+    ((both,),) = candidates_for(tuner, [goal, precision], start, groups)
+    return candidates, np.stack([both.right[1].sum(1), both.total[1].sum(1)])
 
 
-def _joined(goal: Goal, parts: Sequence[tuple[Ladder, np.ndarray]]) -> Population:
-    """Puts the units of all files side by side."""
+def _joined(goal: Goal, parts: Sequence[tuple[Candidates, np.ndarray]]) -> Population:
+    """Puts the groups of all files side by side."""
     right, total = (
-        np.concatenate([getattr(ladder, name) for ladder, _ in parts], axis=2)
+        np.concatenate([getattr(candidates, name) for candidates, _ in parts], axis=2)
         for name in ("right", "total")
     )
     num_right, num_total = np.sum([counts for _, counts in parts], axis=0)
-    ladder = parts[0][0]._replace(goals=(goal,), right=right, total=total)
-    return Population(ladder, num_right / np.maximum(num_total, 1))
+    candidates = parts[0][0]._replace(goals=(goal,), right=right, total=total)
+    return Population(candidates, num_right / np.maximum(num_total, 1))
 
 
 def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:

@@ -23,7 +23,7 @@ from allennlp.models import load_archive
 
 import tagger.commands.components  # noqa: F401  (registers them)
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
-from tagger.tools.tuning.data_comparison import SeenTexts, feature_table, in_runs, see_columns
+from tagger.tools.tuning.data_comparison import feature_table, features_of_columns, in_runs
 from tagger.tools.tuning.estimates import (
     Estimate,
     corrected_probabilities,
@@ -34,7 +34,7 @@ from tagger.tools.tuning.estimates import (
     measures,
     true_measures,
 )
-from tagger.tools.tuning.sights import Sights
+from tagger.tools.tuning.features import SentenceFeatures
 from tagger.tools.tuning.two_samples import compare_samples
 
 #: What labels of CrossNER's music and of WNUT-17 are called in CoNLL-2003.
@@ -88,10 +88,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     for path in options.new:
         print("\n".join(_estimates(results, options.file, home, path, seen[path])))
     for path, texts in seen.items():
-        print("\n".join(_recalibration(results, path, texts.sights, options.fits)))
+        print("\n".join(_recalibration(results, path, texts, options.fits)))
 
 
-def _see(archive: Any, path: str, renamed: dict[str, str]) -> SeenTexts:
+def _see(archive: Any, path: str, renamed: dict[str, str]) -> SentenceFeatures:
     """Has the tagger see a file, in which labels are renamed."""
     labels = {tag.partition("-")[2] for tag in archive.model.tags}
     with tempfile.TemporaryDirectory() as folder:
@@ -104,17 +104,17 @@ def _see(archive: Any, path: str, renamed: dict[str, str]) -> SeenTexts:
                 is_tag = bool(columns) and columns[0] != "-DOCSTART-" and prefix not in ("", "O")
                 new = tag if not is_tag else f"{prefix}-{label}" if label in labels else "O"
                 file.write(" ".join([*columns, new]) + "\n")
-        return see_columns(archive.model, archive.validation_dataset_reader, str(copy))
+        return features_of_columns(archive.model, archive.validation_dataset_reader, str(copy))
 
 
 class Draw(NamedTuple):
-    """Units of a set of texts, drawn without replacement, and the features of all."""
+    """Groups of a set of texts, drawn without replacement, and the features of all."""
 
     table: np.ndarray
     rng: np.random.Generator
 
     def rows(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the features of that many units, and of the others."""
+        """Returns the features of that many groups, and of the others."""
         order = self.rng.permutation(len(self.table))
         return self.table[order[:number]], self.table[order[number:]]
 
@@ -123,10 +123,10 @@ def _rejects(first: np.ndarray, second: np.ndarray) -> bool:
     return compare_samples(first, second, num_permutations=999).p_value <= LEVEL
 
 
-def _false_alarms(results: Results, seen: dict[str, SeenTexts], draws: int) -> list[str]:
+def _false_alarms(results: Results, seen: dict[str, SentenceFeatures], draws: int) -> list[str]:
     lines = [f"\nFalse alarms at p <= {LEVEL}: share of {draws} random splits of one file"]
     for path, texts in seen.items():
-        table = feature_table(*texts)[1]
+        table = feature_table(texts)[1]
         for number in (n for n in NUM_TEXTS if n <= len(table) // 2):
 
             def share(number: int = number, table: np.ndarray = table) -> float:
@@ -134,7 +134,7 @@ def _false_alarms(results: Results, seen: dict[str, SeenTexts], draws: int) -> l
                 return float(np.mean([_rejects(*draw.rows(number)[::-1]) for _ in range(draws)]))
 
             value = results.get(f"alarms {path} {number}", share)
-            unit = texts.units.unit
+            unit = texts.groups.kind
             line = f"{path:44} {number:4} {unit}s against the rest  {value:.3f}"
             if unit == "document":
                 in_runs = functools.partial(_alarms_of_runs, texts, number, draws)
@@ -144,61 +144,61 @@ def _false_alarms(results: Results, seen: dict[str, SeenTexts], draws: int) -> l
     return lines
 
 
-def _alarms_of_runs(texts: SeenTexts, number: int, draws: int) -> float:
+def _alarms_of_runs(texts: SentenceFeatures, number: int, draws: int) -> float:
     """The share of false alarms where the drawn documents lie end to end and tell no borders."""
-    sights, rng = texts.sights, np.random.default_rng(number)
-    size = int(np.bincount(texts.units.of_sentence).max())
+    rng = np.random.default_rng(number)
+    size = int(np.bincount(texts.groups.of_sentence).max())
     alarms = []
     for _ in range(draws):
-        drawn = rng.choice(texts.units.num_units, number, replace=False)
-        is_drawn = np.isin(texts.units.of_sentence, drawn)
+        drawn = rng.choice(texts.groups.number, number, replace=False)
+        is_drawn = np.isin(texts.groups.of_sentence, drawn)
         tables = [
-            feature_table(*in_runs(_part(sights, part), size))[1] for part in (~is_drawn, is_drawn)
+            feature_table(in_runs(_part(texts, part), size))[1] for part in (~is_drawn, is_drawn)
         ]
         alarms.append(_rejects(*tables))
     return float(np.mean(alarms))
 
 
-def _part(sights: Sights, is_kept: np.ndarray) -> Sights:
+def _part(features: SentenceFeatures, is_kept: np.ndarray) -> SentenceFeatures:
     """Some of the sentences, of which only words and features are needed."""
-    features = {name: values[is_kept] for name, values in sights.features.items()}
-    return sights._replace(num_words=sights.num_words[is_kept], features=features)
+    sums = {name: values[is_kept] for name, values in features.sums.items()}
+    return features._replace(num_words=features.num_words[is_kept], sums=sums)
 
 
-def _power(results: Results, home: str, seen: dict[str, SeenTexts], draws: int) -> list[str]:
+def _power(results: Results, home: str, seen: dict[str, SentenceFeatures], draws: int) -> list[str]:
     lines = [f"\nPower: share of {draws} draws of new texts that differ from all of {home}"]
     for path in (each for each in seen if each != home):
         both = [seen[home], seen[path]]
-        if both[0].units.unit != both[1].units.unit:
-            both = [in_runs(each.sights, 1) for each in both]
-        old, new = (feature_table(*each)[1] for each in both)
+        if both[0].groups.kind != both[1].groups.kind:
+            both = [in_runs(each, 1) for each in both]
+        old, new = (feature_table(each)[1] for each in both)
         for number in (n for n in NUM_TEXTS if n <= len(new)):
 
             def share(number: int = number, old: Any = old, new: Any = new) -> float:
                 draw = Draw(new, np.random.default_rng(number))
                 return float(np.mean([_rejects(old, draw.rows(number)[0]) for _ in range(draws)]))
 
-            value = results.get(f"power {home} {path} {both[0].units.unit} {number}", share)
-            lines.append(f"{path:44} {number:4} {both[0].units.unit}s  {value:.3f}")
+            value = results.get(f"power {home} {path} {both[0].groups.kind} {number}", share)
+            lines.append(f"{path:44} {number:4} {both[0].groups.kind}s  {value:.3f}")
     return lines
 
 
-def _estimates(results: Results, home: str, old: SeenTexts, path: str, new: SeenTexts) -> list[str]:
+def _estimates(
+    results: Results, home: str, old: SentenceFeatures, path: str, new: SentenceFeatures
+) -> list[str]:
     def compute() -> dict[str, Any]:
-        units, units_of_old = new.units.of_sentence, old.units.of_sentence
-        if len(np.unique(units)) == 1:
-            units = np.arange(len(units))
+        texts = in_runs(new, 1) if new.groups.number == 1 else new
         found = {
-            "own": estimate(new.sights, units),
-            "corrected": estimate_corrected(new.sights, units, old.sights, units_of_old),
-            "truth": true_measures(new.sights, units),
+            "own": estimate(texts),
+            "corrected": estimate_corrected(texts, old),
+            "truth": true_measures(texts),
         }
         return {name: np.stack(each).tolist() for name, each in found.items()}
 
     value = results.get(f"estimates {home} {path}", compute)
     found = {name: Estimate(*map(np.array, each)) for name, each in value.items()}
     lines = [f"\nEstimates for {path}, corrected by {home}: precision, recall, F1"]
-    for k, label in enumerate([*new.sights.labels, "overall"]):
+    for k, label in enumerate([*new.labels, "overall"]):
         for name, each in found.items():
             cells = [
                 f"{v:.3f} ({low:.3f}-{high:.3f})" for v, low, high in zip(*(c[:, k] for c in each))
@@ -216,15 +216,17 @@ def _estimates(results: Results, home: str, old: SeenTexts, path: str, new: Seen
     return lines
 
 
-def _recalibration(results: Results, path: str, sights: Sights, draws: int) -> list[str]:
+def _recalibration(
+    results: Results, path: str, features: SentenceFeatures, draws: int
+) -> list[str]:
     lines = [
         f"\nRecalibration from labelled sentences of {path}, on the others: means of {draws} draws",
         "sentences  entities  error before  after (worst)  F1 off by, own  corrected",
     ]
-    for number in (n for n in NUM_LABELLED if n <= len(sights.num_words) // 2):
+    for number in (n for n in NUM_LABELLED if n <= len(features.num_words) // 2):
         row = results.get(
             f"recalibration {path} {number}",
-            functools.partial(_recalibrated, sights, number, draws),
+            functools.partial(_recalibrated, features, number, draws),
         )
         entities, before, after, worst, own, corrected = row
         lines.append(
@@ -234,23 +236,25 @@ def _recalibration(results: Results, path: str, sights: Sights, draws: int) -> l
     return lines
 
 
-def _recalibrated(sights: Sights, number: int, draws: int) -> list[float]:
-    found, rng, rows = sights.candidates, np.random.default_rng(number), []
+def _recalibrated(features: SentenceFeatures, number: int, draws: int) -> list[float]:
+    found, rng, rows = features.candidates, np.random.default_rng(number), []
     for _ in range(draws):
-        is_drawn = np.zeros(len(sights.num_words), dtype=bool)
+        is_drawn = np.zeros(len(features.num_words), dtype=bool)
         is_drawn[rng.choice(len(is_drawn), number, replace=False)] = True
-        correction = fitted_correction(sights, is_drawn.astype(float))
+        correction = fitted_correction(features, is_drawn.astype(float))
         is_judged = found.is_predicted & ~is_drawn[found.sentences]
         errors = [
             expected_calibration_error(
                 count_calibration(each[is_judged], found.is_right[is_judged])
             )
-            for each in (found.probabilities, corrected_probabilities(sights, correction))
+            for each in (found.probabilities, corrected_probabilities(features, correction))
         ]
-        rest = sights._replace(has_gold=sights.has_gold & ~is_drawn)
-        truth = true_measures(rest, np.arange(len(is_drawn))).values[2]
+        rest = features._replace(has_gold=features.has_gold & ~is_drawn)
+        truth = true_measures(rest).values[2]
         off = [
-            np.nanmean(np.abs(measures(expected_counts(sights, each)[~is_drawn].sum(0))[2] - truth))
+            np.nanmean(
+                np.abs(measures(expected_counts(features, each)[~is_drawn].sum(0))[2] - truth)
+            )
             for each in (None, correction)
         ]
         num_entities = (found.is_predicted & is_drawn[found.sentences]).sum()

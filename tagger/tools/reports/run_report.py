@@ -29,8 +29,8 @@ from tagger.tools.reports.run_tables import (
 from tagger.tools.reports.tag_evaluation import evaluate_tags
 from tagger.tools.reports.tagged_sentences import Example
 from tagger.tools.reports.training_overlap import overlap_with_training
-from tagger.tools.tuning.estimates import by_unit
-from tagger.tools.tuning.units import told_units
+from tagger.tools.tuning.estimates import by_group
+from tagger.tools.tuning.groups import told_groups
 from tagger_onnx.display import label_colours
 
 #: How many labels share a figure, and how many figures show labels.
@@ -192,8 +192,8 @@ def _contents(
 ) -> Dict[str, Any]:
     """Returns what the page shows of an evaluation, besides its figures."""
     # Intervals are over documents, where the file tells them.
-    units = told_units(archive.validation_dataset_reader, data, evaluation.num_sentences)
-    counts = by_unit(evaluation.counts, units.of_sentence).astype(int)
+    groups = told_groups(archive.validation_dataset_reader, data, evaluation.num_sentences)
+    counts = by_group(evaluation.counts, groups.of_sentence).astype(int)
     metrics = evaluation.metrics
     curves = _label_curves(epochs, labels)
     headings = headline(counts, metrics, _level(metrics))
@@ -210,7 +210,7 @@ def _contents(
         "kinds": sorted({kind for each in errors for _, kind in each}),
     }
     return {
-        "units": units,
+        "groups": groups,
         "overlap": overlap_with_training(archive, data),
         "headline": tiles,
         "rows": rows,

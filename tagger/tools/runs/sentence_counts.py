@@ -51,8 +51,8 @@ def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[Sentenc
     """
     from tagger.models import DocumentClassifier, TaggingModel
     from tagger.modules.heads import ChainHead
+    from tagger.tools.tuning.groups import told_groups
     from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
-    from tagger.tools.tuning.units import told_units
 
     if isinstance(model, DocumentClassifier):
         return _count_texts(model, reader, data_path)
@@ -60,8 +60,8 @@ def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[Sentenc
     if not is_chain or model.tag_encoding in (None, *AMBIGUOUS):
         return None
     tuner = tuner_on_file(model, reader, data_path, _BATCH_SIZE, in_order=True)
-    units = told_units(reader, data_path, tuner.num_sentences)
-    counts = tuner.counts_by_unit(settings_of(model), units.of_sentence)
+    groups = told_groups(reader, data_path, tuner.num_sentences)
+    counts = tuner.counts_by_group(settings_of(model), groups.of_sentence)
     return SentenceCounts(tuner.labels, np.moveaxis(counts, 2, 0))
 
 

@@ -55,7 +55,7 @@ def tune(config: Mapping[str, Any], folder: Path) -> None:
     archive = load_archive(config["archive"], overrides=dict(config["overrides"]))
     validation_data = archive.config["validation_data_path"]
     tuner = decoding_tuner(archive.model, evaluation_instances(archive, validation_data))
-    tuned = tuner.tune(tuner.macro_f1_targets(), settings_of(archive.model))._asdict()
+    tuned = tuner.tune(tuner.macro_f1_goals(), settings_of(archive.model))._asdict()
     head = {f"model.head.{name}": value for name, value in tuned.items()}
     archive = load_archive(config["archive"], overrides={**config["overrides"], **head})
     metrics = measure(archive, validation_data, "best_validation")

@@ -3,6 +3,7 @@
 Letters: `B` sentences, `T` tokens, `K` tags, `C` labels, `S` spans.
 """
 
+import itertools
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -10,14 +11,15 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from tagger.common.vocabulary import check_is_label
-from tagger.metrics.label_metrics import macro_average, precision_recall_f1
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads import ChainHead
 from tagger.spans.finding import lay_end_to_end, rows_and_tokens, tag_tables
-from tagger.spans.matching import SpanMatches, match_spans
+from tagger.spans.matching import match_spans
+from tagger.tools.tuning.goals import Goal
 
-#: The goals that a label can be tuned to: see `Target`.
-MEASURES = ("precision", "recall", "f_beta", "macro_f1")
+#: Whether a goal is met, and two numbers to compare: see `Goal.merit`.
+Merit = Tuple[bool, float, float]
+
 #: The settings to tune: a label's bias, which finds more or less of it, or its threshold, which only
 #: drops entities.
 MEANS = ("bias", "threshold")
@@ -26,7 +28,7 @@ MEANS = ("bias", "threshold")
 COARSE_STEP, FINE_STEP, LARGEST_BIAS = 0.5, 0.0625, 12.0
 #: Fewer entities of a label say too little to tune it to the macro F1: what is best for one or two may
 #: predict the label everywhere in other data.
-LEAST_ENTITIES = 5
+LEAST_TUNED = 5
 #: The bias of one label changes the spans of others, so all labels are fitted up to this many times.
 MAX_PASSES = 5
 
@@ -52,44 +54,6 @@ class Settings(NamedTuple):
         )
 
 
-class Target(NamedTuple):
-    """The goal of tuning a label.
-
-    Attributes:
-        label: The label to tune.
-        measure: `"precision"`: the highest recall at a precision of at least `value`. `"recall"`: the
-            highest precision at a recall of at least `value`. `"f_beta"`: the highest F score, in which
-            recall counts `value` times as much as precision (van Rijsbergen 1979, chapter 7).
-            `"macro_f1"`: the highest mean F1 of all labels.
-        value: The number that `measure` needs; `"macro_f1"` needs none.
-    """
-
-    label: str
-    measure: str
-    value: float = 0.0
-
-    def merit(self, counts: np.ndarray, label: int) -> Tuple[bool, float, float]:
-        """Returns whether the target is met, and two numbers to compare: higher is better.
-
-        Args:
-            counts: (3, C), true positives, predicted and gold.
-            label: The index of the label.
-        """
-        precision, recall, _ = precision_recall_f1(counts[:, label]).tolist()
-        if self.measure == "precision":
-            is_met = precision >= self.value
-            return (is_met, recall, precision) if is_met else (is_met, precision, recall)
-        if self.measure == "recall":
-            is_met = recall >= self.value
-            return (is_met, precision, recall) if is_met else (is_met, recall, precision)
-        if self.measure == "macro_f1":
-            return True, macro_average(counts)[2], precision
-        true_positives, num_predicted, num_gold = counts[:, label].tolist()
-        weight = self.value**2
-        total = weight * num_gold + num_predicted
-        return True, (1 + weight) * true_positives / max(total, 1e-9), precision
-
-
 class Batch(NamedTuple):
     """Sentences to decode repeatedly.
 
@@ -104,20 +68,24 @@ class Batch(NamedTuple):
     mask: torch.Tensor
 
 
-class DecodedEntities(NamedTuple):
-    """The S entities that are predicted under some settings and count.
+class FoundEntities(NamedTuple):
+    """Entities that are predicted under some settings, or gold ones.
 
     Attributes:
         labels: (S,) int64, indices of labels.
+        sentences: (S,) int64, the sentence of each, counted through all batches.
         is_right: (S,) bool.
         probabilities: (S,) float32; NaN if they were not requested.
-        sentences: (S,) int64, the sentence of each, counted through all batches.
     """
 
     labels: np.ndarray
+    sentences: np.ndarray
     is_right: np.ndarray
     probabilities: np.ndarray
-    sentences: np.ndarray
+
+    def take(self, chosen: np.ndarray) -> "FoundEntities":
+        """Returns some of the entities, by a mask or by indices."""
+        return FoundEntities(*(each[chosen] for each in self))
 
 
 class DecodingTuner:
@@ -134,200 +102,169 @@ class DecodingTuner:
         self, head: ChainHead, tags: Sequence[str], tag_encoding: str, batches: Sequence[Batch]
     ) -> None:
         self.head = head
+        self.batches = batches
         self._tags = tags
         self._tag_encoding = tag_encoding
-        self.batches = batches
         self._tables = tag_tables(tags, tag_encoding)
         self.labels: List[str] = self._tables.labels
-        sizes = [len(batch.mask) for batch in batches]
-        self._first_sentences = np.cumsum([0, *sizes])[:-1].tolist()
-        self.num_sentences = sum(sizes)
-        gold = [self._match(batch, batch.gold_tags).gold for batch in batches]
-        self._gold_labels = np.concatenate([spans.labels for spans in gold])
-        self._gold_sentences = np.concatenate(
-            [
-                self._sentences_of(index, batch, spans.starts)
-                for index, (batch, spans) in enumerate(zip(batches, gold))
-            ]
+        *self._first_sentences, self.num_sentences = itertools.accumulate(
+            (len(batch.mask) for batch in batches), initial=0
         )
-        self._num_gold = self._count(self._gold_labels)
+        self._gold = self._found(
+            [(batch.gold_tags, torch.full(batch.mask.shape, torch.nan)) for batch in batches]
+        )
 
     def counts(self, settings: Settings) -> np.ndarray:
         """Returns true positives, predicted and gold entities of each label, (3, C) int64."""
-        return self._counts(self._decode(settings, with_probabilities=False))
+        return self._counts(self._decode(settings))[:, :, 0]
 
-    def counts_by_unit(self, settings: Settings, units: np.ndarray) -> np.ndarray:
-        """Returns true positives, predicted and gold entities by label and unit, (3, C, units) int64.
+    def counts_by_group(self, settings: Settings, groups: np.ndarray) -> np.ndarray:
+        """Returns true positives, predicted and gold entities by label and group, (3, C, groups) int64.
 
         Args:
             settings: The settings to decode with.
-            units: (sentences,) int64, the unit of each sentence of the batches, from 0 on.
+            groups: (sentences,) int64, the group of each sentence of the batches, from 0 on.
         """
-        entities = self._decode(settings, with_probabilities=False)
-        shape = len(self.labels), int(units.max()) + 1
-        groups = (
-            (entities.labels[entities.is_right], entities.sentences[entities.is_right]),
-            (entities.labels, entities.sentences),
-            (self._gold_labels, self._gold_sentences),
-        )
-        counts = np.zeros((3, *shape), np.int64)
-        for of_kind, (labels, sentences) in zip(counts, groups):
-            np.add.at(of_kind, (labels, units[sentences]), 1)
-        return counts
+        return self._counts(self._decode(settings), groups)
 
     def counts_by_threshold(
-        self, settings: Settings, label: int, thresholds: Sequence[float], units: np.ndarray
-    ) -> Tuple[np.ndarray, np.ndarray]:
-        """Returns a label's true positives and predicted entities, (thresholds, units) int64 each.
+        self, settings: Settings, label: int, thresholds: Sequence[float], groups: np.ndarray
+    ) -> np.ndarray:
+        """Returns a label's true positives and predicted entities, (2, thresholds, groups) int64.
 
         Args:
             settings: The settings of all else; the label has no threshold in them.
             label: The index of the label.
             thresholds: The thresholds to try.
-            units: (sentences,) int64, the unit of each sentence of the batches, from 0 on.
+            groups: As for `counts_by_group`.
         """
-        entities = self._decode(settings, with_probabilities=True)
-        is_of_label, num_units = entities.labels == label, int(units.max()) + 1
-        right: List[np.ndarray] = []
-        predicted: List[np.ndarray] = []
-        for threshold in thresholds:
-            # As the decoder compares: in float32.
-            is_kept = is_of_label & (entities.probabilities >= np.float32(threshold))
-            for counts, chosen in ((right, is_kept & entities.is_right), (predicted, is_kept)):
-                counts.append(np.bincount(units[entities.sentences[chosen]], minlength=num_units))
-        return np.stack(right), np.stack(predicted)
+        found = self._decode(settings, with_probabilities=True)
+        # As the decoder compares: in float32.
+        kept = (found.take(found.probabilities >= np.float32(each)) for each in thresholds)
+        return np.stack([self._counts(each, groups)[:2, label] for each in kept], axis=1)
 
-    def macro_f1_targets(self) -> List[Target]:
-        """Returns targets for all labels with enough entities, `LEAST_ENTITIES`."""
-        enough = zip(self.labels, self._num_gold >= LEAST_ENTITIES)
-        return [Target(label, "macro_f1") for label, is_enough in enough if is_enough]
+    def macro_f1_goals(self) -> List[Goal]:
+        """Returns goals for all labels with at least `LEAST_TUNED` entities."""
+        num_gold = self._counts(self._gold)[2, :, 0]
+        enough = zip(self.labels, num_gold >= LEAST_TUNED)
+        return [Goal((label,), "macro_f1") for label, is_enough in enough if is_enough]
 
     def tune(
-        self, targets: Sequence[Target], start: Settings, means: Optional[Sequence[str]] = None
+        self, goals: Sequence[Goal], start: Settings, means: Optional[Sequence[str]] = None
     ) -> Settings:
-        """Searches for the best settings for these targets.
+        """Searches for the best settings for these goals.
 
         The labels are fitted one at a time, while the settings of the others are fixed, until nothing
-        changes. If several targets cannot be met together, the result is not the best compromise. All
+        changes. If several goals cannot be met together, the result is not the best compromise. All
         thresholds that make a difference are tried, but biases only in coarse steps, and in fine steps
         around the best of these.
 
         Args:
-            targets: At most one for each label.
-            start: The settings to start from. Settings of labels without a target are kept.
+            goals: At most one for each label; none of leaks.
+            start: The settings to start from. Settings of labels without a goal are kept.
             means: The settings to tune, some of `MEANS`. Given both, each label gets the better one of
                 the two. By default both, but only the bias for the macro F1.
 
         Raises:
-            ConfigurationError: If a target's label is unknown or has another target, or its number is
-                out of range.
+            ConfigurationError: If a goal's label is unknown or has another goal, or its number is out
+                of range.
         """
-        self.check(targets)
+        self._check(goals)
         settings = start
-        for _ in range(MAX_PASSES if len(targets) > 1 else 1):
+        for _ in range(MAX_PASSES if len(goals) > 1 else 1):
             before = settings
-            for target in targets:
-                settings = self._fit(target, settings, means)
+            for goal in goals:
+                settings = self._fit(goal, settings, means)
             if settings == before:
                 break
         return settings
 
-    def _fit(self, target: Target, settings: Settings, means: Optional[Sequence[str]]) -> Settings:
-        means = means or (MEANS[:1] if target.measure == "macro_f1" else MEANS)
-        label = self.labels.index(target.label)
+    def _fit(self, goal: Goal, settings: Settings, means: Optional[Sequence[str]]) -> Settings:
+        means = means or (MEANS[:1] if goal.measure == "macro_f1" else MEANS)
         # The thresholds of other labels do not affect the entities of this one.
-        others = settings if target.measure == "macro_f1" else Settings(settings.decode_bias, {})
+        others = settings if goal.measure == "macro_f1" else Settings(settings.decode_bias, {})
 
-        def merit_of(bias: float) -> Tuple[bool, float, float]:
-            return target.merit(self.counts(others.changed(target.label, bias=bias)), label)
+        def merit_of(bias: float) -> Merit:
+            return goal.merit(self.counts(others.changed(goal.label, bias=bias)), self.labels)
 
         found = []
         if "bias" in means:
             bias = max(_by_size(0.0, LARGEST_BIAS, COARSE_STEP), key=merit_of)
             bias = max(_by_size(bias, COARSE_STEP, FINE_STEP), key=merit_of)
-            found.append((merit_of(bias), settings.changed(target.label, bias=bias)))
+            found.append((merit_of(bias), settings.changed(goal.label, bias=bias)))
         if "threshold" in means:
-            merit, threshold = max(
-                self._cuts(target, others.changed(target.label)), key=lambda cut: cut[0]
-            )
-            found.append((merit, settings.changed(target.label, threshold=threshold)))
+            cuts = self._cuts(goal, others.changed(goal.label))
+            merit, threshold = max(cuts, key=lambda cut: cut[0])
+            found.append((merit, settings.changed(goal.label, threshold=threshold)))
         return max(found, key=lambda each: each[0])[1]
 
-    def _cuts(
-        self, target: Target, settings: Settings
-    ) -> Iterator[Tuple[Tuple[bool, float, float], float]]:
+    def _cuts(self, goal: Goal, settings: Settings) -> Iterator[Tuple[Merit, float]]:
         """Yields the merit of each threshold of a label that makes a difference, the lowest first."""
-        label = self.labels.index(target.label)
-        entities = self._decode(settings, with_probabilities=True)
-        counts = self._counts(entities)
-        is_of_label = entities.labels == label
-        order = entities.probabilities[is_of_label].argsort()
-        probabilities = entities.probabilities[is_of_label][order]
-        yield target.merit(counts, label), 0.0
-        for is_right, low, high in zip(
-            entities.is_right[is_of_label][order],
-            probabilities,
-            [*probabilities[1:], np.float32(1)],
-        ):
+        label = self.labels.index(goal.label)
+        found = self._decode(settings, with_probabilities=True)
+        counts = self._counts(found)[:, :, 0]
+        yield goal.merit(counts, self.labels), 0.0
+        found = found.take(found.labels == label)
+        found = found.take(found.probabilities.argsort())
+        next_higher = [*found.probabilities[1:], np.float32(1)]
+        for is_right, low, high in zip(found.is_right, found.probabilities, next_higher):
             counts[:2, label] -= is_right, 1
             middle = (low + high) / 2
             if middle > low:
-                yield target.merit(counts, label), float(middle)
+                yield goal.merit(counts, self.labels), float(middle)
 
-    def _decode(self, settings: Settings, with_probabilities: bool) -> DecodedEntities:
+    def _decode(self, settings: Settings, with_probabilities: bool = False) -> FoundEntities:
         head = self.head
         decoding = head.decoder.decoding
         decoder = ChainDecoder(self._tags, self._tag_encoding, *settings, decoding)
         head.decoder = decoder.to(head.decoder.bias.device)
-        parts = []
-        for index, batch in enumerate(self.batches):
+        outputs = []
+        for batch in self.batches:
             if with_probabilities:
-                predictions = head.predict(batch.emissions, batch.mask)
-                tags = predictions["predicted_tags"]
-                probabilities = predictions["entity_probabilities"]
+                output = head.predict(batch.emissions, batch.mask)
+                outputs.append((output["predicted_tags"], output["entity_probabilities"]))
             else:
                 tags = head.decode(batch.emissions, batch.mask)
-                probabilities = torch.full(tags.shape, torch.nan)
-            matches = self._match(batch, tags)
-            spans, is_right = matches.predicted, matches.is_right()
-            of_spans = probabilities.cpu().numpy()[rows_and_tokens(spans.starts, tags.size(1))]
-            sentences = self._sentences_of(index, batch, spans.starts)
-            parts.append((spans.labels, is_right, of_spans, sentences))
-        return DecodedEntities(*map(np.concatenate, zip(*parts)))
+                outputs.append((tags, torch.full(tags.shape, torch.nan)))
+        return self._found(outputs)
 
-    def _sentences_of(self, index: int, batch: Batch, starts: np.ndarray) -> np.ndarray:
-        rows, _ = rows_and_tokens(starts, batch.mask.size(1))
-        return rows + self._first_sentences[index]
+    def _found(self, outputs: Sequence[Tuple[torch.Tensor, torch.Tensor]]) -> FoundEntities:
+        """Finds the entities that tags of the batches spell; each comes with its probabilities."""
+        parts = []
+        for first, batch, (tags, probabilities) in zip(
+            self._first_sentences, self.batches, outputs
+        ):
+            predicted, gold = (
+                lay_end_to_end(each.cpu().numpy(), batch.mask.cpu().numpy(), len(self._tags))
+                for each in (tags, batch.gold_tags)
+            )
+            matches = match_spans(self._tables, predicted, gold)
+            rows, tokens = rows_and_tokens(matches.predicted.starts, tags.size(1))
+            of_spans = probabilities.cpu().numpy()[rows, tokens]
+            parts.append((matches.predicted.labels, first + rows, matches.is_right(), of_spans))
+        return FoundEntities(*map(np.concatenate, zip(*parts)))
 
-    def _match(self, batch: Batch, tags: torch.Tensor) -> SpanMatches:
-        predicted, gold = (
-            lay_end_to_end(each.cpu().numpy(), batch.mask.cpu().numpy(), len(self._tags))
-            for each in (tags, batch.gold_tags)
-        )
-        return match_spans(self._tables, predicted, gold)
+    def _counts(self, found: FoundEntities, groups: Optional[np.ndarray] = None) -> np.ndarray:
+        """Counts by label and group, (3, C, groups); without groups there is one."""
+        if groups is None:
+            groups = np.zeros(self.num_sentences, dtype=np.int64)
+        shape = len(self.labels), int(groups.max()) + 1
+        counts = np.zeros((3, *shape), dtype=np.int64)
+        for of_kind, each in zip(counts, (found.take(found.is_right), found, self._gold)):
+            np.add.at(of_kind, (each.labels, groups[each.sentences]), 1)
+        return counts
 
-    def _counts(self, entities: DecodedEntities) -> np.ndarray:
-        right, predicted = entities.labels[entities.is_right], entities.labels
-        return np.stack([self._count(right), self._count(predicted), self._num_gold])
-
-    def _count(self, labels: np.ndarray) -> np.ndarray:
-        return np.bincount(labels, minlength=len(self.labels))
-
-    def check(self, targets: Sequence[Target]) -> None:
-        """Checks targets.
-
-        Raises:
-            ConfigurationError: As `tune`.
-        """
+    def _check(self, goals: Sequence[Goal]) -> None:
         seen = set()
-        for label, measure, value in targets:
+        for goal in goals:
+            label, measure = goal.label, goal.measure
             check_is_label(measure, label, self.labels, of="model")
             if label in seen:
                 raise ConfigurationError(
                     f"`{measure}` names `{label}`, which has a target already; give one for each label"
                 )
             seen.add(label)
-            most = 1 if measure in ("precision", "recall") else np.inf
+            value, most = (goal.beta, np.inf) if measure == "f_beta" else (goal.level, 1)
             if measure != "macro_f1" and not (0 < value <= most and np.isfinite(value)):
                 raise ConfigurationError(
                     f"`{measure}` gives `{label}` {value:g}; it must be above 0"

@@ -4,7 +4,7 @@ The mean probability of predicted entities is their expected precision; the expe
 that are found and missed give the expected recall. They are only as good as the probabilities.
 Labelled texts, for which the truth is known, correct them.
 
-Letters: `S` sentences, `U` units, `C` labels, `N` candidates.
+Letters: `S` sentences, `C` labels, `N` candidates.
 """
 
 from typing import NamedTuple, Optional, Tuple
@@ -15,8 +15,8 @@ import torch
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
 from tagger.metrics.intervals import bootstrap_intervals, percentile_intervals
 from tagger.modules.recalibration import corrected_log_odds
+from tagger.tools.tuning.features import SentenceFeatures
 from tagger.tools.tuning.recalibration import fit_recalibration
-from tagger.tools.tuning.sights import Sights
 
 #: Less probable entities say little about the calibration of more probable ones.
 LEAST_FITTED = 0.01
@@ -53,15 +53,17 @@ class Estimate(NamedTuple):
     highest: np.ndarray
 
 
-def fitted_correction(sights: Sights, weights: Optional[np.ndarray] = None) -> Correction:
-    """Fits a correction to the labelled sentences among those that a tagger has seen.
+def fitted_correction(
+    features: SentenceFeatures, weights: Optional[np.ndarray] = None
+) -> Correction:
+    """Fits a correction to the labelled sentences among some.
 
     Args:
-        sights: What it has seen.
+        features: The features of the sentences.
         weights: (S,), how often each sentence counts; once by default.
     """
-    found, num_labels = sights.candidates, len(sights.labels)
-    of_sentence = sights.has_gold * (1.0 if weights is None else weights)
+    found, num_labels = features.candidates, len(features.labels)
+    of_sentence = features.has_gold * (1.0 if weights is None else weights)
     of_candidate = of_sentence[found.sentences]
     is_fitted = (of_candidate > 0) & (found.is_predicted | (found.probabilities >= LEAST_FITTED))
     coefficients = fit_recalibration(
@@ -70,25 +72,25 @@ def fitted_correction(sights: Sights, weights: Optional[np.ndarray] = None) -> C
         of_candidate[is_fitted],
     )
     listed = np.bincount(found.labels, found.is_right * of_candidate, num_labels)
-    unlisted = (of_sentence @ sights.num_gold - listed).clip(0)
-    missed = of_sentence @ _num_missed(sights)
+    unlisted = (of_sentence @ features.num_gold - listed).clip(0)
+    missed = of_sentence @ _num_missed(features)
     ratio = unlisted.sum() / max(missed.sum(), 1e-9)
     return Correction(coefficients, (unlisted + PRIOR_ENTITIES * ratio) / (missed + PRIOR_ENTITIES))
 
 
-def calibration_errors(sights: Sights, num_folds: int = 5) -> Tuple[float, float]:
+def calibration_errors(features: SentenceFeatures, num_folds: int = 5) -> Tuple[float, float]:
     """Returns the calibration error of predicted entities without a correction, and with one.
 
     Each fold of the labelled sentences is corrected by a fit to the other folds.
     """
-    found = sights.candidates
-    folds = np.random.default_rng(0).permutation(len(sights.num_words)) % num_folds
-    is_judged = found.is_predicted & sights.has_gold[found.sentences]
+    found = features.candidates
+    folds = np.random.default_rng(0).permutation(len(features.num_words)) % num_folds
+    is_judged = found.is_predicted & features.has_gold[found.sentences]
     corrected = np.zeros(len(is_judged))
     for fold in range(num_folds):
         of_fold = is_judged & (folds[found.sentences] == fold)
-        correction = fitted_correction(sights, (folds != fold).astype(float))
-        corrected[of_fold] = corrected_probabilities(sights, correction)[of_fold]
+        correction = fitted_correction(features, (folds != fold).astype(float))
+        corrected[of_fold] = corrected_probabilities(features, correction)[of_fold]
     before, after = (
         expected_calibration_error(count_calibration(each[is_judged], found.is_right[is_judged]))
         for each in (found.probabilities, corrected)
@@ -96,45 +98,47 @@ def calibration_errors(sights: Sights, num_folds: int = 5) -> Tuple[float, float
     return before, after
 
 
-def corrected_probabilities(sights: Sights, correction: Correction) -> np.ndarray:
+def corrected_probabilities(features: SentenceFeatures, correction: Correction) -> np.ndarray:
     """Returns the corrected probabilities of all candidates, (N,)."""
-    found = sights.candidates
+    found = features.candidates
     coefficients = torch.from_numpy(correction.coefficients[found.labels])
     probabilities = torch.from_numpy(found.probabilities)
     return corrected_log_odds(probabilities, coefficients).sigmoid().numpy()
 
 
-def expected_counts(sights: Sights, correction: Optional[Correction] = None) -> np.ndarray:
+def expected_counts(
+    features: SentenceFeatures, correction: Optional[Correction] = None
+) -> np.ndarray:
     """Returns expected true positives, predicted and expected gold entities, (S, 3, C) float64.
 
     Args:
-        sights: What a tagger has seen.
-        correction: Of its probabilities; None takes them as they are.
+        features: The features of the sentences.
+        correction: Of the tagger's probabilities; None takes them as they are.
     """
-    found = sights.candidates
+    found = features.candidates
     own = corrected = found.probabilities
     if correction is not None:
-        corrected = corrected_probabilities(sights, correction)
-    missed, others = _num_missed(sights), ~found.is_predicted
+        corrected = corrected_probabilities(features, correction)
+    missed, others = _num_missed(features), ~found.is_predicted
     if correction is None or correction.unlisted is None:
-        unlisted = (missed - _sums(sights, own * others)).clip(0)
+        unlisted = (missed - _sums(features, own * others)).clip(0)
     else:
         unlisted = correction.unlisted * missed
-    num_right = _sums(sights, corrected * found.is_predicted)
-    num_gold = num_right + _sums(sights, corrected * others) + unlisted
-    return np.stack([num_right, _sums(sights, found.is_predicted), num_gold], axis=1)
+    num_right = _sums(features, corrected * found.is_predicted)
+    num_gold = num_right + _sums(features, corrected * others) + unlisted
+    return np.stack([num_right, _sums(features, found.is_predicted), num_gold], axis=1)
 
 
-def true_measures(sights: Sights, units: np.ndarray) -> Estimate:
+def true_measures(features: SentenceFeatures) -> Estimate:
     """Returns the measures of the sentences with gold tags, with intervals as of `estimate`."""
-    found = sights.candidates
+    found = features.candidates
     counts = [
-        _sums(sights, found.is_right & found.is_predicted),
-        _sums(sights, found.is_predicted),
-        sights.num_gold,
+        _sums(features, found.is_right & found.is_predicted),
+        _sums(features, found.is_predicted),
+        features.num_gold,
     ]
-    of_sentences = np.stack(counts, axis=1) * sights.has_gold[:, np.newaxis, np.newaxis]
-    return _with_intervals(by_unit(of_sentences, units))
+    of_sentences = np.stack(counts, axis=1) * features.has_gold[:, np.newaxis, np.newaxis]
+    return _with_intervals(of_sentences, features)
 
 
 def measures(counts: np.ndarray) -> np.ndarray:
@@ -146,63 +150,59 @@ def measures(counts: np.ndarray) -> np.ndarray:
     return np.stack(shares, axis=-2)
 
 
-def estimate(new: Sights, units: np.ndarray, correction: Optional[Correction] = None) -> Estimate:
+def estimate(new: SentenceFeatures, correction: Optional[Correction] = None) -> Estimate:
     """Estimates the measures of new texts.
 
+    Intervals say how much it matters which groups were drawn, and nothing about how true the
+    probabilities are.
+
     Args:
-        new: What the tagger sees in them.
-        units: (S,) int64, the unit of each sentence, from 0 on. Intervals say how much it matters which
-            units were drawn, and nothing about how true the probabilities are.
+        new: The features of the texts.
         correction: Such as that of the archive's `recalibration`; None for none.
     """
-    return _with_intervals(by_unit(expected_counts(new, correction), units))
+    return _with_intervals(expected_counts(new, correction), new)
 
 
-def estimate_corrected(
-    new: Sights, units: np.ndarray, labelled: Sights, units_of_labelled: np.ndarray
-) -> Estimate:
+def estimate_corrected(new: SentenceFeatures, labelled: SentenceFeatures) -> Estimate:
     """Estimates the measures of new texts as corrected by labelled ones.
 
-    Intervals say how much it matters which units were drawn, of new texts and of labelled ones.
-
-    Args:
-        new: What the tagger sees in the new texts.
-        units: (S,) int64, the unit of each sentence, from 0 on.
-        labelled: What it sees in the labelled texts.
-        units_of_labelled: (S',) int64, likewise.
+    Intervals say how much it matters which groups were drawn, of new texts and of labelled ones.
     """
     values = measures(expected_counts(new, fitted_correction(labelled)).sum(0))
     rng = np.random.default_rng(0)
     drawn = []
     for _ in range(NUM_RESAMPLES):
         weights, weights_of_new = (
-            np.bincount(rng.integers(0, n, n), minlength=n)[of_sentence]
-            for of_sentence, n in ((each, each.max() + 1) for each in (units_of_labelled, units))
+            np.bincount(rng.integers(0, n, n), minlength=n)[each.groups.of_sentence]
+            for each, n in ((each, each.groups.number) for each in (labelled, new))
         )
         counts = expected_counts(new, fitted_correction(labelled, weights))
         drawn.append(measures(np.tensordot(weights_of_new, counts, axes=1)))
     return Estimate(values, *percentile_intervals(np.stack(drawn)))
 
 
-def _with_intervals(counts: np.ndarray) -> Estimate:
-    return Estimate(measures(counts.sum(0)), *bootstrap_intervals(counts, measures))
+def _with_intervals(counts: np.ndarray, features: SentenceFeatures) -> Estimate:
+    intervals = bootstrap_intervals(by_group(counts, features.groups.of_sentence), measures)
+    return Estimate(measures(counts.sum(0)), *intervals)
 
 
-def by_unit(values: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Sums values of sentences, (S, ...), by unit, (U, ...)."""
-    sums = np.zeros((units.max() + 1, *values.shape[1:]))
-    np.add.at(sums, units, values)
+def by_group(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Sums values of sentences, (S, ...), by group, (groups, ...)."""
+    sums = np.zeros((groups.max() + 1, *values.shape[1:]))
+    np.add.at(sums, groups, values)
     return sums
 
 
-def _num_missed(sights: Sights) -> np.ndarray:
+def _num_missed(features: SentenceFeatures) -> np.ndarray:
     """How many entities the tagger expects to miss, (S, C), without a correction."""
-    found = sights.candidates
-    return (sights.num_expected - _sums(sights, found.probabilities * found.is_predicted)).clip(0)
+    found = features.candidates
+    return (features.num_expected - _sums(features, found.probabilities * found.is_predicted)).clip(
+        0
+    )
 
 
-def _sums(sights: Sights, values: np.ndarray) -> np.ndarray:
+def _sums(features: SentenceFeatures, values: np.ndarray) -> np.ndarray:
     """Values of candidates, (N,), summed by sentence and label, (S, C)."""
-    sums = np.zeros(sights.num_expected.shape)
-    np.add.at(sums, (sights.candidates.sentences, sights.candidates.labels), values)
+    sums = np.zeros(features.num_expected.shape)
+    np.add.at(sums, (features.candidates.sentences, features.candidates.labels), values)
     return sums

@@ -5,70 +5,35 @@ from typing import List, Optional, Sequence
 import numpy as np
 
 from tagger.metrics.intervals import wilson_interval
-from tagger.tools.tuning.decoding import Target
+from tagger.tools.tuning.goals import Goal
 
 #: With fewer entities than this, `few_entities` warns: one more wrong entity costs over two points.
-LEAST_ENTITIES = 50
+FEW_ENTITIES = 50
 
 
-def format_evidence(targets: Sequence[Target], labels: Sequence[str], counts: np.ndarray) -> str:
-    """Returns a line for each label with a target: precision and recall, with counts and intervals.
+def format_evidence(goals: Sequence[Goal], labels: Sequence[str], counts: np.ndarray) -> str:
+    """Returns a line for each label with a goal: precision and recall, with counts and intervals.
 
     The intervals are those of `wilson_interval`.
 
     Args:
-        targets: The targets.
+        goals: The goals.
         labels: All C labels.
         counts: (3, C) int64, true positives, predicted and gold entities under the tuned settings.
 
     Example:
-        >>> targets, counts = [Target("PER", "precision", 0.98)], np.array([[5], [5], [83]])
-        >>> print(format_evidence(targets, ["PER"], counts))
+        >>> goals, counts = [Goal(("PER",), "precision", 0.98)], np.array([[5], [5], [83]])
+        >>> print(format_evidence(goals, ["PER"], counts))
         PER: precision 1.0000, 5 of 5 predicted (95 % interval 0.5655 to 1.0000);
              recall 0.0602, 5 of 83 gold (95 % interval 0.0260 to 0.1334)
     """
     lines = []
-    for target in targets:
-        num_right, num_predicted, num_gold = counts[:, labels.index(target.label)].tolist()
-        start = f"{target.label}: "
+    for goal in goals:
+        num_right, num_predicted, num_gold = counts[:, labels.index(goal.label)].tolist()
+        start = f"{goal.label}: "
         lines.append(f"{start}precision {_share(num_right, num_predicted, 'predicted')};")
         lines.append(f"{' ' * len(start)}recall {_share(num_right, num_gold, 'gold')}")
     return "\n".join(lines)
-
-
-def few_entities(
-    targets: Sequence[Target], labels: Sequence[str], counts: np.ndarray
-) -> Optional[str]:
-    """Returns a warning if targets are judged by fewer than `LEAST_ENTITIES` entities, else `None`.
-
-    A precision is judged by the predicted entities, a recall by the gold ones, an F score by the fewer
-    of the two.
-
-    Args:
-        targets: The targets.
-        labels: All C labels.
-        counts: (3, C) int64, true positives, predicted and gold entities under the tuned settings.
-
-    Example:
-        >>> targets, counts = [Target("PER", "precision", 0.98)], np.array([[5], [5], [83]])
-        >>> print(few_entities(targets, ["PER"], counts))
-        Warning: fewer than 50 entities (`PER`: 5 predicted) say little: what they ...
-    """
-    few: List[str] = []
-    for target in targets:
-        _, num_predicted, num_gold = counts[:, labels.index(target.label)].tolist()
-        numbers = {"predicted": num_predicted, "gold": num_gold}
-        kind = {"precision": "predicted", "recall": "gold"}.get(
-            target.measure, min(numbers, key=lambda each: numbers[each])
-        )
-        if numbers[kind] < LEAST_ENTITIES:
-            few.append(f"`{target.label}`: {numbers[kind]} {kind}")
-    if not few:
-        return None
-    return (
-        f"Warning: fewer than {LEAST_ENTITIES} entities ({', '.join(few)}) say little: what they "
-        "show may be luck; use more development data, or a target that predicts more"
-    )
 
 
 def _share(num_right: int, num_total: int, kind: str) -> str:
@@ -78,4 +43,32 @@ def _share(num_right: int, num_total: int, kind: str) -> str:
     return (
         f"{num_right / num_total:.4f}, {num_right} of {num_total} {kind} "
         f"(95 % interval {low:.4f} to {high:.4f})"
+    )
+
+
+def few_entities(goals: Sequence[Goal], labels: Sequence[str], counts: np.ndarray) -> Optional[str]:
+    """Returns a warning if goals are judged by fewer than `FEW_ENTITIES` entities, else `None`.
+
+    A precision is judged by the predicted entities, a recall by the gold ones, an F score by the fewer
+    of the two. The arguments are those of `format_evidence`.
+
+    Example:
+        >>> goals, counts = [Goal(("PER",), "precision", 0.98)], np.array([[5], [5], [83]])
+        >>> print(few_entities(goals, ["PER"], counts))
+        Warning: fewer than 50 entities (`PER`: 5 predicted) say little: what they ...
+    """
+    few: List[str] = []
+    for goal in goals:
+        _, num_predicted, num_gold = counts[:, labels.index(goal.label)].tolist()
+        numbers = {"predicted": num_predicted, "gold": num_gold}
+        kind = {"precision": "predicted", "recall": "gold"}.get(
+            goal.measure, min(numbers, key=lambda each: numbers[each])
+        )
+        if numbers[kind] < FEW_ENTITIES:
+            few.append(f"`{goal.label}`: {numbers[kind]} {kind}")
+    if not few:
+        return None
+    return (
+        f"Warning: fewer than {FEW_ENTITIES} entities ({', '.join(few)}) say little: what they "
+        "show may be luck; use more development data, or a target that predicts more"
     )

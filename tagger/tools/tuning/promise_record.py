@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
-import numpy as np
 from allennlp.common.checks import ConfigurationError
 
 from tagger.common.ranges import is_number
 from tagger.common.vocabulary import check_is_label
-from tagger.tools.tuning.units import spell_units
+from tagger.tools.tuning.goals import Goal
+from tagger.tools.tuning.groups import spell_groups
 from tagger_compat.archive_guard import printable
 from tagger_compat.tar_files import read_member
 
@@ -17,74 +17,20 @@ from tagger_compat.tar_files import read_member
 PROMISES_NAME = "promises.json"
 
 
-class Goal(NamedTuple):
-    """A share to promise.
-
-    Attributes:
-        labels: One label; several for a leak.
-        measure: `"precision"`, `"recall"`, `"f_beta"`, or `"leak"`: the share of units in which the
-            prediction misses an entity of the labels.
-        level: The least precision, recall or F; the largest share of units that leak.
-        beta: How many times as much recall counts as precision in an F.
-    """
-
-    labels: Tuple[str, ...]
-    measure: str
-    level: float
-    beta: float = 1.0
-
-    @property
-    def least(self) -> float:
-        """The least share of what is right: of units that do not leak for a leak."""
-        return 1 - self.level if self.measure == "leak" else self.level
-
-    def at_least(self, least: float) -> "Goal":
-        """Returns this goal with another `least`."""
-        return self._replace(level=1 - least if self.measure == "leak" else least)
-
-    def counts(self, by_unit: np.ndarray, labels: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        """Returns what is right and what there is in each unit, (U,) each.
-
-        An F is such a share too: `(1 + beta^2) right / (predicted + beta^2 gold)`.
-
-        Args:
-            by_unit: (3, C, U), true positives, predicted and gold entities.
-            labels: All C labels.
-        """
-        right, predicted, gold = by_unit[:, [labels.index(label) for label in self.labels]]
-        if self.measure == "leak":
-            return (right == gold).all(0), np.ones(right.shape[1])
-        weight = self.beta**2
-        total = {
-            "precision": predicted,
-            "recall": gold,
-            "f_beta": predicted + weight * gold,
-        }[self.measure]
-        return (right * (1 + weight) if self.measure == "f_beta" else right)[0], total[0]
-
-    def __str__(self) -> str:
-        labels = ", ".join(self.labels)
-        if self.measure == "leak":
-            return f"a share of at most {self.level:g} that misses any {labels}"
-        name = f"F{self.beta:g}" if self.measure == "f_beta" else self.measure
-        return f"{name} of {labels} at least {self.level:g}"
-
-
 class Promise(NamedTuple):
-    """What holds for the distribution of the data, if their units are drawn independently from it.
+    """What holds for the distribution of the data, if their groups are drawn independently from it.
 
     Attributes:
         goal: What is promised.
         confidence: That all promises of one command hold together.
-        unit: What is drawn: see `Units`.
-        num_units: How many the data had.
-        num_right: What is right in the data: entities, or units without a leak.
-        num_total: Of how many: predicted entities for a precision, gold ones for a recall, units for a
-            leak.
+        unit: What is drawn: see `Groups.kind`.
+        num_units: How many groups the data had.
+        num_right: What is right in the data: see `Goal.counts`.
+        num_total: Of how many.
         data: The name of the file.
         sha256: Of the file's bytes.
         date: Of the command, as in `2026-01-31`.
-        for_next: The promise is about so many new units; None for all that there are.
+        for_next: The promise is about so many new groups; None for all that there are.
         method: How the promise was tested.
     """
 
@@ -103,11 +49,9 @@ class Promise(NamedTuple):
     )
 
     def __str__(self) -> str:
-        units = spell_units(self.num_units, self.unit)
-        new = (
-            "" if self.for_next is None else f" in the next {spell_units(self.for_next, self.unit)}"
-        )
-        counted = f"{self.num_right:g} of {self.num_total:g} in {units} of {self.data}"
+        new = f" in the next {spell_groups(self.for_next, self.unit)}" if self.for_next else ""
+        groups = spell_groups(self.num_units, self.unit)
+        counted = f"{self.num_right:g} of {self.num_total:g} in {groups} of {self.data}"
         return f"{self.goal}{new}, with {100 * self.confidence:g} % confidence ({counted})"
 
 
@@ -152,7 +96,7 @@ def _is_valid(promise: Promise) -> bool:
         and all(type(each) is float and 0 < each < 1 for each in shares)
         and goal.measure in ("precision", "recall", "f_beta", "leak")
         and (goal.measure == "leak" or len(goal.labels) == 1)
-        and all(is_number(each, 0) for each in (*promise[4:6], goal.beta))
+        and all(is_number(each, 0) for each in (promise.num_right, promise.num_total, goal.beta))
         and goal.beta > 0
     )
 

@@ -1,185 +1,146 @@
-"""Settings that keep a share, with a stated confidence, where labelled data come from.
+"""Promises: settings whose precision or recall meets a target with a given confidence."""
 
-The method is Learn then Test (Angelopoulos et al. 2021, "Learn then test: calibrating predictive
-algorithms to achieve risk control"): each setting has a null hypothesis, that it misses the target, and
-hypotheses are tested in an order that is fixed before the data are seen.
-
-A share is `E[num_right] / E[num_total]` over units, such as a precision: right entities of the predicted
-ones. It is at least a level if and only if `E[num_right - level * num_total]` is not negative.
-
-Letters: `U` units (documents or sentences), `M` settings in their fixed order, `D` draws of units.
-"""
-
-from typing import Optional, Sequence
+import datetime
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
-from scipy import special, stats
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
 
-#: The most times that `repeats_needed` repeats the data.
-MOST_REPEATS = 50
-#: The uncertainty about a share, cut into this many equally probable parts, where new units are few.
-_NUM_PARTS = 50
+from tagger.common.files import sha256_of_file
+from tagger.common.vocabulary import check_is_label
+from tagger.tools.tuning.decoding import DecodingTuner, Settings
+from tagger.tools.tuning.goals import Goal
+from tagger.tools.tuning.groups import Groups, spell_groups
+from tagger.tools.tuning.promise_evidence import evidence_of, refusal
+from tagger.tools.tuning.promise_record import Promise, check_labels
+from tagger.tools.tuning.promise_search import Search, candidates_for
+from tagger.tools.tuning.promise_tests import p_values
 
 
-def p_values(
-    num_right: np.ndarray,
-    num_total: np.ndarray,
-    level: float,
-    draws: Optional[np.ndarray] = None,
+class Fit(NamedTuple):
+    """Settings that keep goals.
+
+    Attributes:
+        settings: The settings.
+        promises: What they promise.
+        remarks: What the data show of the tagger as it is, and what the promises cost.
+    """
+
+    settings: Settings
+    promises: List[Promise]
+    remarks: List[str]
+
+
+def fit_promises(
+    tuner: DecodingTuner,
+    goals: Sequence[Goal],
+    start: Settings,
+    confidence: float,
+    groups: Groups,
+    path: str,
     for_next: Optional[int] = None,
-) -> np.ndarray:
-    """Tests for each setting the hypothesis that a share is below `level`; low values refute it.
-
-    If no unit has more than one item, the test is the exact binomial one. Else it returns the larger of
-    two approximate p-values, since items of one unit err together: that of a t-test corrected for
-    skewness (Hall 1992, "On the removal of skewness by transformation"), which trusts few errors too
-    much, and the binomial tail of as many independent items as these are worth (Korn & Graubard 1998).
-    Tests draw data repeatedly to see how often a true hypothesis is rejected. Units without items do not
-    count.
+) -> Fit:
+    """Chooses settings that keep all goals together with this confidence.
 
     Args:
-        num_right: (M, U), how many items of each unit are right under each setting.
-        num_total: (M, U), how many items each unit has.
-        level: Above 0 and below 1.
-        draws: (D, U), how often each unit was drawn; None for once each.
-        for_next: Tests instead the hypothesis that the share is below `level` among so many new units,
-            which come from where these do; None for the share of all.
+        tuner: Has the sentences, in the order of the file.
+        goals: What to promise.
+        start: The settings to change; those of labels without a goal stay.
+        confidence: Above 0 and below 1.
+        groups: The groups of the tuner's sentences.
+        path: The file of the sentences.
+        for_next: Promises for so many new groups; None for the distribution of the data.
 
-    Returns:
-        (M,) with `draws` None, else (D, M), from 0 to 1; 1 if fewer than two units have items.
-
-    Example:
-        >>> total = np.full((1, 100), 2)
-        >>> p_values(total, total, 0.98).round(4).tolist()
-        [0.1326]
+    Raises:
+        ConfigurationError: If an argument does not fit, or the data do not support the goals. The
+            message says what they support, and how many groups would do.
     """
-    right, total = num_right.astype(float), num_total.astype(float)
-    weights = np.ones((1, right.shape[1])) if draws is None else draws.astype(float)
-    sums = _Sums(right, total, weights)
-    # How many times as many units there are as new ones.
-    ratio = 0.0 if for_next is None else sums.num_drawn / for_next
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if total.max(initial=0) <= 1:
-            tail = _binomial_p_values(sums, level, ratio, np.ones(()))
-        else:
-            effect = _design_effect(sums)
-            tail = np.maximum(
-                _binomial_p_values(sums, level, ratio, effect), _hall_p_values(sums, level, ratio)
+    _check(goals, confidence, for_next, tuner.labels)
+    for goal in goals:
+        for label in goal.labels:
+            start = start.changed(label)
+    search = Search(candidates_for(tuner, goals, start, groups), 1 - confidence, for_next)
+    choices = search.choose()
+    if choices is None:
+        raise ConfigurationError(refusal(search, groups))
+    about: Dict[str, Any] = {
+        "confidence": confidence,
+        "unit": groups.kind,
+        "num_units": groups.number,
+        "data": Path(path).name,
+        "sha256": sha256_of_file(cached_path(path)),
+        "date": datetime.date.today().isoformat(),
+        "for_next": for_next,
+    }
+    settings, promises, remarks = start, [], []
+    num_gold = dict(zip(tuner.labels, tuner.counts(start)[2].tolist()))
+    for choice in choices:
+        candidates, at = choice
+        for label, (bias, threshold) in candidates.changes[at].items():
+            settings = settings.changed(label, bias, threshold)
+        for goal, right, total in zip(candidates.goals, candidates.right, candidates.total):
+            about["num_right"], about["num_total"] = float(right[at].sum()), float(total[at].sum())
+            promises.append(Promise(goal, **about))
+        remarks.append(evidence_of(choice, search, groups, num_gold[candidates.goals[0].label]))
+    return Fit(settings, promises, [each for each in remarks if each])
+
+
+def _check(
+    goals: Sequence[Goal], confidence: float, for_next: Optional[int], labels: Sequence[str]
+) -> None:
+    if not 0 < confidence < 1:
+        raise ConfigurationError(f"`--confidence` must be above 0 and below 1, got {confidence:g}")
+    if for_next is not None and for_next < 1:
+        raise ConfigurationError(f"`--for-next` must be at least 1, got {for_next}")
+    if not goals:
+        raise ConfigurationError(
+            "`--confidence` promises a precision, a recall, an F score or a share of leaks; give "
+            "--precision, --recall, --f-beta or --leak"
+        )
+    seen = set()
+    for goal in goals:
+        for label in goal.labels:
+            check_is_label(goal.measure, label, labels, of="model")
+        if not (0 < goal.level < 1 and 0 < goal.beta < np.inf):
+            raise ConfigurationError(
+                f"no data can promise {goal}; the number must be above 0 and below 1"
             )
-    tail = np.where((sums.num_units < 2) | (sums.right == 0), 1.0, tail)
-    return tail[0] if draws is None else tail
+        if (goal.measure, goal.labels) in seen:
+            raise ConfigurationError(
+                f"`{goal.measure}` names `{', '.join(goal.labels)}` twice; give one number for each"
+            )
+        seen.add((goal.measure, goal.labels))
 
 
-class _Sums:
-    """Sums over drawn units, (D, M) each."""
+def check_promises(
+    promises: Sequence[Promise], tuner: DecodingTuner, settings: Settings, groups: Groups
+) -> str:
+    """Tests promises on new data, and returns a line for each that says whether the data contradict it.
 
-    def __init__(self, right: np.ndarray, total: np.ndarray, weights: np.ndarray) -> None:
-        self.right_by_unit, self.total_by_unit, self._weights = right, total, weights
-        self.num_drawn = weights.sum(1, keepdims=True)
-        self.num_units = self.of(total > 0)
-        self.right = self.of(right)
-        self.total = self.of(total)
-        self.num_erring = self.of(right < total)
-
-    def of(self, by_unit: np.ndarray) -> np.ndarray:
-        """Sums (M, U) numbers over drawn units."""
-        return self._weights @ by_unit.astype(float).T
-
-
-def _design_effect(sums: _Sums) -> np.ndarray:
-    """Returns how many items say as much as one independent item (Korn & Graubard 1998), (D, M).
-
-    It is the variance of the share divided by that of independent items. Few errors tell little of how
-    they cluster, so that two things are ours: the share of one unit of mean size, all wrong, is added,
-    divided by one more than the number of units that err; and the effect gets one relative standard
-    error more, as if each unit that errs were a draw.
-    """
-    share = sums.right / sums.total
-    r, t = sums.right_by_unit, sums.total_by_unit
-    squares = sums.of(r**2) - 2 * share * sums.of(r * t) + share**2 * sums.of(t**2)
-    squares *= sums.num_units / (sums.num_units - 1)
-    size, weight = sums.total / sums.num_units, 1 / (1 + sums.num_erring)
-    effect = (squares + weight * size**2) / (sums.total * share * (1 - share) + weight * size)
-    margin = np.where(sums.num_erring > 0, np.sqrt(2 / sums.num_erring), 0)
-    return np.maximum(1, effect) * (1 + margin)
-
-
-def _binomial_p_values(
-    sums: _Sums, level: float, ratio: np.ndarray | float, effect: np.ndarray
-) -> np.ndarray:
-    """Returns the binomial tail for items divided by their design effect, which need not be whole."""
-    wrong, right = (sums.total - sums.right) / effect, sums.right / effect
-    if not np.any(ratio):
-        return special.betaincc(wrong + 1, right, 1 - level)
-    # Exact for whole numbers: Thatcher 1964, "Relationships between Bayesian and confidence limits for
-    # predictions".
-    num_new = (wrong + right) / ratio
-    breaking = np.maximum(1, (1 - level) * num_new)
-    parts = (np.arange(_NUM_PARTS) + 0.5) / _NUM_PARTS
-    shares = (special.betaincinv(wrong + 1, right, part) for part in parts)
-    least = np.maximum(num_new - breaking + 1, 1e-9)
-    return np.mean([special.betainc(breaking, least, share) for share in shares], axis=0)
-
-
-def _hall_p_values(sums: _Sums, level: float, ratio: np.ndarray | float) -> np.ndarray:
-    """Tests whether the mean of `num_right - level * num_total` is at most 0."""
-    n = sums.num_units
-    gains = sums.right_by_unit - level * sums.total_by_unit
-    mean, square, cube = (sums.of(gains**power) / n for power in (1, 2, 3))
-    deviation = np.sqrt(np.maximum(square - mean**2, 0))
-    skewness = (cube - 3 * mean * square + 2 * mean**3) / deviation**3 / np.sqrt(n)
-    # The mean of these units less that of new ones varies `1 + ratio` times as much.
-    wider = 1 + ratio
-    studentised = mean / deviation * np.sqrt((n - 1) / wider)
-    # Hall 1992, the cubic transformation, from the first and the third cumulant of the statistic. It is
-    # monotone, so that no large statistic is lost. Skewness of new units has the opposite sign.
-    first = -skewness / 2 / np.sqrt(wider)
-    third = skewness * ((1 - ratio**2) / wider**1.5 - 3 / np.sqrt(wider))
-    slope = -third / 6
-    corrected = studentised + slope * studentised**2 + slope**2 * studentised**3 / 3 - first - slope
-    constant = np.where(mean > 0, 0.0, 1.0)
-    return np.where(deviation < 1e-9, constant, stats.t.sf(corrected, n - 1))
-
-
-def rejected(
-    p_values: np.ndarray,
-    starts: Sequence[int],
-    error: float,
-    least_p_values: Optional[np.ndarray] = None,
-) -> np.ndarray:
-    """Returns which hypotheses of a fixed sequence are rejected.
-
-    This is the fallback procedure (Wiens 2003): each start brings an equal part of `error`; a rejected
-    hypothesis hands what it was tested with to the next one, and one that stands uses it up. The
-    probability that any hypothesis is rejected wrongly is at most `error`, if p-values are valid.
-
-    A hypothesis that so few items could never refute hands on what it was to be tested with (Tarone
-    1990, "A modified Bonferroni method for discrete data").
+    They do if the hypothesis that the promise holds has a p-value of at most .05, by the test that
+    `fit_promises` uses, on what is wrong.
 
     Args:
-        p_values: (..., M), in the order of the sequence.
-        starts: Indices of the settings that bring error; one that occurs twice brings twice as much.
-        error: One minus the confidence.
-        least_p_values: (..., M), the p-values if all items were right; None to test every hypothesis.
+        promises: The promises of a tagger.
+        tuner: Has the new sentences, in the order of the file.
+        settings: The settings of the tagger.
+        groups: The groups of the sentences.
 
-    Returns:
-        (..., M) bool.
-
-    Example:
-        >>> rejected(np.array([0.5, 0.01, 0.02, 0.2, 0.001]), starts=[0, 1], error=0.05).tolist()
-        [False, True, True, False, False]
-        >>> rejected(np.array([0.5, 0.01]), [0], 0.05, least_p_values=np.array([0.4, 0.0])).tolist()
-        [False, True]
+    Raises:
+        ConfigurationError: If the tagger does not know a label of a promise.
     """
-    brought = np.bincount(starts, minlength=p_values.shape[-1]) * error / len(starts)
-    available = np.zeros(p_values.shape[:-1])
-    results = []
-    for index, each in enumerate(brought):
-        available = available + each
-        is_rejected = (p_values[..., index] <= available) & (available > 0)
-        goes_on = is_rejected
-        if least_p_values is not None:
-            goes_on = is_rejected | (least_p_values[..., index] > available)
-        available = np.where(goes_on, available, 0.0)
-        results.append(is_rejected)
-    return np.stack(results, axis=-1)
+    check_labels(promises, tuner.labels)
+    by_group = tuner.counts_by_group(settings, groups.of_sentence)
+    lines = []
+    for promise in promises:
+        right, total = promise.goal.counts(by_group, tuner.labels)
+        wrong = (total - right)[np.newaxis]
+        p = float(p_values(wrong, total[np.newaxis], 1 - promise.goal.least)[0])
+        number = spell_groups(groups.number, groups.kind)
+        lines.append(
+            f"{promise.goal}: {right.sum():g} of {total.sum():g} in {number}; "
+            f"{'contradicted' if p <= 0.05 else 'not contradicted'} (p = {p:.4f})"
+        )
+    return "\n".join(lines)

@@ -1,6 +1,6 @@
 """A permutation test of whether two samples come from one source, and by which features they differ.
 
-Letters: `U` units, `F` features, `P` permutations.
+Letters: `U` groups, `F` features, `P` permutations.
 """
 
 from typing import NamedTuple
@@ -26,10 +26,10 @@ class Comparison(NamedTuple):
 def compare_samples(
     first: np.ndarray, second: np.ndarray, num_permutations: int = 9_999, seed: int = 0
 ) -> Comparison:
-    """Tests whether two samples of units come from one distribution.
+    """Tests whether two samples of groups come from one distribution.
 
-    If they do, and units are independent, any division of all units into samples of these sizes is as
-    probable as theirs. So a p-value is at most `p` with a probability of at most `p`, however few units
+    If they do, and groups are independent, any division of all groups into samples of these sizes is as
+    probable as theirs. So a p-value is at most `p` with a probability of at most `p`, however few groups
     there are (Lehmann & Romano 2005, section 15.2). The statistic is the sum of squares of the
     features' standardised rank sums (Wilcoxon 1945). Features are corrected by the largest of them in
     each permutation (Westfall & Young 1993).
@@ -43,17 +43,17 @@ def compare_samples(
     from scipy.stats import rankdata
 
     ranks = rankdata(np.concatenate([first, second]), axis=0)
-    num_units, num_second = len(ranks), len(second)
+    num_groups, num_second = len(ranks), len(second)
     ranks -= ranks.mean(0)
     deviations = ranks.std(0, ddof=1)
     ranks /= np.where(deviations > 0, deviations, 1)
-    ranks /= np.sqrt(num_second * len(first) / num_units)
+    ranks /= np.sqrt(num_second * len(first) / num_groups)
     observed = ranks[len(first) :].sum(0)
     rng = np.random.default_rng(seed)
     # (P, F)
     drawn = np.stack(
         [
-            ranks[rng.choice(num_units, num_second, replace=False)].sum(0)
+            ranks[rng.choice(num_groups, num_second, replace=False)].sum(0)
             for _ in range(num_permutations)
         ]
     )

@@ -15,7 +15,8 @@ from tagger.integrations.service.batcher import Batcher, Job
 from tagger.integrations.service.limits import Limits, RequestError, check_biases, check_extras
 from tagger.integrations.service.service_metrics import ServiceMetrics
 from tagger.tools.tuning.curves import Curve, DecodingCurves
-from tagger.tools.tuning.promise_record import Goal, Promise
+from tagger.tools.tuning.goals import Goal
+from tagger.tools.tuning.promise_record import Promise
 from tagger_onnx.display import label_colours
 from tagger_onnx.tagged_text import Extras
 from tests.conftest import ROOT

@@ -5,7 +5,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.modules import CrfHead
-from tagger.tools.tuning.decoding import Batch, DecodingTuner, Settings, Target
+from tagger.tools.tuning.decoding import Batch, DecodingTuner, Settings
+from tagger.tools.tuning.goals import Goal
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 NOTHING = Settings({}, {})
@@ -40,7 +41,7 @@ def some_settings(tuner, label, means):
 @pytest.mark.parametrize("means", ["bias", "threshold"])
 def test_no_other_setting_meets_a_precision_at_a_higher_recall(means, tuner):
     before = metrics(tuner, NOTHING, "X")
-    tuned = tuner.tune([Target("X", "precision", before[0] + 0.1)], NOTHING, [means])
+    tuned = tuner.tune([Goal(("X",), "precision", before[0] + 0.1)], NOTHING, [means])
     precision, recall = metrics(tuner, tuned, "X")
     assert precision >= before[0] + 0.1
     assert 0 < recall < before[1]
@@ -50,7 +51,7 @@ def test_no_other_setting_meets_a_precision_at_a_higher_recall(means, tuner):
 
 def test_no_other_bias_meets_a_recall_at_a_higher_precision(tuner):
     before = metrics(tuner, NOTHING, "X")
-    tuned = tuner.tune([Target("X", "recall", before[1] + 0.1)], NOTHING)
+    tuned = tuner.tune([Goal(("X",), "recall", before[1] + 0.1)], NOTHING)
     precision, recall = metrics(tuner, tuned, "X")
     assert recall >= before[1] + 0.1
     others = [metrics(tuner, settings, "X") for settings in some_settings(tuner, "X", "bias")]
@@ -63,7 +64,7 @@ def test_no_other_setting_has_a_higher_f_score(beta, tuner):
         precision, recall = metrics(tuner, settings, "Y")
         return (1 + beta**2) * precision * recall / max(beta**2 * precision + recall, 1e-9)
 
-    tuned = f_beta(tuner.tune([Target("Y", "f_beta", beta)], NOTHING))
+    tuned = f_beta(tuner.tune([Goal(("Y",), "f_beta", beta=beta)], NOTHING))
     others = [
         f_beta(settings)
         for means in ("bias", "threshold")
@@ -73,7 +74,7 @@ def test_no_other_setting_has_a_higher_f_score(beta, tuner):
 
 
 def test_several_labels_meet_their_targets_together(tuner):
-    targets = [Target("X", "precision", 0.6), Target("Y", "recall", 0.8)]
+    targets = [Goal(("X",), "precision", 0.6), Goal(("Y",), "recall", 0.8)]
     tuned = tuner.tune(targets, NOTHING)
     assert metrics(tuner, tuned, "X")[0] >= 0.6
     assert metrics(tuner, tuned, "Y")[1] >= 0.8
@@ -87,7 +88,7 @@ def test_labels_of_few_entities_are_no_target_of_macro_f1():
     tags = torch.tensor([[1, 2, 3, 0, 1, 0], [1, 1, 3, 3, 3, 1]])
     batch = Batch(torch.randn(2, 6, 5), tags, torch.ones(2, 6, dtype=torch.bool))
     tuner = DecodingTuner(head, TAGS, "BIO", [batch])
-    assert tuner.macro_f1_targets() == [Target("X", "macro_f1")]
+    assert tuner.macro_f1_goals() == [Goal(("X",), "macro_f1")]
 
 
 def test_macro_f1_grows_and_other_labels_keep_their_settings(tuner):
@@ -99,9 +100,9 @@ def test_macro_f1_grows_and_other_labels_keep_their_settings(tuner):
         return sum(f1s) / 2
 
     start = Settings({"X": -2.0, "Y": -2.0}, {})
-    alone = tuner.tune([Target("X", "macro_f1")], start)
+    alone = tuner.tune([Goal(("X",), "macro_f1")], start)
     assert alone.decode_bias["Y"] == -2
-    both = tuner.tune([Target("X", "macro_f1"), Target("Y", "macro_f1")], start)
+    both = tuner.tune([Goal(("X",), "macro_f1"), Goal(("Y",), "macro_f1")], start)
     assert macro_f1(start) < macro_f1(alone) < macro_f1(both)
     assert not both.entity_thresholds
 
@@ -114,22 +115,25 @@ def test_what_is_perfect_is_left_as_it_is(measure, tuner):
     ]
     perfect = DecodingTuner(tuner.head, TAGS, "BIO", batches)
     start = Settings({"Y": 1.0}, {"Y": 0.5})
-    assert perfect.tune([Target("X", measure, 1.0)], start) == start
+    assert perfect.tune([Goal(("X",), measure, 1.0)], start) == start
 
 
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
         (
-            [Target("Z", "recall", 0.5)],
+            [Goal(("Z",), "recall", 0.5)],
             r"`recall` names `Z`, which is no label of this model \(X, Y\)",
         ),
-        ([Target("X", "recall", 0.5), Target("X", "f_beta", 1)], "`X`, which has a target already"),
         (
-            [Target("X", "precision", 1.5)],
+            [Goal(("X",), "recall", 0.5), Goal(("X",), "f_beta", beta=1)],
+            "`X`, which has a target already",
+        ),
+        (
+            [Goal(("X",), "precision", 1.5)],
             "`precision` gives `X` 1.5; it must be above 0 and at most 1",
         ),
-        ([Target("X", "f_beta", 0)], "`f_beta` gives `X` 0; it must be above 0"),
+        ([Goal(("X",), "f_beta", beta=0)], "`f_beta` gives `X` 0; it must be above 0"),
     ],
 )
 def test_targets_that_make_no_sense_are_refused(targets, message, tuner):

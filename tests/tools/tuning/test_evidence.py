@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tagger.tools.tuning.decoding import Target
-from tagger.tools.tuning.evidence import LEAST_ENTITIES, few_entities, format_evidence
+from tagger.tools.tuning.evidence import FEW_ENTITIES, few_entities, format_evidence
+from tagger.tools.tuning.goals import Goal
 
 LABELS = ["LOC", "PER"]
 
@@ -13,7 +13,7 @@ def counts(num_right, num_predicted, num_gold):
 
 
 def test_a_precision_of_few_entities_is_shown_with_its_interval_and_a_warning():
-    targets = [Target("PER", "precision", 0.98), Target("LOC", "recall", 0.5)]
+    targets = [Goal(("PER",), "precision", 0.98), Goal(("LOC",), "recall", 0.5)]
     text = format_evidence(targets, LABELS, counts(5, 5, 83))
     assert "PER: precision 1.0000, 5 of 5 predicted (95 % interval 0.5655 to 1.0000)" in text
     assert "recall 0.0602, 5 of 83 gold (95 % interval 0.0260 to 0.1334)" in text
@@ -25,21 +25,21 @@ def test_a_precision_of_few_entities_is_shown_with_its_interval_and_a_warning():
 @pytest.mark.parametrize(
     ("measure", "num_predicted", "num_gold", "few"),
     [
-        ("precision", LEAST_ENTITIES - 1, 200, "49 predicted"),
-        ("precision", LEAST_ENTITIES, 3, None),
-        ("recall", 200, LEAST_ENTITIES - 1, "49 gold"),
-        ("recall", 3, LEAST_ENTITIES, None),
+        ("precision", FEW_ENTITIES - 1, 200, "49 predicted"),
+        ("precision", FEW_ENTITIES, 3, None),
+        ("recall", 200, FEW_ENTITIES - 1, "49 gold"),
+        ("recall", 3, FEW_ENTITIES, None),
         ("f_beta", 48, 49, "48 predicted"),
         ("macro_f1", 49, 0, "0 gold"),
-        ("macro_f1", LEAST_ENTITIES, LEAST_ENTITIES, None),
+        ("macro_f1", FEW_ENTITIES, FEW_ENTITIES, None),
     ],
 )
 def test_the_entities_that_judge_a_target_are_counted(measure, num_predicted, num_gold, few):
-    targets = [Target("PER", measure, 0.5)]
+    targets = [Goal(("PER",), measure, 0.5)]
     warning = few_entities(targets, LABELS, counts(0, num_predicted, num_gold))
     assert warning is None if few is None else f"`PER`: {few}" in warning
 
 
 def test_what_is_never_predicted_has_no_precision():
-    text = format_evidence([Target("PER", "precision", 0.9)], LABELS, counts(0, 0, 4))
+    text = format_evidence([Goal(("PER",), "precision", 0.9)], LABELS, counts(0, 0, 4))
     assert "PER: precision -, 0 of 0 predicted" in text

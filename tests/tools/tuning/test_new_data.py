@@ -12,8 +12,9 @@ from tagger.tools.tuning.estimates import (
     fitted_correction,
     true_measures,
 )
+from tagger.tools.tuning.features import Candidates, SentenceFeatures
+from tagger.tools.tuning.groups import Groups
 from tagger.tools.tuning.recalibration import fit_recalibration
-from tagger.tools.tuning.sights import Candidates, Sights
 from tagger.tools.tuning.two_samples import compare_samples
 
 TRUE = np.array([[0.5, 0.4, -0.5], [0.8, 0.6, 0.3]])
@@ -75,7 +76,7 @@ def test_what_differs_is_found_and_named():
     assert compare_samples(first, second, 999).p_value == result.p_value
 
 
-def sights(seed, num_sentences=2_000, is_calibrated=False):
+def features(seed, num_sentences=2_000, is_calibrated=False):
     """Three candidates in each sentence, the first two of them predicted; one entity in 20 is none."""
     rng = np.random.default_rng(seed)
     number = 3 * num_sentences
@@ -93,27 +94,27 @@ def sights(seed, num_sentences=2_000, is_calibrated=False):
         num_gold[::20, 0] += 1
     words = np.full(num_sentences, 9)
     has_gold = np.ones(num_sentences, dtype=bool)
-    return Sights(["X", "Y"], words, {}, num_expected, num_gold, has_gold, found)
+    groups = Groups("sentence", np.arange(num_sentences))
+    return SentenceFeatures(["X", "Y"], words, {}, num_expected, num_gold, has_gold, found, groups)
 
 
 def test_estimates_are_as_true_as_the_probabilities_and_labelled_texts_correct_them():
-    units = np.arange(2_000)
-    calibrated = sights(0, is_calibrated=True)
-    truth = true_measures(calibrated, units)
-    own = estimate(calibrated, units)
+    calibrated = features(0, is_calibrated=True)
+    truth = true_measures(calibrated)
+    own = estimate(calibrated)
     np.testing.assert_allclose(own.values, truth.values, atol=0.02)
-    too_sure, labelled = sights(1), sights(2, 1_500)
-    truth = true_measures(too_sure, units)
-    assert (estimate(too_sure, units).lowest[0] > truth.highest[0]).any()
-    better = estimate_corrected(too_sure, units, labelled, np.arange(1_500))
+    too_sure, labelled = features(1), features(2, 1_500)
+    truth = true_measures(too_sure)
+    assert (estimate(too_sure).lowest[0] > truth.highest[0]).any()
+    better = estimate_corrected(too_sure, labelled)
     np.testing.assert_allclose(better.values, truth.values, atol=0.04)
     assert ((better.lowest <= truth.values) & (truth.values <= better.highest)).mean() > 0.8
     # The true map knows nothing of entities that are no candidates.
-    assert (estimate(too_sure, units, Correction(TRUE)).values[1, 0] > truth.highest[1, 0]).all()
+    assert (estimate(too_sure, Correction(TRUE)).values[1, 0] > truth.highest[1, 0]).all()
 
 
 def test_sentences_without_gold_tags_teach_nothing():
-    every = sights(3)
+    every = features(3)
     half = np.arange(2_000) < 1_000
     wrong = every._replace(
         has_gold=half,
@@ -128,11 +129,11 @@ def test_sentences_without_gold_tags_teach_nothing():
 
 
 def test_what_is_nowhere_predicted_has_no_precision():
-    some = sights(4, 50)
+    some = features(4, 50)
     hidden = some._replace(
         candidates=some.candidates._replace(is_predicted=some.candidates.labels == 1)
     )
-    values = estimate(hidden, np.arange(50)).values
+    values = estimate(hidden).values
     assert np.isnan(values[0, 0])
     assert values[1, 0] == 0
     assert pytest.approx(values[0, 1]) == values[0, 2]

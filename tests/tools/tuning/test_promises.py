@@ -5,11 +5,11 @@ import pytest
 from mapie.risk_control import BinaryClassificationController
 from scipy import stats
 
-from tagger.tools.tuning.promise_evidence import Evidence
-from tagger.tools.tuning.promise_ladders import Choice, Ladder, Search
-from tagger.tools.tuning.promise_record import Goal
-from tagger.tools.tuning.promises import p_values, rejected
-from tagger.tools.tuning.units import Units
+from tagger.tools.tuning.goals import Goal
+from tagger.tools.tuning.groups import Groups
+from tagger.tools.tuning.promise_evidence import evidence_of
+from tagger.tools.tuning.promise_search import Candidates, Choice, Search
+from tagger.tools.tuning.promise_tests import p_values, rejected
 
 DRAWS = 2_000
 #: Three standard errors more than a twentieth.
@@ -42,10 +42,10 @@ def whole(rng, shape, share):
 
 
 @pytest.mark.parametrize("documents", [independent, clustered, heavy, whole])
-@pytest.mark.parametrize(("num_units", "share"), [(30, 0.8), (60, 0.9), (200, 0.97)])
-def test_a_true_hypothesis_is_rejected_as_rarely_as_stated(documents, num_units, share):
+@pytest.mark.parametrize(("num_groups", "share"), [(30, 0.8), (60, 0.9), (200, 0.97)])
+def test_a_true_hypothesis_is_rejected_as_rarely_as_stated(documents, num_groups, share):
     rng = np.random.default_rng(7)
-    right, total = documents(rng, (DRAWS, num_units), share)
+    right, total = documents(rng, (DRAWS, num_groups), share)
     assert np.mean(p_values(right, total, share) <= 0.05) <= MOST
 
 
@@ -129,18 +129,18 @@ def test_the_sequence_stops_at_a_failure_and_each_start_has_its_part():
 
 
 @pytest.mark.parametrize("documents", [clustered, heavy, whole])
-@pytest.mark.parametrize(("num_units", "share"), [(15, 0.78), (60, 0.9)])
-def test_a_promise_is_broken_as_rarely_as_stated(documents, num_units, share):
+@pytest.mark.parametrize(("num_groups", "share"), [(15, 0.78), (60, 0.9)])
+def test_a_promise_is_broken_as_rarely_as_stated(documents, num_groups, share):
     """No setting keeps the goal by more than a hair, and stricter ones keep a part of the items."""
     rng, num_draws, num_broken = np.random.default_rng(7), 300, 0
     for _ in range(num_draws):
-        right, total = documents(rng, (num_units,), share)
+        right, total = documents(rng, (num_groups,), share)
         settings = [(right, total - right)]
         for kept in (0.7, 0.7, 0.5):
             settings.insert(0, tuple(rng.binomial(each, kept) for each in settings[0]))
         right = np.array([each[0] for each in settings])
         total = right + np.array([each[1] for each in settings])
-        nested = ladder(right, share)._replace(total=total[np.newaxis], starts=[0, 0, 1, 1, 3])
+        nested = candidates(right, share)._replace(total=total[np.newaxis], starts=[0, 0, 1, 1, 3])
         num_broken += nested.chosen(0.05) >= 0
     assert num_broken / num_draws <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / num_draws)
 
@@ -148,8 +148,8 @@ def test_a_promise_is_broken_as_rarely_as_stated(documents, num_units, share):
 def test_a_setting_that_could_never_pass_hands_its_error_on():
     right = np.zeros((2, 60), int)
     right[0, :3] = right[1] = 1
-    two = ladder(right, 0.9)._replace(total=right[np.newaxis])
-    assert two.p_values()[0] > 0.05
+    two = candidates(right, 0.9)._replace(total=right[np.newaxis])
+    assert two.p_values()[0, 0] > 0.05
     assert two.chosen(0.05) == 1
     # The first one could have passed, and did not.
     right[0, :50] = 1
@@ -162,10 +162,11 @@ def test_what_a_threshold_costs_is_said():
     total = np.ones((2, 100), int)
     right = total.copy()
     right[1, :5], right[0, :20], total[0, :20] = 0, 0, 0
-    two = ladder(right, 0.9)._replace(total=total[np.newaxis], starts=[0, 1], unchanged=1)
-    units = Units("sentence", np.arange(100))
-    assert two.chosen(0.05) == 0
-    said = Evidence(0.05, 1, units, None).of_choice(Choice(two, 0), num_gold=120)
+    two = candidates(right, 0.9)._replace(total=total[np.newaxis], starts=[0, 1], unchanged=1)
+    search, groups = Search([[two]], 0.05), Groups("sentence", np.arange(100))
+    (choice,) = search.choose()
+    assert choice.at == 0
+    said = evidence_of(choice, search, groups, num_gold=120)
     exact = stats.beta.ppf(0.05, 95, 6)
     assert said.startswith(
         "PER: as the tagger is, 95 of the 100 entities that it predicts are right; by themselves, they "
@@ -182,41 +183,41 @@ def test_what_a_threshold_costs_is_said():
     easier = two._replace(goals=(two.goals[0].at_least(float(target)),))
     assert easier.chosen(0.05) == two.chosen(1 - float(confidence)) == 1
     assert two.chosen(0.05, repeats=1 + int(more) // 100) == 1
-    said = Evidence(0.05, 1, units, None).of_choice(Choice(easier, 1), num_gold=120)
+    said = evidence_of(Choice(easier, 1), search, groups, num_gold=120)
     assert said.endswith("with 95 % confidence; its settings stay as they are")
 
 
-def ladder(right, level=0.95, measure="precision"):
+def candidates(right, level=0.95, measure="precision"):
     goal = Goal(("PER",), measure, level)
     right = np.array(right)[np.newaxis]
-    return Ladder((goal,), [{}] * right.shape[1], right, np.ones_like(right), [0])
+    return Candidates((goal,), [{}] * right.shape[1], right, np.ones_like(right), [0])
 
 
 def test_what_the_data_support_and_how_many_would_do():
     right = np.ones((1, 100), int)
     right[0, :3] = 0
-    search = Search([[ladder(right)]], 0.05)
+    search = Search([[candidates(right)]], 0.05)
     assert search.choose() is None
     (best,) = search.best_goals()
-    assert Search([[ladder(right, best.level)]], 0.05).choose() is not None
-    assert Search([[ladder(right, best.level + 0.001)]], 0.05).choose() is None
+    assert Search([[candidates(right, best.level)]], 0.05).choose() is not None
+    assert Search([[candidates(right, best.level + 0.001)]], 0.05).choose() is None
     needed = search.repeats_needed()
-    assert Search([[ladder(np.tile(right, needed))]], 0.05).choose() is not None
-    assert Search([[ladder(np.tile(right, needed - 1))]], 0.05).choose() is None
-    assert Search([[ladder(right, 0.98)]], 0.05).repeats_needed() is None
-    assert Search([[ladder(0 * right)]], 0.05).best_goals() is None
-    (leaks,) = Search([[ladder(right, 0.05, "leak")]], 0.05).best_goals()
+    assert Search([[candidates(np.tile(right, needed))]], 0.05).choose() is not None
+    assert Search([[candidates(np.tile(right, needed - 1))]], 0.05).choose() is None
+    assert Search([[candidates(right, 0.98)]], 0.05).repeats_needed() is None
+    assert Search([[candidates(0 * right)]], 0.05).best_goals() is None
+    (leaks,) = Search([[candidates(right, 0.05, "leak")]], 0.05).best_goals()
     assert 0.05 < leaks.level < 0.1
 
 
-def test_goals_of_a_ladder_must_all_pass_and_ladders_share_the_error():
+def test_goals_of_candidates_must_all_pass_and_candidates_share_the_error():
     some, most = np.ones((1, 80), int), np.ones((1, 80), int)
     some[0, :1] = 0
-    both = ladder(some)._replace(goals=(Goal(("PER",), "precision", 0.9),) * 2)
+    both = candidates(some)._replace(goals=(Goal(("PER",), "precision", 0.9),) * 2)
     right = np.stack([some, most])
     both = both._replace(right=right, total=np.ones_like(right))
     single = p_values(some, most, 0.9)[0]
-    assert both.p_values()[0] == single
+    assert both.p_values()[0, 0] == single
     assert Search([[both]], single).choose() is not None
     assert Search([[both, both]], 1.9 * single).choose() is None
     assert Search([[both], [both]], 1.9 * single).choose() is None
@@ -233,8 +234,8 @@ def test_goals_of_a_ladder_must_all_pass_and_ladders_share_the_error():
     ],
 )
 def test_shares_of_units(goal, right, total):
-    # True positives, predicted and gold entities of two labels in two units.
-    by_unit = np.array([[[2, 0], [1, 1]], [[3, 1], [1, 2]], [[2, 4], [1, 1]]])
-    counted = goal.counts(by_unit, ["A", "B"])
+    # True positives, predicted and gold entities of two labels in two groups.
+    by_group = np.array([[[2, 0], [1, 1]], [[3, 1], [1, 2]], [[2, 4], [1, 1]]])
+    counted = goal.counts(by_group, ["A", "B"])
     assert [each.tolist() for each in counted] == [right, total]
     assert goal.at_least(goal.least).level == pytest.approx(goal.level)

@@ -15,10 +15,10 @@ import tagger
 from tagger.data import ColumnDatasetReader
 from tagger.tools.tuning.curves import saved_curves
 from tagger.tools.tuning.decoding import Settings
+from tagger.tools.tuning.goals import Goal
 from tagger.tools.tuning.labelled_file import encoded, read_instances
 from tagger.tools.tuning.promise_record import (
     PROMISES_NAME,
-    Goal,
     Promise,
     promises_to_json,
     saved_promises,

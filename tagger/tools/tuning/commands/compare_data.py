@@ -21,8 +21,9 @@ from tagger.common.locations import check_output
 from tagger.tools.tuning.commands.soft_labels import reader_without_tags
 
 if TYPE_CHECKING:
-    from tagger.tools.tuning.data_comparison import Difference, SeenTexts
+    from tagger.tools.tuning.data_comparison import Difference
     from tagger.tools.tuning.estimates import Estimate
+    from tagger.tools.tuning.features import SentenceFeatures
 
 #: The exit status if the new texts are of another kind.
 DIFFERENT = 3
@@ -76,7 +77,11 @@ class CompareData(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         # They import SciPy's statistics, which takes half a second.
-        from tagger.tools.tuning.data_comparison import difference, see_columns, see_lines
+        from tagger.tools.tuning.data_comparison import (
+            difference,
+            features_of_columns,
+            features_of_lines,
+        )
 
         if not 0 < args.level < 1:
             raise ConfigurationError(f"`--level` must be above 0 and below 1; got {args.level:g}")
@@ -88,18 +93,18 @@ class CompareData(Command):
         check_for_gpu(args.cuda_device)
         archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
         model, reader = archive.model, archive.validation_dataset_reader
-        labelled = see_columns(model, reader, args.calibration_file, args.batch_size)
+        labelled = features_of_columns(model, reader, args.calibration_file, args.batch_size)
         if args.format == "text":
             predictor = make_predictor(archive, {})
-            new = see_lines(model, predictor, args.new_file, args.batch_size)
+            new = features_of_lines(model, predictor, args.new_file, args.batch_size)
         else:
             reader = reader_without_tags(archive)
-            new = see_columns(model, reader, args.new_file, args.batch_size)
+            new = features_of_columns(model, reader, args.new_file, args.batch_size)
         found = difference(labelled, new, args.run)
         is_different = found.p_value <= args.level
         _say_difference(args, found, labelled, new, is_different)
         estimates = _estimates(model, labelled, new)
-        names = [*new.sights.labels, "overall"]
+        names = [*new.labels, "overall"]
         for title, estimate in estimates.items():
             shown = title.format(new=args.new_file, labelled=args.calibration_file)
             say(f"\n{shown}\n{_table(names, estimate)}")
@@ -114,7 +119,9 @@ class CompareData(Command):
             raise SystemExit(DIFFERENT)
 
 
-def _estimates(model: Any, labelled: "SeenTexts", new: "SeenTexts") -> Dict[str, "Estimate"]:
+def _estimates(
+    model: Any, labelled: "SentenceFeatures", new: "SentenceFeatures"
+) -> Dict[str, "Estimate"]:
     from tagger.tools.tuning.estimates import (
         Correction,
         estimate,
@@ -124,22 +131,17 @@ def _estimates(model: Any, labelled: "SeenTexts", new: "SeenTexts") -> Dict[str,
 
     recalibration = model.head.recalibration
     own = None if recalibration is None else Correction(recalibration.coefficients.cpu().numpy())
-    of_new, of_labelled = (each.units.of_sentence for each in (new, labelled))
-    estimates = {
-        "Estimated for {new}, by the tagger's own probabilities": estimate(new.sights, of_new, own)
-    }
-    if labelled.sights.has_gold.any():
+    estimates = {"Estimated for {new}, by the tagger's own probabilities": estimate(new, own)}
+    if labelled.has_gold.any():
         estimates.update(
             {
                 "Estimated for {new}, as corrected by {labelled}": estimate_corrected(
-                    new.sights, of_new, labelled.sights, of_labelled
+                    new, labelled
                 ),
                 "For comparison: estimated for {labelled}, by the tagger's own probabilities": (
-                    estimate(labelled.sights, of_labelled, own)
+                    estimate(labelled, own)
                 ),
-                "For comparison: the truth for {labelled}": true_measures(
-                    labelled.sights, of_labelled
-                ),
+                "For comparison: the truth for {labelled}": true_measures(labelled),
             }
         )
     return estimates
@@ -148,13 +150,13 @@ def _estimates(model: Any, labelled: "SeenTexts", new: "SeenTexts") -> Dict[str,
 def _say_difference(
     args: argparse.Namespace,
     found: "Difference",
-    labelled: "SeenTexts",
-    new: "SeenTexts",
+    labelled: "SentenceFeatures",
+    new: "SentenceFeatures",
     is_different: bool,
 ) -> None:
     sizes = [
-        f"{path}: {len(seen.sights.num_words)} sentences, {seen.sights.num_words.sum()} words, "
-        f"{seen.units.num_units} {seen.units.unit}s"
+        f"{path}: {len(seen.num_words)} sentences, {seen.num_words.sum()} words, "
+        f"{seen.groups.number} {seen.groups.kind}s"
         for path, seen in ((args.calibration_file, labelled), (args.new_file, new))
     ]
     say("\n".join(sizes))

@@ -18,19 +18,21 @@ def _check_promises(args: argparse.Namespace) -> None:
         return
     from allennlp.models import load_archive
 
+    from tagger.tools.tuning.groups import groups_of_file
     from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
-    from tagger.tools.tuning.promise_fitting import check_promises
-    from tagger.tools.tuning.units import units_of_file
+    from tagger.tools.tuning.promises import check_promises
 
     archive = load_archive(path, cuda_device=args.cuda_device, overrides=args.overrides)
     model, reader = archive.model, archive.validation_dataset_reader
     unit = promises[0].unit
     for file in files_in(args.input_file):
         tuner = tuner_on_file(model, reader, file, in_order=True)
-        units = units_of_file(
+        groups = groups_of_file(
             reader, file, tuner.num_sentences, None if unit in ("document", "sentence") else unit
         )
-        show_last(f"Promises on {file}", check_promises(promises, tuner, settings_of(model), units))
+        show_last(
+            f"Promises on {file}", check_promises(promises, tuner, settings_of(model), groups)
+        )
 
 
 FOLLOW_UPS.append(_check_promises)

@@ -22,14 +22,15 @@ from tagger.common.locations import check_output
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
 from tagger.tools.tuning.commands.changes import say_changes
 from tagger.tools.tuning.curves import decoding_curves
-from tagger.tools.tuning.decoding import LEAST_ENTITIES, MEANS, DecodingTuner, Settings, Target
+from tagger.tools.tuning.decoding import LEAST_TUNED, MEANS, DecodingTuner, Settings
 from tagger.tools.tuning.evidence import few_entities, format_evidence
+from tagger.tools.tuning.goals import Goal
 from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
-from tagger.tools.tuning.promise_record import Goal, Promise
+from tagger.tools.tuning.promise_record import Promise
 from tagger.tools.tuning.tuned_archive import rewrite_archive, write_settings
 
 if TYPE_CHECKING:
-    from tagger.tools.tuning.promise_fitting import Fit
+    from tagger.tools.tuning.promises import Fit
 
 
 @Subcommand.register("tune-decoding")
@@ -62,7 +63,7 @@ class TuneDecoding(Command):
         add("--leak", type=_label_and_number, action="append", metavar="LABELS=SHARE", help=text)
         text = (
             "maximise macro F1, by tuning all labels without a target that have at least "
-            f"{LEAST_ENTITIES} entities there"
+            f"{LEAST_TUNED} entities there"
         )
         add("--macro-f1", action="store_true", help=text)
         text = (
@@ -125,18 +126,18 @@ class TuneDecoding(Command):
         in_order = args.confidence is not None
         tuner = tuner_on_file(model, reader, args.input_file, args.batch_size, in_order)
         tuned = start = settings_of(model)
-        targets = [] if in_order else _targets(args, tuner)
+        goals = _goals(args, tuner)
         promises: List[Promise] = []
         remarks: List[str] = []
         if in_order:
-            tuned, promises, remarks = _promised(args, tuner, reader, start)
-        elif targets:
-            tuned = tuner.tune(targets, start, [args.by] if args.by else None)
-            missed = _missed(targets, tuner, tuned)
+            tuned, promises, remarks = _promised(args, tuner, reader, start, goals)
+        elif goals:
+            tuned = tuner.tune(goals, start, [args.by] if args.by else None)
+            missed = _missed(goals, tuner, tuned)
             if missed:
-                raise ConfigurationError(f"{missed}; {_remedy(args, targets, tuner, start, tuned)}")
-        if targets or promises:
-            _print_result(targets, tuner, start, tuned)
+                raise ConfigurationError(f"{missed}; {_remedy(args, goals, tuner, start, tuned)}")
+        if goals:
+            _print_result([] if in_order else goals, tuner, start, tuned)
             for name, values in tuned._asdict().items():
                 say(f"{name}: {json.dumps(values, sort_keys=True)}")
         for remark in remarks:
@@ -152,22 +153,22 @@ class TuneDecoding(Command):
 
 def _recalibrate(args: argparse.Namespace, archive: Archive) -> None:
     from tagger.tools.tuning.estimates import calibration_errors, fitted_correction
-    from tagger.tools.tuning.sights import sights_of
+    from tagger.tools.tuning.features import features_of
 
     instances = list(archive.validation_dataset_reader.read(args.input_file))
-    sights = sights_of(archive.model, instances, args.batch_size)
-    if not sights.has_gold.any():
+    features = features_of(archive.model, instances, args.batch_size)
+    if not features.has_gold.any():
         raise ConfigurationError(
             f"`input_file` {args.input_file} holds no sentence with known tags"
         )
-    before, after = calibration_errors(sights)
-    is_judged = sights.candidates.is_predicted & sights.has_gold[sights.candidates.sentences]
+    before, after = calibration_errors(features)
+    is_judged = features.candidates.is_predicted & features.has_gold[features.candidates.sentences]
     say(
-        f"{sights.has_gold.sum()} labelled sentences, {is_judged.sum()} predicted entities: calibration "
-        f"error {before:.4f} before, {after:.4f} after (by cross-validation)"
+        f"{features.has_gold.sum()} labelled sentences, {is_judged.sum()} predicted entities: "
+        f"calibration error {before:.4f} before, {after:.4f} after (by cross-validation)"
     )
-    rows = fitted_correction(sights).coefficients.round(4).tolist()
-    recalibration = dict(zip(sights.labels, rows))
+    rows = fitted_correction(features).coefficients.round(4).tolist()
+    recalibration = dict(zip(features.labels, rows))
     say(f"recalibration: {json.dumps(recalibration)}")
     rewrite_archive(args.archive_file, args.output, {"recalibration": recalibration}, args.force)
     say(f"Wrote {args.output}")
@@ -188,58 +189,68 @@ def _check_confidence(args: argparse.Namespace) -> None:
 
 
 def _promised(
-    args: argparse.Namespace, tuner: DecodingTuner, reader: DatasetReader, start: Settings
+    args: argparse.Namespace,
+    tuner: DecodingTuner,
+    reader: DatasetReader,
+    start: Settings,
+    goals: Sequence[Goal],
 ) -> "Fit":
     # They import SciPy's statistics, which takes half a second.
-    from tagger.tools.tuning.promise_fitting import fit_promises
-    from tagger.tools.tuning.units import units_of_file
+    from tagger.tools.tuning.groups import groups_of_file
+    from tagger.tools.tuning.promises import fit_promises
 
-    units = units_of_file(reader, args.input_file, tuner.num_sentences, args.unit)
-    goals = _goals(args)
-    return fit_promises(tuner, goals, start, args.confidence, units, args.input_file, args.for_next)
+    groups = groups_of_file(reader, args.input_file, tuner.num_sentences, args.unit)
+    return fit_promises(
+        tuner, goals, start, args.confidence, groups, args.input_file, args.for_next
+    )
 
 
-def _goals(args: argparse.Namespace) -> List[Goal]:
+def _goals(args: argparse.Namespace, tuner: DecodingTuner) -> List[Goal]:
     goals = []
+    is_promise = args.confidence is not None
     for measure in ("precision", "recall", "f_beta", "leak"):
         for text, number, level in getattr(args, measure) or []:
             labels = tuple(text.split(",")) if measure == "leak" else (text,)
+            if level is not None and not (is_promise and measure == "f_beta"):
+                raise ConfigurationError(
+                    f"`--{measure.replace('_', '-')}` gives `{text}` two numbers; only --f-beta takes a "
+                    "second one, the least F, with --confidence"
+                )
             if measure != "f_beta":
-                _refuse_level(measure, text, level)
                 goals.append(Goal(labels, measure, number))
-            elif level is None:
+            elif level is not None or not is_promise:
+                goals.append(Goal(labels, measure, level or 0.0, number))
+            else:
                 raise ConfigurationError(
                     f"`--f-beta {text}={number:g}` names no F to promise; add it after a colon: "
                     f"{text}={number:g}:0.9"
                 )
-            else:
-                goals.append(Goal(labels, measure, level, number))
+    if args.macro_f1:
+        named = {goal.label for goal in goals}
+        goals += [each for each in tuner.macro_f1_goals() if each.label not in named]
+        if not goals:
+            raise ConfigurationError(
+                f"`--macro-f1` needs a label with at least {LEAST_TUNED} entities, and "
+                f"{args.input_file} has none; give more sentences, or name a target for each label"
+            )
     return goals
 
 
-def _refuse_level(measure: str, label: str, level: Optional[float]) -> None:
-    if level is not None:
-        raise ConfigurationError(
-            f"`--{measure.replace('_', '-')}` gives `{label}` two numbers; only --f-beta takes a second "
-            "one, the least F, with --confidence"
-        )
-
-
 def _print_result(
-    targets: Sequence[Target], tuner: DecodingTuner, start: Settings, tuned: Settings
+    goals: Sequence[Goal], tuner: DecodingTuner, start: Settings, tuned: Settings
 ) -> None:
     before, counts = tuner.counts(start), tuner.counts(tuned)
     is_same = dict(zip(tuner.labels, (before == counts).all(0)))
-    named = {target.label for target in targets}
+    named = {goal.label for goal in goals}
     unchanged = {label for label, same in is_same.items() if same} - named
     first, last = (metrics_by_label(tuner.labels, each) for each in (before, counts))
     say_changes(first, last, unchanged)
     if start == tuned:
         say("The tagger meets all targets as it is; its settings are unchanged\n")
-    if not targets:
+    if not goals:
         return
-    say(f"{format_evidence(targets, tuner.labels, counts)}\n")
-    warning = few_entities(targets, tuner.labels, counts)
+    say(f"{format_evidence(goals, tuner.labels, counts)}\n")
+    warning = few_entities(goals, tuner.labels, counts)
     if warning:
         say(f"{warning}\n")
 
@@ -258,33 +269,16 @@ def _label_and_number(text: str) -> Tuple[str, float, Optional[float]]:
         ) from None
 
 
-def _targets(args: argparse.Namespace, tuner: DecodingTuner) -> List[Target]:
-    targets = []
-    for measure in ("precision", "recall", "f_beta"):
-        for label, number, level in getattr(args, measure) or []:
-            _refuse_level(measure, label, level)
-            targets.append(Target(label, measure, number))
-    if args.macro_f1:
-        named = {target.label for target in targets}
-        targets += [each for each in tuner.macro_f1_targets() if each.label not in named]
-        if not targets:
-            raise ConfigurationError(
-                f"`--macro-f1` needs a label with at least {LEAST_ENTITIES} entities, and "
-                f"{args.input_file} has none; give more sentences, or name a target for each label"
-            )
-    return targets
-
-
-def _missed(targets: Sequence[Target], tuner: DecodingTuner, settings: Settings) -> str:
+def _missed(goals: Sequence[Goal], tuner: DecodingTuner, settings: Settings) -> str:
     """Says which targets these settings miss; nothing if they meet all."""
     counts = tuner.counts(settings)
     missed = []
-    for target in targets:
-        label = tuner.labels.index(target.label)
-        if not target.merit(counts, label)[0]:
+    for goal in goals:
+        label = tuner.labels.index(goal.label)
+        if not goal.merit(counts, tuner.labels)[0]:
             precision, recall, _ = precision_recall_f1(counts[:, label])
             missed.append(
-                f"a {target.measure} of {target.value:g} for `{target.label}` is out of reach; the best "
+                f"a {goal.measure} of {goal.level:g} for `{goal.label}` is out of reach; the best "
                 f"settings found have precision {precision:.4f} and recall {recall:.4f}"
             )
     return "; ".join(missed)
@@ -292,14 +286,14 @@ def _missed(targets: Sequence[Target], tuner: DecodingTuner, settings: Settings)
 
 def _remedy(
     args: argparse.Namespace,
-    targets: Sequence[Target],
+    goals: Sequence[Goal],
     tuner: DecodingTuner,
     start: Settings,
     tuned: Settings,
 ) -> str:
     """Says by which command targets that `tuned` misses are met, or lower ones. It has been tried."""
-    attempts: List[Tuple[Sequence[Target], Optional[str]]] = [(targets, None)] if args.by else []
-    attempts.append((_lowered(targets, tuner, tuned), args.by))
+    attempts: List[Tuple[Sequence[Goal], Optional[str]]] = [(goals, None)] if args.by else []
+    attempts.append((_lowered(goals, tuner, tuned), args.by))
     for attempt, by in attempts:
         if attempt and not _missed(
             attempt, tuner, tuner.tune(attempt, start, [by] if by else None)
@@ -308,30 +302,29 @@ def _remedy(
     return "nothing is written; set a lower target"
 
 
-def _lowered(targets: Sequence[Target], tuner: DecodingTuner, settings: Settings) -> List[Target]:
+def _lowered(goals: Sequence[Goal], tuner: DecodingTuner, settings: Settings) -> List[Goal]:
     """Returns targets that settings meet, as near to these as four decimals tell; empty if one is 0."""
     counts = tuner.counts(settings)
     lowered = []
-    for target in targets:
-        label = tuner.labels.index(target.label)
-        value = target.value
-        if not target.merit(counts, label)[0]:
+    for goal in goals:
+        label = tuner.labels.index(goal.label)
+        level = goal.level
+        if not goal.merit(counts, tuner.labels)[0]:
             precision, recall, _ = precision_recall_f1(counts[:, label]).tolist()
-            reached = {"precision": precision, "recall": recall}[target.measure]
-            value = math.floor(10_000 * reached) / 10_000
-        lowered.append(target._replace(value=value))
-    return (
-        lowered if all(target.value or target.measure == "macro_f1" for target in lowered) else []
-    )
+            reached = {"precision": precision, "recall": recall}[goal.measure]
+            level = math.floor(10_000 * reached) / 10_000
+        lowered.append(goal._replace(level=level))
+    is_nothing = any(goal.level == 0 for goal in lowered if goal.measure in ("precision", "recall"))
+    return [] if is_nothing else lowered
 
 
-def _command(args: argparse.Namespace, targets: Sequence[Target], by: Optional[str]) -> str:
+def _command(args: argparse.Namespace, goals: Sequence[Goal], by: Optional[str]) -> str:
     """Returns the command with other targets, as one types it."""
     options = []
-    for target in targets:
-        if target.measure != "macro_f1":
-            name = target.measure.replace("_", "-")
-            options += [f"--{name}", f"{target.label}={target.value:.15g}"]
+    for goal in goals:
+        if goal.measure != "macro_f1":
+            number = goal.beta if goal.measure == "f_beta" else goal.level
+            options += [f"--{goal.measure.replace('_', '-')}", f"{goal.label}={number:.15g}"]
     options += ["--macro-f1"] if args.macro_f1 else []
     options += ["--by", by] if by else []
     options += ["--curves"] if args.curves else []

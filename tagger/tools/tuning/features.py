@@ -1,6 +1,6 @@
-"""What a tagger sees in texts: its doubts, the entities that it expects, and how the words look to it.
+"""Features of texts: a tagger's doubts, the entities that it expects, and how the words look to it.
 
-Letters: `S` sentences, `C` labels, `F` features, `N` candidates.
+Letters: `S` sentences, `C` labels, `N` candidates.
 """
 
 from typing import Dict, List, NamedTuple, Sequence, cast
@@ -11,13 +11,14 @@ from allennlp.data import Instance
 from allennlp.data.fields import TextField
 from allennlp.models import Model
 
-from tagger.linear_chain import tag_marginals
+from tagger.linear_chain import ChainScores, tag_marginals
 from tagger.modules.heads import ChainHead
 from tagger.modules.token_embedders import are_unknown
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import tag_tables
 from tagger.spans.missed import expected_entities
 from tagger.tools.tuning.decoding import Batch
+from tagger.tools.tuning.groups import Groups
 from tagger.tools.tuning.labelled_file import encoded, tuned_model
 
 #: Spans that are less probable, and not predicted, are no candidates.
@@ -42,31 +43,35 @@ class Candidates(NamedTuple):
     is_right: np.ndarray
 
 
-class Sights(NamedTuple):
-    """What a tagger sees in S sentences.
+class SentenceFeatures(NamedTuple):
+    """What a tagger says of S sentences.
 
     Attributes:
         labels: The C labels.
         num_words: (S,) int64.
-        features: By name, (S,) each: sums over the words of each sentence.
+        sums: By name of a feature, (S,) each: sums over the words of each sentence.
         num_expected: (S, C), how many entities the tagger expects, without a `recalibration`.
         num_gold: (S, C) int64.
         has_gold: (S,) bool, whether all gold tags of a sentence are known.
         candidates: The candidates.
+        groups: Which sentences belong together.
     """
 
     labels: List[str]
     num_words: np.ndarray
-    features: Dict[str, np.ndarray]
+    sums: Dict[str, np.ndarray]
     num_expected: np.ndarray
     num_gold: np.ndarray
     has_gold: np.ndarray
     candidates: Candidates
+    groups: Groups
 
 
 @torch.no_grad()
-def sights_of(model: Model, instances: Sequence[Instance], batch_size: int = 16) -> Sights:
-    """Returns what a model sees in instances, in their order.
+def features_of(
+    model: Model, instances: Sequence[Instance], batch_size: int = 16
+) -> SentenceFeatures:
+    """Returns the features of instances, in their order, each sentence a group of its own.
 
     Args:
         model: A tagger with a head `crf` or `softmax`.
@@ -81,47 +86,45 @@ def sights_of(model: Model, instances: Sequence[Instance], batch_size: int = 16)
     assert model.tag_encoding is not None
     finder = EntityFinder(model.tags, model.tag_encoding)
     tables = tag_tables(model.tags, model.tag_encoding)
-    # Lists of what each batch gives, by name
-    parts: Dict[str, List[np.ndarray]] = {}
+    parts: List[Dict[str, np.ndarray]] = []
     candidates: List[Candidates] = []
     num_sentences = 0
     for batch, rows, tokens in encoded(model, instances, batch_size):
         scores = head.chain_scores(batch.emissions)
-        marginals = tag_marginals(scores, batch.mask)
         gold = finder(batch.gold_tags, batch.mask)
         of_batch = {
             "num_words": batch.mask.sum(1),
-            "doubt": torch.special.entr(marginals).sum(2).sum(1),
+            "doubt": torch.special.entr(tag_marginals(scores, batch.mask)).sum(2).sum(1),
             "strength": (batch.emissions.logsumexp(2) * batch.mask).sum(1),
             "num_expected": expected_entities(tables, scores, batch.mask),
+            "num_gold": torch.zeros(len(batch.mask), len(finder.labels), dtype=torch.long),
             "has_gold": ((batch.gold_tags >= 0) | ~batch.mask).all(1),
         }
         unknown = are_unknown(model, tokens)
         if unknown is not None:
             of_batch["unknown"] = (rows.split(unknown) & batch.mask).sum(1)
-        for name, values in of_batch.items():
-            parts.setdefault(name, []).append(values.cpu().numpy())
-        num_gold = np.zeros((len(batch.mask), len(finder.labels)), dtype=np.int64)
-        np.add.at(num_gold, (gold.rows, gold.labels), 1)
-        parts.setdefault("num_gold", []).append(num_gold)
-        found = _candidates(head, finder, batch, gold)
+        parts.append({name: values.cpu().numpy() for name, values in of_batch.items()})
+        np.add.at(parts[-1]["num_gold"], (gold.rows, gold.labels), 1)
+        found = _candidates(head, finder, batch, gold, scores)
         candidates.append(found._replace(sentences=found.sentences + num_sentences))
         num_sentences += len(batch.mask)
-    joined = {name: np.concatenate(values) for name, values in parts.items()}
+    joined = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
     found = Candidates(*map(np.concatenate, zip(*candidates)))
-    return Sights(
+    return SentenceFeatures(
         finder.labels,
         joined["num_words"],
-        _features(finder.labels, joined, found, instances),
+        _sums(finder.labels, joined, found, instances),
         joined["num_expected"],
         joined["num_gold"],
         joined["has_gold"],
         found,
+        Groups("sentence", np.arange(num_sentences)),
     )
 
 
-def _candidates(head: ChainHead, finder: EntityFinder, batch: Batch, gold: Entities) -> Candidates:
-    scores = head.chain_scores(batch.emissions)
+def _candidates(
+    head: ChainHead, finder: EntityFinder, batch: Batch, gold: Entities, scores: ChainScores
+) -> Candidates:
     predicted = finder(head.decode(batch.emissions, batch.mask), batch.mask)
     probable, of_probable = finder.candidates(scores, LEAST_PROBABILITY, batch.mask)
     of_predicted = finder.probabilities(scores, predicted, batch.mask)
@@ -145,32 +148,32 @@ def _keys(entities: Entities, shape: torch.Size) -> np.ndarray:
     return places * 2**16 + entities.labels
 
 
-def _features(
+def _sums(
     labels: Sequence[str],
     parts: Dict[str, np.ndarray],
     found: Candidates,
     instances: Sequence[Instance],
 ) -> Dict[str, np.ndarray]:
-    """The features by what a reader would call them."""
+    """The features by what a reader would call them, summed over the words of each sentence."""
     sizes = [
         len(token.text or "")
         for instance in instances
         for token in cast(TextField, instance["tokens"]).tokens
     ]
     firsts = np.cumsum(parts["num_words"]) - parts["num_words"]
-    features = {
+    sums = {
         "characters a word": np.add.reduceat(np.array(sizes), firsts),
         "doubt about a word's tag": parts["doubt"],
         "strength of a word's scores": parts["strength"],
     }
     if "unknown" in parts:
-        features["words without a vector"] = parts["unknown"]
+        sums["words without a vector"] = parts["unknown"]
     num_sentences = len(parts["num_words"])
     of_predicted = found.sentences[found.is_predicted], found.probabilities[found.is_predicted]
     num_right = np.bincount(*of_predicted, minlength=num_sentences)
     num_predicted = np.bincount(of_predicted[0], minlength=num_sentences)
-    features["expected wrong entities a word"] = num_predicted - num_right
-    features["expected missed entities a word"] = parts["num_expected"].sum(1) - num_right
+    sums["expected wrong entities a word"] = num_predicted - num_right
+    sums["expected missed entities a word"] = parts["num_expected"].sum(1) - num_right
     for label, numbers in zip(labels, parts["num_expected"].T):
-        features[f"expected {label} entities a word"] = numbers
-    return features
+        sums[f"expected {label} entities a word"] = numbers
+    return sums

@@ -1,0 +1,81 @@
+"""What the decoding of a tagger is tuned to, and what can be promised of it."""
+
+from typing import NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+from tagger.metrics.label_metrics import macro_average, precision_recall_f1
+
+
+class Goal(NamedTuple):
+    """A goal for a label, or for several.
+
+    Attributes:
+        labels: One label; several for a leak.
+        measure: `"precision"`: the highest recall at a precision of at least `level`. `"recall"`: the
+            highest precision at a recall of at least `level`. `"f_beta"`: the highest F score (van
+            Rijsbergen 1979, chapter 7), or one of at least `level`, to be promised. `"macro_f1"`: the
+            highest mean F1 of all labels. `"leak"`: a share of groups of sentences in which the
+            prediction misses an entity of the labels.
+        level: The least precision, recall or F; the largest share of groups that leak.
+        beta: How many times as much recall counts as precision in an F.
+    """
+
+    labels: Tuple[str, ...]
+    measure: str
+    level: float = 0.0
+    beta: float = 1.0
+
+    @property
+    def label(self) -> str:
+        """The first label, which is the only one unless this is a leak."""
+        return self.labels[0]
+
+    @property
+    def least(self) -> float:
+        """The least share of what is right: of groups that do not leak for a leak."""
+        return 1 - self.level if self.measure == "leak" else self.level
+
+    def at_least(self, least: float) -> "Goal":
+        """Returns this goal with another `least`."""
+        return self._replace(level=1 - least if self.measure == "leak" else least)
+
+    def merit(self, counts: np.ndarray, labels: Sequence[str]) -> Tuple[bool, float, float]:
+        """Returns whether the goal is met, and two numbers to compare: higher is better.
+
+        Args:
+            counts: (3, C), true positives, predicted and gold.
+            labels: All C labels.
+        """
+        precision, recall, _ = precision_recall_f1(counts[:, labels.index(self.label)]).tolist()
+        if self.measure == "macro_f1":
+            return True, macro_average(counts)[2], precision
+        if self.measure == "f_beta":
+            (right,), (total,) = self.counts(counts[..., np.newaxis], labels)
+            return True, right / max(total, 1e-9), precision
+        of_goal, other = (precision, recall) if self.measure == "precision" else (recall, precision)
+        return (True, other, of_goal) if of_goal >= self.level else (False, of_goal, other)
+
+    def counts(self, by_group: np.ndarray, labels: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
+        """Returns what is right and what there is in each group, (groups,) each.
+
+        An F is such a share too: `(1 + beta^2) right / (predicted + beta^2 gold)`.
+
+        Args:
+            by_group: (3, C, groups), true positives, predicted and gold entities.
+            labels: All C labels.
+        """
+        right, predicted, gold = by_group[:, [labels.index(label) for label in self.labels]]
+        if self.measure == "leak":
+            return (right == gold).all(0), np.ones(right.shape[1])
+        if self.measure == "f_beta":
+            weight = self.beta**2
+            return right[0] * (1 + weight), predicted[0] + weight * gold[0]
+        return right[0], (predicted if self.measure == "precision" else gold)[0]
+
+    def __str__(self) -> str:
+        labels = ", ".join(self.labels)
+        if self.measure == "leak":
+            return f"a share of at most {self.level:g} that misses any {labels}"
+        name = f"F{self.beta:g}" if self.measure == "f_beta" else self.measure
+        return f"{name} of {labels} at least {self.level:g}"

@@ -1,0 +1,121 @@
+"""Groups of labelled sentences that are drawn together, such as documents."""
+
+from typing import NamedTuple, Optional, Sequence
+
+import numpy as np
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
+
+from tagger.data import ColumnDatasetReader
+from tagger.data.splitting.documents import TEXTS
+
+
+class Groups(NamedTuple):
+    """How sentences fall into groups.
+
+    Attributes:
+        kind: `"document"`, `"sentence"`, the number of a column, or a field of the metadata.
+        of_sentence: (S,) int64, the group of each sentence, from 0 on.
+    """
+
+    kind: str
+    of_sentence: np.ndarray
+
+    @property
+    def number(self) -> int:
+        """How many groups there are."""
+        return int(self.of_sentence.max()) + 1
+
+
+def spell_groups(number: int, kind: str, more: str = "") -> str:
+    """Says how many groups there are, or how many `more`.
+
+    Example:
+        >>> spell_groups(223, "document", "more "), spell_groups(12, "2")
+        ('223 more documents', '12 groups by `2`')
+    """
+    groups = f"{kind}s" if kind in ("document", "sentence") else f"groups by `{kind}`"
+    return f"{number} {more}{groups}"
+
+
+def groups_of_file(
+    reader: DatasetReader, path: str, num_sentences: int, kind: Optional[str] = None
+) -> Groups:
+    """Returns the groups of a file.
+
+    Args:
+        reader: The reader of the sentences.
+        path: The file.
+        num_sentences: How many the reader found.
+        kind: `"document"`, `"sentence"`, the number of a column of a column file, from 0, whose value
+            at the first token of a sentence names the group, or the field of the instances' metadata
+            that does. None for documents where the file tells them, as
+            `ColumnDatasetReader.documents_in` finds, else for sentences.
+
+    Raises:
+        ConfigurationError: If the file has no such groups, or if the reader left sentences out.
+    """
+    if kind in (None, "document"):
+        told = reader.documents_in(path) if isinstance(reader, ColumnDatasetReader) else None
+        if told is None and kind and isinstance(reader, ColumnDatasetReader):
+            told = reader.documents_in(path, TEXTS)
+        if told is not None:
+            return Groups("document", _checked(np.array(told.of_item), path, num_sentences))
+        if kind == "document":
+            raise ConfigurationError(
+                f"`--unit` is document, but {path} does not mark documents; name a column or a field "
+                "that does, or take sentence"
+            )
+    if kind in (None, "sentence"):
+        return Groups("sentence", np.arange(num_sentences))
+    values = _values(reader, path, kind)
+    _, of_sentence = np.unique(np.array(values), return_inverse=True)
+    return Groups(kind, _checked(of_sentence, path, num_sentences))
+
+
+def told_groups(reader: DatasetReader, path: str, num_sentences: int) -> Groups:
+    """As `groups_of_file` without a `kind`, but sentences where the reader leaves some of them out."""
+    try:
+        return groups_of_file(reader, path, num_sentences)
+    except ConfigurationError:
+        return Groups("sentence", np.arange(num_sentences))
+
+
+def _values(reader: DatasetReader, path: str, kind: str) -> Sequence[str]:
+    """Returns the value of a column, or of a field of the metadata, of each sentence."""
+    if isinstance(reader, ColumnDatasetReader):
+        try:
+            column = int(kind)
+        except ValueError:
+            raise ConfigurationError(
+                f"`--unit` must be document, sentence or the number of a column of {path}, from 0; got "
+                f"{kind!r}"
+            ) from None
+        first = [rows[0].columns for rows in reader.columns.survey(path).sentences()]
+        num_columns = len(first[0])
+        if not -num_columns <= column < num_columns:
+            raise ConfigurationError(
+                f"`--unit` names column {column}, but {path} has {num_columns} columns, counted from 0"
+            )
+        return [columns[column] for columns in first]
+    values = []
+    for instance in reader.read(path):
+        metadata = instance.fields.get("metadata")
+        content = getattr(metadata, "metadata", None) or {}
+        if kind not in content:
+            raise ConfigurationError(
+                f"`--unit` names {kind!r}, which is no field of the metadata of {path} "
+                f"({', '.join(map(str, content)) or 'there is none'})"
+            )
+        values.append(str(content[kind]))
+    return values
+
+
+def _checked(of_sentence: np.ndarray, path: str, num_sentences: int) -> np.ndarray:
+    if len(of_sentence) != num_sentences:
+        raise ConfigurationError(
+            f"`input_file` {path} has {len(of_sentence)} sentences, but the dataset reader gives "
+            f"{num_sentences}; let it read all sentences whole: see `max_instances` and "
+            "`max_document_tokens`"
+        )
+    return of_sentence

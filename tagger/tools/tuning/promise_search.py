@@ -1,0 +1,254 @@
+"""Candidates for settings, in the fixed orders in which promises are tested.
+
+Letters: `G` goals, `M` candidates, `D` draws of groups.
+"""
+
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tagger.tools.tuning.decoding import DecodingTuner, Settings
+from tagger.tools.tuning.goals import Goal
+from tagger.tools.tuning.groups import Groups
+from tagger.tools.tuning.promise_tests import p_values, rejected
+
+#: The most times that `Search.repeats_needed` repeats the data.
+MOST_REPEATS = 50
+#: The thresholds to test for a precision, from strict to loose. They do not depend on the data.
+THRESHOLDS: List[float] = [
+    *(1 - np.geomspace(1e-4, 0.09, 40)).tolist(),
+    *np.linspace(0.9, 0, 19).tolist(),
+]
+#: The biases to test, in nats, from many entities to few.
+BIASES: List[float] = np.arange(8, -8.25, -0.25).tolist()
+#: Where tests start: with two fifths of the error each at thresholds of about 0.995 and 0.93, and with
+#: the rest at 0, which leaves the tagger as it is; and at biases of 6 and 2.
+THRESHOLD_STARTS = [
+    int(np.argmin(np.abs(np.array(THRESHOLDS) - t))) for t in (0.995, 0.995, 0.93, 0.93, 0)
+]
+BIAS_STARTS = [BIASES.index(bias) for bias in (6, 2)]
+#: Where they start for goals that are lost on both sides, such as a precision with a recall.
+MIDDLE_STARTS = [BIASES.index(bias) for bias in (4, 3, 2, 1, 0, -1)]
+#: The biases of some labels under which thresholds of others are tested.
+FEW_BIASES = (0.0, 1.0, 2.0, 4.0)
+
+
+class Candidates(NamedTuple):
+    """Settings in a fixed order, and what they do to groups of sentences.
+
+    Attributes:
+        goals: What each setting has to keep; all of them at once.
+        changes: For each of M settings, the bias and the threshold of labels.
+        right: (G, M, groups), what is right.
+        total: (G, M, groups), of how many.
+        starts: Where tests start.
+        takes_last: Whether the last setting that passes is the best one. Else it is the one whose
+            p-value is lowest.
+        unchanged: Which setting leaves the tagger as it is; None if none does.
+    """
+
+    goals: Tuple[Goal, ...]
+    changes: Sequence[Mapping[str, Tuple[Optional[float], Optional[float]]]]
+    right: np.ndarray
+    total: np.ndarray
+    starts: Sequence[int]
+    takes_last: bool = True
+    unchanged: Optional[int] = None
+
+    def p_values(
+        self, draws: Optional[np.ndarray] = None, for_next: Optional[int] = None
+    ) -> np.ndarray:
+        """Tests whether a setting misses any goal; see `promise_tests.p_values`.
+
+        All goals must be shown to hold, so that the largest p-value counts (Berger 1982,
+        "Multiparameter hypothesis testing and acceptance sampling"), and the error is not divided.
+
+        Returns:
+            (2, M), or (2, D, M) with `draws`: of the data, and what it would be if all were right.
+        """
+        return np.stack(
+            [
+                np.max(
+                    [
+                        p_values(of_goal, total, goal.least, draws, for_next)
+                        for goal, of_goal, total in zip(self.goals, right, self.total)
+                    ],
+                    axis=0,
+                )
+                for right in (self.right, self.total)
+            ]
+        )
+
+    def chosen(self, error: float, repeats: int = 1, for_next: Optional[int] = None) -> int:
+        """Chooses a setting; -1 if none is shown to keep the goals.
+
+        Args:
+            error: Of the tests of these candidates.
+            repeats: As if there were so many times as many groups like these.
+            for_next: For how many new groups; None for all.
+        """
+        draws = np.full((1, self.right.shape[-1]), repeats)
+        return int(self.pick(self.p_values(draws, for_next), error)[0])
+
+    def pick(self, p_values: np.ndarray, error: float) -> np.ndarray:
+        """Chooses settings by what `p_values` returns.
+
+        Returns:
+            (...) int64, the index of the setting; -1 if none is shown to keep the goals.
+        """
+        found, least = p_values
+        passes = rejected(found, self.starts, error, least)
+        if self.takes_last:
+            chosen = passes.shape[-1] - 1 - passes[..., ::-1].argmax(-1)
+        else:
+            chosen = np.where(passes, found, np.inf).argmin(-1)
+        return np.where(passes.any(-1), chosen, -1)
+
+    def with_easier(self, factor: float) -> "Candidates":
+        """Returns candidates whose goals allow so many times as large a share of errors."""
+        goals = (goal.at_least(max(1 - factor * (1 - goal.least), 0.001)) for goal in self.goals)
+        return self._replace(goals=tuple(goals))
+
+
+class Choice(NamedTuple):
+    """A setting among candidates."""
+
+    candidates: Candidates
+    at: int
+
+
+class Search(NamedTuple):
+    """Looks for settings that keep goals.
+
+    Attributes:
+        options: Ways to keep them, in the order of preference. A way may have several candidates, for
+            several goals, which must all succeed. The error is divided among the ways, and within each
+            among its candidates (Bonferroni).
+        error: One minus the confidence.
+        for_next: For how many new groups; None for all.
+    """
+
+    options: Sequence[Sequence[Candidates]]
+    error: float
+    for_next: Optional[int] = None
+
+    @property
+    def goals(self) -> List[Goal]:
+        """The goals of all candidates."""
+        return [goal for each in self.options[0] for goal in each.goals]
+
+    @property
+    def error_of_each(self) -> float:
+        """The error of the tests of each candidates."""
+        return self.error / len(self.options) / len(self.options[0])
+
+    @property
+    def num_items(self) -> int:
+        """The most predicted or gold entities that decide a precision or a recall; 0 for others."""
+        totals = [
+            int(total.sum(1).max())
+            for each in self.options[0]
+            for goal, total in zip(each.goals, each.total)
+            if goal.measure in ("precision", "recall")
+        ]
+        return max(totals, default=0)
+
+    def choose(self, factor: float = 1.0, repeats: int = 1) -> Optional[List[Choice]]:
+        """Returns the settings of the first way that succeeds; None if none does.
+
+        Args:
+            factor: Goals may have so many times as many errors.
+            repeats: As if there were so many times as many groups like these.
+        """
+        for option in self.options:
+            easier = [each if factor == 1 else each.with_easier(factor) for each in option]
+            chosen = [each.chosen(self.error_of_each, repeats, self.for_next) for each in easier]
+            if min(chosen) >= 0:
+                return list(map(Choice, easier, chosen))
+        return None
+
+    def best_goals(self) -> Optional[List[Goal]]:
+        """Returns the goals nearest to these that the data support; None if there are none.
+
+        They allow the same multiple of each goal's share of errors.
+        """
+        low, high = 0.0, np.log(1 / min(1 - goal.least for goal in self.goals))
+        if self.choose(np.exp(high)) is None:
+            return None
+        for _ in range(12):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.choose(np.exp(middle)) else (middle, high)
+        choices = self.choose(np.exp(high)) or []
+        goals = (goal for each, _ in choices for goal in each.goals)
+        return [goal.at_least(np.floor(1e4 * goal.least) / 1e4) for goal in goals]
+
+    def repeats_needed(self) -> Optional[int]:
+        """Returns how many times as many data like these would do; None if `MOST_REPEATS` do not."""
+        found = (n for n in range(2, MOST_REPEATS + 1) if self.choose(repeats=n) is not None)
+        return next(found, None)
+
+
+def candidates_for(
+    tuner: DecodingTuner, goals: Sequence[Goal], start: Settings, groups: Groups
+) -> List[List[Candidates]]:
+    """Returns ways to keep goals, for a `Search`.
+
+    A precision is reached by a threshold, which leaves other labels as they are, so each label has
+    candidates of its own. All other goals are reached by one bias of all these labels, since a bias
+    changes what is found of other labels. If there are both, thresholds are tested under a few biases.
+
+    Args:
+        tuner: Has the sentences.
+        goals: What to promise.
+        start: The settings of all else.
+        groups: The groups of the tuner's sentences.
+    """
+    biased = {label for goal in goals if goal.measure != "precision" for label in goal.labels}
+    joint = tuple(goal for goal in goals if biased & set(goal.labels))
+    single = [goal for goal in goals if goal not in joint]
+    if not joint:
+        return [[_thresholds(tuner, goal, start, groups) for goal in single]]
+    if not single:
+        return [[_biases(tuner, joint, start, groups, BIASES)]]
+    options = []
+    for bias in FEW_BIASES:
+        under = start
+        for label in sorted(biased):
+            under = under.changed(label, bias)
+        others = [_thresholds(tuner, goal, under, groups) for goal in single]
+        options.append([_biases(tuner, joint, start, groups, [bias]), *others])
+    return options
+
+
+def _thresholds(tuner: DecodingTuner, goal: Goal, start: Settings, groups: Groups) -> Candidates:
+    counts = tuner.counts_by_threshold(
+        start, tuner.labels.index(goal.label), THRESHOLDS, groups.of_sentence
+    )
+    right, total = counts[:, np.newaxis]
+    changes = [{goal.label: (None, threshold)} for threshold in THRESHOLDS]
+    unchanged = THRESHOLDS.index(0)
+    return Candidates((goal,), changes, right, total, THRESHOLD_STARTS, unchanged=unchanged)
+
+
+def _biases(
+    tuner: DecodingTuner,
+    goals: Tuple[Goal, ...],
+    start: Settings,
+    groups: Groups,
+    biases: Sequence[float],
+) -> Candidates:
+    labels = sorted({label for goal in goals for label in goal.labels})
+    counts = []
+    for bias in biases:
+        settings = start
+        for label in labels:
+            settings = settings.changed(label, bias)
+        by_group = tuner.counts_by_group(settings, groups.of_sentence)
+        counts.append([goal.counts(by_group, tuner.labels) for goal in goals])
+    # (right or total, G, M, groups)
+    right, total = np.array(counts).transpose(2, 1, 0, 3)
+    changes = [dict.fromkeys(labels, (bias, None)) for bias in biases]
+    is_monotone = all(goal.measure in ("recall", "leak") for goal in goals)
+    starts = [0] if len(biases) == 1 else BIAS_STARTS if is_monotone else MIDDLE_STARTS
+    unchanged = list(biases).index(0) if 0 in biases else None
+    return Candidates(goals, changes, right, total, starts, is_monotone, unchanged)
