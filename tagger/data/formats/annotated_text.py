@@ -26,13 +26,7 @@ UNKNOWN_TAG = "?"
 
 
 class Annotation(NamedTuple):
-    """An entity of a text.
-
-    Attributes:
-        label: Its label.
-        start: The offset of its first character, in code points.
-        end: The offset behind its last character.
-    """
+    """An entity of a text, from the offset `start` to the one before `end`, in code points."""
 
     label: str
     start: int
@@ -43,7 +37,6 @@ class AnnotatedText(NamedTuple):
     """A text with its entities.
 
     Attributes:
-        text: The characters.
         entities: In the order of their starts and ends.
         tokens: The start and end of each token, in order; None where the file has none.
         sentence_lengths: The number of tokens of each sentence; None where the file tells no sentences.
@@ -84,16 +77,9 @@ def text_of_tokens(
     *,
     scheme: Scheme,
 ) -> AnnotatedText:
-    """Makes a text of tagged tokens.
+    """Makes a text of tokens, of which none is empty, and their tags, which `scheme` explains.
 
-    Args:
-        tokens: The tokens, none empty.
-        tags: A tag for each.
-        place: Where they come from, for messages.
-        text: The text that they are from; None if they are a sentence, whose tokens are then joined as
-            somebody would have typed them.
-        properties: What else the record holds.
-        scheme: What the tags mean.
+    Tokens without a `text` are a sentence, and joined as somebody would have typed them.
 
     Raises:
         ValueError: If a token is empty or not in the text, if there are more tags or fewer, or if a tag
@@ -105,10 +91,9 @@ def text_of_tokens(
         )
     if not all(tokens):
         raise ValueError(f"{place}: token {list(tokens).index('') + 1} is empty; remove it")
-    lengths = None
+    lengths = [len(tokens)] if text is None else None
     if text is None:
         text, spans = join_tokens(tokens)
-        lengths = [len(tokens)]
     else:
         spans = locate_tokens(text, tokens, place)
     properties = dict(properties or {})
@@ -164,8 +149,7 @@ def fit_to_tokens(text: AnnotatedText) -> FittedText:
     """
     tokens = text.tokens
     if tokens is None:
-        found = splitter_at(WORDS)(text.text)
-        tokens = [(start, start + len(word)) for word, start in found]
+        tokens = [(start, start + len(word)) for word, start in splitter_at(WORDS)(text.text)]
     borders = sorted({border for entity in text.entities for border in entity[1:]})
     pieces = [list(_pieces(text.text, token, borders)) for token in tokens]
     fitted = [piece for token in pieces for piece in token]
@@ -181,7 +165,7 @@ def fit_to_tokens(text: AnnotatedText) -> FittedText:
         entities.append(Annotation(entity.label, starts[first], ends[last]))
     lengths = text.sentence_lengths
     if lengths is not None:
-        lengths = _sentence_lengths(fitted, [len(token) for token in pieces], lengths, entities)
+        lengths = _sentence_lengths(fitted, [*map(len, pieces)], lengths, entities)
     return FittedText(
         text._replace(tokens=fitted, entities=entities, sentence_lengths=lengths),
         [token for token, parts in zip(tokens, pieces) if len(parts) > 1],
@@ -241,10 +225,8 @@ def tags_of(
 ) -> List[str]:
     """Returns the tag of each token, of a text that `fit_to_tokens` made.
 
-    Args:
-        fitted: The text.
-        encoding: How tags spell entities, unless they are plain labels.
-        unknown_tag: The tag of tokens in parts that are open; None if there is no such tag.
+    They are in an encoding unless they are plain labels. `unknown_tag` is that of tokens in parts that
+    are open; None if there is no such tag.
 
     Raises:
         ValueError: If entities overlap, or a part is open and there is no such tag.
@@ -311,8 +293,6 @@ def lengths_of(fitted: AnnotatedText) -> List[int]:
 def sentences(text: AnnotatedText) -> Iterator[Tuple[List[str], List[str]]]:
     """Yields the tokens and tags of each sentence of a text."""
     fitted = fit_to_tokens(text).text
-    tokens, tags = tokens_and_tags(fitted)
-    start = 0
+    tokens, tags = map(iter, tokens_and_tags(fitted))
     for length in lengths_of(fitted):
-        yield tokens[start : start + length], tags[start : start + length]
-        start += length
+        yield list(itertools.islice(tokens, length)), list(itertools.islice(tags, length))

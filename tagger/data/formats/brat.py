@@ -9,7 +9,7 @@ from typing import Iterable, Iterator, List, Optional
 
 from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress
-from tagger.data.formats.annotated_text import AnnotatedText
+from tagger.data.formats.annotated_text import AnnotatedText, Annotation
 from tagger.data.formats.offsets import RawEntity, checked_entities
 from tagger.data.survey.text_encodings import decode
 
@@ -24,38 +24,24 @@ def read_brat(
 ) -> Iterator[AnnotatedText]:
     """Reads the texts of a folder in the order of their names, or one text.
 
-    Relations, events, attributes and notes are left out and counted.
-
-    Args:
-        path: A folder, or a `.txt` or `.ann` file.
-        offsets: What offsets count, as for `checked_entities`.
-        labelled: Whether each text needs an `.ann` file.
-        text_encoding: How the bytes of the files spell text, if it is known.
-
-    Raises:
-        ValueError: If a text has no `.ann` file, or a line is not as expected; the message says where.
+    Relations, events, attributes and notes are left out and counted. If `labelled`, each text needs an
+    `.ann` file.
     """
     path = Path(path)
-    suffix = ".ann" if labelled else ".txt"
-    found = sorted(path.rglob(f"*{suffix}")) if path.is_dir() else [path]
-    paths = [each.with_suffix(".ann") for each in found]
+    found = sorted(path.rglob("*.ann" if labelled else "*.txt")) if path.is_dir() else [path]
     if path.is_dir() and labelled:
-        _check_pairs(path, paths)
+        _check_pairs(path, found)
     num_left_out = 0
-    for annotations in paths:
-        text_path = annotations.with_suffix(".txt")
-        text = _read(text_path, text_encoding)
-        entities: List[RawEntity] = []
-        lines = (
-            _read(annotations, text_encoding).split("\n")
-            if labelled or annotations.exists()
-            else []
-        )
-        for number, line in enumerate(lines, start=1):
-            if line.startswith("T"):
-                entities.append(_entity(line.rstrip("\r"), f"{annotations}:{number}"))
-            elif line.strip():
-                num_left_out += 1
+    for text_path in (each.with_suffix(".txt") for each in found):
+        text, annotations = _read(text_path, text_encoding), text_path.with_suffix(".ann")
+        is_annotated = labelled or annotations.exists()
+        lines = _read(annotations, text_encoding).split("\n") if is_annotated else []
+        entities = [
+            _entity(line.rstrip("\r"), f"{annotations}:{number}")
+            for number, line in enumerate(lines, start=1)
+            if line.startswith("T")
+        ]
+        num_left_out += sum(bool(line.strip()) for line in lines) - len(entities)
         checked = checked_entities(text, entities, str(annotations), offsets)
         yield AnnotatedText(text, checked, None, None, str(text_path), {"name": text_path.stem})
     if num_left_out:
@@ -93,7 +79,7 @@ def _entity(line: str, place: str) -> RawEntity:
         )
     if len(words) != 3 or not all(re.fullmatch(r"\d{1,18}", word) for word in words[1:]):
         raise ValueError(f"{place}: expected an entity as `T1<tab>PER 0 3<tab>Ada`, got {line!r}")
-    return RawEntity(words[0], int(words[1]), int(words[2]), parts[2] if len(parts) > 2 else None)
+    return RawEntity(words[0], int(words[1]), int(words[2]), *parts[2:])
 
 
 def write_brat(texts: Iterable[AnnotatedText], path: Path) -> None:
@@ -109,7 +95,7 @@ def write_brat(texts: Iterable[AnnotatedText], path: Path) -> None:
     new.mkdir(parents=True)
     try:
         for number, text in enumerate(texts, start=1):
-            lines = [_line(text, number) for number in range(len(text.entities))]
+            lines = [_line(text, n, entity) for n, entity in enumerate(text.entities, start=1)]
             (new / f"{number:06}.txt").write_bytes(text.text.encode("utf-8"))
             (new / f"{number:06}.ann").write_bytes("".join(lines).encode("utf-8"))
         new.rename(path)
@@ -117,9 +103,8 @@ def write_brat(texts: Iterable[AnnotatedText], path: Path) -> None:
         shutil.rmtree(new, ignore_errors=True)
 
 
-def _line(text: AnnotatedText, number: int) -> str:
-    label, start, end = text.entities[number]
+def _line(text: AnnotatedText, number: int, entity: Annotation) -> str:
+    label, start, end = entity
     if label.split() != [label]:
         raise ValueError(f"{text.place}: brat allows no blank in a label, got {label!r}; rename it")
-    quote = " ".join(text.text[start:end].split())
-    return f"T{number + 1}\t{label} {start} {end}\t{quote}\n"
+    return f"T{number}\t{label} {start} {end}\t{' '.join(text.text[start:end].split())}\n"

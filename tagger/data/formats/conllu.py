@@ -3,11 +3,11 @@
 https://universaldependencies.org/format.html
 """
 
-import logging
 import re
 from collections import Counter
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional
 
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
@@ -20,14 +20,13 @@ from tagger.data.formats.annotated_text import (
     text_of_tokens,
     tokens_and_tags,
 )
-from tagger.data.survey.columns import count_spans
+from tagger.data.survey.columns import key_of_spans
 from tagger.data.survey.schemes import Scheme, find_scheme, marks_outside
 from tagger.data.survey.text_encodings import open_text
 
-logger = logging.getLogger(__name__)
-
 #: How UDPipe spells white space in `SpacesAfter`.
 _SPACES = {" ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p", "\\": "\\\\"}
+_SPELLED = {escape[1]: character for character, escape in _SPACES.items()}
 _ESCAPE = re.compile(r"\\u([0-9a-f]{4})|\\(.)")
 
 
@@ -44,71 +43,48 @@ class _Sentence(NamedTuple):
     comments: Dict[str, str]
     tokens: List[_Token]
 
+    def begins_document(self) -> bool:
+        return any(comment.startswith("newdoc") for comment in self.comments)
+
+    def tags(self, key: str) -> List[str]:
+        return [token.misc.get(key, "O") for token in self.tokens]
+
 
 def read_conllu(
     path: PathOrAddress, text_encoding: Optional[str] = None, tag_column: Optional[str] = None
 ) -> Iterator[AnnotatedText]:
     """Reads the documents of a file that marks them by `# newdoc`, else its sentences.
 
-    Entities are those that MISC spells, such as `ner=B-PER`, under the key with the most of them;
-    without any, each token has its UPOS as a plain label. A token of several words, such as `1-2`, has
-    theirs, joined by `+`. Empty nodes are no tokens.
-
-    Args:
-        path: The file.
-        text_encoding: How its bytes spell text, if it is known.
-        tag_column: The key in MISC of the entities, if it is known.
-
-    Raises:
-        ValueError: If a line is not as expected; the message says where.
+    Entities are those that MISC spells, such as `ner=B-PER`, under the key `tag_column` or else the one
+    with the most of them; without any, each token has its UPOS as a plain label. A token of several
+    words, such as `1-2`, has theirs, joined by `+`. Empty nodes are no tokens.
     """
-    all_sentences = list(_sentences(path, text_encoding))
-    key = tag_column or _key_of_spans(all_sentences, path)
-    scheme = Scheme()
-    if key is not None:
-        scheme = find_scheme([_tags(each.tokens, key) for each in all_sentences])
+    sentences = list(_sentences(path, text_encoding))
+    key = tag_column or _key_of_entities(sentences, path)
+    scheme = Scheme() if key is None else find_scheme([each.tags(key) for each in sentences])
     documents: List[List[_Sentence]] = []
-    for sentence in all_sentences:
-        starts = any(comment.startswith("newdoc") for comment in sentence.comments)
-        has_documents = documents and any(
-            key.startswith("newdoc") for key in documents[0][0].comments
-        )
-        if starts or not has_documents:
+    for sentence in sentences:
+        has_documents = documents and documents[0][0].begins_document()
+        if sentence.begins_document() or not has_documents:
             documents.append([])
         documents[-1].append(sentence)
     for document in documents:
         yield _text(document, key, scheme)
 
 
-def _key_of_spans(sentences: List[_Sentence], path: PathOrAddress) -> Optional[str]:
-    """Returns the key of MISC that spells the most spans, and logs the others; None without any."""
+def _key_of_entities(sentences: List[_Sentence], path: PathOrAddress) -> Optional[str]:
     keys = sorted({key for each in sentences for token in each.tokens for key in token.misc})
-    cells = [[_tags(each.tokens, key) for each in sentences] for key in keys]
-    found = {keys[i]: number for i, number in count_spans(cells, range(len(keys))).items()}
-    if len(found) > 1:
-        counts = ", ".join(f"{key} {number:,}" for key, number in found.items())
-        logger.warning(
-            "%s: several keys in MISC spell spans (%s); `tag_column` (`--tag-column`) takes another "
-            "than the one with the most",
-            path,
-            counts,
-        )
-    if found:
-        return max(found, key=found.__getitem__)
+    tags = {key: [each.tags(key) for each in sentences] for key in keys}
+    found = key_of_spans(tags, f"{path}: several keys in MISC")
+    if found is not None:
+        return found
     # A key that spells labels alone, or no entity at all, beside an `O`.
-    for key, tags in zip(keys, cells):
-        numbers = Counter(tag for of_sentence in tags for tag in of_sentence)
-        if _has_outside(sentences, key) and (set(numbers) == {"O"} or marks_outside(numbers)):
+    for key in keys:
+        has_outside = any(token.misc.get(key) == "O" for each in sentences for token in each.tokens)
+        numbers = Counter(tag for of_sentence in tags[key] for tag in of_sentence)
+        if has_outside and (set(numbers) == {"O"} or marks_outside(numbers)):
             return key
     return None
-
-
-def _has_outside(sentences: List[_Sentence], key: str) -> bool:
-    return any(token.misc.get(key) == "O" for each in sentences for token in each.tokens)
-
-
-def _tags(tokens: Iterable[_Token], key: str) -> List[str]:
-    return [token.misc.get(key, "O") for token in tokens]
 
 
 def _sentences(path: PathOrAddress, text_encoding: Optional[str]) -> Iterator[_Sentence]:
@@ -154,45 +130,38 @@ def _misc(cell: str) -> Dict[str, str]:
 
 def _text(document: List[_Sentence], key: Optional[str], scheme: Scheme) -> AnnotatedText:
     """Joins sentences, each as its `# text` says, or else as its tokens say."""
-    text = ""
+    first, text = document[0], ""
     for sentence in document:
         given, built = sentence.comments.get("text"), _joined(sentence.tokens)
-        if given is None or given.strip() == built.strip():
-            text += built
-        else:
-            text += given + " "
+        text += built if given is None or given.strip() == built.strip() else given + " "
     tokens = [token for sentence in document for token in sentence.tokens]
-    plain = ["+".join(each for each in token.upos if each != "_") or "O" for token in tokens]
-    tags = plain if key is None else _tags(tokens, key)
+    if key is None:
+        tags = ["+".join(each for each in token.upos if each != "_") or "O" for token in tokens]
+    else:
+        tags = [tag for sentence in document for tag in sentence.tags(key)]
     if "SpacesAfter" not in tokens[-1].misc:
         text = text.removesuffix(" ")
-    properties: Dict[str, Any] = {}
-    for name in ("newdoc id", "sent_id"):
-        if name in document[0].comments and (name != "sent_id" or len(document) == 1):
-            properties[name.replace(" ", "_")] = document[0].comments[name]
+    names = ("newdoc id", "sent_id") if len(document) == 1 else ("newdoc id",)
+    properties: Dict[str, Any] = {
+        name.replace(" ", "_"): first.comments[name] for name in names if name in first.comments
+    }
     forms = [each.form for each in tokens]
-    found = text_of_tokens(forms, tags, document[0].place, text, properties, scheme=scheme)
-    lengths = [len(sentence.tokens) for sentence in document]
-    return found._replace(sentence_lengths=lengths)
+    found = text_of_tokens(forms, tags, first.place, text, properties, scheme=scheme)
+    return found._replace(sentence_lengths=[len(sentence.tokens) for sentence in document])
 
 
 def _joined(tokens: Iterable[_Token]) -> str:
-    return "".join(
-        _unescaped(token.misc.get("SpacesBefore", "")) + token.form + _spaces_after(token.misc)
-        for token in tokens
-    )
-
-
-def _spaces_after(misc: Dict[str, str]) -> str:
-    if "SpacesAfter" in misc:
-        return _unescaped(misc["SpacesAfter"])
-    return "" if misc.get("SpaceAfter") == "No" else " "
+    text = ""
+    for form, _, misc in tokens:
+        after = "" if misc.get("SpaceAfter") == "No" else "\\s"
+        before, after = misc.get("SpacesBefore", ""), misc.get("SpacesAfter", after)
+        text += _unescaped(before) + form + _unescaped(after)
+    return text
 
 
 def _unescaped(text: str) -> str:
-    known = {escape[1]: character for character, escape in _SPACES.items()}
     return _ESCAPE.sub(
-        lambda match: chr(int(match[1], 16)) if match[1] else known.get(match[2], match[0]), text
+        lambda match: chr(int(match[1], 16)) if match[1] else _SPELLED.get(match[2], match[0]), text
     )
 
 
@@ -222,27 +191,22 @@ def _lines(text: AnnotatedText) -> Iterator[str]:
     if not tokens:
         raise ValueError(f"{text.place}: CoNLL-U has no texts without tokens; leave this one out")
     spans = fitted.tokens or []
-    ends, first = set(), 0
-    for length in lengths_of(fitted):
-        first += length
-        ends.add(first)
-    number = 0
-    for position, (token, tag) in enumerate(zip(tokens, tags)):
-        number += 1
-        before = text.text[: spans[0][0]] if position == 0 else ""
-        following: Optional[Tuple[int, int]] = (
-            spans[position + 1] if position + 1 < len(spans) else None
-        )
-        gap = text.text[spans[position][1] : following[0] if following else None]
-        is_plain = bool(text.properties.get(PLAIN_TAGS))
+    is_plain = bool(text.properties.get(PLAIN_TAGS))
+    sentence_ends = {*accumulate(lengths_of(fitted))}
+    number, before = 0, text.text[: spans[0][0]]
+    next_starts = [start for start, _ in spans[1:]]
+    rows = zip(tokens, tags, spans, [*next_starts, len(text.text)])
+    for position, (token, tag, (_, end), next_start) in enumerate(rows, start=1):
+        number, is_last, gap = number + 1, position == len(tokens), text.text[end:next_start]
         misc = [] if is_plain else [f"ner={tag}"]
         misc += [f"SpacesBefore={_escaped(before)}"] if before else []
         if not gap:
-            misc.append("SpaceAfter=No" if following else "SpacesAfter=")
-        elif gap != " " or not following:
+            misc.append("SpacesAfter=" if is_last else "SpaceAfter=No")
+        elif gap != " " or is_last:
             misc.append(f"SpacesAfter={_escaped(gap)}")
         cells = [str(number), token, "_", tag if is_plain else "_", *"_____", "|".join(misc) or "_"]
         yield "\t".join(cells)
-        if position + 1 in ends:
+        before = ""
+        if position in sentence_ends:
             yield ""
             number = 0

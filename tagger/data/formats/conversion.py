@@ -3,7 +3,12 @@
 from pathlib import Path
 from typing import Iterable, Iterator, List, Sequence, Tuple
 
-from tagger.data.formats.annotated_text import PLAIN_TAGS, AnnotatedText, fit_to_tokens
+from tagger.data.formats.annotated_text import (
+    PLAIN_TAGS,
+    AnnotatedText,
+    Annotation,
+    fit_to_tokens,
+)
 from tagger.data.formats.overlaps import check_overlaps
 from tagger.data.formats.registry import FORMATS, Format, format_named, write_texts
 
@@ -42,14 +47,14 @@ class TextCounts:
     def without_overlaps(self, text: AnnotatedText, overlapping: str) -> AnnotatedText:
         """Drops overlapping entities, as `check_overlaps`, and counts them."""
         found, dropped = check_overlaps(text, overlapping)
-        self.dropped.add(text, [each[1:] for each in dropped])
+        self.dropped.add(text, _places(dropped))
         return found
 
     def fitted(self, text: AnnotatedText) -> AnnotatedText:
         """Lets entities begin and end where tokens do, as `fit_to_tokens`, and counts what changes."""
         found, cut, moved = fit_to_tokens(text)
         self.cut.add(text, cut)
-        self.moved.add(text, [each[1:] for each in moved])
+        self.moved.add(text, _places(moved))
         return found
 
     def items(self) -> List[Tuple[str, str]]:
@@ -99,6 +104,10 @@ class _Examples:
         return ", ".join(self._first) + " ..." * (self._number > len(self._first))
 
 
+def _places(entities: Iterable[Annotation]) -> List[Tuple[int, int]]:
+    return [(entity.start, entity.end) for entity in entities]
+
+
 def format_of_path(path: Path) -> str:
     """Returns the only format whose files end like this.
 
@@ -146,11 +155,12 @@ def convert_texts(
 def _counted(
     texts: Iterable[AnnotatedText], target: Format, overlapping: str, counts: TextCounts
 ) -> Iterator[AnnotatedText]:
+    keeps_overlaps = "overlaps" in target.keeps
     for text in texts:
         found = text
-        if overlapping != "refuse" or "overlaps" not in target.keeps:
+        if overlapping != "refuse" or not keeps_overlaps:
             found = counts.without_overlaps(found, overlapping)
-        if "overlaps" not in target.keeps:  # formats in which a token has one tag
+        if not keeps_overlaps:  # formats in which a token has one tag
             found = counts.fitted(found)
         counts.without_tokens += text.tokens is not None and "tokens" not in target.keeps
         has_properties = bool({*text.properties} - {PLAIN_TAGS})

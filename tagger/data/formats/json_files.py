@@ -28,43 +28,35 @@ def read_records(
         ValueError: If the file or a line is not JSON; the message says where.
     """
     with open_text(path, text_encoding) as (file, _):
-        lines = ((n, line) for n, line in decoded_lines(file, path) if line.strip())
-        first, second = next(lines, None), next(lines, None)
-        if first is None:
+        lines = ((f"{path}:{n}", line) for n, line in decoded_lines(file, path) if line.strip())
+        head = list(itertools.islice(lines, 2))
+        if not head:
             return
-        place = f"{path}:{first[0]}"
+        place, line = head[0]
         try:
-            value = parsed_json(first[1], place)
+            value = parsed_json(line, place)
         except ValueError:  # it goes on, or is none
-            text = "\n".join(
-                line for _, line in itertools.chain([first], [second or (0, "")], lines)
-            )
-            value, second = (
-                parsed_json(text, str(path) if first[1].startswith("[") else place),
-                None,
-            )
-        records = _listed(value) if second is None else None
+            text = "\n".join(line for _, line in itertools.chain(head, lines))
+            value = parsed_json(text, str(path) if line.startswith("[") else place)
+            head = head[:1]
+        records = _listed(value) if len(head) == 1 else None
         if records is not None:
             for number, record in enumerate(records, start=1):
                 if record is not None:
                     yield f"{path}, {noun} {number}", record
             return
         yield place, value
-        for number, line in itertools.chain([second] if second else [], lines):
-            yield f"{path}:{number}", parsed_json(line, f"{path}:{number}")
+        for place, line in itertools.chain(head[1:], lines):
+            yield place, parsed_json(line, place)
 
 
 def _listed(value: Any) -> Optional[List[Any]]:
     """Returns the records of a list, or of an object that has nothing else; None for one record."""
     if isinstance(value, list):
         return value
-    is_record = (
-        not isinstance(value, dict) or "text" in value or isinstance(value.get("data"), dict)
-    )
-    lists = (
-        [] if is_record else [each for key in _LISTS if isinstance(each := value.get(key), list)]
-    )
-    return lists[0] if lists else None
+    if not isinstance(value, dict) or "text" in value or isinstance(value.get("data"), dict):
+        return None
+    return next((each for key in _LISTS if isinstance(each := value.get(key), list)), None)
 
 
 def parsed_json(text: str, place: str) -> Any:

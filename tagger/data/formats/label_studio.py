@@ -28,34 +28,25 @@ def read_label_studio(
 ) -> Iterator[AnnotatedText]:
     """Reads an export, `JSON` or `JSON-MIN`; predictions where there are no annotations.
 
-    What is left out is counted, and logged at the end.
-
-    Args:
-        path: The file.
-        offsets: What offsets count, as for `checked_entities`.
-        labelled: Whether tasks that nobody has annotated are left out.
-        text_encoding: How the bytes of the file spell text, if it is known.
-
-    Raises:
-        ValueError: If a task is not as expected; the message says where.
+    What is left out is counted, and logged at the end: tasks that nobody has annotated only if
+    `labelled`.
     """
     counts: Counter[str] = Counter()
     for place, task in read_records(path, "task", text_encoding):
         _check_type(task, dict, "a task", place)
         text, key = _text_of(task, place)
         entities = _entities_of(task, key, place, counts)
-        if entities is None and not labelled:
-            entities = []
-        if entities is not None:
+        if entities is not None or not labelled:
             properties = {name: task[name] for name in ("id", "meta") if name in task}
             properties.update(task.get("data", {}))
             properties.pop(key, None)
-            found = checked_entities(text, entities, place, offsets)
+            found = checked_entities(text, entities or [], place, offsets)
             yield AnnotatedText(text, found, None, None, place, properties)
     if not labelled:
         del counts[_NO_ANNOTATION]
     for what, number in counts.items():
-        logger.warning("%s: %d %s", path, number, what)
+        if number:
+            logger.warning("%s: %d %s", path, number, what)
 
 
 def _check_type(value: Any, kind: type, name: str, place: str) -> Any:
@@ -84,33 +75,33 @@ def _entities_of(
     """Returns the entities of a task; None if nobody has annotated it."""
     if "data" not in task:  # JSON-MIN has the values themselves, under the name of the control
         lists = [each for name, each in task.items() if name != key and isinstance(each, list)]
-        lists.sort(key=lambda each: not any(map(_has_labels, each)))
-        if not lists or (len(lists) > 1 and not any(map(_has_labels, lists[0]))):
-            counts[_NO_ANNOTATION] += 1
-            return None
-        return [entity for value in lists[0] for entity in _entities(value, place)]
+        with_labels = [each for each in lists if any(map(_has_labels, each))]
+        values = next(iter(with_labels or (lists if len(lists) == 1 else [])), None)
+    else:
+        values = _values_of(task, place, counts)
+    if values is None:
+        counts[_NO_ANNOTATION] += 1
+        return None
+    return [entity for value in values for entity in _entities(value, place)]
+
+
+def _values_of(
+    task: Dict[str, Any], place: str, counts: Counter[str]
+) -> Optional[List[Dict[str, Any]]]:
+    """Returns the values of the results that are spans; None without an annotation."""
     annotations = task.get("annotations", task.get("completions")) or task.get("predictions") or []
     for each in _check_type(annotations, list, "`annotations`", place):
         _check_type(each, dict, "an annotation", place)
     valid = [each for each in annotations if not each.get("was_cancelled")]
-    counts.update(
-        {_CANCELLED: len(annotations) - len(valid)} if len(annotations) > len(valid) else {}
-    )
+    counts[_CANCELLED] += len(annotations) - len(valid)
     if not valid:
-        counts[_NO_ANNOTATION] += 1
         return None
-    if len(valid) > 1:
-        counts[_SEVERAL] += 1
-    entities: List[RawEntity] = []
-    for result in _check_type(valid[0].get("result", []), list, "`result`", place):
-        value = _check_type(result, dict, "a result", place).get("value")
-        if not isinstance(value, dict):
-            counts[_OTHER] += 1
-        elif "start" in value and _has_labels(value):
-            entities.extend(_entities(value, place))
-        else:
-            counts[_OTHER] += 1
-    return entities
+    counts[_SEVERAL] += len(valid) > 1
+    results = _check_type(valid[0].get("result", []), list, "`result`", place)
+    values = [_check_type(each, dict, "a result", place).get("value") for each in results]
+    spans = [value for value in values if _has_labels(value) and "start" in value]
+    counts[_OTHER] += len(values) - len(spans)
+    return spans
 
 
 def _has_labels(value: Any) -> bool:
@@ -123,13 +114,14 @@ def _entities(value: Any, place: str) -> Iterator[RawEntity]:
     labels = value.get("labels", value.get("hypertextlabels"))
     if not isinstance(labels, list) or not labels:
         raise ValueError(f"{place}: expected a list of `labels` of a span, got {labels!r}")
-    if isinstance(value.get("start"), str) and value["start"].startswith("/"):
+    start = value.get("start")
+    if isinstance(start, str) and start.startswith("/"):
         raise ValueError(
-            f"{place}: the offsets are places in HTML, such as {value['start']!r}, which are not read; "
+            f"{place}: the offsets are places in HTML, such as {start!r}, which are not read; "
             "annotate plain text, with `<Text>` in place of `<HyperText>`"
         )
     for label in labels:
-        yield RawEntity(label, value.get("start"), value.get("end"), value.get("text"))
+        yield RawEntity(label, start, value.get("end"), value.get("text"))
 
 
 def write_label_studio(texts: Iterable[AnnotatedText], path: Path) -> None:
@@ -144,26 +136,13 @@ def write_label_studio(texts: Iterable[AnnotatedText], path: Path) -> None:
 
 
 def _task(text: AnnotatedText) -> Dict[str, Any]:
-    results = [
-        {
-            "id": f"entity{number}",
-            "from_name": "label",
-            "to_name": "text",
-            "type": "labels",
-            "value": {
-                "start": start,
-                "end": end,
-                "text": text.text[start:end],
-                "labels": [label],
-            },
-            **score,
-        }
-        for number, ((label, start, end), score) in enumerate(
-            zip(text.entities, scores_of(text)), start=1
-        )
-    ]
+    same = {"from_name": "label", "to_name": "text", "type": "labels"}
+    results = []
+    for number, (entity, score) in enumerate(zip(text.entities, scores_of(text)), start=1):
+        label, start, end = entity
+        value = {"start": start, "end": end, "text": text.text[start:end], "labels": [label]}
+        results.append({"id": f"entity{number}", **same, "value": value, **score})
     data = {key: value for key, value in text.properties.items() if key not in ("id", "meta")}
-    task: Dict[str, Any] = {"data": {**data, "text": text.text}}
-    if "meta" in text.properties:
-        task["meta"] = text.properties["meta"]
-    return {**task, "predictions": [{"model_version": "tagger", "result": results}]}
+    meta = {"meta": text.properties["meta"]} if "meta" in text.properties else {}
+    predictions = [{"model_version": "tagger", "result": results}]
+    return {"data": {**data, "text": text.text}, **meta, "predictions": predictions}

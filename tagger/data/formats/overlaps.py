@@ -1,7 +1,7 @@
 """Entities that overlap, or that lie in one another."""
 
 from bisect import bisect_left, bisect_right
-from typing import List, NamedTuple
+from typing import List, Tuple
 
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation
 
@@ -9,20 +9,10 @@ from tagger.data.formats.annotated_text import AnnotatedText, Annotation
 OVERLAPPING = ("refuse", "longest", "outermost")
 
 
-class WithoutOverlaps(NamedTuple):
-    """A text whose entities do not overlap, and the entities that it lost.
-
-    Attributes:
-        text: The text.
-        dropped: The entities that were dropped, in order.
-    """
-
-    text: AnnotatedText
-    dropped: List[Annotation]
-
-
-def check_overlaps(text: AnnotatedText, how: str = "refuse") -> WithoutOverlaps:
-    """Drops entities of a text until none overlap.
+def check_overlaps(
+    text: AnnotatedText, how: str = "refuse"
+) -> Tuple[AnnotatedText, List[Annotation]]:
+    """Drops entities of a text until none overlap, and returns those that it dropped, too.
 
     Args:
         text: The text.
@@ -36,43 +26,34 @@ def check_overlaps(text: AnnotatedText, how: str = "refuse") -> WithoutOverlaps:
     Example:
         >>> entities = [Annotation("ORG", 0, 18), Annotation("LOC", 14, 18)]
         >>> text = AnnotatedText("University of York", entities, None, None, "demo", {})
-        >>> check_overlaps(text, "longest").dropped
+        >>> check_overlaps(text, "longest")[1]
         [Annotation(label='LOC', start=14, end=18)]
     """
     if how not in OVERLAPPING:
         raise ValueError(f"`overlapping` is {how!r}, expected one of {', '.join(OVERLAPPING)}")
-    # Longer ones come first, so that an entity meets those in which it may lie.
-    by_length = sorted(text.entities, key=lambda entity: (entity.start - entity.end, entity.start))
     # In order, and none overlaps with another.
     kept: List[Annotation] = []
     dropped: List[Annotation] = []
-    for entity in by_length:
+    # Longer ones come first, so that an entity meets those in which it may lie.
+    for entity in sorted(text.entities, key=lambda each: (each.start - each.end, each.start)):
         first = bisect_right(kept, entity.start, key=lambda each: each.end)
         last = bisect_left(kept, entity.end, key=lambda each: each.start)
         rivals = kept[first:last]
+        lies_in_one = any(each.start <= entity.start and entity.end <= each.end for each in rivals)
         if not rivals:
             kept.insert(first, entity)
-        elif how == "longest" or (
-            how == "outermost"
-            and any(each.start <= entity.start and entity.end <= each.end for each in rivals)
-        ):
+        elif how == "longest" or (how == "outermost" and lies_in_one):
             dropped.append(entity)
         else:
-            raise ValueError(_message(text, rivals[0], entity, how))
-    return WithoutOverlaps(text._replace(entities=kept), sorted(dropped, key=_position))
+            remedy = "'longest'" if how == "outermost" else "'longest' or 'outermost'"
+            one, other = sorted((rivals[0], entity), key=lambda each: each[1:])
+            raise ValueError(
+                f"{text.place}: entities overlap, {_quoted(text, one)} and {_quoted(text, other)}; "
+                f"correct one, or drop some: set `overlapping` (`--overlapping`) to {remedy}"
+            )
+    return text._replace(entities=kept), sorted(dropped, key=lambda each: each[1:])
 
 
-def _position(entity: Annotation) -> tuple[int, int]:
-    return entity.start, entity.end
-
-
-def _message(text: AnnotatedText, first: Annotation, second: Annotation, how: str) -> str:
-    names = (
-        f"{entity.label} {text.text[entity.start : entity.end]!r} at {entity.start} to {entity.end}"
-        for entity in sorted((first, second), key=_position)
-    )
-    remedy = "'longest'" if how == "outermost" else "'longest' or 'outermost'"
-    return (
-        f"{text.place}: entities overlap, {' and '.join(names)}; correct one, or drop some: set "
-        f"`overlapping` (`--overlapping`) to {remedy}"
-    )
+def _quoted(text: AnnotatedText, entity: Annotation) -> str:
+    label, start, end = entity
+    return f"{label} {text.text[start:end]!r} at {start} to {end}"

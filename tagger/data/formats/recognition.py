@@ -3,7 +3,7 @@
 import csv
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, List, Optional
 
 from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress, bare_suffix, is_address
@@ -16,7 +16,6 @@ from tagger.data.survey.text_encodings import open_text
 
 #: How many records are looked at.
 _MOST_RECORDS = 1_000
-_SPAN_KEYS = ("spans", "entities")
 _TASK_KEYS = ("annotations", "predictions", "completions")
 
 
@@ -50,7 +49,7 @@ def recognise(path: PathOrAddress, labelled: bool = True) -> Optional[str]:
         return "huggingface"
     if looks_like_json(text):
         return _recognise_json(path, labelled)
-    return _recognise_table(text, labelled)
+    return _recognise_table(text.splitlines(), labelled)
 
 
 def _start_of(path: PathOrAddress) -> str:
@@ -58,77 +57,65 @@ def _start_of(path: PathOrAddress) -> str:
         return file.read(1 << 16).decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
 
 
-def _recognise_table(text: str, labelled: bool) -> Optional[str]:
+def _recognise_json(path: PathOrAddress, labelled: bool) -> Optional[str]:
+    """Recognises a format by the first record that has one."""
+    records = (record for _, record in islice(read_records(path), _MOST_RECORDS))
+    try:
+        return next(filter(None, (_format_of_record(each, labelled) for each in records)), None)
+    except ValueError:
+        return None  # its readers say where
+
+
+def _recognise_table(lines: List[str], labelled: bool) -> Optional[str]:
     """Recognises CoNLL-U by its first line of a token, and CSV by its header."""
-    lines = text.splitlines()
     row = next((line for line in lines if line and not line.startswith("#")), "").split("\t")
     if len(row) == 10 and row[0] in ("1", "1-2", "0.1"):
         return "conllu"
     header = lines[0] if lines else ""
     delimiter = delimiter_of(header)
     names = next(csv.reader([header], delimiter=delimiter), [])
-    columns = columns_of(names, labelled)
-    if delimiter not in header or columns is None:
-        return "columns" if names_tokens(names) else None
-    # Without a list of entities, `label` is that of a token.
-    row = next(islice(csv.reader(lines, delimiter=delimiter), 1, None), [])
-    cell = row[columns["entities"]] if labelled and len(row) > columns["entities"] else ""
-    return "csv" if cell[:1] in ("", "[") else "columns" if names_tokens(names) else None
+    columns = columns_of(names, labelled) if delimiter in header else None
+    if columns is not None:
+        # Without a list of entities, `label` is that of a token.
+        row = next(islice(csv.reader(lines, delimiter=delimiter), 1, None), [])
+        cell = row[columns["entities"]] if labelled and len(row) > columns["entities"] else ""
+        if cell[:1] in ("", "["):
+            return "csv"
+    return "columns" if names_tokens(names) else None
 
 
-def _recognise_json(path: PathOrAddress, labelled: bool) -> Optional[str]:
-    """Recognises a format by the first record that has one."""
-    try:
-        for _, record in islice(read_records(path), _MOST_RECORDS):
-            found = _recognise_record(record, labelled)
-            if found is not None:
-                return found
-    except ValueError:
-        pass  # its readers say where
-    return None
-
-
-def _recognise_record(record: Any, labelled: bool) -> Optional[str]:
+def _format_of_record(record: Any, labelled: bool) -> Optional[str]:
     if isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict):
         return "spacy_json"
     if not isinstance(record, dict):
         return None
-    return _format_of_record(record) or (None if labelled else _format_of_unlabelled(record))
-
-
-def _format_of_record(record: Dict[str, Any]) -> Optional[str]:
-    lists = {key: value for key, value in record.items() if isinstance(value, list)}
     if keys_of_tags(record):
         return "huggingface"
-    data = record.get("data")
+    data, has_text = record.get("data"), isinstance(record.get("text"), str)
     if isinstance(data, dict) and any(key in record for key in _TASK_KEYS):
         return "label_studio"
-    return _format_of_spans(lists) if isinstance(record.get("text"), str) else None
+    found = _format_of_spans(record) if has_text else None
+    if found is None and not labelled:
+        is_task = isinstance(data, dict) and "text" in data
+        return "label_studio" if is_task else "doccano" if has_text else None
+    return found
 
 
-def _format_of_unlabelled(record: Dict[str, Any]) -> Optional[str]:
-    data = record.get("data")
-    if isinstance(data, dict) and "text" in data:
-        return "label_studio"
-    return "doccano" if isinstance(record.get("text"), str) else None
-
-
-def _format_of_spans(lists: Dict[str, List[Any]]) -> Optional[str]:
+def _format_of_spans(record: dict[str, Any]) -> Optional[str]:
     """Recognises the format of a record that has a text by its lists."""
-    others = [each for key, values in lists.items() if key not in _SPAN_KEYS for each in values]
-    if any(isinstance(each, dict) and {"labels", "start"} <= each.keys() for each in others):
+    lists = {key: value for key, value in record.items() if isinstance(value, list)}
+    spans, entities = lists.pop("spans", None), lists.pop("entities", None)
+    others = [each for values in lists.values() for each in values if isinstance(each, dict)]
+    if any({"labels", "start"} <= each.keys() for each in others):
         return "label_studio"
-    if "spans" in lists:
+    if spans is not None:
         return "prodigy"
-    if "entities" in lists:
-        has_offsets = any(
-            isinstance(each, dict) and "start_offset" in each for each in lists["entities"]
-        )
+    if entities is not None:
+        has_offsets = any(isinstance(each, dict) and "start_offset" in each for each in entities)
         return "doccano" if has_offsets else "spacy_json"
-    keys = [key for key in ("label", "labels", "annotations") if key in lists]
-    if keys and all(isinstance(each, (list, dict)) for each in lists[keys[0]]):
-        return "doccano"
-    return None
+    found = next((lists[key] for key in ("label", "labels", "annotations") if key in lists), None)
+    is_doccano = found is not None and all(isinstance(each, (list, dict)) for each in found)
+    return "doccano" if is_doccano else None
 
 
 def format_of(path: PathOrAddress, labelled: bool = True) -> str:
@@ -146,12 +133,11 @@ def format_of(path: PathOrAddress, labelled: bool = True) -> str:
     is_pipe = not is_address(path) and not Path(path).is_file()
     if is_pipe or not looks_like_json(_start_of(path)):
         return "columns"
-    records = list(islice(read_records(path), 1))
-    record = records[0][1] if records else None
+    _, record = next(read_records(path), (None, None))
+    if record is None:
+        raise ValueError(f"{path}: expected records of JSON, got none")
     keys = f"the keys {', '.join(record)}" if isinstance(record, dict) else f"{str(record)[:60]!r}"
     raise ValueError(
         f"{path}: JSON of an unknown layout, whose first record has {keys}; expected `text` and "
         '`entities` such as [[0, 3, "PER"]], or `tokens` and `ner_tags`; rename the keys'
-        if records
-        else f"{path}: expected records of JSON, got none"
     )

@@ -1,5 +1,6 @@
-"""All formats by name, and which of them a file has."""
+"""All formats by name."""
 
+from functools import partial
 from pathlib import Path
 from typing import (
     Any,
@@ -24,18 +25,8 @@ from tagger.data.formats.huggingface import is_parquet, read_huggingface, write_
 from tagger.data.formats.label_studio import read_label_studio, write_label_studio
 from tagger.data.formats.recognition import format_of
 from tagger.data.formats.spacy_docs import read_spacy, write_spacy
-from tagger.data.formats.span_records import (
-    read_span_records,
-    write_doccano,
-    write_prodigy,
-    write_spacy_json,
-)
-from tagger.data.formats.tables import (
-    read_columns,
-    read_csv,
-    write_columns,
-    write_csv,
-)
+from tagger.data.formats.span_records import read_span_records, write_lists, write_prodigy
+from tagger.data.formats.tables import read_columns, read_csv, write_columns, write_csv
 from tagger.data.survey.column_survey import NAMES, Known, survey_columns
 from tagger.data.survey.text_encodings import open_text
 
@@ -44,120 +35,57 @@ class Format(NamedTuple):
     """A format of annotated texts.
 
     Attributes:
-        name: Its name, as `--from` and `--to` take it.
         suffixes: How its files usually end.
-        description: What it is, in a few words.
         read: Reads a file; takes those of the options of `read_texts` that are in `options`.
         write: Writes texts to a new file.
         options: The options of `read`.
         keeps: What it has room for besides texts and entities: `tokens`, `overlaps`, `properties`.
     """
 
-    name: str
     suffixes: Tuple[str, ...]
-    description: str
     read: Callable[..., Iterator[AnnotatedText]]
     write: Callable[[Iterable[AnnotatedText], Path], None]
-    options: Tuple[str, ...] = ()
-    keeps: Tuple[str, ...] = ()
+    options: Tuple[str, ...]
+    keeps: Tuple[str, ...]
 
 
-_SPANS = ("overlaps", "properties")
 _TEXT_OPTIONS = ("offsets", "labelled", "text_encoding")
+_TAG_OPTIONS = ("labelled", "text_encoding", "tag_column")
+_RECORDS = ("overlaps", "properties")
+_TOKENS = ("tokens",)
+_doccano, _spacy_json = partial(write_lists, key="label"), partial(write_lists, key="entities")
 
 FORMATS: Dict[str, Format] = {
-    each.name: each
-    for each in (
-        Format(
-            "doccano",
-            (".jsonl",),
-            "doccano's JSON lines, with `label`",
-            read_span_records,
-            write_doccano,
-            _TEXT_OPTIONS,
-            _SPANS,
-        ),
-        Format(
-            "prodigy",
-            (".jsonl",),
-            "Prodigy's JSON lines, with `spans` and `tokens`",
-            read_span_records,
-            write_prodigy,
-            _TEXT_OPTIONS,
-            ("tokens", *_SPANS),
-        ),
-        Format(
-            "spacy_json",
-            (".jsonl", ".json"),
-            "spaCy's JSON, with `entities`",
-            read_span_records,
-            write_spacy_json,
-            _TEXT_OPTIONS,
-            _SPANS,
-        ),
-        Format(
-            "huggingface",
-            (".jsonl", ".json", ".parquet"),
-            "Hugging Face's `tokens` and `ner_tags`, as JSON lines or Parquet",
-            read_huggingface,
-            write_huggingface,
-            ("label_names", "labelled", "text_encoding", "tag_column"),
-            ("tokens", "properties"),
-        ),
-        Format(
-            "label_studio",
-            (".json",),
-            "Label Studio's tasks; written as pre-annotations",
-            read_label_studio,
-            write_label_studio,
-            _TEXT_OPTIONS,
-            _SPANS,
-        ),
-        Format(
-            "spacy",
-            (".spacy",),
-            "spaCy's binary documents (DocBin)",
-            read_spacy,
-            write_spacy,
-            keeps=("tokens",),
-        ),
-        Format(
-            "brat",
-            ("",),
-            "brat's folder of `.txt` and `.ann` files",
-            read_brat,
-            write_brat,
-            _TEXT_OPTIONS,
-            ("overlaps",),
-        ),
-        Format(
-            "csv",
-            (".csv", ".tsv"),
-            "CSV with a header: a text a row, or a token a row",
-            read_csv,
-            write_csv,
-            _TEXT_OPTIONS,
-            ("overlaps",),
-        ),
-        Format(
-            "conllu",
-            (".conllu",),
-            "CoNLL-U, with entities in MISC, or parts of speech",
-            read_conllu,
-            write_conllu,
-            ("text_encoding", "tag_column"),
-            keeps=("tokens",),
-        ),
-        Format(
-            "columns",
-            (".txt", ".conll", ".bio", ".iob", ".tsv"),
-            "a token and its tag on each line",
-            read_columns,
-            write_columns,
-            ("text_encoding", "token_column", "tag_column", "labelled"),
-            keeps=("tokens",),
-        ),
-    )
+    "doccano": Format((".jsonl",), read_span_records, _doccano, _TEXT_OPTIONS, _RECORDS),
+    "prodigy": Format(
+        (".jsonl",), read_span_records, write_prodigy, _TEXT_OPTIONS, (*_TOKENS, *_RECORDS)
+    ),
+    "spacy_json": Format(
+        (".jsonl", ".json"), read_span_records, _spacy_json, _TEXT_OPTIONS, _RECORDS
+    ),
+    "huggingface": Format(
+        (".jsonl", ".json", ".parquet"),
+        read_huggingface,
+        write_huggingface,
+        ("label_names", *_TAG_OPTIONS),
+        ("tokens", "properties"),
+    ),
+    "label_studio": Format(
+        (".json",), read_label_studio, write_label_studio, _TEXT_OPTIONS, _RECORDS
+    ),
+    "spacy": Format((".spacy",), read_spacy, write_spacy, (), _TOKENS),
+    "brat": Format(("",), read_brat, write_brat, _TEXT_OPTIONS, ("overlaps",)),
+    "csv": Format((".csv", ".tsv"), read_csv, write_csv, _TEXT_OPTIONS, ("overlaps",)),
+    "conllu": Format(
+        (".conllu",), read_conllu, write_conllu, ("text_encoding", "tag_column"), _TOKENS
+    ),
+    "columns": Format(
+        (".txt", ".conll", ".bio", ".iob", ".tsv"),
+        read_columns,
+        write_columns,
+        ("token_column", *_TAG_OPTIONS),
+        _TOKENS,
+    ),
 }
 
 
@@ -183,14 +111,12 @@ def describe_file(path: PathOrAddress, format: str, options: Mapping[str, Any]) 
         format: The name of its format.
         options: As for `read_texts`.
     """
-    known = {key: value for key, value in options.items() if key in Known._fields}
     if format == "columns":
-        return [
-            f"{what:10}{found}" for what, found in survey_columns(path, Known(**known)).describe()
-        ]
-    if is_address(path) or Path(path).is_file():
+        known = Known(**{key: value for key, value in options.items() if key in Known._fields})
+        return [f"{what:10}{found}" for what, found in survey_columns(path, known).describe()]
+    if format != "spacy" and (is_address(path) or Path(path).is_file()):
         with open_text(path, options.get("text_encoding")) as (_, text_encoding):
-            if format not in ("spacy",) and text_encoding != "utf-8" and not is_parquet(path):
+            if text_encoding != "utf-8" and not is_parquet(path):
                 return [f"text      {NAMES.get(text_encoding, text_encoding.upper())}"]
     return []
 

@@ -1,5 +1,6 @@
 """spaCy's binary files of documents, `.spacy`, read and written by spaCy."""
 
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Tuple
 
@@ -32,11 +33,11 @@ def read_spacy(path: PathOrAddress) -> Iterator[AnnotatedText]:
 def _text(doc: Any, place: str) -> AnnotatedText:
     spans = doc.ents or doc.spans.get("sc", ())
     entities = [Annotation(span.label_, span.start_char, span.end_char) for span in spans]
-    entities.sort(key=lambda entity: (entity.start, entity.end))
+    entities.sort(key=lambda entity: entity[1:])
     tokens = [(token.idx, token.idx + len(token)) for token in doc if not token.is_space]
     lengths = None
     if doc.has_annotation("SENT_START"):
-        counted = [sum(not token.is_space for token in sentence) for sentence in doc.sents]
+        counted = (sum(not token.is_space for token in sentence) for sentence in doc.sents)
         lengths = [length for length in counted if length]
     return AnnotatedText(doc.text, entities, tokens, lengths, place, {})
 
@@ -59,7 +60,7 @@ def write_spacy(texts: Iterable[AnnotatedText], path: Path) -> None:
 def _doc(text: AnnotatedText, vocab: Any) -> Any:
     from spacy.tokens import Doc
 
-    text = fit_to_tokens(check_overlaps(text).text).text
+    text = fit_to_tokens(check_overlaps(text)[0]).text
     words, spaces, opening = _words(text)
     starts: Any = None if text.sentence_lengths is None else opening
     doc = Doc(vocab, words=words, spaces=spaces, sent_starts=starts)
@@ -70,16 +71,12 @@ def _doc(text: AnnotatedText, vocab: Any) -> Any:
 
 def _words(text: AnnotatedText) -> Tuple[List[str], List[bool], List[bool]]:
     """Returns words that cover a text, whether a blank follows each, and which open a sentence."""
-    tokens = text.tokens or []
-    first, openings = 0, set()
-    for length in text.sentence_lengths or []:
-        openings.add(first)
-        first += length
+    openings = {*accumulate(text.sentence_lengths or [], initial=0)}
     words: List[str] = []
     spaces: List[bool] = []
     opening: List[bool] = []
     end = 0
-    for number, token in enumerate([*tokens, (len(text.text), len(text.text))]):
+    for number, token in enumerate([*(text.tokens or []), (len(text.text), len(text.text))]):
         gap = text.text[end : token[0]]
         if gap.startswith(" ") and words:
             spaces[-1] = True

@@ -25,16 +25,8 @@ def read_span_records(
 ) -> Iterator[AnnotatedText]:
     """Reads doccano's, Prodigy's and spaCy's records, which differ in their keys.
 
-    Prodigy's records and spans that were rejected or ignored are left out and counted.
-
-    Args:
-        path: A file of JSON lines, or a list of records.
-        offsets: What offsets count, as for `checked_entities`.
-        labelled: Whether a record needs a list of entities.
-        text_encoding: How the bytes of the file spell text, if it is known.
-
-    Raises:
-        ValueError: If a record is not as expected; the message says where.
+    Prodigy's records and spans that were rejected or ignored are left out and counted. If `labelled`,
+    each record needs a list of entities.
     """
     refused = Counter[str]()
     for place, record in read_records(path, text_encoding=text_encoding):
@@ -44,12 +36,11 @@ def read_span_records(
         text, entities, properties = _parts(record, place, labelled)
         accepted = [entity for entity in entities if _is_accepted(entity)]
         refused["spans"] += len(entities) - len(accepted)
-        spans = None
+        tokens = None
         if "tokens" in properties:
-            spans = _token_spans(text, properties.pop("tokens"), place, offsets)
-        raw = [entity for each in accepted for entity in raw_entities(each, place)]
-        found = checked_entities(text, raw, place, offsets)
-        yield AnnotatedText(text, found, spans, None, place, properties)
+            tokens = _token_spans(text, properties.pop("tokens"), place, offsets)
+        found = checked_entities(text, raw_entities(accepted, place), place, offsets)
+        yield AnnotatedText(text, found, tokens, None, place, properties)
     for what, number in refused.items():
         if number:
             logger.warning("%s: left out %d %s that were rejected or ignored", path, number, what)
@@ -68,19 +59,21 @@ def _parts(record: Any, place: str, labelled: bool) -> Tuple[str, List[Any], Dic
         raise ValueError(f"{place}: expected an object with a `text`, got {str(record)[:80]!r}")
     properties = dict(record)
     text = properties.pop("text")
-    keys = [key for key in ENTITY_KEYS if isinstance(record.get(key), list)]
-    if not keys and (not labelled or "answer" in record):
-        return text, [], properties
-    if not keys:
+    key = next((key for key in ENTITY_KEYS if isinstance(record.get(key), list)), None)
+    if key is None and labelled and "answer" not in record:
         raise ValueError(
             f"{place}: expected a list under one of {', '.join(ENTITY_KEYS)}, got the keys "
             f"{', '.join(record)}; a text without entities has an empty list"
         )
-    return text, properties.pop(keys[0]), properties
+    return text, properties.pop(key) if key else [], properties
 
 
-def raw_entities(entity: Any, place: str) -> List[RawEntity]:
-    """Reads `[0, 5, "PER"]`, or an object, which may have several `labels`."""
+def raw_entities(entities: Iterable[Any], place: str) -> List[RawEntity]:
+    """Reads entities such as `[0, 5, "PER"]`, or objects, which may have several `labels`."""
+    return [raw for entity in entities for raw in _raw_entities(entity, place)]
+
+
+def _raw_entities(entity: Any, place: str) -> List[RawEntity]:
     if isinstance(entity, list) and len(entity) == 3:
         return [RawEntity(entity[2], entity[0], entity[1])]
     if isinstance(entity, dict):
@@ -112,7 +105,7 @@ def _token_spans(
         for token in tokens
         if token.get("text") is None or not str(token["text"]).isspace()
     ]
-    spans = [(token.start, token.end) for token in checked_entities(text, raw, place, offsets)]
+    spans = [(start, end) for _, start, end in checked_entities(text, raw, place, offsets)]
     for (_, end), (start, _) in itertools.pairwise(spans):
         if start < end:
             raise ValueError(
@@ -121,16 +114,9 @@ def _token_spans(
     return spans
 
 
-def write_doccano(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes `{"text": ..., "label": [[0, 5, "PER"]]}` on each line."""
-    write_lines(path, ({**_rest(text), "text": text.text, "label": _lists(text)} for text in texts))
-
-
-def write_spacy_json(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes `{"text": ..., "entities": [[0, 5, "PER"]]}` on each line."""
-    write_lines(
-        path, ({**_rest(text), "text": text.text, "entities": _lists(text)} for text in texts)
-    )
+def write_lists(texts: Iterable[AnnotatedText], path: Path, key: str) -> None:
+    """Writes `{"text": ..., key: [[0, 5, "PER"]]}` on each line; doccano's key is `label`."""
+    write_lines(path, ({**_rest(text), "text": text.text, key: lists_of(text)} for text in texts))
 
 
 def write_prodigy(texts: Iterable[AnnotatedText], path: Path) -> None:
@@ -140,15 +126,11 @@ def write_prodigy(texts: Iterable[AnnotatedText], path: Path) -> None:
 
 def prodigy_record(text: AnnotatedText) -> Dict[str, Any]:
     """Returns a text as an accepted answer of Prodigy."""
-    record = {
-        "answer": "accept",
-        **_rest(text),
-        "text": text.text,
-        "spans": [
-            {"start": start, "end": end, "label": label, **score}
-            for (label, start, end), score in zip(text.entities, scores_of(text))
-        ],
-    }
+    spans = [
+        {"start": start, "end": end, "label": label, **score}
+        for (label, start, end), score in zip(text.entities, scores_of(text))
+    ]
+    record = {"answer": "accept", **_rest(text), "text": text.text, "spans": spans}
     if text.tokens is not None:
         record["tokens"] = [
             {
@@ -163,7 +145,8 @@ def prodigy_record(text: AnnotatedText) -> Dict[str, Any]:
     return record
 
 
-def _lists(text: AnnotatedText) -> List[List[Any]]:
+def lists_of(text: AnnotatedText) -> List[List[Any]]:
+    """Returns entities as `[0, 5, "PER"]`."""
     return [[start, end, label] for label, start, end in text.entities]
 
 

@@ -17,7 +17,7 @@ from tagger.data.formats.annotated_text import (
 )
 from tagger.data.formats.json_files import parsed_json
 from tagger.data.formats.offsets import checked_entities
-from tagger.data.formats.span_records import raw_entities
+from tagger.data.formats.span_records import lists_of, raw_entities
 from tagger.data.survey.column_survey import Known, survey_columns
 from tagger.data.survey.columns import Column, names_tokens
 from tagger.data.survey.schemes import Scheme, check_scheme
@@ -32,20 +32,15 @@ _COLUMNS = {
 
 
 def columns_of(header: Sequence[str], labelled: bool = True) -> Optional[Dict[str, int]]:
-    """Finds the columns of a CSV file with a text in each row by their names.
+    """Returns the numbers of the columns `text` and `entities` of a CSV file with a text in each row.
 
-    Args:
-        header: The names.
-        labelled: Whether a text needs entities.
-
-    Returns:
-        The numbers of `text` and `entities`; None if the header has them not.
+    It is None if the header lacks one of them; but texts need no entities unless they are `labelled`.
     """
     names = [name.strip().lower() for name in header]
     found = {
         column: names.index(known)
         for column, candidates in _COLUMNS.items()
-        if (known := next((each for each in candidates if each in names), None)) is not None
+        for known in [each for each in candidates if each in names][:1]
     }
     return found if len(found) == 2 or (not labelled and "text" in found) else None
 
@@ -63,31 +58,27 @@ def read_csv(
 ) -> Iterator[AnnotatedText]:
     """Reads a CSV file with a header, with a text in each row; with a token in each, as `read_columns`.
 
-    A text has its entities in JSON, as doccano or Prodigy write them.
-
-    Args:
-        path: The file, separated by commas, semicolons or tabs.
-        offsets: What offsets count, as for `checked_entities`.
-        labelled: Whether a text needs entities.
-        text_encoding: How the bytes of the file spell text, if it is known.
-
-    Raises:
-        ValueError: If the columns are not found or a row is not as expected; the message says where.
+    Commas, semicolons or tabs separate its columns. A text has its entities in JSON, as doccano or
+    Prodigy write them.
     """
     csv.field_size_limit(1 << 30)  # a cell may hold a whole document
     with open_text(path, text_encoding) as (file, _):
         header = next((line for _, line in decoded_lines(file, path)), "")
         file.seek(0)
         with io.TextIOWrapper(file, "utf-8-sig", newline="") as lines:
-            delimiter = delimiter_of(header)
-            rows = _rows(csv.reader(lines, delimiter=delimiter, strict=True), path)
+            reader = csv.reader(lines, delimiter=delimiter_of(header), strict=True)
+            rows = _rows(reader, path)
             _, names = next(rows, ("", []))
             columns = columns_of(names, labelled)
             if columns is not None:
                 keys = [name.strip().lower() for name in names]
-                told = {key: keys.index(key) for key in DOCUMENT_KEYS if key in keys}
-                for place, row in _checked(rows, len(names)):
-                    cells = {column: row[number] for column, number in {**told, **columns}.items()}
+                columns |= {key: keys.index(key) for key in DOCUMENT_KEYS if key in keys}
+                for place, row in rows:
+                    if len(row) != len(names):
+                        raise ValueError(
+                            f"{place}: expected {len(names)} columns as in the header, got {len(row)}"
+                        )
+                    cells = {column: row[number] for column, number in columns.items()}
                     yield _text(cells, place, offsets)
                 return
     if not names_tokens(names):
@@ -100,36 +91,19 @@ def read_csv(
 
 def _rows(reader: Any, path: PathOrAddress) -> Iterator[Tuple[str, List[str]]]:
     """Yields each row with its place, which is the line on which it ends."""
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise ValueError(
-                f"{path}:{reader.line_num + 1}: expected CSV in UTF-8 ({error})"
-            ) from None
-        if row:
-            yield f"{path}:{reader.line_num}", row
-
-
-def _checked(
-    rows: Iterable[Tuple[str, List[str]]], num_columns: int
-) -> Iterator[Tuple[str, List[str]]]:
-    for place, row in rows:
-        if len(row) != num_columns:
-            raise ValueError(
-                f"{place}: expected {num_columns} columns as in the header, got {len(row)}"
-            )
-        yield place, row
+    try:
+        for row in reader:
+            if row:
+                yield f"{path}:{reader.line_num}", row
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}:{reader.line_num + 1}: expected CSV in UTF-8 ({error})") from None
 
 
 def _text(row: Dict[str, str], place: str, offsets: Optional[str]) -> AnnotatedText:
     entities = parsed_json(row.get("entities") or "[]", place)
     if not isinstance(entities, list):
         raise ValueError(f"{place}: expected a list of entities, got {row['entities']!r:.80}")
-    raw = [raw for entity in entities for raw in raw_entities(entity, place)]
-    found = checked_entities(row["text"], raw, place, offsets)
+    found = checked_entities(row["text"], raw_entities(entities, place), place, offsets)
     properties = {key: row[key] for key in DOCUMENT_KEYS if row.get(key)}
     return AnnotatedText(row["text"], found, None, None, place, properties)
 
@@ -140,8 +114,7 @@ def write_csv(texts: Iterable[AnnotatedText], path: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(("text", "entities"))
         for text in texts:
-            entities = [[start, end, label] for label, start, end in text.entities]
-            writer.writerow((text.text, json.dumps(entities, ensure_ascii=False)))
+            writer.writerow((text.text, json.dumps(lists_of(text), ensure_ascii=False)))
 
 
 def read_columns(
@@ -151,18 +124,7 @@ def read_columns(
     tag_column: Optional[Column] = None,
     labelled: bool = True,
 ) -> Iterator[AnnotatedText]:
-    """Reads a column file, or a CSV file with a token in each row; a sentence becomes a text.
-
-    Args:
-        path: The file.
-        text_encoding: How its bytes spell text, if it is known.
-        token_column: The column of the tokens, if it is known.
-        tag_column: The column of the tags, if it is known.
-        labelled: Whether tags are read.
-
-    Raises:
-        ValueError: If the file is not as expected; the message says where.
-    """
+    """Reads a column file, or a CSV file with a token in each row; a sentence becomes a text."""
     known = Known(text_encoding, None, token_column, tag_column, labelled=labelled)
     found = survey_columns(path, known)
     token, tag, scheme = found.layout.token, found.layout.tag, found.scheme

@@ -1,16 +1,22 @@
 """Which line names the columns of a file, which column holds what, and which lines are comments."""
 
+import logging
 from collections import Counter
 from itertools import pairwise
 from os import PathLike
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, TypeVar, Union
 
 from tagger.data.column_file import Row, fitted_columns
 from tagger.data.survey.schemes import find_scheme, labels_in, marks_outside
 from tagger.data.survey.spellings import OUTSIDE, SPELLINGS, STANDARD, find_spelling, joined_spans
 
+logger = logging.getLogger(__name__)
+
+K = TypeVar("K", int, str)
 #: A column, by its number or by its name in the header.
 Column = Union[int, str]
+#: The cells of a column, sentence by sentence.
+Sentences = Sequence[Sequence[str]]
 #: The names that columns may have, in small letters, best first.
 NAMES = {
     "sentence": (
@@ -127,13 +133,13 @@ def find_columns(
     token = _number(token_column, "token", first, header, name)
     tag = _number(tag_column, "tag", first, header, name)
     # The cells of each column, sentence by sentence.
-    cells = [[[row.columns[i] for row in rows] for rows in sentences] for i in range(num)]
-    counts = [Counter(cell for sentence in column for cell in sentence) for column in cells]
+    cells = {i: [[row.columns[i] for row in rows] for rows in sentences] for i in range(num)}
+    counts = [_count(column) for column in cells.values()]
     spans: Dict[int, int] = {}
     token = _named(names, "token") if token is None else token
     if labelled:
         candidates = [i for i in range(num) if i != token]
-        spans = count_spans(cells, candidates, tag)
+        spans = count_spans({i: cells[i] for i in candidates}, tag)
         if tag is None:
             tag = _tag_column(counts, candidates, spans, _named(names, "tag"))
             if not spans and len(counts[tag]) > _most_labels(counts):
@@ -175,33 +181,45 @@ def _number(
     )
 
 
-def count_spans(
-    cells: Sequence[Sequence[Sequence[str]]],
-    candidates: Sequence[int],
-    tag: Optional[int] = None,
-) -> Dict[int, int]:
-    """Returns the number of spans in each column that spells spans.
+def count_spans(cells: Mapping[K, Sentences], tag: Optional[K] = None) -> Dict[K, int]:
+    """Returns the number of spans in each column that spells spans; 0 if only one does.
 
-    Chunks count only if nothing else spells spans, and so do tags that join several spans of a token.
-
-    Args:
-        cells: The cells of each column, sentence by sentence.
-        candidates: The columns that may spell spans.
-        tag: The column that is taken in any case.
+    Chunks count only if nothing else spells spans, and so do tags that join several spans of a token;
+    but the column `tag` counts in any case.
     """
-    counts = {i: Counter(cell for sentence in cells[i] for cell in sentence) for i in candidates}
-    found = [i for i in candidates if find_spelling(counts[i]) is not None]
+    counts = {i: _count(column) for i, column in cells.items()}
+    found = [i for i in cells if find_spelling(counts[i]) is not None]
     labels = {i: {cell[2:] for cell in counts[i] if cell[1:2] == "-"} for i in found}
     joined = [i for i in found if any(joined_spans(cell, STANDARD) for cell in counts[i])]
     entities = [i for i in found if i not in joined and not (labels[i] and labels[i] <= _CHUNKS)]
     found = [i for i in found if i == tag or i in entities] or found
     if len(found) == 1:
         return {found[0]: 0}  # there is nothing to compare it with
+    schemes = {i: find_scheme(cells[i]) for i in found}
     return {
         i: sum(len(labels_in([*map(scheme.canonical, tags)], scheme)) for tags in cells[i])
-        for i in found
-        for scheme in [find_scheme(cells[i])]
+        for i, scheme in schemes.items()
     }
+
+
+def key_of_spans(tags: Mapping[str, Sentences], several: str) -> Optional[str]:
+    """Returns the key under which tags spell the most spans; None if they do so under none.
+
+    Warns of `several` keys, such as "file.conllu: several keys in MISC".
+    """
+    found = count_spans(tags)
+    if len(found) > 1:
+        logger.warning(
+            "%s spell spans (%s); `tag_column` (`--tag-column`) takes another than the one with the "
+            "most",
+            several,
+            ", ".join(f"{key} {number:,}" for key, number in found.items()),
+        )
+    return max(found, key=found.__getitem__, default=None)
+
+
+def _count(column: Sentences) -> Counter[str]:
+    return Counter(cell for sentence in column for cell in sentence)
 
 
 def _tag_column(
@@ -226,7 +244,7 @@ def _most_labels(counts: Sequence[Counter[str]]) -> float:
     return max(_MOST_LABELS, _LARGEST_SHARE * sum(counts[0].values()))
 
 
-def _is_about_sentences(column: Sequence[Sequence[str]]) -> bool:
+def _is_about_sentences(column: Sentences) -> bool:
     """Whether the cells number the tokens, or are equal within each sentence."""
     several = [cells for cells in column if len(cells) > 1]
     if len(several) > 1 and all(len(set(cells)) == 1 for cells in column):
@@ -237,13 +255,11 @@ def _is_about_sentences(column: Sequence[Sequence[str]]) -> bool:
     )
 
 
-def _sentence_column(
-    cells: Sequence[Sequence[Sequence[str]]], taken: set[Optional[int]]
-) -> Optional[int]:
+def _sentence_column(cells: Mapping[int, Sentences], taken: set[Optional[int]]) -> Optional[int]:
     """Finds a column of rising numbers, each on several lines, in a file without blank lines."""
     if len(cells[0]) > 1:
         return None
-    for i, ((*numbers,),) in enumerate(cells):
+    for i, ((*numbers,),) in cells.items():
         if i not in taken and all(map(str.isdecimal, numbers)):
             steps = Counter(int(b) - int(a) for a, b in pairwise(numbers))
             if set(steps) == {0, 1} and steps[0] >= steps[1]:
