@@ -127,7 +127,7 @@ def read_sentences_and_gaps(
     gap: List[Row] = []
     rows = _read_rows(decoded_lines(lines, name), name, layout)
     if layout.sentence is not None:
-        rows = _divided(rows, layout.sentence)
+        rows = divided(rows, layout.sentence)
     for has_columns, group in itertools.groupby(rows, key=lambda row: bool(row.columns)):
         if has_columns:
             is_empty = False
@@ -214,7 +214,7 @@ def fitted_columns(columns: List[str], num: int) -> Optional[List[str]]:
     return None if len(columns) < num or any(columns[num:]) else columns[:num]
 
 
-def _divided(rows: Iterable[Row], column: int) -> Iterator[Row]:
+def divided(rows: Iterable[Row], column: int) -> Iterator[Row]:
     """Puts an empty row where the cell that numbers the sentence changes."""
     number = ""
     for row in rows:

@@ -5,24 +5,43 @@ import os
 import stat
 from collections import Counter
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby, islice
 from os import fspath
 from pathlib import Path
-from typing import BinaryIO, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    BinaryIO,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.column_file import (
     Layout,
     Row,
+    divided,
     fitted_columns,
     read_documents,
     read_sentences,
     split_rows,
 )
 from tagger.data.decoded_lines import decoded_lines
-from tagger.data.survey.columns import Column, Comments, find_columns, find_header
+from tagger.data.survey.columns import (
+    AUTO,
+    NOTHING,
+    Known,
+    comment_test,
+    find_columns,
+    find_header,
+)
 from tagger.data.survey.delimiters import Table, comments_apart, find_table
 from tagger.data.survey.other_files import holds_sentences, what_else
 from tagger.data.survey.schemes import Scheme, find_scheme
@@ -36,32 +55,6 @@ NAMES = {"utf-8": "UTF-8", "cp1252": "Windows-1252 or Latin-1, by the look of it
 #: A file has columns if at least this share of its lines have the same number of them.
 _LEAST_SHARE = 0.5
 _NO_SENTENCE = "{path}: expected a token and its tag on each line, got no sentence at all"
-#: Stands for an encoding that is found in the file.
-AUTO = "auto"
-
-
-class Known(NamedTuple):
-    """What a user says of a column file, so that it is not looked for.
-
-    Attributes:
-        text_encoding: How its bytes spell text, in Python's words.
-        delimiter: The string between two columns.
-        token_column: The number or the name of the column of the tokens.
-        tag_column: The number or the name of the column of the tags.
-        source_encoding: What the tags mean: an encoding of spans, None for anything else, or "auto".
-        labelled: Whether tags are read.
-    """
-
-    text_encoding: Optional[str] = None
-    delimiter: Optional[str] = None
-    token_column: Optional[Column] = None
-    tag_column: Optional[Column] = None
-    source_encoding: Optional[str] = AUTO
-    labelled: bool = True
-
-
-#: Nothing is known of a file.
-NOTHING = Known()
 
 
 class ColumnSurvey(NamedTuple):
@@ -123,47 +116,28 @@ class ColumnSurvey(NamedTuple):
         lines = [("text", NAMES.get(self.text_encoding, self.text_encoding.upper()))]
         if self.comments:
             number, comment = next(iter(self.comments.items()))
-            found = f"{len(self.comments):,}, the first on line {number}: {comment[:60]!r}"
-            lines.append(("comments", found))
+            first = f"the first on line {number}: {comment[:60]!r}"
+            lines.append(("comments", f"{len(self.comments):,}, {first}"))
         if self.header:
-            names = ", ".join(self.header)
-            lines.append(("header", f"line {layout.header}: {names[:120]}"))
+            lines.append(("header", f"line {layout.header}: {', '.join(self.header)[:120]}"))
+        marks = ", with quotation marks" if layout.is_quoted else ""
         where = f"tokens in column {layout.token}"
         where += f", tags in column {layout.tag}" if layout.tag is not None else ", no tags"
         if layout.sentence is not None:
             where += f", sentences numbered in column {layout.sentence}"
-        marks = ", with quotation marks" if layout.is_quoted else ""
-        columns = (
-            f"{layout.num_columns}, separated by {self.separator}{marks}: {where} (counted from 0)"
-        )
-        lines.append(("columns", columns))
+        columns = f"{layout.num_columns}, separated by {self.separator}{marks}"
+        lines.append(("columns", f"{columns}: {where} (counted from 0)"))
         if self.spans:
-            counts = ", ".join(
-                f"{spans:,} in column {self.named(i)}" for i, spans in self.spans.items()
-            )
-            text = f"{counts}; `--tag-column` (`tag_column`) reads another than {layout.tag}"
-            lines.append(("spans", text))
+            counts = ", ".join(f"{n:,} in column {self.named(i)}" for i, n in self.spans.items())
+            remedy = f"`--tag-column` (`tag_column`) reads another than {layout.tag}"
+            lines.append(("spans", f"{counts}; {remedy}"))
         if layout.tag is not None:
-            lines.append(("tags", described_scheme(self.scheme)))
+            lines.append(("tags", self.scheme.describe()))
         return lines
 
     def named(self, column: int) -> str:
         """Returns the number of a column, and its name if it has one."""
         return f"{column} ({self.header[column]})" if self.header else str(column)
-
-
-def described_scheme(scheme: Scheme) -> str:
-    """Says what tags mean."""
-    unknown = f"; {scheme.unknown_tag!r} is unknown" if scheme.unknown_tag else ""
-    if scheme.label_separator is not None:
-        return (
-            f"several labels a token, joined by {scheme.label_separator!r}; {scheme.no_label_tag!r} is "
-            f"none{unknown}"
-        )
-    if scheme.source_encoding is None:
-        return f"plain labels, which mark no spans{unknown}"
-    spelled = f", spelled {scheme.spelling}" if scheme.spelling != STANDARD else ""
-    return f"spans in {scheme.source_encoding}{spelled}{unknown}"
 
 
 def survey_columns(
@@ -192,11 +166,11 @@ def survey_columns(
 
 @lru_cache(maxsize=4)  # a command describes a file before it reads it
 def _surveyed(path: str, known: Known, most_lines: int, _stamp: object) -> ColumnSurvey:
-    with open_text(path, known.text_encoding) as opened:
+    with open_text(path, known.text_encoding) as (file, text_encoding):
         # What can be read only once is kept.
-        content = None if is_address(path) or Path(path).is_file() else opened.file.read()
-        file = opened.file if content is None else io.BytesIO(content)
-        numbered = list(islice(decoded_lines(file, path), most_lines))
+        content = None if is_address(path) or Path(path).is_file() else file.read()
+        opened = file if content is None else io.BytesIO(content)
+        numbered = list(islice(decoded_lines(opened, path), most_lines))
     lines = [line for _, line in numbered]
     others, comments = comments_apart(lines)
     if not any(map(str.strip, others)):  # each sentence is a token that starts with `#`
@@ -212,67 +186,70 @@ def _surveyed(path: str, known: Known, most_lines: int, _stamp: object) -> Colum
         if not is_single:
             raise ValueError(_no_columns(path, numbered, set(comments)))
         table = Table(None, False, 1, 1.0)
-    sentences = _sentences(numbered, set(comments), table, path)
-    found = {numbered[index][0]: lines[index] for index in comments}
-    survey = _survey(path, known, opened.text_encoding, sentences, table, found)
-    return survey._replace(content=content)
+    for index in comments:
+        numbered[index] = (numbered[index][0], "")
+    rows = _fitting_rows(numbered, table, path)
+    found = _survey(path, known, text_encoding, rows, table)
+    is_comment = found.layout.is_comment
+    return found._replace(
+        content=content,
+        comments={
+            row.number: row.text
+            for index in comments
+            for row in split_rows([(numbered[index][0], lines[index])], table.delimiter)
+            if is_comment and is_comment(row.text, row.columns)
+        },
+    )
 
 
 def _no_columns(path: str, lines: Sequence[Tuple[int, str]], comments: set[int]) -> str:
-    shown = [(n, line) for i, (n, line) in enumerate(lines) if line.strip() and i not in comments]
-    if not shown:
+    shown = ((n, line) for i, (n, line) in enumerate(lines) if line.strip() and i not in comments)
+    number, line = next(shown, (None, ""))
+    if number is None:
         return _NO_SENTENCE.format(path=path)
-    number, line = shown[0]
     return (
         f"{path}:{number}: expected a token and its tag, separated by blanks or a tab, got "
         f"{line[:80]!r}; put one token on each line, and its tag after it"
     )
 
 
-def _sentences(
-    lines: Sequence[Tuple[int, str]], comments: set[int], table: Table, name: str
-) -> List[List[Row]]:
-    """Returns the rows of each sentence; those that do not fit are named when the file is read."""
-    kept = ((number, "" if i in comments else line) for i, (number, line) in enumerate(lines))
-    rows = split_rows(kept, table.delimiter, table.is_quoted, name)
-    found = []
-    for has_columns, group in groupby(rows, key=lambda row: bool(row.columns)):
-        fitted = [(row, fitted_columns(row.columns, table.num_columns)) for row in group]
-        sentence = [row._replace(columns=columns) for row, columns in fitted if columns]
-        if has_columns and sentence:
-            found.append(sentence)
-    return found
+def _fitting_rows(lines: Sequence[Tuple[int, str]], table: Table, name: str) -> List[Row]:
+    """Returns the rows, without those that do not fit, which are named when the file is read."""
+    rows = split_rows(lines, table.delimiter, table.is_quoted, name)
+    fitted = ((row, row.columns and fitted_columns(row.columns, table.num_columns)) for row in rows)
+    return [row._replace(columns=columns) for row, columns in fitted if columns is not None]
+
+
+def _grouped(rows: Iterable[Row]) -> List[List[Row]]:
+    """Returns the sentences, between which are rows without columns."""
+    groups = groupby(rows, key=lambda row: bool(row.columns))
+    return [list(group) for has_columns, group in groups if has_columns]
 
 
 def _survey(
-    path: str,
-    known: Known,
-    text_encoding: str,
-    sentences: List[List[Row]],
-    table: Table,
-    comments: Dict[int, str],
+    path: str, known: Known, text_encoding: str, rows: List[Row], table: Table
 ) -> ColumnSurvey:
-    header = find_header([row for rows in sentences for row in rows], known.labelled)
-    names = header.columns if header else []
+    """Finds the header, the columns and the meaning of tags."""
+    header = find_header([row for row in rows if row.columns], known.labelled)
     if header:
-        sentences = [rows for rows in (sentences[0][1:], *sentences[1:]) if rows]
+        rows.remove(header)
+    sentences = _grouped(rows)
     if not sentences:
         raise ValueError(_NO_SENTENCE.format(path=path))
-    columns = find_columns(
-        sentences, path, known.token_column, known.tag_column, names, known.labelled
-    )
-    if columns.tag is not None and table.delimiter is not None:
-        rows = [row.columns for of_sentence in sentences for row in of_sentence]
-        reason = holds_sentences(*([row[i] for row in rows] for i in (columns.token, columns.tag)))
-        if reason is not None:
-            raise ValueError(f"{path}: expected a column file, got {reason}")
+    names = header.columns if header else []
+    columns = find_columns(sentences, path, known, names)
     if columns.sentence is not None:
-        sentences = _by_number(sentences, columns.sentence)
+        sentences = _grouped(divided(rows, columns.sentence))
+    filled = [row for of_sentence in sentences for row in of_sentence]
     scheme, canonical, tags = Scheme(), None, frozenset[str]()
     if columns.tag is not None:
+        pairs = [(row.columns[columns.token], row.columns[columns.tag]) for row in filled]
+        reason = holds_sentences(pairs) if table.delimiter is not None else None
+        if reason is not None:
+            raise ValueError(f"{path}: expected a column file, got {reason}")
         scheme = _scheme(sentences, columns.tag, known.source_encoding, path)
-        tags = frozenset(row.columns[columns.tag] for rows in sentences for row in rows)
-        canonical = _Canonical(scheme).__getitem__ if scheme.source_encoding else None
+        tags = frozenset(tag for _, tag in pairs)
+        canonical = cache(scheme.canonical) if scheme.source_encoding else None
     spelling = scheme.spelling if scheme.source_encoding not in (None, "IO") else None
     layout = Layout(
         table.delimiter,
@@ -283,47 +260,13 @@ def _survey(
         columns.sentence,
         header.number if header else 0,
         canonical,
-        Comments(table.num_columns, columns.tag, tags, spelling).are,
+        comment_test(table.num_columns, columns.tag, tags, spelling),
     )
-    is_comment = layout.is_comment
-    found = {
-        number: line
-        for number, line in comments.items()
-        for row in split_rows([(number, line)], table.delimiter)
-        if is_comment and is_comment(line, row.columns)
-    }
     separator = "tabs alone" if layout.delimiter == "\t" else repr(layout.delimiter)
     if layout.delimiter is None:
-        have_tabs = frozenset("\t" in row.text for rows in sentences for row in rows)
-        separator = {frozenset([True]): "tabs", frozenset([False]): "blanks"}.get(
-            have_tabs, "blanks or tabs"
-        )
-    return ColumnSurvey(path, text_encoding, layout, scheme, names, found, columns.spans, separator)
-
-
-class _Canonical(Dict[str, str]):
-    """The tags of a file as our encodings spell them, each found out once."""
-
-    def __init__(self, scheme: Scheme) -> None:
-        super().__init__()
-        self._scheme = scheme
-
-    def __missing__(self, tag: str) -> str:
-        self[tag] = self._scheme.canonical(tag)
-        return self[tag]
-
-
-def _by_number(sentences: Sequence[Sequence[Row]], column: int) -> List[List[Row]]:
-    """Divides sentences where the cell changes that numbers them; an empty one changes nothing."""
-    found: List[List[Row]] = []
-    for rows in sentences:
-        number = ""
-        for row in rows:
-            if not number or row.columns[column] not in ("", number):
-                number = row.columns[column]
-                found.append([])
-            found[-1].append(row)
-    return found
+        have_tabs = {"\t" in row.text for row in filled}
+        separator = {(True,): "tabs", (False,): "blanks"}.get((*have_tabs,), "blanks or tabs")
+    return ColumnSurvey(path, text_encoding, layout, scheme, names, {}, columns.spans, separator)
 
 
 def _scheme(
@@ -332,15 +275,16 @@ def _scheme(
     if encoding is None:
         return Scheme()
     tags = [[row.columns[tag] for row in rows] for rows in sentences]
-    spelling = find_spelling(Counter(tag for of_sentence in tags for tag in of_sentence))
+    counts = Counter(tag for of_sentence in tags for tag in of_sentence)
+    spelling = find_spelling(counts)
     if spelling is not None and encoding != "IO":
+        joined = {each: joined_spans(each, spelling) for each in counts}
         for row in (row for rows in sentences for row in rows):
-            joined = joined_spans(row.columns[tag], spelling)
-            if joined:
+            parts = joined[row.columns[tag]]
+            if parts:
                 raise ValueError(
-                    f"{path}:{row.number}: in {row.quoted}, the tag joins "
-                    f"{' and '.join(joined)}, but spans that lie in one another are not read yet; keep "
-                    "one tag for each token"
+                    f"{path}:{row.number}: in {row.quoted}, the tag joins {' and '.join(parts)}, but "
+                    "spans that lie in one another are not read yet; keep one tag for each token"
                 )
     if encoding == AUTO:
         return find_scheme(tags)

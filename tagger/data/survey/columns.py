@@ -4,7 +4,18 @@ import logging
 from collections import Counter
 from itertools import pairwise
 from os import PathLike
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, TypeVar, Union
+from typing import (
+    Callable,
+    Container,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+)
 
 from tagger.data.column_file import Row, fitted_columns
 from tagger.data.survey.schemes import find_scheme, labels_in, marks_outside
@@ -38,18 +49,44 @@ _CHUNKS = frozenset(
 )
 
 
-class Columns(NamedTuple):
-    """Where tokens and tags are.
+#: Stands for an encoding that is found in the file.
+AUTO = "auto"
+
+
+class Known(NamedTuple):
+    """What a user says of a column file, so that it is not looked for.
 
     Attributes:
-        num: The number of columns.
-        token: The column of the tokens, from 0.
-        tag: The column of the tags, from 0; None without.
+        text_encoding: How its bytes spell text, in Python's words.
+        delimiter: The string between two columns.
+        token_column: The number or the name of the column of the tokens.
+        tag_column: The number or the name of the column of the tags.
+        source_encoding: What the tags mean: an encoding of spans, None for anything else, or "auto".
+        labelled: Whether tags are read.
+    """
+
+    text_encoding: Optional[str] = None
+    delimiter: Optional[str] = None
+    token_column: Optional[Column] = None
+    tag_column: Optional[Column] = None
+    source_encoding: Optional[str] = AUTO
+    labelled: bool = True
+
+
+#: Nothing is known of a file.
+NOTHING = Known()
+
+
+class Columns(NamedTuple):
+    """Where tokens and tags are, from column 0 on.
+
+    Attributes:
+        token: The column of the tokens.
+        tag: The column of the tags; None without.
         sentence: The column that numbers the sentences, if one does.
         spans: The number of spans in each column that spells spans, if several do.
     """
 
-    num: int
     token: int
     tag: Optional[int]
     sentence: Optional[int]
@@ -57,38 +94,31 @@ class Columns(NamedTuple):
 
 
 def find_header(rows: Sequence[Row], labelled: bool = True) -> Optional[Row]:
-    """Returns the first row if it names the columns.
+    """Returns the first row of tokens if it names the columns.
 
-    It does if it names a column of tokens and one of tags, or if one name is known and no cell is a tag
-    where the other rows spell spans.
-
-    Args:
-        rows: The rows of tokens.
-        labelled: Whether a single known name may tell a header, which needs tags to compare with.
+    It does if it names a column of tokens and one of tags, or, in a file with tags, if one name is known
+    and no cell is a tag where the other rows spell spans.
     """
     if len(rows) < 2:
         return None
-    first = rows[0]
+    first, *others = rows
     names = [cell.lower() for cell in first.columns]
     tag = _named(names, "tag")
-    if _named(names, "token") is not None and tag is not None:
-        return first if all(row.columns[tag] != first.columns[tag] for row in rows[1:]) else None
-    is_known = labelled and any(
-        name in known for name in names for known in (*NAMES.values(), _OTHER_NAMES)
-    )
-    if not is_known:
+    if names_tokens(names) and tag is not None:
+        is_name = all(row.columns[tag] != first.columns[tag] for row in others)
+        return first if is_name else None
+    known = {*_OTHER_NAMES, *(name for names in NAMES.values() for name in names)}
+    if not labelled or known.isdisjoint(names):
         return None
-    spelled = [
-        (cell, counts, found)
-        for column, cell in enumerate(first.columns)
-        for counts in [Counter(row.columns[column] for row in rows[1:])]
-        if (found := find_spelling(counts)) is not None
-    ]
-    is_tag = any(
-        cell in OUTSIDE or cell in counts or SPELLINGS[found].pattern.fullmatch(cell)
-        for cell, counts, found in spelled
-    )
-    return first if spelled and not is_tag else None
+    has_spans = False
+    for column, cell in enumerate(first.columns):
+        counts = Counter(row.columns[column] for row in others)
+        spelling = find_spelling(counts)
+        if spelling is not None:
+            has_spans = True
+            if cell in OUTSIDE or cell in counts or SPELLINGS[spelling].fullmatch(cell):
+                return None
+    return first if has_spans else None
 
 
 def names_tokens(header: Sequence[str]) -> bool:
@@ -104,10 +134,8 @@ def _named(names: Sequence[str], kind: str) -> Optional[int]:
 def find_columns(
     sentences: Sequence[Sequence[Row]],
     name: Union[str, PathLike],
-    token_column: Optional[Column] = None,
-    tag_column: Optional[Column] = None,
+    known: Known = NOTHING,
     header: Sequence[str] = (),
-    labelled: bool = True,
 ) -> Columns:
     """Finds the columns of the tokens, of the tags, and of the numbers of sentences.
 
@@ -119,28 +147,25 @@ def find_columns(
     Args:
         sentences: The lines of each sentence, all with the same number of columns.
         name: The name of the file, for messages.
-        token_column: The column of the tokens, if it is known; negative ones count from the end.
-        tag_column: The column of the tags, likewise.
+        known: What is known of it.
         header: The names of the columns, if the file has them.
-        labelled: Whether there are tags.
 
     Raises:
         ValueError: If there is no such column.
     """
     first = sentences[0][0]
-    num = len(first.columns)
     names = [cell.lower() for cell in header]
-    token = _number(token_column, "token", first, header, name)
-    tag = _number(tag_column, "tag", first, header, name)
-    # The cells of each column, sentence by sentence.
-    cells = {i: [[row.columns[i] for row in rows] for rows in sentences] for i in range(num)}
-    counts = [_count(column) for column in cells.values()]
+    token = _number(known.token_column, "token", first, header, name)
+    tag = _number(known.tag_column, "tag", first, header, name)
+    numbers = range(len(first.columns))
+    cells = {i: [[row.columns[i] for row in rows] for rows in sentences] for i in numbers}
     spans: Dict[int, int] = {}
     token = _named(names, "token") if token is None else token
-    if labelled:
-        candidates = [i for i in range(num) if i != token]
+    if known.labelled:
+        candidates = [i for i in numbers if i != token]
         spans = count_spans({i: cells[i] for i in candidates}, tag)
         if tag is None:
+            counts = [_count(column) for column in cells.values()]
             tag = _tag_column(counts, candidates, spans, _named(names, "tag"))
             if not spans and len(counts[tag]) > _most_labels(counts):
                 raise ValueError(
@@ -151,12 +176,12 @@ def find_columns(
     if sentence is None:
         sentence = _sentence_column(cells, {token, tag})
     if token is None:
-        left = [i for i in range(num) if i not in (tag, sentence)]
+        left = [i for i in numbers if i not in (tag, sentence)]
         words = [i for i in left if not _is_about_sentences(cells[i])]
         token = (words or left or [0])[0]
     if token == tag:
         raise ValueError(f"{name}: `token_column` and `tag_column` are both {tag}")
-    return Columns(num, token, tag, sentence, spans if len(spans) > 1 else {})
+    return Columns(token, tag, sentence, spans if len(spans) > 1 else {})
 
 
 def _number(
@@ -166,7 +191,7 @@ def _number(
     header: Sequence[str],
     name: Union[str, PathLike],
 ) -> Optional[int]:
-    """Returns the number of a column that the user named."""
+    """Returns the number of a column that the user named; negative ones count from the end."""
     num = len(first.columns)
     if isinstance(column, int) and -num <= column < num:
         return column % num
@@ -174,10 +199,10 @@ def _number(
         return None
     if isinstance(column, str) and column in header:
         return header.index(column)
-    known = f": {', '.join(header)}" if header else f": {first.columns}"
+    columns = f": {', '.join(header)}" if header else f": {first.columns}"
     raise ValueError(
         f"{name}:{first.number}: `{kind}_column` (`--{kind}-column`) is {column}, but there are the "
-        f"columns 0 to {num - 1}{known}"
+        f"columns 0 to {num - 1}{columns}"
     )
 
 
@@ -257,39 +282,35 @@ def _is_about_sentences(column: Sentences) -> bool:
 
 def _sentence_column(cells: Mapping[int, Sentences], taken: set[Optional[int]]) -> Optional[int]:
     """Finds a column of rising numbers, each on several lines, in a file without blank lines."""
-    if len(cells[0]) > 1:
-        return None
-    for i, ((*numbers,),) in cells.items():
-        if i not in taken and all(map(str.isdecimal, numbers)):
+    for i, (numbers, *more) in cells.items():
+        if not more and i not in taken and all(map(str.isdecimal, numbers)):
             steps = Counter(int(b) - int(a) for a, b in pairwise(numbers))
             if set(steps) == {0, 1} and steps[0] >= steps[1]:
                 return i
     return None
 
 
-class Comments(NamedTuple):
-    """Tells comments from tokens that start with `#`.
+def comment_test(
+    num_columns: int, tag: Optional[int], tags: Container[str], spelling: Optional[str]
+) -> Callable[[str, List[str]], bool]:
+    """Returns what says whether a line that starts with `#`, and its cells, are a comment, not a token.
 
-    Attributes:
+    Args:
         num_columns: How many columns tokens have.
         tag: The column of the tags; None without.
         tags: The tags of tokens.
         spelling: How tags spell spans, if they do.
     """
 
-    num_columns: int
-    tag: Optional[int]
-    tags: frozenset[str]
-    spelling: Optional[str]
-
-    def are(self, line: str, columns: List[str]) -> bool:
-        """Whether a line that starts with `#`, and its cells, are a comment."""
-        fitted = fitted_columns(columns, self.num_columns)
-        if fitted is None or self.tag is None:
+    def is_comment(line: str, columns: List[str]) -> bool:
+        fitted = fitted_columns(columns, num_columns)
+        if fitted is None or tag is None:
             return fitted is None
-        cell = fitted[self.tag]
-        if cell in self.tags or cell in OUTSIDE:
+        cell = fitted[tag]
+        if cell in tags or cell in OUTSIDE:
             return False
-        if self.spelling is not None:
-            return SPELLINGS[self.spelling].pattern.fullmatch(cell) is None
+        if spelling is not None:
+            return SPELLINGS[spelling].fullmatch(cell) is None
         return "=" in line
+
+    return is_comment

@@ -31,31 +31,25 @@ class Table(NamedTuple):
 def find_table(lines: Sequence[str], delimiter: Optional[str] = None) -> Table:
     r"""Finds out what separates the columns of lines, none of which is a comment.
 
-    It is the first of `DELIMITERS` that gives all lines the same number of columns, two or more. If
-    none does, it is the one that comes closest. Tabs come before blanks where both do, and differ.
-
-    Args:
-        lines: The lines.
-        delimiter: The string between two columns, if it is known.
+    It is the `delimiter`, or else the first of `DELIMITERS` that gives all lines the same number of
+    columns, two or more. If none does, it is the one that comes closest. Tabs come before blanks where
+    both do, and differ.
 
     Example:
         >>> find_table(["New York\tB-LOC", "is\tO"]).delimiter, find_table(["a  O", "b  O"]).delimiter
         ('\t', None)
     """
     lines = lines[:_MOST_LINES]
-    kinds = [
-        (each, is_quoted)
-        for each in (DELIMITERS if delimiter is None else (delimiter,))
-        for is_quoted in ((False, True) if each and len(each) == 1 and each != "|" else (False,))
-        if not is_quoted or any('"' in line for line in lines)
-    ]
+    has_marks = any('"' in line for line in lines)
     best = Table(None, False, 1, -1.0)
-    for each, is_quoted in kinds:
+    for each in DELIMITERS if delimiter is None else (delimiter,):
         if best.share == 1 and each not in (None, "\t", best.delimiter):
             break
-        table = _table(lines, each, is_quoted)
-        if _is_better(table, best, lines):
-            best = table
+        may_be_quoted = has_marks and each is not None and len(each) == 1 and each != "|"
+        for is_quoted in (False, True) if may_be_quoted else (False,):
+            table = _table(lines, each, is_quoted)
+            if _is_better(table, best, lines):
+                best = table
     return best
 
 
@@ -66,14 +60,13 @@ def _table(lines: Sequence[str], delimiter: Optional[str], is_quoted: bool) -> T
         return Table(delimiter, is_quoted, 1, 0.0)
     # How many cells each row has, without empty ones at its end, and with these.
     widths = Counter((_trimmed(row), len(row)) for row in rows if row)
-    total = sum(widths.values())
     fitting = {
         num: sum(number for (least, most), number in widths.items() if least <= num <= most)
         for num, _ in widths
         if num > 1
     }
     num = max(fitting, key=lambda each: (fitting[each], each), default=1)
-    return Table(delimiter, is_quoted, num, fitting.get(num, 0) / max(total, 1))
+    return Table(delimiter, is_quoted, num, fitting.get(num, 0) / max(sum(widths.values()), 1))
 
 
 def _trimmed(row: Sequence[str]) -> int:

@@ -44,26 +44,25 @@ def what_else(lines: Iterable[str], opening: str = "") -> Optional[str]:
     """
     first = list(islice((line for line in lines if line.strip()), _MOST_LINES))
     text = "\n".join(first)
-    kinds = (
-        (looks_like_json(text), f"JSON of an unknown layout; {_SPANS}"),
-        ("\0" in text, "no text, but a binary file; export it as text, such as CSV"),
-        (
-            opening.startswith("#FORMAT=WebAnno"),
-            "WebAnno's TSV, which is not read; export CoNLL 2002",
-        ),
-        (text.lstrip().startswith(("<?xml", "<!DOCTYPE")), f"XML, which is not read; {_SPANS}"),
-    )
-    found = next((what for is_so, what in kinds if is_so), None)
-    if found is not None:
-        return found
-    tagged = sum(bool(_LAST_TAG.search(line)) for line in first)
-    is_tagged = tagged >= _SHARE * len(first)
-    inline = next((match for line in first if (match := _INLINE.search(line))), None)
-    inline = None if is_tagged else inline
-    if inline is not None:
-        return f"texts with inline tags, such as {inline[0][:60]!r}, which are not read; {_SPANS}"
-    ways = (_sentences, _one_column, _running_text) if first else ()
+    if looks_like_json(text):
+        return f"JSON of an unknown layout; {_SPANS}"
+    if "\0" in text:
+        return "no text, but a binary file; export it as text, such as CSV"
+    if opening.startswith("#FORMAT=WebAnno"):
+        return "WebAnno's TSV, which is not read; export CoNLL 2002"
+    if text.lstrip().startswith(("<?xml", "<!DOCTYPE")):
+        return f"XML, which is not read; {_SPANS}"
+    ways = (_inline_tags, _sentences, _one_column, _running_text) if first else ()
     return next((found for way in ways if (found := way(first)) is not None), None)
+
+
+def _inline_tags(lines: Sequence[str]) -> Optional[str]:
+    if sum(bool(_LAST_TAG.search(line)) for line in lines) >= _SHARE * len(lines):
+        return None
+    inline = next((match for line in lines if (match := _INLINE.search(line))), None)
+    if inline is None:
+        return None
+    return f"texts with inline tags, such as {inline[0][:60]!r}, which are not read; {_SPANS}"
 
 
 def _sentences(lines: Sequence[str]) -> Optional[str]:
@@ -73,8 +72,8 @@ def _sentences(lines: Sequence[str]) -> Optional[str]:
     if tagged >= _SHARE * sum(map(len, words)) and mean(map(len, words)) > 1:
         return f"one sentence a line, with a tag behind each word (`{words[0][0]}`); {_ONE_TOKEN}"
     for mark, name in (("\t", "a tab"), ("|||", "`|||`")):
-        cells = [[cell.split() for cell in line.split(mark)] for line in lines]
-        pairs = [pair for line in cells if (pair := _parallel(line)) is not None]
+        found = [_parallel([cell.split() for cell in line.split(mark)]) for line in lines]
+        pairs = [pair for pair in found if pair is not None]
         lengths = [len(one) for one, _ in pairs]
         if len(pairs) < _SHARE * len(lines) or mean(lengths) < 2:
             continue
@@ -88,30 +87,26 @@ def _sentences(lines: Sequence[str]) -> Optional[str]:
 
 def _parallel(cells: List[List[str]]) -> Optional[Tuple[List[str], List[str]]]:
     """Returns two neighbouring cells with as many words, or with one more: a tag of the sentence."""
-    return next(
-        (
-            (one, other)
-            for one, other in pairwise(cells)
-            if len(other) == len(one) > 0 or len(other) == len(one) + 1 > 2
-        ),
-        None,
-    )
+    for one, other in pairwise(cells):
+        if len(other) == len(one) > 0 or len(other) == len(one) + 1 > 2:
+            return one, other
+    return None
 
 
-def holds_sentences(tokens: Sequence[str], tags: Sequence[str]) -> Optional[str]:
-    """Says that the cells of a column hold whole sentences, and those of another their tags."""
-    pairs = [(len(token.split()), len(tag.split())) for token, tag in zip(tokens, tags)]
-    parallel = [words for words, others in pairs if words == others]
-    if len(parallel) < _SHARE * len(pairs) or mean(parallel) < 2:
+def holds_sentences(rows: Sequence[Tuple[str, str]]) -> Optional[str]:
+    """Says that one of two columns holds whole sentences, and the other their tags."""
+    lengths = [(len(tokens.split()), len(tags.split())) for tokens, tags in rows]
+    parallel = [words for words, others in lengths if words == others]
+    if len(parallel) < _SHARE * len(lengths) or mean(parallel) < 2:
         return None
     return f"one sentence a line: its words in one column, and their tags in another; {_ONE_TOKEN}"
 
 
 def _one_column(lines: Sequence[str]) -> Optional[str]:
     """Recognises single words, and texts without tags."""
-    words = [len(line.split()) for line in lines]
     has_marks = any(mark in line.strip()[1:-1] for line in lines for mark in ",;|")
-    if not has_marks and sum(number == 1 for number in words) >= _SHARE * len(words):
+    num_single = sum(len(line.split()) == 1 for line in lines)
+    if not has_marks and num_single >= _SHARE * len(lines):
         return f"one column: there are no tags; {_ONE_TOKEN}"
     return None
 

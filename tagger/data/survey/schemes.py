@@ -2,7 +2,7 @@
 
 from collections import Counter
 from os import PathLike
-from typing import Collection, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from tagger.data.column_file import Row
 from tagger.data.survey.spellings import (
@@ -44,9 +44,22 @@ class Scheme(NamedTuple):
             return "O" if tag in OUTSIDE else tag
         return tag if self.source_encoding is None else canonical(tag, self.spelling)
 
+    def describe(self) -> str:
+        """Says what the tags mean."""
+        unknown = f"; {self.unknown_tag!r} is unknown" if self.unknown_tag else ""
+        if self.label_separator is not None:
+            return (
+                f"several labels a token, joined by {self.label_separator!r}; {self.no_label_tag!r} "
+                f"is none{unknown}"
+            )
+        if self.source_encoding is None:
+            return f"plain labels, which mark no spans{unknown}"
+        spelled = f", spelled {self.spelling}" if self.spelling != STANDARD else ""
+        return f"spans in {self.source_encoding}{spelled}{unknown}"
+
 
 def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
-    """Finds out what tags mean.
+    """Finds out what the tags of sentences mean.
 
     Spans are in the first encoding in which every sentence is legal. BIO comes before IOB1, in which all
     sentences of BIO are legal, and so are those with mistakes. If no encoding fits all sentences, it is
@@ -54,9 +67,6 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
 
     Tokens may have several labels if a separator stands in some tags, and joins labels that most often
     occur alone or with others too.
-
-    Args:
-        sentences: The tags of each sentence.
 
     Example:
         >>> scheme = find_scheme([["I-PER", "O"], ["I-LOC", "B-LOC", "?"]])
@@ -66,13 +76,18 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
         '|'
     """
     counts = Counter(tag for tags in sentences for tag in tags)
+    unknown = UNKNOWN if UNKNOWN in counts else None
     if set(counts) <= {"O", UNKNOWN}:
-        return Scheme("BIO", unknown_tag=UNKNOWN if UNKNOWN in counts else None)
+        return Scheme("BIO", unknown_tag=unknown)
     spelling = find_spelling(counts)
     if spelling is not None:
-        unknown = UNKNOWN if UNKNOWN in counts else None
         distinct = {tuple(canonical(tag, spelling) for tag in tags) for tags in sentences}
-        encoding = _likely_encoding(distinct, unknown)
+
+        def are_legal(encoding: str) -> Iterator[bool]:
+            return (_is_legal(tags, encoding, unknown) for tags in distinct)
+
+        fitting = (each for each in _WITH_PREFIXES if all(are_legal(each)))
+        encoding = next(fitting, None) or max(_WITH_PREFIXES, key=lambda each: sum(are_legal(each)))
         return Scheme(encoding, unknown_tag=unknown, spelling=spelling)
     separator = next((each for each in SEPARATORS if _separates(each, counts)), None)
     if separator is None:
@@ -88,16 +103,10 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
 def check_scheme(
     scheme: Scheme, sentences: Iterable[Sequence[Row]], tag_column: int, name: Union[str, PathLike]
 ) -> None:
-    """Raises the reader's error about the first tag that is illegal.
-
-    Args:
-        scheme: What the tags mean.
-        sentences: The lines of each sentence, with tags that `scheme.canonical` returns.
-        tag_column: The column of the tags.
-        name: The name of the file, for messages.
+    """Checks the tags of sentences, as `scheme.canonical` returns them.
 
     Raises:
-        ValueError: It starts with `name:line`.
+        ValueError: If a tag is illegal; it starts with `name:line`.
     """
     if scheme.source_encoding is None:
         return
@@ -129,14 +138,16 @@ def spans_in(tags: Sequence[str], scheme: Scheme) -> List[Span]:
     if scheme.source_encoding is not None:
         known = ["O" if tag == scheme.unknown_tag else tag for tag in tags]
         return tags_to_spans(known, scheme.source_encoding)
-    if scheme.label_separator is None:
-        return [(tag, (at, at)) for at, tag in enumerate(tags) if tag != "O"]
+    # Labels that mark no spans have `O` for none.
+    separator = scheme.label_separator
+    none = "O" if separator is None else scheme.no_label_tag
+    unknown = None if separator is None else scheme.unknown_tag
     return [
         (label, (at, at))
         for at, tag in enumerate(tags)
-        if tag != scheme.no_label_tag
-        for label in tag.split(scheme.label_separator)
-        if scheme.unknown_tag is None or not label.startswith(scheme.unknown_tag)
+        if tag != none
+        for label in (tag.split(separator) if separator else [tag])
+        if unknown is None or not label.startswith(unknown)
     ]
 
 
@@ -153,16 +164,6 @@ def marks_outside(counts: Mapping[str, int]) -> bool:
         tag for tag in counts if tag in OUTSIDE and (tag != "0" or not "".join(labels).isdigit())
     ]
     return bool(labels and found) and max(counts.values()) == max(counts[tag] for tag in found)
-
-
-def _likely_encoding(sentences: Collection[Sequence[str]], unknown_tag: Optional[str]) -> str:
-    for encoding in _WITH_PREFIXES:
-        if all(_is_legal(tags, encoding, unknown_tag) for tags in sentences):
-            return encoding
-    return max(
-        _WITH_PREFIXES,
-        key=lambda encoding: sum(_is_legal(tags, encoding, unknown_tag) for tags in sentences),
-    )
 
 
 def _is_legal(tags: Sequence[str], encoding: str, unknown_tag: Optional[str]) -> bool:

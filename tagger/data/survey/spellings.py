@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 from itertools import product
-from typing import Dict, Iterable, List, Mapping, Match, NamedTuple, Optional, Pattern, Set
+from typing import Dict, Iterable, List, Mapping, Match, Optional, Pattern, Set, Tuple
 
 #: Marks a tag that is unknown.
 UNKNOWN = "?"
@@ -18,31 +18,21 @@ _MOST_TAGS = 1_000
 _PREFIXES = "BILUMES"
 
 
-class Spelling(NamedTuple):
-    """A spelling of tags, named after the one that it has for `B-PER`."""
-
-    name: str
-    pattern: Pattern[str]
-
-
-def _spelling(separator: str, prefixes: str, comes_last: bool) -> Spelling:
-    prefix, label = rf"(?P<prefix>[{prefixes}])", r"(?P<label>.+)"
-    parts = [(prefix, prefixes[0]), (label, "PER" if prefixes.isupper() else "per")]
-    patterns, names = zip(*(reversed(parts) if comes_last else parts))
-    return Spelling(separator.join(names), re.compile(re.escape(separator).join(patterns)))
+def _spelling(comes_last: bool, prefixes: str, separator: str) -> Tuple[str, Pattern[str]]:
+    """Returns a spelling: what it is for `B-PER`, and the pattern of its tags."""
+    label = "PER" if prefixes.isupper() else "per"
+    parts = [(prefixes[0], rf"(?P<prefix>[{prefixes}])"), (label, r"(?P<label>.+)")]
+    names, patterns = zip(*(reversed(parts) if comes_last else parts))
+    return separator.join(names), re.compile(separator.join(patterns))
 
 
 STANDARD = "B-PER"
-#: All spellings by their names; the usual one comes first.
-SPELLINGS: Dict[str, Spelling] = {
-    STANDARD: Spelling(STANDARD, re.compile(rf"(?P<prefix>[{_PREFIXES}])(-(?P<label>.+))?")),
-    **{
-        each.name: each
-        for comes_last, prefixes, separator in product(
-            (False, True), (_PREFIXES, _PREFIXES.lower()), "-_:/"
-        )
-        if (each := _spelling(separator, prefixes, comes_last)).name != STANDARD
-    },
+#: The patterns of all spellings, named after the one that they have for `B-PER`; the usual one is first.
+SPELLINGS: Dict[str, Pattern[str]] = {
+    **dict(
+        _spelling(*each) for each in product((False, True), (_PREFIXES, _PREFIXES.lower()), "-_:/")
+    ),
+    STANDARD: re.compile(rf"(?P<prefix>[{_PREFIXES}])(-(?P<label>.+))?"),
 }
 
 
@@ -56,7 +46,7 @@ def canonical(tag: str, spelling: str) -> str:
     """
     if tag in OUTSIDE:
         return "O"
-    match = SPELLINGS[spelling].pattern.fullmatch(tag)
+    match = SPELLINGS[spelling].fullmatch(tag)
     if spelling == STANDARD or match is None:
         return tag
     return f"{match['prefix'].upper()}-{match['label']}"
@@ -65,11 +55,8 @@ def canonical(tag: str, spelling: str) -> str:
 def find_spelling(counts: Mapping[str, int]) -> Optional[str]:
     """Returns the spelling of tags that spell spans, but for a few mistakes; None if they do not.
 
-    Another spelling than the usual one must have tags that begin a span, and tokens outside of all.
-    Parts of speech such as `NN-S` have neither.
-
-    Args:
-        counts: The tags and their numbers.
+    `counts` are the tags and their numbers. Another spelling than the usual one must have tags that
+    begin a span, and tokens outside of all. Parts of speech such as `NN-S` have neither.
 
     Example:
         >>> find_spelling({"O": 30, "B-PER": 2, "I-PER": 1}), find_spelling({"NOUN": 7, "VERB": 3})
@@ -78,15 +65,15 @@ def find_spelling(counts: Mapping[str, int]) -> Optional[str]:
         'PER-B'
     """
     others = {tag: number for tag, number in counts.items() if tag not in (*OUTSIDE, UNKNOWN)}
-    for name, spelling in SPELLINGS.items():
+    for name, pattern in SPELLINGS.items():
         if name != STANDARD and len(others) > _MOST_TAGS:
             return None
-        matches = {tag: match for tag in others if (match := spelling.pattern.fullmatch(tag))}
+        matches = {tag: match for tag in others if (match := pattern.fullmatch(tag))}
         number = sum(others[tag] for tag in matches)
-        if not number or number < _LEAST_SHARE * sum(others.values()):
-            continue
-        if name == STANDARD or (_have_beginnings(matches.values()) and len(others) < len(counts)):
-            return name
+        if number and number >= _LEAST_SHARE * sum(others.values()):
+            has_outside = len(others) < len(counts)
+            if name == STANDARD or (has_outside and _have_beginnings(matches.values())):
+                return name
     return None
 
 
@@ -105,7 +92,7 @@ def joined_spans(tag: str, spelling: str) -> Optional[List[str]]:
         >>> joined_spans("I-ORG|B-LOC", "B-PER"), joined_spans("B-ORG|LOC", "B-PER")
         (['I-ORG', 'B-LOC'], None)
     """
-    pattern = SPELLINGS[spelling].pattern
+    pattern = SPELLINGS[spelling]
     for separator in (*SEPARATORS, "#"):
         parts = tag.split(separator)
         if len(parts) > 1 and all(part in OUTSIDE or pattern.fullmatch(part) for part in parts):

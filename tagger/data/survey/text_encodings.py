@@ -4,7 +4,7 @@ import codecs
 import io
 from contextlib import contextmanager
 from os import PathLike
-from typing import BinaryIO, Iterator, NamedTuple, Optional, Tuple, Union
+from typing import BinaryIO, Iterator, Optional, Tuple, Union
 
 from tagger.common.inputs import PathOrAddress, open_input
 from tagger.data.decoded_lines import decoded_lines
@@ -24,20 +24,13 @@ _LEAST_SHARE_OF_ZEROS = 0.2
 _HEAD = 1 << 25
 
 
-class OpenText(NamedTuple):
-    """A text as bytes of UTF-8, and the encoding that its file has."""
-
-    file: BinaryIO
-    text_encoding: str
-
-
 @contextmanager
-def open_text(path: PathOrAddress, text_encoding: Optional[str] = None) -> Iterator[OpenText]:
-    """Opens an input as UTF-8, however its bytes spell text; only what is in UTF-8 is not read at once.
+def open_text(
+    path: PathOrAddress, text_encoding: Optional[str] = None
+) -> Iterator[Tuple[BinaryIO, str]]:
+    """Opens an input as UTF-8, however its bytes spell text, and says which encoding its file has.
 
-    Args:
-        path: What `open_input` opens.
-        text_encoding: The encoding, if it is known.
+    Only what is in UTF-8 is not read at once. The arguments are those of `open_input` and `decode`.
 
     Raises:
         ValueError: As `decode`; text in UTF-8 is not checked.
@@ -48,7 +41,7 @@ def open_text(path: PathOrAddress, text_encoding: Optional[str] = None) -> Itera
         file.seek(0)
         if found != "utf-8":
             file = io.BytesIO(decode(file.read(), path, found)[0].encode())
-        yield OpenText(file, found)
+        yield file, found
 
 
 def decode(

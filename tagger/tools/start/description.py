@@ -3,7 +3,6 @@
 from statistics import mean
 from typing import List
 
-from tagger.data.survey.column_survey import described_scheme
 from tagger.tools.start.config import listed, listed_counts, rare_labels
 from tagger.tools.start.survey import ColumnFile, Survey
 from tagger.tools.start.text_files import TextFile
@@ -41,7 +40,7 @@ def _described_file(found: Survey, file: ColumnFile) -> List[str]:
     )
     if file.columns:
         described = file.columns._replace(scheme=found.scheme).describe()
-    tags = described_scheme(found.scheme) + _mistakes(found, file)
+    tags = found.scheme.describe() + _mistakes(found, file)
     described = [each for each in described if each[0] != "tags"]
     lines += [
         *(f"  {what:11}{found}" for what, found in described),
