@@ -220,11 +220,12 @@ def count_spans(cells: Mapping[K, Sentences], tag: Optional[K] = None) -> Dict[K
     found = [i for i in found if i == tag or i in entities] or found
     if len(found) == 1:
         return {found[0]: 0}  # there is nothing to compare it with
-    schemes = {i: find_scheme(cells[i]) for i in found}
-    return {
-        i: sum(len(labels_in([*map(scheme.canonical, tags)], scheme)) for tags in cells[i])
-        for i, scheme in schemes.items()
-    }
+    return {i: _count_spans(cells[i]) for i in found}
+
+
+def _count_spans(column: Sentences) -> int:
+    scheme = find_scheme(column)
+    return sum(len(labels_in([*map(scheme.canonical, tags)], scheme)) for tags in column)
 
 
 def key_of_spans(tags: Mapping[str, Sentences], several: str) -> Optional[str]:
