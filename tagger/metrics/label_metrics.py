@@ -35,12 +35,7 @@ def counts_of_confusions(confusions: np.ndarray, num_labels: int) -> np.ndarray:
 def named_confusions(
     confusions: np.ndarray, rows: Sequence[str], columns: Sequence[str]
 ) -> Iterator[Tuple[str, int]]:
-    """Yields a name such as `LOC>PER`, gold first, and a count for each cell that is not 0.
-
-    Example:
-        >>> dict(named_confusions(np.array([[5, 2], [0, 7]]), ["LOC", "O"], ["LOC", "O"]))
-        {'LOC>LOC': 5, 'LOC>O': 2, 'O>O': 7}
-    """
+    """Yields a name such as `LOC>PER`, gold first, and a count for each cell that is not 0."""
     for i, j in np.argwhere(confusions):
         yield f"{rows[i]}>{columns[j]}", int(confusions[i, j])
 
@@ -53,13 +48,8 @@ def precision_recall_f1(counts: np.ndarray) -> np.ndarray:
         [[0.75, 0.0], [0.5, 0.0], [0.6, 0.0]]
     """
     true_positives, num_predicted, num_gold = counts
-    return np.stack(
-        [
-            _divide(true_positives, num_predicted),
-            _divide(true_positives, num_gold),
-            _divide(2 * true_positives, num_predicted + num_gold),
-        ]
-    )
+    totals = np.stack([num_predicted, num_gold, num_predicted + num_gold])
+    return _divide(np.stack([true_positives, true_positives, 2 * true_positives]), totals)
 
 
 def macro_average(counts: np.ndarray) -> List[float]:

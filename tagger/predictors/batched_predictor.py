@@ -28,10 +28,8 @@ _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 class BatchedPredictor(Predictor):
     """Predicts any number of inputs in batches of similar length.
 
-    `allennlp predict` reads `--batch-size` lines, sorts them by length, predicts them and writes the
-    predictions before it reads on, so memory does not grow with the file. Predictions keep the order of
-    the inputs. On a CPU up to eight batches are predicted at the same time; they share PyTorch's
-    threads. The speed is logged from time to time.
+    Predictions keep the order of the inputs. On a CPU up to eight batches are predicted at the same
+    time; they share PyTorch's threads. The speed is logged from time to time.
 
     Args:
         model: Takes instances with a `TextField` named `tokens`.
@@ -39,9 +37,6 @@ class BatchedPredictor(Predictor):
         frozen: Whether to put the model into evaluation mode.
         batch_tokens: The largest number of tokens in a batch, padding included.
         plain: Whether every input line is text, even if it looks like JSON.
-
-    Raises:
-        ConfigurationError: If `batch_tokens` is no whole number of at least 1.
     """
 
     #: The field with the gold annotation. The predictor removes it from instances that have one.

@@ -33,7 +33,6 @@ class DocumentClassifierPredictor(BatchedPredictor):
         return predictions
 
     def check(self, json_dict: JsonDict) -> None:
-        """Converts an input for the model, so that an error about it is raised."""
         if self._text(json_dict).strip():
             self._json_to_instance(json_dict)
 

@@ -28,10 +28,9 @@ class LineSerializer(SimpleSerializer):
     ) -> str:
         model = getattr(output_postprocess_function, "__self__", None)
         if not isinstance(model, MeasuredModel) or output_postprocess_function is None:
-            line: str = super().__call__(
-                batch, output_dict, data_loader, output_postprocess_function
+            return str(
+                super().__call__(batch, output_dict, data_loader, output_postprocess_function)
             )
-            return line
         readable = sanitize(output_postprocess_function(output_dict))
         # The loss is of the batch.
         columns = {name: values for name, values in readable.items() if isinstance(values, list)}

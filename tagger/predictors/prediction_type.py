@@ -11,9 +11,6 @@ def prediction_type() -> Any:
 
     It is the same for all taggers and options, so that files of several runs have one schema; what was
     not asked for is null. `probabilities` are left out.
-
-    Raises:
-        ImportError: If pyarrow is missing.
     """
     pa = import_pyarrow()
     text, whole, number = pa.string(), pa.int64(), pa.float64()
@@ -31,11 +28,7 @@ def prediction_type() -> Any:
 
 
 def predictions_of_lines(lines: Sequence[bytes]) -> Any:
-    """Returns predictions as an array of `prediction_type`.
-
-    Args:
-        lines: At least one line of JSON, with its line end, as `predict` and `predict-file` write it.
-    """
+    """Returns predictions, at least one line of `BatchedPredictor.dump_line`, as `prediction_type`."""
     pa = import_pyarrow()
     from pyarrow import json
 

@@ -41,10 +41,8 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         model: The model.
         dataset_reader: Makes instances of tokens.
         name: What the tagger is called, such as the archive's path.
-        language: The spaCy code of the language whose rules split texts into tokens; None to split them
-            as the dataset reader's `tokenizer` and `language` say.
-        run_characters: The most characters without white space between them that a text may have; None
-            for any number. The time of these rules grows with their square.
+        language: See `tagger.load`.
+        run_characters: See `tagger.load`.
 
     Attributes:
         predictor: What predicts without extras, and reads inputs.
@@ -97,7 +95,6 @@ class SavedTagger(TextTagger[Union[str, Text]]):
 
     @property
     def run_characters(self) -> Optional[int]:  # type: ignore[override]
-        """The most characters without white space between them that a text may have; None for any."""
         return self.predictor.run_characters
 
     @property
@@ -134,11 +131,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         return {label: head.decoder.decode_bias.get(label, 0.0) for label in labels}
 
     def split(self, text: str) -> Text:
-        """Splits a text into tokens, as `tag` does; `tag` takes the result in place of the text.
-
-        Raises:
-            InputError: If it is no text, or one that cannot be split.
-        """
+        """Splits a text into tokens, as `tag` does; `tag` takes the result in place of the text."""
         return self.predictor.split(text)
 
     def tag_document(
@@ -200,7 +193,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         Args:
             thresholds: By label, the least probability, from 0 to 1, of an entity; or of a label, if a
                 token may have several. It replaces the label's earlier threshold.
-            **more: The same, for labels that are Python names: `with_thresholds(PER=0.6)`.
+            **more: The same, for labels that are Python names.
 
         Raises:
             ConfigurationError: If a label is unknown, or a number is not from 0 to 1.
@@ -220,11 +213,9 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         return f"<code>{html.escape(repr(self))}</code>"
 
     def _tag_all(self, inputs: List[TextOrTokens], extras: Extras) -> List[TaggedText]:
+        kinds = ("sentence" if isinstance(each, self.text_types) else "tokens" for each in inputs)
         predictions = self._predictor_of(extras).predict_batch_json(
-            [
-                {"sentence" if isinstance(each, self.text_types) else "tokens": each}
-                for each in inputs
-            ]
+            [{kind: each} for kind, each in zip(kinds, inputs)]
         )
         return [_tagged_text(prediction, extras, self.labels) for prediction in predictions]
 
@@ -250,9 +241,8 @@ class SavedTagger(TextTagger[Union[str, Text]]):
                 before.decoding,
             ).to(before.bias.device)
         elif isinstance(head, SigmoidHead) and not biases:
-            head.thresholds.thresholds = _replaced(
-                head.thresholds.thresholds, model.tags, thresholds
-            )
+            own = head.thresholds
+            own.thresholds = _replaced(own.thresholds, model.tags, thresholds)
         else:
             raise ConfigurationError(
                 "this tagger decides each label by itself and has no biases; use `with_thresholds`"
@@ -293,28 +283,17 @@ def load(
 
 
 def _tagged_text(prediction: JsonDict, extras: Extras, known_labels: Sequence[str]) -> TaggedText:
-    entities, candidates = (
-        [
-            Entity(each["label"], each["text"], *(each.get(name) for name in Entity._fields[2:]))
-            for each in prediction.get(kind, [])
+    kept = {name: prediction[name] for name in TaggedText._fields if name in prediction}
+    for name in ("entities", "candidates"):
+        kept[name] = [
+            Entity(**{field: entity.get(field) for field in Entity._fields})
+            for entity in prediction.get(name, [])
         ]
-        for kind in ("entities", "candidates")
-    )
-    return TaggedText(
-        prediction["text"],
-        prediction["tokens"],
-        prediction.get("tags", []),
-        prediction.get("labels", []),
-        entities,
-        prediction["probabilities"] if extras.probabilities else [],
-        [(first, last) for first, last in prediction["sentences"]]
-        if "sentences" in prediction
-        else (),
-        prediction.get("leak_probability"),
-        prediction.get("expected_missed"),
-        candidates,
-        known_labels,
-    )
+    if "sentences" in prediction:
+        kept["sentences"] = [(first, last) for first, last in prediction["sentences"]]
+    if not extras.probabilities:
+        kept["probabilities"] = []
+    return TaggedText(**{"tags": [], "labels": [], **kept}, known_labels=known_labels)
 
 
 def _with_own_head(model: TaggingModel) -> TaggingModel:
@@ -339,8 +318,7 @@ def _replaced(
                 + did_you_mean(label, labels)
             )
         if not 0 <= threshold <= 1:
-            raise ConfigurationError(
-                f"a threshold must be from 0 to 1; got {threshold!r} for {label!r}"
-            )
+            message = f"a threshold must be from 0 to 1; got {threshold!r} for {label!r}"
+            raise ConfigurationError(message)
         thresholds[labels.index(label)] = threshold
     return thresholds

@@ -55,8 +55,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
     An input line is plain text, or a JSON object with one of these: `sentence`, a text, which is cut
     into sentences by rule if it is longer than the reader's `max_sentence_tokens`; `tokens`, a list of
     words; `document`, the text of a document, which is split into sentences; or `sentences`, a list with
-    a text or a list of words for each. `tagger_onnx.inputs` says what is refused. Each prediction
-    is a JSON object:
+    a text or a list of words for each. Each prediction is a JSON object:
 
     - `text`: the sentence or document. Tokens that came without a text are joined by single blanks,
       where their scripts have blanks; sentences by line feeds.
@@ -79,11 +78,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
         dataset_reader: Makes instances from tokens with its `text_to_instance`.
         language: The spaCy code of the language whose rules split text into tokens; None to split as
             the dataset reader's `tokenizer` and `language` say.
-        frozen: Whether to put the model into evaluation mode.
         probabilities: Whether to return the probabilities of all tags of each token too. The head
             `sigmoid` always returns them.
-        batch_tokens: See `BatchedPredictor`.
-        plain: See `BatchedPredictor`.
         run_characters: The most characters without white space between them that a text may have if a
             language's rules split it, whose time grows with their square; None for any number.
         leak_labels: The labels whose missed entities are a leak, to return `leak_probability` and
@@ -151,11 +147,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return self._splitter.tokenizer
 
     def split(self, text: str) -> Text:
-        """Splits a text into tokens. White space is no token.
-
-        Raises:
-            InputError: If it is no text, or one that cannot be split.
-        """
+        """Splits a text into tokens. White space is no token."""
         return self._split(text, "text")
 
     def predict(self, sentence: str) -> JsonDict:
@@ -182,11 +174,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         self.instances(json_dict)
 
     def instances(self, json_dict: JsonDict) -> List[Instance]:
-        """Returns the instances of an input, one for each sentence or piece of it.
-
-        Raises:
-            InputError: If `predict_json` does not take it.
-        """
+        """Returns the instances of an input, one for each sentence or piece of it."""
         return self.instances_of(self.read(json_dict), holds_document(json_dict))
 
     def instances_of(self, text: Text, is_document: bool) -> List[Instance]:
@@ -224,11 +212,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return [self._dataset_reader.text_to_instance(tokens) for tokens in text.sentences()]
 
     def read(self, json_dict: JsonDict) -> Text:
-        """Returns the words of an input, and where they are in it.
-
-        Raises:
-            InputError: If `predict_json` does not take it.
-        """
+        """Returns the words of an input, and where they are in it; `tagger_onnx.inputs` checks it."""
         name = only_field(json_dict, FIELDS)
         value = json_dict[name]
         if name == "document":
@@ -317,7 +301,6 @@ def _joined(outputs: Sequence[JsonDict]) -> JsonDict:
 
 
 def _in_text(entity: JsonDict, text: Text) -> JsonDict:
-    """Adds its text and its character offsets to an entity."""
     first, last = entity["first"], entity["last"]
     start, end = text.starts[first], text.starts[last] + len(text.words[last])
     offsets = {"text": text.text[start:end], "start": start, "end": end}

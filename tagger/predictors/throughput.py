@@ -42,15 +42,12 @@ class Throughput:
         """Logs counts and rates, if they say something."""
         if self._started is None or self._num_sentences < 2:
             return
-        if self._ended - self._started < self.least:
+        seconds = max(self._ended - self._started, 1e-9)
+        if seconds < self.least:
             return
         self._logged = self._ended
-        seconds = max(self._ended - self._started, 1e-9)
+        counts = (self._num_sentences, self._num_tokens)
         logger.info(
             "predicted %d sentences, %d tokens in %.1f s: %.0f sentences/s, %.0f tokens/s",
-            self._num_sentences,
-            self._num_tokens,
-            seconds,
-            self._num_sentences / seconds,
-            self._num_tokens / seconds,
+            *(*counts, seconds, *(count / seconds for count in counts)),
         )

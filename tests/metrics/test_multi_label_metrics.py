@@ -1,9 +1,6 @@
 import numpy as np
 import pytest
 import torch
-import torch.distributed
-from allennlp.common import Params
-from allennlp.training.metrics import Metric
 from sklearn.metrics import hamming_loss, precision_recall_fscore_support, roc_auc_score
 
 from tagger.metrics import MultiLabelMetrics, format_metrics
@@ -94,16 +91,11 @@ def test_area_under_the_curve_counts_ties_half_and_takes_certain_probabilities()
         assert actual[f"auc-{name}"] == pytest.approx(expected)
 
 
-def test_without_probabilities_there_is_no_area():
+def test_areas_need_probabilities_and_wait_for_the_end_of_a_pass(monkeypatch):
     probabilities, targets, mask = random_batch(seed=4)
     metric = MultiLabelMetrics(vocabulary_of(LABELS))
     metric(probabilities >= 0.5, targets, mask)
     assert not any(name.startswith("auc") for name in metric.get_metric(reset=True))
-
-
-def test_areas_wait_for_the_end_of_a_pass(monkeypatch):
-    probabilities, targets, mask = random_batch(seed=4)
-    metric = MultiLabelMetrics(vocabulary_of(LABELS))
     metric(probabilities >= 0.5, targets, mask, probabilities)
     with monkeypatch.context() as patch:
         patch.setattr("tagger.metrics.multi_label_metrics.area_under_curve", None)
@@ -122,6 +114,7 @@ def test_what_is_predicted_of_unknown_labels_and_padding_changes_nothing():
     padded = torch.cat([targets[mask], torch.full((5, 4), -1)])
     longer = torch.cat([probabilities[mask], torch.ones(5, 4)])
     assert metrics_of(longer, padded) == expected
+    assert set(metrics_of(torch.rand(0, 4), torch.ones(0, 4)).values()) == {0}
 
 
 def test_items_are_those_of_any_leading_axes_and_batches_add_up_until_reset():
@@ -156,52 +149,8 @@ def test_groups_are_means_over_labels_by_their_training_counts():
     )
 
 
-def test_an_empty_batch_counts_nothing():
-    metrics = metrics_of(torch.rand(0, 4), torch.ones(0, 4))
-    assert set(metrics.values()) == {0}
-
-
-def test_arguments_are_left_as_they_were():
-    tensors = random_batch(seed=8)
-    before = [tensor.clone() for tensor in tensors]
-    metrics_of(*tensors)
-    assert all(torch.equal(tensor, copy) for tensor, copy in zip(tensors, before))
-
-
-def test_it_is_registered():
-    metric = Metric.from_params(
-        Params({"type": "multi_label_metrics", "least_head_count": 100}),
-        vocabulary=vocabulary_of(LABELS),
-    )
-    assert isinstance(metric, MultiLabelMetrics)
-
-
 @pytest.mark.parametrize("shape", [(5, 3), (6, 4), (5,)])
 def test_other_shapes_are_refused(shape):
     metric = MultiLabelMetrics(vocabulary_of(LABELS))
     with pytest.raises(ValueError, match="must have one shape"):
         metric(torch.ones(shape), torch.ones(shape), torch.ones(5) > 0)
-
-
-def measure_in_a_worker(rank, folder, shares, expected):
-    torch.distributed.init_process_group(
-        "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
-    )
-    metric = MultiLabelMetrics(vocabulary_of(LABELS))
-    for probabilities, targets, mask in shares[rank]:
-        metric(probabilities >= 0.5, targets, mask, probabilities)
-    assert metric.get_metric(reset=True) == expected
-    assert set(metric.get_metric().values()) == {0}
-    torch.distributed.destroy_process_group()
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("warm_python")
-def test_two_workers_measure_as_one(tmp_path):
-    first, second = random_batch(seed=9), random_batch(seed=10, num_items=7)
-    both = [torch.cat(parts) for parts in zip(first, second)]
-    # The second worker has two batches, the first none.
-    shares = [[], [first, second]]
-    torch.multiprocessing.spawn(
-        measure_in_a_worker, args=(tmp_path, shares, metrics_of(*both)), nprocs=2
-    )

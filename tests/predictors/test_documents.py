@@ -47,10 +47,6 @@ def test_lines_may_be_the_sentences(trained_on_documents):
     predictor = Predictor.from_archive(archive, extra_args={"sentence_borders": "lines"})
     prediction = predictor.predict_json({"document": "Lima : on. In\n\nLima rained\n"})
     assert prediction["sentences"] == [[0, 4], [5, 6]]
-
-
-def test_an_unknown_way_to_split_is_refused(trained_on_documents):
-    archive = load_archive(trained_on_documents / "model.tar.gz")
     with pytest.raises(ConfigurationError, match="one of rules, lines; got 'words'"):
         Predictor.from_archive(archive, extra_args={"sentence_borders": "words"})
 
@@ -97,14 +93,6 @@ def test_sentences_alone_are_answered_with_one_warning(predictor, caplog):
     assert "sentences" not in predictor.predict("in Lima")
     assert caplog.text.count("gets single sentences") == 1
     assert '{"document": "..."}' in caplog.text
-
-
-@pytest.mark.parametrize(
-    "inputs", [{"sentences": "Lima"}, {"sentences": [["Lima", 3]]}, {"document": ["Lima"]}]
-)
-def test_what_is_no_document_is_refused(predictor, inputs):
-    with pytest.raises(ValueError, match="` must be a (text|list of)"):
-        predictor.predict_json(inputs)
 
 
 @pytest.mark.parametrize("inputs", [{"sentences": []}, {"sentences": [" "]}, {"document": "\n"}])

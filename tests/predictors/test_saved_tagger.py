@@ -76,18 +76,7 @@ def test_a_long_text_is_tagged_sentence_by_sentence(trained, tmp_path):
 
 
 def entities_of(prediction):
-    return [
-        (
-            entity["label"],
-            entity["text"],
-            entity["start"],
-            entity["end"],
-            entity["first"],
-            entity["last"],
-            entity["probability"],
-        )
-        for entity in prediction["entities"]
-    ]
+    return [tuple(map(each.get, tagger.Entity._fields)) for each in prediction["entities"]]
 
 
 def test_it_finds_what_the_predictor_finds(model, predictor):
@@ -95,12 +84,8 @@ def test_it_finds_what_the_predictor_finds(model, predictor):
     results = model.tag(TEXTS)
     assert [result.entities for result in results] == list(map(entities_of, predictions))
     assert any(result.entities for result in results)
-    for result, prediction in zip(results, predictions):
-        assert (result.text, result.tokens, result.tags) == (
-            prediction["text"],
-            prediction["tokens"],
-            prediction["tags"],
-        )
+    for name in ("text", "tokens", "tags"):
+        assert [getattr(each, name) for each in results] == [each[name] for each in predictions]
     entity = results[0].entities[0]
     assert TEXT[entity.start : entity.end] == entity.text
 
@@ -120,7 +105,12 @@ def test_texts_tokens_and_streams_are_tagged_alike(model):
     assert_alike(model.tag([TEXT, one.tokens])[0], one)
     assert_alike(model.tag(tokens=one.tokens), model.tag([TEXT, one.tokens])[1])
     assert model.tag(tokens=["New York"]).tokens == ["New York"]
-    streamed = list(model.stream((text for text in TEXTS * 3), window=4))
+    read = []
+    stream = model.stream((read.append(text) or text for text in TEXTS * 3), window=4)
+    assert read == []
+    streamed = [next(stream)]
+    assert read == (TEXTS * 3)[:4]
+    streamed += stream
     for given, expected in zip(streamed, model.tag(TEXTS * 3), strict=True):
         assert_alike(given, expected)
     assert model.tag([]) == []
@@ -137,21 +127,11 @@ def test_a_text_that_is_split_already_is_tagged_as_the_text(model):
 
 
 def test_biases_are_those_of_all_labels(model):
+    assert model.labels == ["EVENT", "LOC", "ORG", "PER"]
     assert model.biases == {"EVENT": 0, "LOC": 0, "ORG": 0, "PER": 0}
-    assert model.with_bias(LOC=1.5).with_bias(PER=-1).biases == {
-        **model.biases,
-        "LOC": 1.5,
-        "PER": -1,
-    }
+    both = model.with_bias(LOC=1.5).with_bias(PER=-1)
+    assert both.biases == {**model.biases, "LOC": 1.5, "PER": -1}
     assert model.finds_entities
-
-
-def test_a_stream_is_read_window_by_window(model):
-    read = []
-    stream = model.stream((read.append(text) or text for text in TEXTS), window=2)
-    assert read == []
-    next(stream)
-    assert read == TEXTS[:2]
 
 
 def test_inputs_without_a_token_have_no_tags(model):
@@ -211,14 +191,11 @@ def test_biases_and_thresholds_change_a_copy_with_the_same_weights(model):
     assert model.tag(TEXTS) == before
     assert "{'PER': -100.0, 'LOC': -100.0}" in repr(without)
     assert "bias" not in repr(model)
+    assert "model.tar.gz: EVENT, LOC, ORG, PER; " in repr(model)
+    decoder = model.with_bias(PER=0.5).with_thresholds(LOC=0.25).model.head.decoder
+    assert (decoder.decode_bias, decoder.entity_thresholds) == ({"PER": 0.5}, {"LOC": 0.25})
     weights, shared = model.model.parameters(), without.model.parameters()
     assert all(mine is theirs for mine, theirs in zip(weights, shared))
-
-
-def test_an_early_bias_and_later_thresholds_add_up(model):
-    both = model.with_bias(PER=0.5).with_thresholds(LOC=0.25)
-    decoder = both.model.head.decoder
-    assert (decoder.decode_bias, decoder.entity_thresholds) == ({"PER": 0.5}, {"LOC": 0.25})
 
 
 def test_tokens_may_have_several_labels(several_labels):
@@ -288,11 +265,6 @@ def test_notebooks_show_the_text_as_it_is_with_its_entities_marked(model, severa
     labels = several_labels.tag("poet sees")._replace(labels=[["A", "B<"], []])._repr_html_()
     assert ">A, B&lt;</small></mark> sees</div>" in labels
     assert model._repr_html_().startswith("<code>&lt;SavedTagger ")
-
-
-def test_it_says_what_it_is(model):
-    assert model.labels == ["EVENT", "LOC", "ORG", "PER"]
-    assert "model.tar.gz: EVENT, LOC, ORG, PER; " in repr(model)
 
 
 def test_a_tagger_can_be_pickled(trained):

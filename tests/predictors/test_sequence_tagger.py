@@ -16,10 +16,6 @@ def predictor(archive):
     return Predictor.from_archive(archive)
 
 
-def test_is_the_default_of_the_model(predictor):
-    assert isinstance(predictor, SequenceTaggerPredictor)
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -149,6 +145,9 @@ def test_plain_labels_have_no_entities(predictor, archive):
         ({"sentence": ")" * 501}, "`sentence` has 501 characters in a row without a blank"),
         ({"document": ")" * 501}, "`document` has 501 characters in a row without a blank"),
         ({"sentences": ["a", "b" * 501]}, r"`sentences\[1\]` has 501 characters in a row"),
+        ({"sentences": "Lima"}, "`sentences` must be a list"),
+        ({"sentences": [["Lima", 3]]}, r"`sentences\[0\]` must be a (text|list) "),
+        ({"document": ["Lima"]}, "`document` must be a text"),
     ],
 )
 def test_inputs_that_make_no_sentence_are_refused(predictor, inputs, message):
@@ -156,48 +155,36 @@ def test_inputs_that_make_no_sentence_are_refused(predictor, inputs, message):
         predictor.predict_json(inputs)
 
 
-def test_line_that_is_almost_json_is_refused(predictor):
-    with pytest.raises(ValueError, match="starts with a brace but is no JSON object"):
-        predictor.load_line('{"sentence": "missing quote}')
-
-
-@pytest.mark.parametrize("line", ['["a"]', " [1] \n"])
-def test_a_line_that_is_a_json_list_is_refused(archive, line):
-    predictor = Predictor.from_archive(archive)
-    with pytest.raises(
-        ValueError, match="is a JSON list, not an object; give plain text, .* set `plain`"
-    ):
-        predictor.load_line(line)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"sentence": "missing quote}', "starts with a brace but is no JSON object"),
+        ('["a"]', "is a JSON list, not an object; give plain text, .* set `plain`"),
+        (" [1] \n", "is a JSON list, not an object"),
+        ('{"sentence": "a", "sentence": "b"}', "an object has `sentence` twice; keep one of them"),
+    ],
+)
+def test_a_line_that_is_almost_an_object_is_refused_unless_all_lines_are_text(
+    archive, line, message
+):
+    with pytest.raises(ValueError, match=message):
+        Predictor.from_archive(archive).load_line(line)
     plain = Predictor.from_archive(archive, extra_args={"plain": True})
-    assert plain.load_line(line) == {"sentence": line.rstrip("\n")}
+    for text in (line, '{"sentence": "Ada"}'):
+        assert plain.load_line(text) == {"sentence": text.rstrip("\n")}
 
 
-def test_a_line_that_only_looks_like_json_is_text(predictor):
-    for line in (
-        "[1] Ada et al.",
-        '"Quoted," she said',
-        '"Ada met Charles"',
-        "1996",
-        "null",
-        "[" * 100_000,
-    ):
-        assert predictor.load_line(line) == {"sentence": line}
-
-
-def test_objects_are_text_where_all_lines_are(archive):
-    predictor = Predictor.from_archive(archive, extra_args={"plain": True})
-    line = '{"sentence": "Ada"}'
-    assert predictor.load_line(line) == {"sentence": line}
-
-
-def test_a_line_is_the_text_without_its_end(predictor):
-    assert predictor.load_line(" Ada left\t \r\n") == {"sentence": " Ada left\t "}
-    assert predictor.load_line('\ufeff {"sentence": " Ada"} \n') == {"sentence": " Ada"}
-
-
-def test_a_field_that_is_given_twice_is_refused(predictor):
-    with pytest.raises(ValueError, match="an object has `sentence` twice; keep one of them"):
-        predictor.load_line('{"sentence": "Ada", "sentence": "Grace"}')
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ('\ufeff {"sentence": " Ada"} \n', " Ada"),
+        (" Ada left\t \r\n", " Ada left\t "),
+        *((line, line) for line in ("[1] Ada et al.", '"Quoted," she said', '"Ada met Charles"')),
+        *((line, line) for line in ("1996", "null", "[" * 100_000)),
+    ],
+)
+def test_a_line_is_an_object_or_the_text_without_its_end(predictor, line, text):
+    assert predictor.load_line(line) == {"sentence": text}
 
 
 def test_a_byte_order_mark_is_part_of_the_text_and_of_no_token(predictor):
@@ -207,8 +194,9 @@ def test_a_byte_order_mark_is_part_of_the_text_and_of_no_token(predictor):
         assert prediction["tokens"] == ["Ada", "left", "."]
         for entity in prediction["entities"]:
             assert prediction["text"][entity["start"] : entity["end"]] == entity["text"]
-    instance = predictor._json_to_instance({"sentence": "\ufeffAda"})
-    assert [token.idx for token in instance["tokens"]] == [1]
+    instance = predictor._json_to_instance({"sentence": "\ufeffAda  left."})
+    tokens = [(token.text, token.idx, token.idx_end) for token in instance["tokens"]]
+    assert tokens == [("Ada", 1, 4), ("left", 6, 10), (".", 10, 11)]
 
 
 @pytest.mark.parametrize(
@@ -239,13 +227,3 @@ def test_an_unknown_language_is_refused(archive, language):
 
 def test_a_language_without_such_rules_has_no_such_limit():
     assert TextSplitter(LanguageRulesTokenizer("zh")).run_characters is None
-
-
-def test_tokens_know_their_places_in_the_text(archive):
-    predictor = Predictor.from_archive(archive)
-    tokens = predictor._json_to_instance({"sentence": "Ada  left."})["tokens"].tokens
-    assert [(t.text, t.idx, t.idx_end) for t in tokens] == [
-        ("Ada", 0, 3),
-        ("left", 5, 9),
-        (".", 9, 10),
-    ]

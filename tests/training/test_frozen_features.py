@@ -139,25 +139,7 @@ def test_a_given_folder_must_hold_the_transformer_of_training(train, tmp_path):
             tagger.load(path, transformer=folder)
 
 
-def test_features_are_computed_before_the_first_epoch_and_once(train, tmp_path, monkeypatch):
-    computed = []
-    compute = WordFeatures.compute
-
-    def count(self, passages, *rest, **options):
-        computed.append(len(passages))
-        return compute(self, passages, *rest, **options)
-
-    monkeypatch.setattr(WordFeatures, "compute", count)
-    train("first")
-    # Names have two documents each, and training and validation data are the same.
-    assert computed == [16]
-    train("second")
-    assert computed == [16]
-
-
-def test_the_runs_of_a_study_share_the_features_of_the_test_file(
-    tmp_path, transformer, monkeypatch
-):
+def test_features_are_computed_once_for_all_runs_of_a_study(tmp_path, transformer, monkeypatch):
     computed = []
     compute = WordFeatures.compute
 
@@ -171,6 +153,7 @@ def test_the_runs_of_a_study_share_the_features_of_the_test_file(
     test_file.write_text("-DOCSTART- O\n\nXylografia B-LOC\nlies O\n")
     config["test_data_path"] = str(test_file)
     work.train(config, tmp_path / "first")
+    # Names have two documents each, and training and validation data are the same.
     assert computed == [16, 1]
     work.train(config, tmp_path / "second")
     assert computed == [16, 1]

@@ -140,12 +140,6 @@ def test_a_finished_run_stays_as_it_is(tmp_path, at_root):
     assert weights == (tmp_path / "run/best.th").read_bytes()
 
 
-def test_recover_and_force_contradict_each_other_on_a_finished_run_too(trained):
-    params = Params.from_file(trained / "config.json")
-    with pytest.raises(ConfigurationError, match="both force and recover are true"):
-        keep_finished(params, trained, force=True)
-
-
 def test_a_run_that_ran_out_of_patience_trains_no_more(tmp_path, at_root):
     # Its steps are too small for any weight, so that no epoch after the first is better.
     overrides = {"trainer.patience": 2, "trainer.optimizer.lr": 1e-30}
@@ -168,16 +162,13 @@ def test_the_archive_of_an_interrupt_is_made_again_when_the_run_is_finished(trai
     made = archive.stat().st_mtime_ns
     keep_finished(params, tmp_path / "run")
     assert archive.stat().st_mtime_ns == made
-
-
-def test_without_its_best_weights_a_finished_run_keeps_its_archive(trained, tmp_path):
-    shutil.copytree(trained, tmp_path / "run")
-    archive = tmp_path / "run/model.tar.gz"
+    # Without its best weights there is no other archive to make.
     os.utime(archive, ns=(0, 0))
     (tmp_path / "run/best.th").unlink()
-    params = Params.from_file(tmp_path / "run/config.json")
     keep_finished(params, tmp_path / "run")
     assert archive.stat().st_mtime_ns == 0
+    with pytest.raises(ConfigurationError, match="both force and recover are true"):
+        keep_finished(params, tmp_path / "run", force=True)
 
 
 def test_random_states_come_back():
@@ -186,7 +177,7 @@ def test_random_states_come_back():
 
     states = random_states()
     first = draw()
-    torch.save(states, buffer := __import__("io").BytesIO())
+    torch.save(states, buffer := io.BytesIO())
     buffer.seek(0)
     # As a checkpoint: without code of its own.
     set_random_states(torch.load(buffer))
@@ -288,21 +279,16 @@ def test_the_trainer_of_configs_is_ours_and_tracks_metrics_so(archive, tmp_path)
         assert type(trainer._checkpointer) is WholeCheckpointer
         assert trainer._metric_tracker._patience == 3
         assert trainer._metric_tracker.tracked_metrics == [(1.0, "f1-measure-overall")]
-
-
-def test_the_trainer_takes_what_allennlps_takes_by_position(archive, tmp_path):
-    loader = SimpleNamespace(set_target_device=lambda device: None)
-    trainer = RecoverableTrainer.from_partial_objects(archive.model, str(tmp_path), loader)
-    assert trainer.model is archive.model
-    with pytest.raises(ConfigurationError, match="`trainer` has no key `foo`"):
-        RecoverableTrainer.from_partial_objects(archive.model, str(tmp_path), loader, foo=1)
-
-
-@pytest.mark.parametrize(("number", "lacks"), [(3, "num_epochs"), (0, "at least 1; got 0")])
-def test_unknown_keys_of_the_trainer_and_no_epochs_are_refused(number, lacks):
-    params = Params({"type": "gradient_descent", "num_epoch" if number else "num_epochs": number})
-    with pytest.raises(ConfigurationError, match=lacks):
-        Trainer.from_params(params, model=None, data_loader=None, serialization_dir="")
+    by_position = (archive.model, str(tmp_path), loader)
+    assert RecoverableTrainer.from_partial_objects(*by_position).model is archive.model
+    for key, message in (
+        ("foo", "`trainer` has no key `foo`"),
+        ("num_epoch", "did you mean `num_epochs`"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            RecoverableTrainer.from_partial_objects(*by_position, **{key: 1})
+    with pytest.raises(ConfigurationError, match="at least 1; got 0"):
+        RecoverableTrainer.from_partial_objects(*by_position, num_epochs=0)
 
 
 @pytest.mark.parametrize(

@@ -102,15 +102,11 @@ def test_a_common_threshold_serves_rare_labels_as_well_for_macro_f1_alone():
     assert tuned["macro"] == pytest.approx([0.175, 0.175])
 
 
-def test_a_common_threshold_of_no_positives_is_the_default():
+@pytest.mark.parametrize("tune", [tune_common_threshold, tune_thresholds])
+def test_a_threshold_of_no_positives_is_the_default(tune):
     for items in (torch.empty(0, 2), torch.rand(3, 2)):
-        tuned = tune_common_threshold(items, torch.zeros_like(items), default=0.4)
+        tuned = tune(items, torch.zeros_like(items), default=0.4)
         assert tuned.tolist() == pytest.approx([0.4, 0.4])
-
-
-def test_a_common_threshold_has_no_precision_or_recall_of_each_label():
-    with pytest.raises(ConfigurationError, match="`common` needs the `target` 'micro' or 'macro'"):
-        tune_common_threshold(torch.rand(2, 2), torch.ones(2, 2), {"recall": 0.9})
 
 
 @pytest.mark.parametrize("target", ["micro", "macro", {"precision": 0.5}, {"recall": 1.0}])
@@ -171,16 +167,11 @@ def test_a_label_of_which_every_prediction_does_harm_is_never_predicted():
     assert tuned[1] > 1
 
 
-def test_no_items_at_all_leave_the_default():
-    assert tune_thresholds(torch.empty(0, 2), torch.empty(0, 2)).tolist() == [0.5, 0.5]
-
-
 @pytest.mark.parametrize("target", ["f1", {}, {"precision": 0}, {"recall": 1.1}, {"f1": 0.5}])
-def test_other_targets_are_refused(target):
+def test_other_targets_and_shapes_are_refused(target):
     with pytest.raises(ConfigurationError, match="`target` must be 'micro', 'macro'"):
         tune_thresholds(torch.rand(2, 2), torch.ones(2, 2), target)
-
-
-def test_other_shapes_are_refused():
+    with pytest.raises(ConfigurationError, match="`common` needs the `target` 'micro' or 'macro'"):
+        tune_common_threshold(torch.rand(2, 2), torch.ones(2, 2), target)
     with pytest.raises(ValueError, match=r"one shape \(N, C\); got \(2, 3\) and \(2, 2\)"):
         tune_thresholds(torch.rand(2, 3), torch.ones(2, 2))
