@@ -3,7 +3,7 @@
 Letters: `B` rows, `T` items of a row, `D` features of an item, `H` hidden size.
 """
 
-from typing import Any, List, Sequence
+from typing import Any, List, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from allennlp.modules.seq2seq_encoders import (
 from allennlp.modules.seq2vec_encoders import CnnEncoder, GruSeq2VecEncoder, LstmSeq2VecEncoder
 from allennlp.nn.activations import LinearActivation
 
-from tagger.integrations.onnx.graph import Graph
+from tagger.integrations.onnx.graph import Value
 from tagger.modules.encoders import BiLstmEncoder, MaskedCnnEncoder
 
 # Where PyTorch keeps the blocks of the gates that ONNX wants, in ONNX's order: input, output, forget and
@@ -41,53 +41,39 @@ def type_name(part: type) -> str:
     return part.__name__
 
 
-def encode(graph: Graph, encoder: Seq2SeqEncoder, inputs: str, lengths: str) -> str:
-    """Encodes each item in its context, (B, T, features).
-
-    Args:
-        graph: The graph.
-        encoder: The encoder.
-        inputs: (B, T, D) float32.
-        lengths: (B,) int64.
-    """
+def encode(encoder: Seq2SeqEncoder, inputs: Value, lengths: Value) -> Value:
+    """Encodes each item of inputs, (B, T, D) float32, in its context, (B, T, features)."""
     # Exact types: a subclass may compute something else.
     if type(encoder) is PassThroughEncoder:
         return inputs
     if type(encoder) is BiLstmEncoder:
         layers: Any = list(zip(encoder.forward_layers, encoder.backward_layers))
-        return _layers(graph, layers, inputs, lengths)[0]
+        return _layers(layers, inputs, lengths)[0]
     if type(encoder) in (GruSeq2SeqEncoder, LstmSeq2SeqEncoder):
-        return _layers(graph, _split(encoder._module), inputs, lengths)[0]
+        return _layers(_split(encoder._module), inputs, lengths)[0]
     raise ConfigurationError(
         f"the encoder `{type_name(type(encoder))}` cannot be exported; use `bilstm`, `lstm`, `gru` or "
         f"`pass_through`"
     )
 
 
-def pool(graph: Graph, encoder: Seq2VecEncoder, inputs: str, mask: str) -> str:
-    """Encodes each row as one vector, (B, features).
-
-    Args:
-        graph: The graph.
-        encoder: The encoder.
-        inputs: (B, T, D) float32.
-        mask: (B, T) bool.
-    """
-    lengths = graph.add("ReduceSum", graph.add("Cast", mask, to=7), np.array([1]), keepdims=0)
+def pool(encoder: Seq2VecEncoder, inputs: Value, mask: Value) -> Value:
+    """Encodes each row of inputs, (B, T, D) float32, as one vector, (B, features)."""
+    lengths = mask.cast("int64").reduce("Sum", 1)
     if type(encoder) in (CnnEncoder, MaskedCnnEncoder):
-        return _convolve(graph, encoder, inputs, mask, lengths)
+        return _convolve(encoder, inputs, mask, lengths)
     if type(encoder) in (GruSeq2VecEncoder, LstmSeq2VecEncoder):
-        return _layers(graph, _split(encoder._module), inputs, lengths)[1]
+        return _layers(_split(encoder._module), inputs, lengths)[1]
     raise ConfigurationError(
         f"the encoder of characters `{type_name(type(encoder))}` cannot be exported; use `masked_cnn`, "
         f"`cnn`, `lstm` or `gru`"
     )
 
 
-def linear(graph: Graph, layer: torch.nn.Linear, inputs: str) -> str:
+def linear(layer: torch.nn.Linear, inputs: Value) -> Value:
     """Applies a linear layer to the last axis."""
-    outputs = graph.add("MatMul", inputs, layer.weight.detach().numpy().T)
-    return outputs if layer.bias is None else graph.add("Add", outputs, layer.bias.detach().numpy())
+    outputs = inputs.op("MatMul", layer.weight.detach().numpy().T)
+    return outputs if layer.bias is None else outputs + layer.bias.detach().numpy()
 
 
 def _split(module: Any) -> List[List[torch.nn.RNNBase]]:
@@ -113,36 +99,34 @@ def _split(module: Any) -> List[List[torch.nn.RNNBase]]:
 
 
 def _layers(
-    graph: Graph, layers: Sequence[Sequence[torch.nn.RNNBase]], inputs: str, lengths: str
-) -> List[str]:
+    layers: Sequence[Sequence[torch.nn.RNNBase]], inputs: Value, lengths: Value
+) -> Tuple[Value, Value]:
     """Runs recurrent layers; returns all states, (B, T, features), and the last ones, (B, features).
 
     Each layer is one operator, which keeps to the lengths in both directions; in the padding it gives 0.
     """
-    lengths = graph.add("Cast", lengths, to=6)
+    lengths = lengths.cast("int32")
     # (T, B, D)
-    states = graph.add("Transpose", inputs, perm=[1, 0, 2])
-    last = ""
+    states = inputs.op("Transpose", perm=[1, 0, 2])
     for directions in layers:
         operator, order = _GATES[type(directions[0])]
         size = directions[0].hidden_size
         options = {"linear_before_reset": 1} if operator == "GRU" else {}
         # (T, directions, B, H) and (directions, B, H)
-        states, last = graph.add_many(
+        states, last = inputs.graph.add(
             operator,
-            2,
             states,
             *_weights(directions, order),
             lengths,
+            num_outputs=2,
             hidden_size=size,
             direction="bidirectional" if len(directions) == 2 else "forward",
             **options,
         )
-        states = graph.add("Transpose", states, perm=[0, 2, 1, 3])
-        states = graph.add("Reshape", states, np.array([0, 0, size * len(directions)]))
-        last = graph.add("Transpose", last, perm=[1, 0, 2])
-        last = graph.add("Reshape", last, np.array([0, size * len(directions)]))
-    return [graph.add("Transpose", states, perm=[1, 0, 2]), last]
+        joined = np.array([0, 0, size * len(directions)])
+        states = states.op("Transpose", perm=[0, 2, 1, 3]).op("Reshape", joined)
+        last = last.op("Transpose", perm=[1, 0, 2]).op("Reshape", joined[1:])
+    return states.op("Transpose", perm=[1, 0, 2]), last
 
 
 def _weights(directions: Sequence[torch.nn.RNNBase], order: Sequence[int]) -> List[np.ndarray]:
@@ -160,38 +144,31 @@ def _weights(directions: Sequence[torch.nn.RNNBase], order: Sequence[int]) -> Li
     ]
 
 
-def _convolve(graph: Graph, encoder: Any, inputs: str, mask: str, lengths: str) -> str:
+def _convolve(encoder: Any, inputs: Value, mask: Value, lengths: Value) -> Value:
     """See `tagger.modules.encoders.MaskedCnnEncoder`."""
-    is_padding = graph.add("Unsqueeze", graph.add("Not", mask), np.array([2]))
-    inputs = graph.add("Where", is_padding, np.float32(0), inputs)
+    inputs = (~mask).unsqueeze(2).where(np.float32(0), inputs)
     # (B, D, T)
-    inputs = graph.add("Transpose", inputs, perm=[0, 2, 1])
-    lengths = graph.add("Unsqueeze", lengths, np.array([1]))
+    inputs = inputs.op("Transpose", perm=[0, 2, 1])
+    lengths = lengths.unsqueeze(1)
     maxima = []
     for convolution in encoder._convolution_layers:
         (width,) = convolution.kernel_size
         weight, bias = (each.detach().numpy() for each in (convolution.weight, convolution.bias))
-        responses = _activated(graph, encoder, graph.add("Conv", inputs, weight, bias))
-        num_windows = graph.add("Shape", responses, start=2, end=3)
-        places = graph.add("Range", np.int64(0), graph.add("Squeeze", num_windows), np.int64(1))
+        responses = _activated(encoder, inputs.op("Conv", weight, bias))
         # (B, T - width + 1)
-        is_beyond = graph.add("Greater", places, graph.add("Sub", lengths, np.int64(width)))
-        is_beyond = graph.add("Unsqueeze", is_beyond, np.array([1]))
-        responses = graph.add("Where", is_beyond, np.float32(-np.inf), responses)
-        maximum = graph.add("ReduceMax", responses, np.array([2]), keepdims=0)
-        is_too_short = graph.add("Less", lengths, np.int64(width))
-        maxima.append(graph.add("Where", is_too_short, np.float32(0), maximum))
-    pooled = graph.add("Concat", *maxima, axis=1)
-    if encoder.projection_layer is None:
-        return pooled
-    return linear(graph, encoder.projection_layer, pooled)
+        is_beyond = responses.places(2) > lengths - np.int64(width)
+        responses = is_beyond.unsqueeze(1).where(np.float32(-np.inf), responses)
+        is_too_short = lengths < np.int64(width)
+        maxima.append(is_too_short.where(np.float32(0), responses.reduce("Max", 2)))
+    pooled = maxima[0].op("Concat", *maxima[1:], axis=1)
+    return linear(encoder.projection_layer, pooled) if encoder.projection_layer else pooled
 
 
-def _activated(graph: Graph, encoder: CnnEncoder, values: str) -> str:
+def _activated(encoder: CnnEncoder, values: Value) -> Value:
     activation = type(encoder._activation)
     if activation not in _ACTIVATIONS:
         raise ConfigurationError(
             f"the activation `{activation.__name__}` of the encoder of characters cannot be exported; "
             f"use `linear`, `relu`, `sigmoid` or `tanh`"
         )
-    return graph.add(_ACTIVATIONS[activation], values)
+    return values.op(_ACTIVATIONS[activation])

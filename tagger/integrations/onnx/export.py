@@ -60,28 +60,19 @@ def exported(
     graph = Graph()
     words = graph.input("words", "int64", ["batch", "tokens"])
     lengths = graph.input("lengths", "int64", ["batch"])
-    num_tokens = graph.add("Squeeze", graph.add("Shape", words, start=1, end=2))
     # (T,), (B, 1)
-    places = graph.add("Range", np.int64(0), num_tokens, np.int64(1))
-    ends = graph.add("Unsqueeze", lengths, np.array([1]))
-    mask = graph.add("Less", places, ends)
-    is_last = graph.add("Equal", places, graph.add("Sub", ends, np.int64(1)))
-    embedded, indexers = embed(
-        graph,
-        model.text_field_embedder,
-        dataset_reader._token_indexers,  # type: ignore[attr-defined]
-        model.vocab,
-        words,
-    )
-    states = encode(graph, model.encoder, embedded, lengths)
+    places, ends = words.places(1), lengths.unsqueeze(1)
+    indexers: Any = dataset_reader._token_indexers  # type: ignore[attr-defined]
+    embedded, described = embed(model.text_field_embedder, indexers, model.vocab, words)
+    states = encode(model.encoder, embedded, lengths)
     if model.extensions:
-        inputs = graph.add("Concat", embedded, states, axis=2)
+        inputs = embedded.op("Concat", states, axis=2)
         extensions = cast(List[Seq2SeqEncoder], list(model.extensions))
-        others = [encode(graph, extension, inputs, lengths) for extension in extensions]
-        states = graph.add("Concat", states, *others, axis=2)
-    emissions = linear(graph, model.projection, states)
-    add_head(graph, model, emissions, mask, is_last)
-    description: Dict[str, Any] = {"format": FORMAT, **describe_head(model), "indexers": indexers}
+        others = [encode(extension, inputs, lengths) for extension in extensions]
+        states = states.op("Concat", *others, axis=2)
+    emissions = linear(model.projection, states)
+    add_head(model, emissions, mask=places < ends, is_last=places.equals(ends - np.int64(1)))
+    description: Dict[str, Any] = {"format": FORMAT, **describe_head(model), "indexers": described}
     description["splitting"] = describe_splitting(tokenizer_of(dataset_reader, language)[0])
     description["max_sentence_tokens"] = max_sentence_tokens_of(dataset_reader)
     return _finished(graph, description)

@@ -1,13 +1,10 @@
-"""Writes ONNX graphs: a thin layer over `onnx.helper` that names values and keeps constants."""
+"""Writes ONNX graphs: values that are computed with as arrays are, over `onnx.helper`."""
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-
-#: A value of the graph, by its name; or a constant.
-Value = Union[str, np.ndarray, np.generic]
 
 #: The version of the operators, which onnxruntime 1.14 and later know, in browsers too.
 OPSET = 18
@@ -16,120 +13,223 @@ _TYPES = {
     "bool": TensorProto.BOOL,
     "float32": TensorProto.FLOAT,
     "float64": TensorProto.DOUBLE,
+    "int32": TensorProto.INT32,
     "int64": TensorProto.INT64,
 }
 
 
+class Value:
+    """A value of a graph. What is computed from it becomes a node where the graph is being written."""
+
+    # So that an array on the left leaves the operation to the value.
+    __array_ufunc__ = None
+
+    def __init__(self, graph: "Graph", name: str) -> None:
+        self.graph = graph
+        self.name = name
+
+    def op(self, operator: str, *others: "Operand", **attributes: Any) -> "Value":
+        """Adds an operator of ONNX whose first input is this value; returns its only output."""
+        return self.graph.add(operator, self, *others, **attributes)[0]
+
+    def __add__(self, other: "Operand") -> "Value":
+        return self.op("Add", other)
+
+    def __sub__(self, other: "Operand") -> "Value":
+        return self.op("Sub", other)
+
+    def __rsub__(self, other: "Operand") -> "Value":
+        return self.graph.add("Sub", other, self)[0]
+
+    def __mul__(self, other: "Operand") -> "Value":
+        return self.op("Mul", other)
+
+    def __truediv__(self, other: "Operand") -> "Value":
+        return self.op("Div", other)
+
+    def __and__(self, other: "Operand") -> "Value":
+        return self.op("And", other)
+
+    def __or__(self, other: "Operand") -> "Value":
+        return self.op("Or", other)
+
+    def __invert__(self) -> "Value":
+        return self.op("Not")
+
+    def __lt__(self, other: "Operand") -> "Value":
+        return self.op("Less", other)
+
+    def __gt__(self, other: "Operand") -> "Value":
+        return self.op("Greater", other)
+
+    def __le__(self, other: "Operand") -> "Value":
+        return self.op("LessOrEqual", other)
+
+    def __ge__(self, other: "Operand") -> "Value":
+        return self.op("GreaterOrEqual", other)
+
+    def equals(self, other: "Operand") -> "Value":
+        """Compares each item."""
+        return self.op("Equal", other)
+
+    def where(self, yes: "Operand", no: "Operand") -> "Value":
+        """Takes items of `yes` where this value is true, else of `no`."""
+        return self.op("Where", yes, no)
+
+    def cast(self, dtype: str) -> "Value":
+        """Converts to another type."""
+        return self.op("Cast", to=_TYPES[dtype])
+
+    def unsqueeze(self, *axes: int) -> "Value":
+        """Inserts axes of size 1."""
+        return self.op("Unsqueeze", np.array(axes))
+
+    def squeeze(self, *axes: int) -> "Value":
+        """Removes axes of size 1."""
+        return self.op("Squeeze", np.array(axes))
+
+    def slice(self, start: int, end: Optional[int]) -> "Value":
+        """Takes some places of the second axis; `end` may be None, as in Python."""
+        last = np.iinfo(np.int64).max if end is None else end
+        return self.op("Slice", np.array([start]), np.array([last]), np.array([1]))
+
+    def reduce(self, kind: str, *axes: int, keepdims: bool = False) -> "Value":
+        """Reduces axes by `Max` or `Sum`."""
+        return self.op(f"Reduce{kind}", np.array(axes), keepdims=int(keepdims))
+
+    def gather(self, indices: "Operand", axis: int = 0) -> "Value":
+        """Takes indices along an axis, as `take` of NumPy."""
+        return self.op("Gather", indices, axis=axis)
+
+    def select(self, table: np.ndarray) -> "Value":
+        """Looks indices up in a table."""
+        return self.graph.add("Gather", table, self)[0]
+
+    def take_along(self, indices: "Operand", axis: int = 1) -> "Value":
+        """Takes an index for each item of the other axes, as `take_along_axis` of NumPy."""
+        return self.op("GatherElements", indices, axis=axis)
+
+    def places(self, axis: int) -> "Value":
+        """The numbers from 0 to the size of an axis, int64."""
+        size = self.op("Shape", start=axis, end=axis + 1).op("Squeeze")
+        return self.graph.add("Range", np.int64(0), size, np.int64(1))[0]
+
+
+#: A value of the graph; or a constant.
+Operand = Union[Value, np.ndarray, np.generic]
+
+
+class _Body(NamedTuple):
+    """A graph's nodes, inputs and outputs, or those of a loop or a branch in it."""
+
+    nodes: List[onnx.NodeProto]
+    inputs: List[onnx.ValueInfoProto]
+    outputs: List[onnx.ValueInfoProto]
+
+    def graph(self, name: str, constants: Sequence[onnx.TensorProto] = ()) -> onnx.GraphProto:
+        return helper.make_graph(self.nodes, name, self.inputs, self.outputs, constants)
+
+
 class Graph:
-    """A graph that grows node by node.
+    """A graph that grows node by node."""
 
-    Args:
-        parent: The graph that holds this one as the body of a loop. Its values can be used here.
-    """
+    def __init__(self) -> None:
+        self._num_names = 0
+        # A loop's body is run many times, so all constants belong to the outermost graph.
+        self._constants: List[onnx.TensorProto] = []
+        # From the outermost one to that which is being written.
+        self._bodies = [_Body([], [], [])]
 
-    def __init__(self, parent: Optional["Graph"] = None) -> None:
-        self._root: Graph = parent._root if parent else self
-        self._num_values = 0
-        self.nodes: List[onnx.NodeProto] = []
-        self.constants: List[onnx.TensorProto] = []
-        self.inputs: List[onnx.ValueInfoProto] = []
-        self.outputs: List[onnx.ValueInfoProto] = []
+    def add(
+        self, operator: str, *inputs: Operand, num_outputs: int = 1, **attributes: Any
+    ) -> List[Value]:
+        """Adds a node, and returns its outputs."""
+        outputs = [self._new_name(operator) for _ in range(num_outputs)]
+        names = [self.value(each).name for each in inputs]
+        self._bodies[-1].nodes.append(helper.make_node(operator, names, outputs, **attributes))
+        return [Value(self, name) for name in outputs]
 
-    def add(self, operator: str, *inputs: Value, **attributes: Any) -> str:
-        """Adds a node with one output, and returns the output's name."""
-        return self.add_many(operator, 1, *inputs, **attributes)[0]
+    def value(self, operand: Operand) -> Value:
+        """Returns a value as it is, and a constant as a value."""
+        if isinstance(operand, Value):
+            return operand
+        name = self._new_name("constant")
+        array = np.ascontiguousarray(operand).reshape(operand.shape)
+        self._constants.append(numpy_helper.from_array(array, name))
+        return Value(self, name)
 
-    def add_many(
-        self, operator: str, num_outputs: int, *inputs: Value, **attributes: Any
-    ) -> List[str]:
-        """Adds a node, and returns the names of its outputs."""
-        outputs = [self.new_name(operator) for _ in range(num_outputs)]
-        names = [self.value(each) for each in inputs]
-        self.nodes.append(helper.make_node(operator, names, outputs, **attributes))
-        return outputs
-
-    def value(self, value: Value) -> str:
-        """Returns the name of a value, which becomes a constant unless it is a name already."""
-        if isinstance(value, str):
-            return value
-        name = self.new_name("constant")
-        constant = numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), name)
-        # All constants belong to the outermost graph, since a loop's body is run many times.
-        self._root.constants.append(constant)
-        return name
-
-    def input(self, name: str, dtype: str, shape: Optional[Sequence[Union[int, str]]]) -> str:
+    def input(self, name: str, dtype: str, shape: Optional[Sequence[Union[int, str]]]) -> Value:
         """Declares an input; sizes that are not known yet have names."""
-        self.inputs.append(helper.make_tensor_value_info(name, _TYPES[dtype], shape))
-        return name
+        info = helper.make_tensor_value_info(name, _TYPES[dtype], shape)
+        self._bodies[-1].inputs.append(info)
+        return Value(self, name)
 
     def output(
-        self, name: str, value: str, dtype: str, shape: Optional[Sequence[Union[int, str]]]
+        self, name: str, value: Value, dtype: str, shape: Optional[Sequence[Union[int, str]]]
     ) -> None:
         """Declares that a value is the output of this name."""
-        self.nodes.append(helper.make_node("Identity", [value], [name]))
-        self.outputs.append(helper.make_tensor_value_info(name, _TYPES[dtype], shape))
+        body = self._bodies[-1]
+        body.nodes.append(helper.make_node("Identity", [value.name], [name]))
+        body.outputs.append(helper.make_tensor_value_info(name, _TYPES[dtype], shape))
 
     def scan(
         self,
-        step: Callable[..., Tuple[Sequence[str], Sequence[str]]],
+        step: Callable[..., Tuple[Sequence[Value], Sequence[Value]]],
         states: Sequence[Tuple[Value, str]],
         sequences: Sequence[Tuple[Value, str]],
         result_types: Sequence[str],
         backwards: bool = False,
-    ) -> List[str]:
+    ) -> List[Value]:
         """Loops over the second axis of sequences, (B, T, ...), perhaps from the last item to the first.
 
-        `step` takes the loop's body, a graph, the states and an item of each sequence; it returns the
-        next states, and an item of each result. States and sequences come with their types.
+        `step` takes the states and an item of each sequence; it returns the next states, and an item of
+        each result. States and sequences come with their types.
 
         Returns:
             The last states, followed by the results, (B, T, ...), in the order of the sequences.
         """
-        body = Graph(parent=self)
-        arguments = [
-            body.input(self.new_name("item"), dtype, None) for _, dtype in [*states, *sequences]
-        ]
-        next_states, results = step(body, *arguments)
+        self._bodies.append(_Body([], [], []))
+        given = [*states, *sequences]
+        arguments = [self.input(self._new_name("item"), dtype, None) for _, dtype in given]
+        next_states, results = step(*arguments)
         for value, dtype in zip(
             [*next_states, *results], [*(dtype for _, dtype in states), *result_types]
         ):
-            body.output(self.new_name("next"), value, dtype, None)
-        direction = int(backwards)
-        return self.add_many(
+            self.output(self._new_name("next"), value, dtype, None)
+        return self.add(
             "Scan",
-            len(states) + len(result_types),
-            *(value for value, _ in [*states, *sequences]),
-            body=helper.make_graph(body.nodes, "step", body.inputs, body.outputs),
+            *(value for value, _ in given),
+            num_outputs=len(states) + len(result_types),
+            body=self._bodies.pop().graph("step"),
             num_scan_inputs=len(sequences),
             scan_input_axes=[1] * len(sequences),
             scan_output_axes=[1] * len(result_types),
-            scan_input_directions=[direction] * len(sequences),
-            scan_output_directions=[direction] * len(result_types),
+            scan_input_directions=[int(backwards)] * len(sequences),
+            scan_output_directions=[int(backwards)] * len(result_types),
         )
 
     def choose(
-        self, condition: str, *branches: Callable[["Graph"], Sequence[str]], dtype: str
-    ) -> List[str]:
+        self, condition: Value, *branches: Callable[[], Sequence[Value]], dtype: str
+    ) -> List[Value]:
         """Adds two branches, of which only one is run: the first if the condition holds."""
-        bodies = []
+        graphs = []
         for branch in branches:
-            body = Graph(parent=self)
-            for value in branch(body):
-                body.output(self.new_name("result"), value, dtype, None)
-            bodies.append(helper.make_graph(body.nodes, "branch", [], body.outputs))
-        then, otherwise = bodies
-        num_results = len(then.output)
-        return self.add_many("If", num_results, condition, then_branch=then, else_branch=otherwise)
+            self._bodies.append(_Body([], [], []))
+            for value in branch():
+                self.output(self._new_name("result"), value, dtype, None)
+            graphs.append(self._bodies.pop().graph("branch"))
+        then, otherwise = graphs
+        options = {"then_branch": then, "else_branch": otherwise}
+        return self.add("If", condition, num_outputs=len(then.output), **options)
 
-    def take_in(self, model: onnx.ModelProto, inputs: Sequence[str]) -> str:
+    def take_in(self, model: onnx.ModelProto, inputs: Sequence[Value]) -> Value:
         """Copies the graph of a model with one output into this one."""
         graph = model.graph
-        prefix = self.new_name("part") + "/"
-        names = dict(zip((each.name for each in graph.input), inputs))
+        prefix = self._new_name("part") + "/"
+        names = dict(zip((each.name for each in graph.input), (each.name for each in inputs)))
         for constant in graph.initializer:
             names[constant.name] = constant.name = prefix + constant.name
-            self._root.constants.append(constant)
+            self._constants.append(constant)
         for node in graph.node:
             copied = onnx.NodeProto()
             copied.CopyFrom(node)
@@ -138,19 +238,13 @@ class Graph:
                 del kind[:]
                 kind.extend(renamed)
             copied.name = prefix + node.name
-            self.nodes.append(copied)
-        return names[graph.output[0].name]
-
-    def new_name(self, kind: str) -> str:
-        """Returns a name that no other value has."""
-        self._root._num_values += 1
-        return f"{kind.lower()}_{self._root._num_values}"
+            self._bodies[-1].nodes.append(copied)
+        return Value(self, names[graph.output[0].name])
 
     def model(self, producer: str, version: str, doc: str) -> onnx.ModelProto:
         """Returns the model of this graph."""
-        graph = helper.make_graph(self.nodes, "tagger", self.inputs, self.outputs, self.constants)
         return helper.make_model(
-            graph,
+            self._bodies[0].graph("tagger", self._constants),
             opset_imports=[helper.make_opsetid("", OPSET)],
             # That of opset 18; the newest need not be known to the runtime.
             ir_version=8,
@@ -158,3 +252,7 @@ class Graph:
             producer_version=version,
             doc_string=doc,
         )
+
+    def _new_name(self, kind: str) -> str:
+        self._num_names += 1
+        return f"{kind.lower()}_{self._num_names}"

@@ -3,7 +3,7 @@
 Letters: `B` batch, `T` tokens, `K` tags or labels.
 """
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from tagger.integrations.onnx.entities import (
     entity_probabilities,
     find_entities,
 )
-from tagger.integrations.onnx.graph import Graph
+from tagger.integrations.onnx.graph import Value
 from tagger.integrations.onnx.missed import add_missed
 from tagger.linear_chain import ChainScores
 from tagger.models import SequenceTagger
@@ -33,16 +33,16 @@ from tagger.spans import AMBIGUOUS
 from tagger.spans.encodings import split_tag
 
 
-def add_head(graph: Graph, model: SequenceTagger, emissions: str, mask: str, is_last: str) -> None:
+def add_head(model: SequenceTagger, emissions: Value, mask: Value, is_last: Value) -> None:
     """Adds a model's head to emissions, (B, T, K) float32, and declares its outputs.
 
     `mask` and `is_last` are (B, T) bool.
     """
     head = model.head
     if isinstance(head, SigmoidHead):
-        _add_sigmoid(graph, head, emissions, mask)
+        _add_sigmoid(head, emissions, mask)
     elif isinstance(head, ChainHead):
-        _add_chain(graph, model, head, emissions, mask, is_last)
+        _add_chain(model, head, emissions, mask, is_last)
     else:
         raise ConfigurationError(
             f"the head `{type_name(type(head))}` cannot be exported; use `crf`, `softmax` or `sigmoid`"
@@ -60,85 +60,73 @@ def describe_head(model: SequenceTagger) -> Dict[str, Any]:
     return {"head": kind, "tags": model.tags, "labels_of_tags": labels}
 
 
-def _add_sigmoid(graph: Graph, head: SigmoidHead, emissions: str, mask: str) -> None:
-    probabilities = graph.add("Sigmoid", emissions)
+def _add_sigmoid(head: SigmoidHead, emissions: Value, mask: Value) -> None:
+    probabilities = emissions.op("Sigmoid")
     thresholds = head.thresholds.thresholds.detach().numpy()
-    is_probable = graph.add("GreaterOrEqual", probabilities, thresholds)
-    labels = graph.add("And", is_probable, graph.add("Unsqueeze", mask, np.array([2])))
-    num_labels = len(thresholds)
-    graph.output("labels", labels, "bool", ["batch", "tokens", num_labels])
-    graph.output("marginals", probabilities, "float32", ["batch", "tokens", num_labels])
+    labels = (probabilities >= thresholds) & mask.unsqueeze(2)
+    shape: Sequence[Union[int, str]] = ["batch", "tokens", len(thresholds)]
+    mask.graph.output("labels", labels, "bool", shape)
+    mask.graph.output("marginals", probabilities, "float32", shape)
 
 
 def _add_chain(
-    graph: Graph, model: SequenceTagger, head: ChainHead, emissions: str, mask: str, is_last: str
+    model: SequenceTagger, head: ChainHead, emissions: Value, mask: Value, is_last: Value
 ) -> None:
-    emissions, (transitions, start, end) = _linear_chain(graph, head, emissions)
-    cast = graph.add("Cast", emissions, to=11)
-    chain = Chain(cast, mask, is_last, transitions, start, end)
-    forward, backward = forward_scores(graph, chain), backward_scores(graph, chain)
-    marginals = tag_marginals(graph, forward, backward)
+    graph, encoding, shape = mask.graph, model.tag_encoding, ["batch", "tokens"]
+    emissions, (transitions, start, end) = _linear_chain(head, emissions)
+    chain = Chain(emissions.cast("float64"), mask, is_last, transitions, start, end)
+    forward, backward = forward_scores(chain), backward_scores(chain)
+    marginals = tag_marginals(forward, backward)
     # The bias is added in float32, as in `ChainDecoder`; a chain of its own shares no other scores.
     bias = head.decoder.bias.numpy()
-    scores = graph.add("Add", emissions, bias) if bias.any() else emissions
-    tags = _decoded(graph, head, chain, scores, None if bias.any() else marginals)
-    shape = ["batch", "tokens"]
-    if model.tag_encoding is not None:
-        tables, entities = find_entities(graph, tags, mask, model.tags, model.tag_encoding)
-        if model.tag_encoding not in AMBIGUOUS:
+    scores = emissions + bias if bias.any() else emissions
+    tags = _decoded(head, chain, scores, None if bias.any() else marginals)
+    if encoding is not None:
+        tables, entities = find_entities(tags, mask, model.tags, encoding)
+        if encoding not in AMBIGUOUS:
             probabilities = entity_probabilities(
-                graph, chain, forward, backward, entities, tables, model.tags, model.tag_encoding
+                chain, forward, backward, entities, tables, model.tags, encoding
             )
             thresholds = np.array(head.decoder.thresholds(tables.labels), dtype=np.float32)
             if thresholds.any():
                 outside = model.tags.index("O")
-                tags, entities = drop_improbable(
-                    graph, tags, probabilities, entities, thresholds, outside
-                )
+                tags, entities = drop_improbable(tags, probabilities, entities, thresholds, outside)
             if head.recalibration is not None:
                 coefficients = head.recalibration.coefficients.numpy()
-                probabilities = corrected_probabilities(
-                    graph, probabilities, entities, coefficients
-                )
-            probabilities = graph.add("Where", entities.starts, probabilities, np.float32(-1))
+                probabilities = corrected_probabilities(probabilities, entities, coefficients)
+            probabilities = entities.starts.where(probabilities, np.float32(-1))
             graph.output("entity_probabilities", probabilities, "float32", shape)
-        lasts = graph.add("Where", entities.starts, entities.lasts, np.int64(-1))
+        lasts = entities.starts.where(entities.lasts, np.int64(-1))
         graph.output("entity_lasts", lasts, "int64", shape)
-        add_missed(graph, chain, tables, entities)
+        add_missed(chain, tables, entities)
     graph.output("tags", tags, "int64", shape)
-    marginals = graph.add("Cast", marginals, to=1)
+    marginals = marginals.cast("float32")
     graph.output("marginals", marginals, "float32", [*shape, len(model.tags)])
 
 
-def _decoded(
-    graph: Graph, head: ChainHead, chain: Chain, scores: str, marginals: Optional[str]
-) -> str:
+def _decoded(head: ChainHead, chain: Chain, scores: Value, marginals: Optional[Value]) -> Value:
     """The predicted tags, (B, T) int64, without the thresholds of entities.
 
     `scores` are the chain's emissions with the bias, (B, T, K) float32, and `marginals` are the chain's
     if there is no bias.
     """
     if isinstance(head, SoftmaxHead) and not head.constrain_decoding:
-        best = graph.add("ArgMax", scores, axis=2, keepdims=0)
-        return graph.add("Where", chain.mask, best, np.int64(0))
-    biased = chain._replace(emissions=graph.add("Cast", scores, to=11))
+        return chain.mask.where(scores.op("ArgMax", axis=2, keepdims=0), np.int64(0))
+    biased = chain._replace(emissions=scores.cast("float64"))
     if head.decoder.decoding != "minimum_risk":
-        return viterbi_tags(graph, biased)
+        return viterbi_tags(biased)
     if marginals is None:
-        forward, backward = forward_scores(graph, biased), backward_scores(graph, biased)
-        marginals = tag_marginals(graph, forward, backward)
+        marginals = tag_marginals(forward_scores(biased), backward_scores(biased))
     nothing = torch.zeros(1, 1, len(chain.start))
     constants = map(torch.from_numpy, (chain.transitions, chain.start, chain.end))
     possible = expected_right(ChainScores(nothing, *constants), nothing)
     transitions, start, end = (each.double().numpy() for each in possible[1:])
     # `tagger.linear_chain` returns marginals in the type of the emissions.
-    rounded = graph.add("Cast", graph.add("Cast", marginals, to=1), to=11)
-    return viterbi_tags(graph, Chain(rounded, chain.mask, chain.is_last, transitions, start, end))
+    rounded = marginals.cast("float32").cast("float64")
+    return viterbi_tags(Chain(rounded, chain.mask, chain.is_last, transitions, start, end))
 
 
-def _linear_chain(
-    graph: Graph, head: ChainHead, emissions: str
-) -> Tuple[str, Tuple[np.ndarray, ...]]:
+def _linear_chain(head: ChainHead, emissions: Value) -> Tuple[Value, Tuple[np.ndarray, ...]]:
     """The emissions of a head's chain, (B, T, K) float32; and its transitions, start and end."""
     num_tags = len(head.decoder.bias)
     with torch.no_grad():
@@ -153,5 +141,5 @@ def _linear_chain(
             f"more than a factor for each tag"
         )
     if (scale != 1).any():
-        emissions = graph.add("Mul", emissions, scale.numpy())
+        emissions = emissions * scale.numpy()
     return emissions, tuple(each.detach().double().numpy() for each in of_zeros[1:])

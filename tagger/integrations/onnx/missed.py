@@ -18,102 +18,86 @@ from tagger.integrations.onnx.chain import (
     zeros_like_first,
 )
 from tagger.integrations.onnx.entities import FoundEntities
-from tagger.integrations.onnx.graph import Graph
+from tagger.integrations.onnx.graph import Value
 from tagger.linear_chain import ChainScores
 from tagger.spans.finding import TagTables
 from tagger.spans.missed import States, placed_chain
 
 
-def add_missed(graph: Graph, chain: Chain, tables: TagTables, entities: FoundEntities) -> None:
+def add_missed(chain: Chain, tables: TagTables, entities: FoundEntities) -> None:
     """Declares the outputs `leak_probability` and `expected_missed`, (B,) float64.
 
     They are about the labels that the input `leak_labels`, (C,) bool, marks. If it marks none, both are
     0 and cost no time.
     """
+    graph = chain.mask.graph
     is_wanted = graph.input("leak_labels", "bool", [len(tables.labels)])
     nothing = torch.zeros(1, 1, len(chain.start), dtype=torch.float64)
     constants = map(torch.from_numpy, (chain.transitions, chain.start, chain.end))
     placed, states = placed_chain(tables, ChainScores(nothing, *constants))
+    transitions, start, end = (each.numpy() for each in placed[1:])
 
-    def missed(body: Graph) -> List[str]:
-        emissions = body.add("Gather", chain.emissions, states.tags, axis=2)
-        transitions, start, end = (each.numpy() for each in placed[1:])
+    def missed() -> List[Value]:
+        emissions = chain.emissions.gather(states.tags, axis=2)
         of_states = Chain(emissions, chain.mask, chain.is_last, transitions, start, end, True)
-        return list(_missed(body, of_states, states, entities, is_wanted))
+        return _missed(of_states, states, entities, is_wanted)
 
-    def nothing_missed(body: Graph) -> List[str]:
-        zeros = body.add("ConstantOfShape", body.add("Shape", chain.mask, end=1))
-        return [body.add("Cast", zeros, to=11)] * 2
+    def nothing_missed() -> List[Value]:
+        return [chain.mask.op("Shape", end=1).op("ConstantOfShape").cast("float64")] * 2
 
-    any_wanted = graph.add("Cast", is_wanted, to=6)
-    any_wanted = graph.add("Cast", graph.add("ReduceMax", any_wanted, keepdims=0), to=9)
+    any_wanted = is_wanted.cast("int32").op("ReduceMax", keepdims=0).cast("bool")
     found = graph.choose(any_wanted, missed, nothing_missed, dtype="float64")
     for name, value in zip(("leak_probability", "expected_missed"), found):
         graph.output(name, value, "float64", ["batch"])
 
 
-def _missed(
-    graph: Graph, chain: Chain, states: States, entities: FoundEntities, is_wanted: str
-) -> Tuple[str, str]:
+def _missed(chain: Chain, states: States, entities: FoundEntities, is_wanted: Value) -> List[Value]:
     """See `MissFinder`, for a chain over states."""
     # (S,); outside, the label is -1.
-    is_counted = graph.add("Concat", is_wanted, np.array([False]), axis=0)
-    is_counted = graph.add("Gather", is_counted, states.labels)
+    is_counted = is_wanted.op("Concat", np.array([False]), axis=0).gather(states.labels)
     # (B, T, S): the states of tokens in their places of predicted entities
-    is_predicted = graph.value(np.array(True))
-    of_tokens = (entities.labels, entities.starts, entities.is_end)
-    for values, of_states in zip(of_tokens, (states.labels, states.opens, states.closes)):
-        is_same = graph.add("Equal", graph.add("Unsqueeze", values, np.array([2])), of_states)
-        is_predicted = graph.add("And", is_predicted, is_same)
-    allowed = graph.add("Or", is_predicted, graph.add("Not", is_counted))
-    possible = graph.add("Where", allowed, chain.emissions, np.float64(-np.inf))
+    is_predicted = (
+        entities.labels.unsqueeze(2).equals(states.labels)
+        & entities.starts.unsqueeze(2).equals(states.opens)
+        & entities.is_end.unsqueeze(2).equals(states.closes)
+    )
+    possible = (is_predicted | ~is_counted).where(chain.emissions, np.float64(-np.inf))
     restricted = chain._replace(emissions=possible)
-
-    forward, backward = forward_scores(graph, chain), backward_scores(graph, chain)
+    forward, backward = forward_scores(chain), backward_scores(chain)
     # (B, 1)
-    total = log_partition(graph, chain, backward)
-    none = log_partition(graph, restricted, backward_scores(graph, restricted))
-    none = graph.add("Min", graph.add("Sub", none, total), np.float64(0))
-    leak = graph.add("Sub", np.float64(1), graph.add("Exp", none))
-
+    total = log_partition(chain, backward)
+    none = log_partition(restricted, backward_scores(restricted)) - total
+    leak = np.float64(1) - none.op("Min", np.float64(0)).op("Exp").squeeze(1)
     # (B, T, S): how probable it is that a counted entity begins
-    opening = graph.add("And", graph.add("Unsqueeze", chain.mask, np.array([2])), states.opens)
-    opening = graph.add("And", opening, is_counted)
-    begins = graph.add("Add", forward, backward)
-    begins = _probabilities(graph, begins, graph.add("Unsqueeze", total, np.array([2])), opening)
-    expected = graph.add("ReduceSum", begins, np.array([1, 2]), keepdims=0)
-    # (B, T): how probable is the predicted entity that ends here
-    messages = _messages(graph, chain, forward, is_predicted, entities.starts)
-    ended = log_sum(graph, graph.add("Add", messages, backward), keepdims=0)
-    is_end = graph.add("Gather", is_wanted, graph.add("Max", entities.labels, np.int64(0)))
-    is_end = graph.add("And", entities.is_end, is_end)
-    predicted = _probabilities(graph, ended, total, is_end)
-    predicted = graph.add("ReduceSum", predicted, np.array([1]), keepdims=0)
-    expected = graph.add("Max", graph.add("Sub", expected, predicted), np.float64(0))
-    return graph.add("Squeeze", leak, np.array([1])), expected
+    opening = (chain.mask.unsqueeze(2) & states.opens) & is_counted
+    begins = _probabilities(forward + backward, total.unsqueeze(2), opening)
+    # (B, T): how probable the predicted entity is that ends here
+    ended = log_sum(_messages(chain, forward, is_predicted, entities.starts) + backward)
+    is_end = entities.is_end & is_wanted.gather(entities.labels.op("Max", np.int64(0)))
+    predicted = _probabilities(ended, total, is_end)
+    expected = begins.reduce("Sum", 1, 2) - predicted.reduce("Sum", 1)
+    return [leak, expected.op("Max", np.float64(0))]
 
 
-def _probabilities(graph: Graph, scores: str, total: str, is_counted: str) -> str:
-    found = graph.add("Exp", graph.add("Sub", scores, total))
-    return graph.add("Where", is_counted, found, np.float64(0))
+def _probabilities(scores: Value, total: Value, is_counted: Value) -> Value:
+    return is_counted.where((scores - total).op("Exp"), np.float64(0))
 
 
-def _messages(graph: Graph, chain: Chain, forward: str, is_predicted: str, starts: str) -> str:
+def _messages(chain: Chain, forward: Value, is_predicted: Value, starts: Value) -> Value:
     """The log-sum of prefixes whose last entity is predicted up to here, (B, T, S)."""
 
     def step(
-        body: Graph, before: str, is_first: str, forward: str, allowed: str, emissions: str
+        before: Value, is_first: Value, forward: Value, allowed: Value, emissions: Value
     ) -> Tuple[list, list]:
-        scores = body.add("Add", log_sums(body, before, chain), emissions)
-        scores = body.add("Where", is_first, forward, scores)
-        scores = body.add("Where", allowed, scores, np.float64(-np.inf))
+        scores = is_first.where(forward, log_sums(before, chain) + emissions)
+        scores = allowed.where(scores, np.float64(-np.inf))
         return [scores], [scores]
 
     sequences = [
-        (graph.add("Unsqueeze", starts, np.array([2])), "bool"),
+        (starts.unsqueeze(2), "bool"),
         (forward, "float64"),
         (is_predicted, "bool"),
         (chain.emissions, "float64"),
     ]
-    first = zeros_like_first(graph, chain.emissions)
-    return graph.scan(step, [(first, "float64")], sequences, ["float64"])[1]
+    first = zeros_like_first(chain.emissions), "float64"
+    return starts.graph.scan(step, [first], sequences, ["float64"])[1]

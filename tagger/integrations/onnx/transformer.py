@@ -14,7 +14,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
 
-from tagger.integrations.onnx.graph import OPSET, Graph
+from tagger.integrations.onnx.graph import OPSET, Graph, Value
 from tagger.modules.token_embedders import TransformerEmbedder
 from tagger.transformers.transformer_indexer import TransformerIndexer
 from tagger.transformers.windows import longest_window
@@ -33,7 +33,7 @@ def embed_with_transformer(
     embedder: Union[PretrainedTransformerMismatchedEmbedder, TransformerEmbedder],
     indexer: Union[PretrainedTransformerMismatchedIndexer, TransformerIndexer],
     name: str,
-) -> Tuple[str, Dict[str, Any]]:
+) -> Tuple[Value, Dict[str, Any]]:
     """Embeds tokens with a transformer that sees their word pieces.
 
     Raises:
@@ -48,14 +48,11 @@ def embed_with_transformer(
     pieces = graph.input(f"{name}_pieces", "int64", ["batch", "pieces"])
     num_pieces = graph.input(f"{name}_num_pieces", "int64", ["batch"])
     offsets = graph.input(f"{name}_offsets", "int64", ["batch", "tokens", 2])
-    width = graph.add("Squeeze", graph.add("Shape", pieces, start=1, end=2))
     # (P,), (B, P)
-    places = graph.add("Range", np.int64(0), width, np.int64(1))
-    mask = graph.add("Less", places, graph.add("Unsqueeze", num_pieces, np.array([1])))
-    mask = graph.add("Cast", mask, to=1)
+    places = pieces.places(1)
+    mask = (places < num_pieces.unsqueeze(1)).cast("float32")
     vectors = graph.take_in(_exported(reader.transformer), [pieces, mask])
-    weights = _shares(graph, offsets, places, reader.pooling)
-    return graph.add("MatMul", weights, vectors), reader.description
+    return _shares(offsets, places, reader.pooling).op("MatMul", vectors), reader.description
 
 
 def _ours(embedder: TransformerEmbedder, indexer: TransformerIndexer) -> _Reader:
@@ -93,21 +90,14 @@ def _allennlps(
     return _Reader(transformer, pooling, _describe(indexer, transformer))
 
 
-def _shares(graph: Graph, offsets: str, places: str, pooling: str) -> str:
+def _shares(offsets: Value, places: Value, pooling: str) -> Value:
     """The share of each word piece in each token, (B, T, P); 0 for a token without a piece."""
-    # (B, T, 1) each
-    first, last = (graph.add("Gather", offsets, np.array([place]), axis=2) for place in (0, 1))
+    # (B, T, 1) each; a token without a piece has -1 for both.
+    first, last = (offsets.gather(np.array([place]), axis=2) for place in (0, 1))
     if pooling != "mean":
-        # A token without a piece has -1 for both.
-        own = first if pooling == "first" else last
-        return graph.add("Cast", graph.add("Equal", places, own), to=1)
-    is_inside = graph.add(
-        "And",
-        graph.add("GreaterOrEqual", places, graph.add("Max", first, np.int64(0))),
-        graph.add("LessOrEqual", places, last),
-    )
-    number = graph.add("Cast", graph.add("Add", graph.add("Sub", last, first), np.int64(1)), to=1)
-    return graph.add("Div", graph.add("Cast", is_inside, to=1), number)
+        return places.equals(first if pooling == "first" else last).cast("float32")
+    is_inside = (places >= first.op("Max", np.int64(0))) & (places <= last)
+    return is_inside.cast("float32") / (last - first + np.int64(1)).cast("float32")
 
 
 class _LastLayer(torch.nn.Module):

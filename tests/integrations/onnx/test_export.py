@@ -232,7 +232,7 @@ def test_a_transformer_gives_the_same(kind, tmp_path):
 def test_pieces_share_in_their_tokens(mode, expected):
     graph = Graph()
     offsets = graph.input("offsets", "int64", ["batch", "tokens", 2])
-    shares = _shares(graph, offsets, graph.value(np.arange(4)), mode)
+    shares = _shares(offsets, graph.value(np.arange(4)), mode)
     graph.output("shares", shares, "float32", ["batch", "tokens", 4])
     session = onnxruntime.InferenceSession(graph.model("", "", "").SerializeToString())
     (shares,) = session.run(None, {"offsets": np.array([[[1, 2], [-1, -1], [0, 0]]])})
