@@ -40,9 +40,8 @@ def test_a_file_holds_all_of_it(tmp_path):
 
 
 def test_other_files_are_refused(tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match="soft.npz: expected a file of soft labels, got none"
-    ):
+    missing = "soft.npz: expected a file of soft labels, got none"
+    with pytest.raises(FileNotFoundError, match=missing):
         SoftLabels.load(tmp_path / "soft.npz")
     (tmp_path / "soft.npz").write_bytes(b"no archive")
     with pytest.raises(ValueError, match="soft.npz: expected a file of `allennlp soft-labels`"):

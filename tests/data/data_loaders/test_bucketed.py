@@ -13,7 +13,7 @@ from allennlp.commands.find_learning_rate import find_learning_rate_model
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, DataLoader, DatasetReader, Vocabulary
+from allennlp.data import Batch, DataLoader, Vocabulary
 from allennlp.data.samplers import BucketBatchSampler
 from allennlp.training.callbacks import TrainerCallback
 
@@ -97,20 +97,15 @@ def test_epochs_differ_and_the_seed_repeats_them(loader_of):
     assert words_of(other) != first
 
 
-def test_the_seed_is_drawn_from_numpys_generator(loader_of):
+def test_the_seed_is_drawn_from_numpys_generator_once(loader_of):
     orders = []
     for seed in (1, 1, 2):
         np.random.seed(seed)
-        orders.append(words_of(loader_of()))
+        loader = loader_of()
+        # What others draw does not matter.
+        random.random(), np.random.random(len(orders)), torch.rand(1)
+        orders.append([words_of(loader), words_of(loader)])
     assert orders[0] == orders[1] != orders[2]
-
-
-def test_the_order_does_not_depend_on_what_others_draw(loader_of):
-    loader, undisturbed = loader_of(seed=1), loader_of(seed=1)
-    words_of(loader)
-    random.random(), np.random.random(), torch.rand(1)
-    words_of(undisturbed)
-    assert words_of(loader) == words_of(undisturbed)
 
 
 def test_unshuffled_batches_go_from_long_to_short_or_stay_in_the_order_of_the_file(
@@ -147,16 +142,13 @@ def test_a_sampler_chooses_the_batches(loader_of, reader):
     instances = list(reader.read(TRAIN))
     sampler = BucketBatchSampler(batch_size=5, sorting_keys=["tokens"], shuffle=False)
     loader = loader_of(batch_sampler=sampler)
+    # Otherwise instances are let go of.
+    assert len(loader._instances) == len(instances) > len(loader_of()._instances) == 0
     assert len(loader) == sampler.get_num_batches(instances)
     assert words_of(loader) == [
         [instances[i]["metadata"]["words"] for i in batch]
         for batch in sampler.get_batch_indices(instances)
     ]
-
-
-def test_instances_are_let_go_of_unless_a_sampler_needs_them(loader_of):
-    assert loader_of()._instances == []
-    assert len(loader_of(batch_sampler=BucketBatchSampler(5))._instances) > 0
 
 
 def test_labels_are_counted_before_and_after_indexing(reader, vocabulary):
@@ -199,30 +191,22 @@ def test_iterating_before_indexing_is_an_error_that_names_the_call(reader):
         iter(BucketedDataLoader(reader, TRAIN, batch_size=8))
 
 
-@pytest.mark.parametrize("name", ["batch_size", "max_tokens"])
-@pytest.mark.parametrize("value", [0, -1])
-def test_batch_sizes_out_of_range_are_refused(reader, name, value):
-    with pytest.raises(ConfigurationError, match=f"`{name}` must be at least 1; got {value}"):
-        BucketedDataLoader(reader, TRAIN, **{name: value})
-
-
-def test_a_batch_size_or_a_sampler_is_asked_for(reader):
-    with pytest.raises(ConfigurationError, match="`max_tokens` or `batch_sampler`.* got neither"):
-        BucketedDataLoader(reader, TRAIN)
-    with pytest.raises(ConfigurationError, match="got batch_size and batch_sampler"):
-        BucketedDataLoader(reader, TRAIN, batch_size=8, batch_sampler=BucketBatchSampler(8))
-    with pytest.raises(ConfigurationError, match="got batch_size and max_tokens"):
-        BucketedDataLoader(reader, TRAIN, batch_size=8, max_tokens=8)
-
-
-def test_a_number_of_tokens_needs_sorting(reader):
-    with pytest.raises(ConfigurationError, match="`max_tokens` needs `sort_by_length`"):
-        BucketedDataLoader(reader, TRAIN, max_tokens=8, sort_by_length=False)
-
-
-def test_a_file_without_instances_is_named():
-    with pytest.raises(ConfigurationError, match=r"train\.txt.* finds no instances"):
-        BucketedDataLoader(ColumnDatasetReader(max_instances=0), TRAIN, batch_size=8)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "`batch_size` must be at least 1; got 0"),
+        ({"max_tokens": -1}, "`max_tokens` must be at least 1; got -1"),
+        ({}, "`max_tokens` or `batch_sampler`.* got neither"),
+        ({"batch_size": 8, "batch_sampler": BucketBatchSampler(8)}, "got batch_size and batch_sampler"),
+        ({"batch_size": 8, "max_tokens": 8}, "got batch_size and max_tokens"),
+        ({"max_tokens": 8, "sort_by_length": False}, "`max_tokens` needs `sort_by_length`"),
+        ({"batch_size": 8, "reader": ColumnDatasetReader(max_instances=0)},
+         r"train\.txt.* finds no instances"),
+    ],
+)  # fmt: skip
+def test_impossible_options_and_files_without_instances_are_refused(reader, options, message):
+    with pytest.raises(ConfigurationError, match=message):
+        BucketedDataLoader(**{"reader": reader, "data_path": TRAIN, **options})
 
 
 class UnshardedReader(ColumnDatasetReader):
@@ -289,9 +273,8 @@ def toy_params(**changes):
     return Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet", changes)
 
 
-def test_the_template_uses_it_for_training_and_development(at_root):
+def test_the_template_uses_it_for_training_and_development(at_root, reader):
     params = toy_params()
-    reader = DatasetReader.from_params(params["dataset_reader"])
     for name, is_shuffled in {"data_loader": True, "validation_data_loader": False}.items():
         loader = DataLoader.from_params(params[name], reader=reader, data_path="data/toy/dev.txt")
         assert isinstance(loader, BucketedDataLoader)
@@ -351,50 +334,36 @@ def test_batches_on_a_device_declare_the_range_of_their_tags(loader_of):
     assert lowest >= 0
 
 
-def test_prefetched_results_are_those_of_map():
-    for length in range(4):
-        assert list(prefetch(str, range(length))) == list(map(str, range(length)))
-
-
-def test_the_next_result_is_made_on_a_thread_while_this_one_is_in_use():
-    made, threads = threading.Semaphore(0), set()
+def test_results_are_prefetched_on_one_thread_from_items_of_the_callers():
+    made, makers, callers = threading.Semaphore(0), set(), set()
 
     def make(item):
-        threads.add(threading.current_thread())
+        makers.add(threading.current_thread())
         made.release()
-        return item
+        return 1 / item
 
-    results = prefetch(make, range(3))
-    assert next(results) == 0
+    def items():
+        for item in (1, 2, 4):
+            callers.add(threading.current_thread())
+            yield item
+
+    num_threads = threading.active_count()
+    assert list(prefetch(make, ())) == []
+    results = prefetch(make, items())
+    assert next(results) == 1
     for _ in range(2):
         # the one in use, and the next
         assert made.acquire(timeout=10)
-    assert threading.current_thread() not in threads
-    assert list(results) == [1, 2]
-
-
-def test_items_to_prefetch_are_drawn_on_the_callers_thread():
-    threads = set()
-
-    def items():
-        for item in range(3):
-            threads.add(threading.current_thread())
-            yield item
-
-    list(prefetch(str, items()))
-    assert threads == {threading.current_thread()}
-
-
-def test_an_error_of_prefetching_is_raised_at_its_turn():
-    results = prefetch(lambda item: 1 // item, [1, 1, 0])
+    assert list(results) == [0.5, 0.25]
+    assert callers == {threading.current_thread()}
+    assert len(makers) == 1
+    assert not callers & makers
+    results = prefetch(make, [1, 1, 0, 1])
     assert [next(results), next(results)] == [1, 1]
+    # An error is raised at its turn, and the thread ends with the iteration.
     with pytest.raises(ZeroDivisionError):
         next(results)
-
-
-def test_the_thread_of_prefetching_ends_with_the_iteration():
-    num_threads = threading.active_count()
-    results = prefetch(str, range(9))
-    next(results)
-    results.close()
+    abandoned = prefetch(make, [1] * 9)
+    next(abandoned)
+    abandoned.close()
     assert threading.active_count() == num_threads

@@ -11,9 +11,8 @@ from allennlp.data import Instance
 from allennlp.data.fields import MultiLabelField
 from allennlp.data.samplers import BatchSampler
 
-from tagger.data import LabelSetsField, OversamplingBatchSampler, TagSetsField
+from tagger.data import LabelSetsField, OversamplingBatchSampler
 from tagger.data.samplers.repeating import LabelledSentence, draw_repeats
-from tagger.spans import possible_tags
 from tests.conftest import CONFIGS
 from tests.data.samplers.sentences import instance, text_of
 
@@ -40,9 +39,7 @@ def test_factors_are_those_of_the_definition():
     factors = factors_of(label_sets, threshold=0.5, empty_rate=0.3)
     per, loc = (0.5 / 0.25) ** 0.5, (0.5 / 0.05) ** 0.5
     assert factors.tolist() == pytest.approx([loc] + 4 * [per] + 15 * [0.3])
-
-
-def test_a_label_above_the_threshold_changes_nothing():
+    # A label above the threshold changes nothing.
     assert factors_of([{"PER"}, set()], threshold=0.4).tolist() == [1, 1]
 
 
@@ -64,6 +61,7 @@ def test_epochs_have_as_many_batches_as_announced(instances):
     sampler = OversamplingBatchSampler(batch_size=3, threshold=0.6, empty_rate=0.35)
     epochs = [list(sampler.get_batch_indices(instances)) for _ in range(20)]
     assert {len(epoch) for epoch in epochs} == {sampler.get_num_batches(instances)}
+    assert list(sampler.get_batch_indices([instance(["B-PER"])])) == [[0]]
 
 
 def test_epochs_differ_and_seeds_repeat_them(instances):
@@ -94,24 +92,13 @@ def test_batches_hold_sentences_of_like_length():
 
 def test_several_labels_a_token_or_a_text_are_labels():
     text = text_of(2)
-    instances = [
-        Instance({"tokens": text, "tags": LabelSetsField([["A", "B"], []], text)}),
-        *(Instance({"tokens": text, "tags": LabelSetsField([["A"], []], text)}) for _ in range(3)),
-    ]
-    assert counts_of_an_epoch(OversamplingBatchSampler(2, 1.0), instances)[0] == 2
-    instances = [Instance({"tokens": text, "of": MultiLabelField(["A"], "topics")})] + [
-        Instance({"tokens": text, "of": MultiLabelField(["B"], "topics")}) for _ in range(3)
-    ]
-    sampler = OversamplingBatchSampler(2, 1.0, label_namespace="topics")
-    assert counts_of_an_epoch(sampler, instances)[0] == 2
-
-
-def test_a_token_of_known_label_and_unknown_tag_has_that_label():
-    text = text_of(2)
-    tag_sets = possible_tags(["I-PER", "?"], "IOB1", "BIOUL", unknown_tag="?")
-    instances = [Instance({"tokens": text, "tags": TagSetsField(tag_sets, text)})]
-    instances += [instance(["U-LOC", "O"]) for _ in range(3)]
-    assert counts_of_an_epoch(OversamplingBatchSampler(2, 1.0), instances)[0] == 2
+    for namespace, rare, common in (
+        ("labels", LabelSetsField([["A", "B"], []], text), LabelSetsField([["A"], []], text)),
+        ("topics", MultiLabelField(["A"], "topics"), MultiLabelField(["B"], "topics")),
+    ):
+        instances = [Instance({"tokens": text, "tags": each}) for each in (rare, *[common] * 3)]
+        sampler = OversamplingBatchSampler(2, 1.0, label_namespace=namespace)
+        assert counts_of_an_epoch(sampler, instances)[0] == 2
 
 
 def test_labels_may_look_like_prefixes():
@@ -119,11 +106,6 @@ def test_labels_may_look_like_prefixes():
     instances = [instance([tag]) for tag in ("E", "S", "NOUN", "NOUN")]
     counts = counts_of_an_epoch(OversamplingBatchSampler(2, 1.0), instances)
     assert counts[0] == counts[1] == 2
-
-
-def test_one_sentence_is_an_epoch():
-    sampler = OversamplingBatchSampler(batch_size=8, threshold=1.0)
-    assert list(sampler.get_batch_indices([instance(["B-PER"])])) == [[0]]
 
 
 def test_shares_are_logged_once(instances, caplog):
