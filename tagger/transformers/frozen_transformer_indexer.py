@@ -96,8 +96,8 @@ class FrozenTransformerIndexer(TokenIndexer):
         yield from passages_of(pieces, num_pieces, indexed["passage_lengths"][0])
 
     def get_empty_token_list(self) -> IndexedTokenList:
-        rows = {name: [[]] for name in ("pieces", "num_pieces", "passage_lengths")}
-        return {**rows, "first_word": [0], "mask": []}
+        empty: IndexedTokenList = {"first_word": [0], "mask": []}
+        return {"pieces": [[]], "num_pieces": [[]], "passage_lengths": [[]], **empty}
 
     def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> Dict[str, int]:
         return {

@@ -1,4 +1,3 @@
-import functools
 import logging
 import os
 from collections import Counter
@@ -8,7 +7,6 @@ import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, DatasetReader, Token, Vocabulary
-from allennlp.data.dataset_readers import WorkerInfo
 from allennlp.data.token_indexers import TokenCharactersIndexer
 from seqeval.metrics.sequence_labeling import get_entities
 
@@ -33,11 +31,6 @@ def write(tmp_path):
 
 def words_and_tags(instances):
     return [(instance["metadata"]["words"], list(instance["tags"])) for instance in instances]
-
-
-def test_the_reader_is_registered():
-    reader = DatasetReader.from_params(Params({"type": "column", "source_encoding": "IOB1"}))
-    assert isinstance(reader, ColumnDatasetReader)
 
 
 def test_conll2003_is_read_as_distributed(write):
@@ -124,13 +117,6 @@ def test_the_namespace_of_the_tags_is_configurable(write):
     assert vocab.get_token_to_index_vocabulary("entity_tags") == {"B-LOC": 0}
 
 
-def test_text_without_tags_is_read_for_prediction(write):
-    path = write("Ada\nleft\n\nWhy\n")
-    instances = list(ColumnDatasetReader(tag_column=None).read(path))
-    assert [instance["metadata"]["words"] for instance in instances] == [["Ada", "left"], ["Why"]]
-    assert all("tags" not in instance.fields for instance in instances)
-
-
 def test_unknown_tags_leave_sets_of_possible_tags(write, caplog):
     path = write("Ada I-PER\nLovelace ?\nleft O\nLondon I-LOC\n\nBob I-PER\n")
     reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIOUL", unknown_tag="?")
@@ -170,19 +156,14 @@ def test_unknown_tags_between_that_fit_no_sentence_are_named(write):
         list(reader.read(path))
 
 
-def test_tokens_keep_their_character_offsets():
-    tokens = [Token("Ada", idx=0, idx_end=3), Token("left", idx=4, idx_end=8)]
-    instance = ColumnDatasetReader().text_to_instance(tokens)
-    assert [(token.idx, token.idx_end) for token in instance["tokens"]] == [(0, 3), (4, 8)]
-
-
-def test_token_indexers_are_applied_late(write):
+def test_token_indexers_are_applied_late_and_tokens_keep_their_offsets():
     indexers = {"characters": TokenCharactersIndexer(min_padding_length=1)}
     reader = ColumnDatasetReader(token_indexers=indexers)
-    instance = next(iter(reader.read(write("Ada O\n"))))
+    instance = reader.text_to_instance([Token("Ada", idx=3, idx_end=6)])
+    assert instance["tokens"]._token_indexers is None
+    assert [(token.idx, token.idx_end) for token in instance["tokens"]] == [(3, 6)]
     reader.apply_token_indexers(instance)
     assert instance["tokens"].token_indexers is indexers
-    assert reader.text_to_instance(["Ada"])["tokens"]._token_indexers is None
 
 
 def test_a_sentence_of_5000_tokens_is_read(write):
@@ -198,16 +179,6 @@ def test_reading_is_lazy(write):
     assert next(instances)["metadata"]["words"] == ["Ada"]
     with pytest.raises(ValueError, match="toy.txt:3"):
         next(instances)
-
-
-def test_workers_share_the_sentences(write):
-    path = write("\n".join(f"word{i} O\n" for i in range(7)))
-    shares = []
-    for worker in range(2):
-        reader = ColumnDatasetReader()
-        reader._set_worker_info(WorkerInfo(num_workers=2, id=worker))
-        shares.append([instance["metadata"]["words"][0] for instance in reader.read(path)])
-    assert shares == [["word0", "word2", "word4", "word6"], ["word1", "word3", "word5"]]
 
 
 BIO = {"source_encoding": "BIO"}
@@ -316,38 +287,24 @@ CORPUS_FILES = [
 ]
 
 
-@functools.lru_cache(maxsize=1)
-def tags_of_corpus(name):
-    """The tags of each sentence, as they are in the file."""
+@pytest.mark.parametrize(
+    ("name", "encoding", "num_sentences", "num_tokens", "num_entities"), CORPUS_FILES
+)
+def test_published_corpora_have_their_counts_and_the_entities_of_seqeval_in_each_encoding(
+    name, encoding, num_sentences, num_tokens, num_entities
+):
     path = next((folder / name for folder in CORPORA if (folder / name).exists()), None)
     if path is None:
         pytest.skip(f"{name} is neither in $TAGGER_CORPORA nor in data")
     instances = ColumnDatasetReader(source_encoding=None).read(path)
-    return [instance["tags"].labels for instance in instances]
-
-
-@pytest.mark.parametrize(
-    ("name", "encoding", "num_sentences", "num_tokens", "num_entities"),
-    CORPUS_FILES,
-    scope="class",  # both tests of a file before the next one is read
-)
-class TestPublishedCorpora:
-    def test_they_have_their_published_counts(
-        self, name, encoding, num_sentences, num_tokens, num_entities
-    ):
-        sentences = tags_of_corpus(name)
-        assert len(sentences) == num_sentences
-        if num_tokens is not None:
-            assert sum(map(len, sentences)) == num_tokens
-        if num_entities is not None:
-            assert sum(len(tags_to_spans(tags, encoding)) for tags in sentences) == num_entities
-
-    def test_their_entities_are_those_of_seqeval_in_each_encoding(
-        self, name, encoding, num_sentences, num_tokens, num_entities
-    ):
-        for position, tags in enumerate(tags_of_corpus(name)):
-            check_tags(tags, encoding)
-            expected = [(label, (start, end)) for label, start, end in get_entities(tags)]
-            for tag_encoding in PREFIXED:
-                converted = convert_tags(tags, encoding, tag_encoding)
-                assert tags_to_spans(converted, tag_encoding) == expected, (position, tag_encoding)
+    sentences = [instance["tags"].labels for instance in instances]
+    assert len(sentences) == num_sentences
+    assert num_tokens in (None, sum(map(len, sentences)))
+    spans = sum(len(tags_to_spans(tags, encoding)) for tags in sentences)
+    assert num_entities in (None, spans)
+    for position, tags in enumerate(sentences):
+        check_tags(tags, encoding)
+        expected = [(label, (start, end)) for label, start, end in get_entities(tags)]
+        for tag_encoding in PREFIXED:
+            converted = convert_tags(tags, encoding, tag_encoding)
+            assert tags_to_spans(converted, tag_encoding) == expected, (position, tag_encoding)

@@ -41,6 +41,7 @@ def lengths(instances):
 
 
 def test_an_instance_is_a_document(read):
+    assert len(read(max_instances=1)) == 1
     instances = read()
     assert words(instances) == [["Ada", "Bell", "Bell", "left"], ["Why"]]
     assert lengths(instances) == [[2, 2], [1]]
@@ -75,9 +76,6 @@ def test_long_documents_are_cut_and_a_log_says_so(read, caplog):
     assert words(instances) == [["Ada", "Bell"], ["Bell", "left"], ["Why"]]
     assert instances[1]["word_ids"].tensor.tolist() == [0, 1]
     assert "2 documents, of which 1 were cut into pieces of at most 3 tokens" in caplog.text
-
-
-def test_sentences_that_are_too_long_stay_whole_and_a_warning_counts_them(read, caplog):
     assert lengths(read(max_document_tokens=1)) == [[2], [2], [1]]
     assert "2 sentences have more than `max_document_tokens` (1) tokens" in caplog.text
 
@@ -88,10 +86,6 @@ def test_a_long_file_without_a_border_is_warned_of(read, caplog):
     assert "nowhere in the file" not in caplog.text
     read(text, max_document_tokens=4)
     assert "`documents` is 'docstart', which is nowhere in the file" in caplog.text
-
-
-def test_max_instances_counts_documents(read):
-    assert words(read(max_instances=1)) == [["Ada", "Bell", "Bell", "left"]]
 
 
 @pytest.mark.parametrize("tag", ["B-", "Ä"])
@@ -106,19 +100,14 @@ def test_contradicting_labels_of_a_later_sentence_are_located(read):
         read(TEXT.replace("left O", "left A|?A"), **settings)
 
 
-def test_a_sentence_alone_is_a_document():
-    reader = ColumnDatasetReader(documents="blank_lines")
-    instance = reader.text_to_instance(["Ada", "left"], ["B-PER", "O"])
-    assert lengths([instance]) == [[2]]
-    assert instance["tags"].labels == ["B-PER", "O"]
-
-
 def test_documents_without_tags_are_cut_like_those_of_files():
     reader = ColumnDatasetReader(documents="blank_lines", max_document_tokens=3)
     sentences = [["Ada", "left"], ["Why"], ["Lima", "rose"]]
     instances = reader.document_to_instances(sentences)
     assert lengths(instances) == [[2], [1, 2]]
-    assert lengths([reader.text_to_instance(["a"] * 5)]) == [[5]]
+    alone = reader.text_to_instance(["a"] * 5, ["O"] * 5)
+    assert lengths([alone]) == [[5]]
+    assert alone["tags"].labels == ["O"] * 5
     instances = ColumnDatasetReader().document_to_instances(sentences)
     assert words(instances) == sentences
 
@@ -141,11 +130,19 @@ def test_sentences_may_know_their_documents(read):
     assert {frozenset(each.fields) for each in (alone, *new)} == {frozenset({"tokens", "metadata"})}
 
 
-def test_workers_share_the_documents(tmp_path):
+@pytest.mark.parametrize(
+    ("documents", "first", "second"),
+    [
+        ("docstart", [["Ada", "Bell", "Bell", "left"]] * 2, [["Why"]] * 2),
+        (None, [["Ada", "Bell"], ["Why"], ["Bell", "left"]],
+         [["Bell", "left"], ["Ada", "Bell"], ["Why"]]),
+    ],
+)  # fmt: skip
+def test_workers_share_the_instances(documents, first, second, tmp_path):
     (tmp_path / "data.txt").write_text(TEXT * 2)
     of_workers = []
     for worker in range(2):
-        reader = ColumnDatasetReader(documents="docstart", source_encoding="IOB1")
+        reader = ColumnDatasetReader(documents=documents, source_encoding="IOB1")
         reader._set_worker_info(WorkerInfo(num_workers=2, id=worker))
         of_workers.append(words(reader.read(tmp_path / "data.txt")))
-    assert of_workers == [[["Ada", "Bell", "Bell", "left"]] * 2, [["Why"]] * 2]
+    assert of_workers == [first, second]

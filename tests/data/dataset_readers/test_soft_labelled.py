@@ -29,16 +29,8 @@ def folder(tmp_path):
 
 
 def make(folder, **arguments):
-    return DatasetReader.from_params(
-        Params(
-            {
-                "type": "soft_labelled",
-                "reader": {"type": "column"},
-                "soft_labels": str(folder / "soft.npz"),
-                **arguments,
-            }
-        )
-    )
+    params = {"reader": {"type": "column"}, "soft_labels": str(folder / "soft.npz"), **arguments}
+    return DatasetReader.from_params(Params({"type": "soft_labelled", **params}))
 
 
 def test_soft_labels_stand_beside_gold_tags_and_unlabelled_text_has_none(folder):
@@ -64,12 +56,9 @@ def test_soft_labels_stand_beside_gold_tags_and_unlabelled_text_has_none(folder)
         assert batch["soft_tags"][row, len(sentence) :].eq(0).all()
         expected = torch.from_numpy(found.transitions)[order][:, order]
         assert torch.equal(batch["soft_transitions"][row], expected)
+        known = [tags.index("B-PER"), tags.index("O")][-len(sentence) :]
         gold = batch["tags"][row, : len(sentence)].tolist()
-        assert gold == (
-            [-1] * 3
-            if "Zoë" in sentence
-            else [tags.index("B-PER"), tags.index("O")][-len(sentence) :]
-        )
+        assert gold == ([-1] * 3 if "Zoë" in sentence else known)
 
 
 def test_files_are_opened_when_training_data_are_read(folder):

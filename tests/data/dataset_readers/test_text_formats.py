@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.data.dataset_readers import ColumnDatasetReader
 from tagger.data.formats import FORMATS, read_texts, write_texts
+from tagger.data.tokenizers import BlanksTokenizer
 from tests.conftest import ROOT
 
 TOY = ROOT / "data/toy/dev.txt"
@@ -102,30 +103,21 @@ def test_tokens_are_the_readers_own_and_cut_where_entities_end(tmp_path, caplog)
     )
     with caplog.at_level(logging.INFO):
         found = read(path, tokenizer=None, language="en")
-        blanks = read(path, tokenizer=blanks_tokenizer())
+        blanks = read(path, tokenizer=BlanksTokenizer())
     assert words_and_tags(blanks) == [
         (["To", "Paris", "-Lyon", "(A)", "."], ["O", "B-LOC", "O", "B-X", "O"])
     ]
     assert words_and_tags(found)[0][0] == ["To", "Paris", "-", "Lyon", "(", "A", ")", "."]
-    assert (
-        f"2 tokens were cut, since entities begin or end inside them, such as 'Paris-Lyon' ({path}:1)"
-        in (caplog.text)
-    )
+    cut = "2 tokens were cut, since entities begin or end inside them, such as 'Paris-Lyon'"
+    assert f"{cut} ({path}:1)" in caplog.text
     assert "left out 1 texts without a token" in caplog.text
     assert "moved 1 entities, to begin and end where tokens do: ' (A)'" in caplog.text
 
 
-def blanks_tokenizer():
-    from tagger.data.tokenizers import BlanksTokenizer
-
-    return BlanksTokenizer()
-
-
 def test_overlapping_entities_are_refused_dropped_or_several_labels(tmp_path):
     path = write(tmp_path, NESTED)
-    with pytest.raises(
-        ValueError, match=r"texts.jsonl:1: entities overlap, LOC 'York'.*overlapping"
-    ):
+    message = r"texts.jsonl:1: entities overlap, LOC 'York'.*overlapping"
+    with pytest.raises(ValueError, match=message):
         read(path)
     assert words_and_tags(read(path, overlapping="longest"))[0][1] == ["B-ORG", "I-ORG", "O", "O"]
     (several,) = read(path, label_separator="|")
@@ -135,26 +127,15 @@ def test_overlapping_entities_are_refused_dropped_or_several_labels(tmp_path):
 @pytest.mark.parametrize(
     ("record", "arguments", "error"),
     [
-        (
-            {**NESTED, "label": [[0, 4, "X"]]},
-            {"source_encoding": None},
-            "got entities; set `source_encoding`",
-        ),
-        (
-            {"tokens": ["Go"], "ner_tags": ["VERB"]},
-            {"source_encoding": "BIO"},
-            "a label for each token, which marks no entities; set `source_encoding`",
-        ),
-        (
-            {"text": "Go", "label": [[0, 2, "A|B"]]},
-            {"label_separator": "|"},
-            "'A|B' cannot be told",
-        ),
+        ({**NESTED, "label": [[0, 4, "X"]]}, {"source_encoding": None}, "got entities; set `source_enc"),
+        ({"tokens": ["Go"], "ner_tags": ["VERB"]}, {"source_encoding": "BIO"},
+         "a label for each token, which marks no entities; set `source_encoding`"),
+        ({"text": "Go", "label": [[0, 2, "A|B"]]}, {"label_separator": "|"}, "'A|B' cannot be told"),
         ({"text": "(" * 501, "label": []}, {}, "texts.jsonl:1` has 501 characters in a row"),
         ({"text": "Go"}, {"format": "doccano"}, "texts.jsonl:1: expected a list under one of"),
         ({"text": "Go", "label": []}, {"format": "conllu"}, "texts.jsonl:1: expected ten columns"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_is_refused_by_place(record, arguments, error, tmp_path):
     with pytest.raises(ValueError, match=error.replace("|", r"\|")):
         read(write(tmp_path, record), **arguments)
@@ -203,10 +184,8 @@ def test_training_on_texts_gives_the_bytes_of_training_on_columns(allennlp, at_r
             "validation_data_path": str(paths["dev"]),
             "trainer.num_epochs": 1,
         }
-        run = tmp_path / name
-        allennlp(
-            "train", "training_config/toy_bilstm_crf.jsonnet", "-s", run, "-o", json.dumps(changes)
-        )
+        run, config = tmp_path / name, "training_config/toy_bilstm_crf.jsonnet"
+        allennlp("train", config, "-s", run, "-o", json.dumps(changes))
         weights.append({name: each.tolist() for name, each in torch.load(run / "best.th").items()})
         assert (run / "metrics_on_text.json").exists()
     assert weights[0] == weights[1]
