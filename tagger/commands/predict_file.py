@@ -313,7 +313,8 @@ def _drop_skipped(unfinished: ResumableOutput, output: PathOrAddress, overwrite:
             f"`--output` {output} was begun by a run that skipped {unfinished.num_errors} lines; add "
             f"--on-error skip to complete it, or --force to go back to the first of these lines"
         )
-    unfinished.keep(sum(window.num_errors == 0 for window in unfinished.windows))
+    skipped = [number for number, part in enumerate(unfinished.windows) if part.num_errors]
+    unfinished.keep(skipped[0])
 
 
 def _after_written(
@@ -328,9 +329,10 @@ def _after_written(
         if digest == written.digest:
             continue
         if not overwrite:
+            num_lines = sum(part.num_lines for part in unfinished.windows[: number + 1])
             raise ConfigurationError(
                 f"`input_file` {input_file} differs from the input of the unfinished run on `--output` "
-                f"in the first {written.num_lines} inputs; repeat that run's command to complete it, or "
+                f"in the first {num_lines} inputs; repeat that run's command to complete it, or "
                 f"add --force to predict these inputs again"
             )
         unfinished.keep(number)

@@ -12,7 +12,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
 from tagger.common.console import say
-from tagger.common.inputs import COMPRESSIONS, bare_suffix, is_address
+from tagger.common.inputs import bare_suffix
 from tagger.common.parquet import MAX_ROWS, batches, import_pyarrow, is_parquet, open_parquet
 from tagger.data.formats import AnnotatedText, Annotation, convert_texts, read_texts
 from tagger.data.formats.annotated_text import locate_tokens
@@ -42,8 +42,8 @@ class Layout(NamedTuple):
     input_format: Optional[str] = None
 
 
-def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) -> Optional[Encoder]:
-    """Returns what makes an output of lines; None if a file of them only needs another name.
+def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) -> Encoder:
+    """Returns what writes lines in the format of an output.
 
     Args:
         output: A path or an address.
@@ -65,8 +65,7 @@ def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) ->
         texts = partial(_texts, input_file=input_file, input_format=layout.input_format)
         return lambda lines, file: _write_texts(texts(lines), file, format, suffix)
     if not is_parquet(output):
-        packs = Path(output).suffix in COMPRESSIONS or is_address(output)
-        return write_lines if packs else None
+        return write_lines
     source = input_file if is_parquet(input_file) else None
     import_pyarrow()
     if source:

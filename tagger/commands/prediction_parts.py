@@ -1,125 +1,126 @@
-"""The files of predictions that `predict-file --ray` writes, and what is made of them at the end."""
+"""The files of an unfinished run of `predict-file`: one for each window of inputs, in a folder.
 
-import heapq
+A part appears whole or not at all. Its name tells the number of its window, how many lines it has, how
+many of these stand for an input that was skipped, and a digest of the inputs:
+`000000000000000012-2048-0-9c1d`. `run.json` says what decides the
+predictions; only an equal run goes on.
+"""
+
 import json
+import os
 import re
-from itertools import islice
-from typing import Any, BinaryIO, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple
 
 from allennlp.common.checks import ConfigurationError
 
-from tagger.commands.prediction_outputs import Encoder
-from tagger.commands.resumable_output import difference
-from tagger.common.inputs import is_address
+from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.outputs import new_output, store_of
-from tagger.common.parquet import batches, open_parquet
 
-#: The columns of parts: the numbers of rows, which come first, and the predictions.
-ROW, PREDICTION = "input_row", "prediction"
-
-#: What the folder of an unfinished run holds.
-_OURS = re.compile(r"(run\.json|checkpoint|parts)$|\.run\.json\.")
+RUN = "run.json"
+_PART = re.compile(r"(\d{18})-(\d+)-(\d+)-([0-9a-f]*)(\.parquet)?")
+#: What may lie in the folder of a run, which is removed at its end.
+_OURS = re.compile(r"(lock|process\.json|run\.json|\d{18}-.*|\.(run\.json|\d{18}-).*\.unfinished)")
 
 
-def begin_parts(
-    unfinished: str, parts: str, is_folder: bool, run: Dict[str, Any], overwrite: bool
+class Part(NamedTuple):
+    """The file of a window; `num_errors` of its lines stand for an input that was skipped."""
+
+    path: str
+    window: int
+    num_lines: int
+    num_errors: int
+    digest: str
+
+
+def part_name(window: int, num_lines: int, num_errors: int, digest: str = "") -> str:
+    """Returns the name of the file of a window."""
+    return f"{window:018d}-{num_lines}-{num_errors}-{digest}"
+
+
+def parts_in(folder: str) -> List[Part]:
+    """Returns the parts in a folder, in order of their windows."""
+    parts = []
+    for path in _paths_in(folder):
+        if name := _PART.fullmatch(path.rpartition("/")[2]):
+            window, num_lines, num_errors = map(int, name.group(1, 2, 3))
+            parts.append(Part(path, window, num_lines, num_errors, name[4]))
+    return sorted(parts, key=lambda part: part.window)
+
+
+def lines_of_parts(parts: Iterable[Part]) -> Iterator[bytes]:
+    """Yields the lines of all parts in order."""
+    for part in parts:
+        store, name = store_of(part.path)
+        with store.open(name, "rb") as file:
+            yield from file
+
+
+def begin_run(
+    folder: str, run: Mapping[str, Any], parts: str, output: PathOrAddress, overwrite: bool
 ) -> None:
-    """Goes on with an equal run, or begins a new one.
+    """Goes on with an equal run, or begins a new one, which removes the parts of another.
+
+    Args:
+        folder: The folder of the run, at a path or an address.
+        run: What decides the predictions, by name.
+        parts: The folder of the parts; it may be the same.
+        output: The output, for messages.
+        overwrite: Whether to replace what another run has begun.
 
     Raises:
-        ConfigurationError: If another run has begun the output, unless `overwrite` is true; if a folder
-            has other files.
+        ConfigurationError: If the folder has files of the user, or predictions of another run.
     """
-    store, name = store_of(f"{unfinished}/run.json")
-    folder = store._parent(name)
+    store, name = store_of(folder)
     run = json.loads(json.dumps(run))
-    strange = sorted(
-        each.rpartition("/")[2]
-        for each in (store.ls(folder, detail=False) if store.exists(folder) else ())
-        if not _OURS.match(each.rpartition("/")[2])
-    )
-    if strange:
+    names = [path.rpartition("/")[2] for path in _paths_in(folder)]
+    if strange := sorted(each for each in names if not _OURS.fullmatch(each)):
         raise ConfigurationError(
-            f"{unfinished} holds `{strange[0]}`, which no run of `predict-file` has made; move the "
+            f"{folder} holds `{strange[0]}`, which no run of `predict-file` has made; move the "
             f"folder away, or give another `--output`"
         )
-    if store.exists(name):
-        begun = json.loads(store.cat_file(name))
+    written = parts_in(parts)
+    if RUN in names:
+        begun = json.loads(store.cat_file(f"{name}/{RUN}"))
         if begun == run:
             return
-        if not overwrite:
-            raise ConfigurationError(difference(unfinished, begun, run, "predictions"))
-        remove_folder(unfinished)
-        if is_folder:
-            remove_folder(parts)
-    elif is_folder and store_of(parts)[0].find(store_of(parts)[1]):
+        if written and not overwrite:
+            raise ConfigurationError(_difference(output, begun, run, written))
+    elif parts != folder and _paths_in(parts):
         raise ConfigurationError(f"`--output` {parts}/ holds files; name another folder")
-    store.makedirs(folder, exist_ok=True)
-    with new_output(f"{unfinished}/run.json", overwrite=True) as file:
+    # First, so that a run that is killed here leaves no part of another run to this one.
+    remove_parts(written)
+    store.makedirs(name, exist_ok=True)
+    with new_output(f"{folder}/{RUN}", overwrite=True) as file:
         file.write(json.dumps(run).encode())
 
 
-def join_parts(parts: str, encode: Encoder, file: BinaryIO) -> Tuple[int, int]:
-    """Writes the predictions of all parts in order; returns how many, and how many are errors."""
-    counts = [0, 0]
-
-    def lines() -> Iterator[bytes]:
-        before = -1
-        for row, line in _in_order(parts):
-            if row <= before:
-                raise RuntimeError(f"row {row} is in two parts of {parts}")
-            before = row
-            counts[0] += 1
-            counts[1] += line.startswith(b'{"error"')
-            yield line
-
-    encode(lines(), file)
-    return counts[0], counts[1]
+def remove_parts(parts: Iterable[Part]) -> None:
+    """Removes parts."""
+    for part in parts:
+        store, name = store_of(part.path)
+        store.rm_file(name)
 
 
-def count_rows(folder: str, column: str) -> Tuple[int, int]:
-    """Returns how many rows a folder has, and how many of them an error."""
-    from pyarrow import compute, dataset
+def _difference(
+    output: PathOrAddress, begun: Dict[str, Any], run: Mapping[str, Any], parts: Iterable[Part]
+) -> str:
+    names = sorted(name for name in begun.keys() | run.keys() if begun.get(name) != run.get(name))
+    return (
+        f"`--output` {os.fspath(output)} was begun by a run with another "
+        f"{', '.join(f'`{name}`' for name in names)}; repeat that command to complete it, or add "
+        f"--force to discard its {sum(part.num_lines for part in parts)} predictions"
+    )
 
+
+def _paths_in(folder: str) -> List[str]:
     store, name = store_of(folder)
-    rows = dataset.dataset(name, filesystem=store, format="parquet")
-    return rows.count_rows(), rows.count_rows(filter=compute.field(column, "error").is_valid())
-
-
-def _in_order(parts: str) -> Iterator[Tuple[int, bytes]]:
-    """Yields the rows of all parts in order; each part is in order itself."""
-    waiting = []
-    for path in _files_in(parts):
-        with open_parquet(path) as file:
-            waiting.append((file.metadata.row_group(0).column(0).statistics.min, path))
-    waiting.sort(reverse=True)
-    opened: List[Tuple[int, bytes, Iterator[Tuple[int, bytes]]]] = []
-    while waiting or opened:
-        if waiting and (not opened or waiting[-1][0] < opened[0][0]):
-            rows = _rows_of(waiting.pop()[1])
-        else:
-            row, line, rows = heapq.heappop(opened)
-            yield row, line
-        for following in islice(rows, 1):
-            heapq.heappush(opened, (*following, rows))
-
-
-def _rows_of(path: str) -> Iterator[Tuple[int, bytes]]:
-    with open_parquet(path) as file:
-        for batch in batches(file, ROW, PREDICTION):
-            lines = batch.column(PREDICTION).cast("binary").to_pylist()
-            for row, line in zip(batch.column(ROW).to_pylist(), lines):
-                yield row, line + b"\n"
-
-
-def _files_in(folder: str) -> List[str]:
-    store, name = store_of(folder)
-    found = store.find(name) if store.exists(name) else []
+    store.invalidate_cache()
+    found = store.ls(name, detail=False) if store.exists(name) else []
     return [store.unstrip_protocol(each) if is_address(folder) else each for each in found]
 
 
 def remove_folder(folder: str) -> None:
-    """Removes a folder, if it is there."""
+    """Removes a folder with all that is in it, if it is there."""
     store, name = store_of(folder)
     if store.exists(name):
         store.rm(name, recursive=True)

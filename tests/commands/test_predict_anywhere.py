@@ -119,12 +119,11 @@ def test_a_killed_run_ends_with_the_same_bytes_and_shows_nothing_before(
         encode(part, file)
         raise Killed
 
-    if encode:
-        with monkeypatch.context() as killing:
-            killing.setattr(module, "encoder_of", lambda *arguments: dies)
-            with pytest.raises(Killed):
-                predict_file(predictor, source, target, 8)
-        assert not exists(target)
+    with monkeypatch.context() as killing:
+        killing.setattr(module, "encoder_of", lambda *arguments: dies)
+        with pytest.raises(Killed):
+            predict_file(predictor, source, target, 8)
+    assert not exists(target)
     calls.clear()
     predict_file(predictor, source, target, 8)
     assert lines_of(target) == plain

@@ -1,7 +1,5 @@
-import json
 import os
 import socket
-import sys
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -22,7 +20,7 @@ def write(output, num_windows, run=RUN, **options):
     unfinished = ResumableOutput(output, run, **options)
     for number in range(len(unfinished.windows), num_windows):
         lines = [b"%d\n" % (2 * number), b"%d\n" % (2 * number + 1)]
-        unfinished.write(lines, 1, f"digest {number}")
+        unfinished.write(lines, 1, f"{number:04x}")
     return unfinished
 
 
@@ -31,53 +29,60 @@ def kill(unfinished):
     unfinished.__exit__()
 
 
-def hidden(output):
-    return sorted(path.name for path in output.parent.iterdir() if path.name.startswith("."))
+def folder_of(output):
+    return output.with_name(f".{output.name}.predict-file")
 
 
-@pytest.mark.parametrize("num_bytes_lost", range(8))
-def test_whole_windows_are_kept_whatever_is_cut_off(output, num_bytes_lost):
+def parts_of(output):
+    return sorted(folder_of(output).glob("0*"))
+
+
+@pytest.mark.parametrize("lost", [None, 0, 1])
+def test_windows_up_to_a_lost_one_are_kept(output, lost):
     kill(write(output, 2))
-    (part,) = output.parent.glob("*.unfinished")
-    part.write_bytes(part.read_bytes()[: 8 - num_bytes_lost])
+    if lost is not None:
+        parts_of(output)[lost].unlink()
     with ResumableOutput(output, RUN) as unfinished:
-        assert len(unfinished.windows) == (2, 1, 1, 1, 1, 0, 0, 0)[num_bytes_lost]
+        assert len(unfinished.windows) == (2 if lost is None else lost)
         assert unfinished.num_errors == len(unfinished.windows)
+        assert unfinished.num_lines == 2 * len(unfinished.windows)
     with write(output, 3) as unfinished:
         unfinished.finish()
     assert output.read_bytes() == b"0\n1\n2\n3\n4\n5\n"
-    assert hidden(output) == []
+    assert not folder_of(output).exists()
 
 
-@pytest.mark.parametrize("num_bytes_lost", [1, 20, 60])
-def test_a_record_that_was_not_written_whole_is_no_trouble(output, num_bytes_lost):
-    kill(write(output, 2))
-    record = output.with_name(".out.jsonl.predict-file")
-    record.write_bytes(record.read_bytes()[:-num_bytes_lost])
-    with ResumableOutput(output, RUN) as unfinished:
-        assert resumable_output._notes(unfinished._record)[-1]["process"] == os.getpid()
-    with write(output, 3) as unfinished:
+def test_a_window_that_was_not_written_whole_is_written_again(output, monkeypatch):
+    def dies(*arguments):
+        raise KeyboardInterrupt
+
+    unfinished = write(output, 1)
+    with monkeypatch.context() as dying:
+        dying.setattr("tagger.common.files.publish", dies)
+        with pytest.raises(KeyboardInterrupt):
+            unfinished.write([b"half\n"], 0, "")
+    (folder_of(output) / ".000000000000000001-2-1-0001.ab12.unfinished").write_text("half")
+    kill(unfinished)
+    with write(output, 2) as unfinished:
         unfinished.finish()
-    assert output.read_bytes() == b"0\n1\n2\n3\n4\n5\n"
+    assert output.read_bytes() == b"0\n1\n2\n3\n"
+    assert list(output.parent.iterdir()) == [output]
 
 
-def test_the_part_has_a_name_that_nobody_can_guess(output, tmp_path):
-    for name in ("out.jsonl.unfinished", ".out.jsonl.unfinished"):
-        (tmp_path / name).write_text("mine")
-    with write(output, 1) as unfinished:
-        unfinished.finish()
-    assert output.read_bytes() == b"0\n1\n"
-    for name in ("out.jsonl.unfinished", ".out.jsonl.unfinished"):
-        assert (tmp_path / name).read_text() == "mine"
-
-
-@pytest.mark.parametrize("content", ["", "mine\n", '{"predict-file": 1}', '{"token": "../../x"}'])
-def test_a_file_of_the_user_with_the_records_name_is_left_alone(output, content):
-    record = output.with_name(".out.jsonl.predict-file")
-    record.write_text(content)
+@pytest.mark.parametrize("content", ["", "mine\n"])
+def test_a_file_of_the_user_with_the_folders_name_is_left_alone(output, content):
+    folder_of(output).write_text(content)
     with pytest.raises(ConfigurationError, match="was not made by `predict-file`.*move the file"):
         ResumableOutput(output, RUN, overwrite=True)
-    assert record.read_text() == content
+    assert folder_of(output).read_text() == content
+
+
+def test_a_folder_of_the_user_with_that_name_is_left_alone(output):
+    folder_of(output).mkdir()
+    (folder_of(output) / "mine").touch()
+    with pytest.raises(ConfigurationError, match="holds `mine`, which no run of `predict-file`"):
+        ResumableOutput(output, RUN, overwrite=True)
+    assert (folder_of(output) / "mine").exists()
 
 
 def test_of_two_processes_the_second_is_told_who_writes(output, in_forked_process):
@@ -94,30 +99,6 @@ def test_of_two_processes_the_second_is_told_who_writes(output, in_forked_proces
     assert "wait for it, or give another name" in message
 
 
-@pytest.mark.parametrize(
-    ("holder", "message"),
-    [
-        ({"process": 2**22 + 1, "host": socket.gethostname()}, None),
-        ({"process": os.getpid(), "host": socket.gethostname()}, f"process {os.getpid()} on"),
-        ({"process": 1, "host": "elsewhere"}, "process 1 on elsewhere since noon"),
-    ],
-    ids=["dead", "alive", "elsewhere"],
-)
-def test_without_locks_a_process_counts_as_long_as_it_may_live(
-    output, monkeypatch, holder, message
-):
-    unfinished = write(output, 1)
-    unfinished._note(**holder, since="noon")
-    kill(unfinished)
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    if message is None:
-        with ResumableOutput(output, RUN) as unfinished:
-            assert unfinished.num_lines == 2
-    else:
-        with pytest.raises(ConfigurationError, match=message):
-            ResumableOutput(output, RUN)
-
-
 def test_only_an_equal_run_goes_on(output):
     kill(write(output, 1))
     other = {"window": 3, "model": "a", "more": 1}
@@ -128,44 +109,40 @@ def test_only_an_equal_run_goes_on(output):
         assert unfinished.num_lines == 2
     with ResumableOutput(output, other, overwrite=True) as unfinished:
         assert unfinished.windows == []
-    assert len(hidden(output)) == 2
+    assert parts_of(output) == []
 
 
 def test_a_run_that_has_written_nothing_is_in_nobodys_way(output):
     kill(write(output, 0))
     with ResumableOutput(output, {"window": 3}) as unfinished:
         unfinished.finish()
-    assert hidden(output) == []
+    assert list(output.parent.iterdir()) == [output]
 
 
 def test_windows_that_are_cut_off_are_written_anew(output):
     unfinished = write(output, 3)
     unfinished.keep(1)
-    unfinished.write([b"new\n", b"er\n"], 0, "other digest")
+    unfinished.write([b"new\n", b"er\n"], 0, "ffff")
     kill(unfinished)
     with ResumableOutput(output, RUN) as unfinished:
-        assert [window.digest for window in unfinished.windows] == ["digest 0", "other digest"]
+        assert [window.digest for window in unfinished.windows] == ["0000", "ffff"]
         unfinished.finish()
     assert output.read_bytes() == b"0\n1\nnew\ner\n"
 
 
-def test_a_run_killed_while_it_renames_does_not_write_to_its_output(output, monkeypatch):
+def test_a_run_killed_as_it_ends_leaves_its_output_as_it_is(output, monkeypatch):
     unfinished = write(output, 2)
-    monkeypatch.setattr(
-        resumable_output, "publish", lambda part, path, overwrite: os.link(part, path)
-    )
-    monkeypatch.setattr(type(unfinished._record_path), "unlink", lambda path, **options: None)
+    monkeypatch.setattr(resumable_output, "remove_folder", lambda folder: None)
     unfinished.finish()
     monkeypatch.undo()
     kill(unfinished)
     content = output.read_bytes()
-    with ResumableOutput(output, RUN, overwrite=True) as unfinished:
-        assert unfinished.windows == []
-        unfinished.write([b"other\n"], 0, "digest")
+    with ResumableOutput(output, {"other": 1}, overwrite=True) as unfinished:
+        unfinished.write([b"other\n"], 0, "")
         assert output.read_bytes() == content
         unfinished.finish()
     assert output.read_bytes() == b"other\n"
-    assert hidden(output) == []
+    assert list(output.parent.iterdir()) == [output]
 
 
 def test_an_output_that_appears_meanwhile_is_kept(output):
@@ -179,14 +156,3 @@ def test_an_output_that_appears_meanwhile_is_kept(output):
         assert unfinished.num_lines == 2
         unfinished.finish()
     assert output.read_bytes() == b"0\n1\n"
-
-
-def test_the_record_is_one_object_a_line(output):
-    with write(output, 1):
-        lines = output.with_name(".out.jsonl.predict-file").read_text().split("\n")
-    notes = [json.loads(line) for line in lines if line]
-    assert [list(note) for note in notes] == [
-        ["predict-file", "token", "run"],
-        ["process", "host", "since"],
-        ["window", "num_lines", "num_errors", "digest"],
-    ]

@@ -20,8 +20,8 @@ FEW = json.dumps({"trainer.num_epochs": 2})
 PREDICT = "predict-file model.tar.gz texts.txt -o out.jsonl --window 128"
 #: The resumable commands, when they are killed, and what they write.
 COMMANDS = {
-    "predict-file": (PREDICT, ".out.jsonl.predict-file", 3, "out.jsonl"),
-    "predict-file, ray": (f"{PREDICT} --ray", "out.jsonl.unfinished/parts/*", 1, "out.jsonl"),
+    "predict-file": (PREDICT, ".out.jsonl.predict-file/0*", 1, "out.jsonl"),
+    "predict-file, ray": (f"{PREDICT} --ray", "out.jsonl.unfinished/0*", 1, "out.jsonl"),
     "soft-labels": (
         "soft-labels model.tar.gz texts.txt -o out.npz --format text",
         "",

@@ -1,42 +1,33 @@
-"""`predict-file --ray`: Ray Data reads the inputs, shares them out to a pool of workers, and writes.
+"""`predict-file --ray`: Ray Data reads the inputs and shares them out to a pool of workers, which write.
 
-While a run is unfinished, `OUTPUT.unfinished/` holds `run.json`, which says what the run is; in
-`checkpoint` which rows are written, by Ray; and in `parts` the predictions, as Parquet. An output that
-ends in a slash is a folder, and has the parts itself.
+Each worker writes the predictions of a window to a file, so a run that goes on predicts only the windows
+without a file. While a run is unfinished, `OUTPUT.unfinished/` holds these files, and `run.json`, which
+says what the run is; see `tagger.commands.prediction_parts`. An output that ends in a slash is a folder,
+which gets the files itself, as Parquet.
 
 The column `input_row` has the number of the file, from 0, times 2 to the 40, plus that of the input in
-the file, from 1. So Ray needs 8 bytes to know a row.
+the file, from 1.
 """
 
 import json
 import os
+import pickle
 import re
 from contextlib import nullcontext
 from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
 from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.prediction_inputs import Line, LineInputs
-from tagger.commands.prediction_outputs import Encoder, Layout, column_of, encoder_of, write_lines
+from tagger.commands.prediction_outputs import Layout, column_of, encoder_of
 from tagger.commands.prediction_parts import (
-    PREDICTION,
-    ROW,
-    begin_parts,
-    count_rows,
-    join_parts,
+    begin_run,
+    lines_of_parts,
+    part_name,
+    parts_in,
     remove_folder,
 )
 from tagger.common.console import say
@@ -46,14 +37,10 @@ from tagger.common.outputs import new_output, store_of
 from tagger.common.parquet import batches, open_parquet
 from tagger.predictors.prediction_type import prediction_type
 
-#: The column of inputs in what Ray shares out.
-_INPUT = "__input__"
-#: How many bits of `input_row` are the number of an input in its file.
-_BITS = 40
-#: How long a row is that a block has a window of: a short sentence.
-_BYTES_PER_INPUT = 64
-#: How many windows are written to a part.
-_WINDOWS_PER_PART = 8
+#: The column of an output folder that numbers the rows, and how many bits of it are those of a file.
+ROW, _BITS = "input_row", 40
+#: How many windows a file may have.
+_MOST_WINDOWS = 10**12
 #: How often a window is tried again if its worker dies.
 _RETRIES = 4
 
@@ -113,46 +100,44 @@ def predict_with_ray(
     """
     target = os.fspath(output)
     is_folder = target.endswith("/")
-    column = layout.column if is_folder else None
-    encode = _check(inputs, files, target, layout)
+    _check(inputs, files, target, layout)
     unfinished = f"{target.rstrip('/')}.unfinished"
-    parts = target.rstrip("/") if is_folder else f"{unfinished}/parts"
+    parts = target.rstrip("/") if is_folder else unfinished
     run = {**run, "input": [[each, _version(each)] for each in files]}
     inputs.remedy = "add --on-error skip, and repeat the command to go on"
     with output_lock(output):
-        begin_parts(unfinished, parts, is_folder, run, overwrite)
+        begin_run(unfinished, run, parts, target, overwrite)
         # Workers run in the folder in which their cluster was started.
-        paths = [each if is_address(each) else str(Path(each).absolute()) for each in files]
-        tasks = [
-            partial(_tables, inputs.of(path), number, window, is_folder and inputs.unit == "row")
-            for number, path in enumerate(paths)
-        ]
-        _run(tasks, (inputs, files), window, pool, column, parts, unfinished)
-        if column:
+        sources = [inputs.of(_absolute(each)) for each in files]
+        has_columns = is_folder and inputs.unit == "row"
+        done = {part.window for part in parts_in(parts)}
+        reading = partial(_windows, sources, window, has_columns, done)
+        column = layout.column if is_folder else None
+        _run(reading, len(files), pool, (inputs, files, _absolute(parts), column))
+        found = parts_in(parts)
+        if is_folder:
             store, name = store_of(parts)
             store.pipe_file(f"{name}/_SUCCESS", b"")
-            num_lines, num_errors = count_rows(parts, column)
         else:
             with new_output(output, overwrite) as file:
-                num_lines, num_errors = join_parts(parts, encode or write_lines, file)
+                encoder_of(target, files[0], layout)(lines_of_parts(found), file)
         remove_folder(unfinished)
-    say(f"Wrote {target}: {num_lines} predictions")
+    say(f"Wrote {target}: {sum(part.num_lines for part in found)} predictions")
+    num_errors = sum(part.num_errors for part in found)
     if num_errors > 0:
         say(f'Skipped {num_errors} inputs, which have an "error" in the output')
 
 
-def _check(
-    inputs: LineInputs, files: Sequence[str], target: str, layout: Layout
-) -> Optional[Encoder]:
-    """Checks that an output can take the predictions; returns what writes one that is a file."""
+def _check(inputs: LineInputs, files: Sequence[str], target: str, layout: Layout) -> None:
+    """Checks that an output can take the predictions."""
     if not target.endswith("/"):
         if len(files) > 1:
             raise ConfigurationError(
                 f"`--output` {target} cannot take the predictions of {len(files)} files; name a folder, "
                 f"with a slash at the end"
             )
-        return encoder_of(target, files[0], layout)
-    if inputs.unit == "row":
+        encoder_of(target, files[0], layout)
+    elif inputs.unit == "row":
         with open_parquet(files[0]) as first:
             taken = [name for name in first.schema_arrow.names if name in (layout.column, ROW)]
         if taken:
@@ -160,138 +145,114 @@ def _check(
                 f"{files[0]} has a column `{taken[0]}`, which the output needs; rename it, or give "
                 f"another `--column`"
             )
-    return None
 
 
-def _tables(inputs: LineInputs, number: int, window: int, keeps_columns: bool) -> Iterator[Any]:
-    """Yields what Ray shares out: tables with the columns `ROW` and `_INPUT`.
+def _absolute(path: str) -> str:
+    return path if is_address(path) else str(Path(path).absolute())
+
+
+def _windows(
+    inputs: Sequence[LineInputs], window: int, has_columns: bool, done: Set[int], files: Any
+) -> Iterator[Any]:
+    """Yields the windows of a file that are not done, each as a table of one row, which Ray shares out.
 
     Args:
-        inputs: Those of a file.
-        number: The number of the file.
-        window: The most rows of a table.
-        keeps_columns: Whether the tables have the columns of the file, which is Parquet, too.
+        inputs: Those of all files.
+        window: How many inputs a window has at most.
+        has_columns: Whether windows have the columns of their files, which are Parquet, too.
+        done: The numbers of the windows that are done.
+        files: A table with the number of a file.
     """
     import pyarrow as pa
 
-    lines = iter(inputs)
-    with open_parquet(inputs.path) if keeps_columns else nullcontext() as file:
-        others: Iterator[Any] = batches(file, max_rows=window) if keeps_columns else repeat(None)
-        for other in others:
+    (file_number,) = files["id"].to_pylist()
+    lines = iter(inputs[file_number])
+    with open_parquet(inputs[file_number].path) if has_columns else nullcontext() as rows:
+        others: Iterator[Any] = batches(rows, max_rows=window) if has_columns else repeat(None)
+        for number, other in enumerate(others, start=file_number * _MOST_WINDOWS):
             chunk = list(islice(lines, other.num_rows if other else window))
             if not chunk:
                 return
-            rows = pa.array([number << _BITS | line.number for line in chunk], pa.int64())
-            # Texts of Arrow hold no surrogates, which stand for bytes that are not UTF-8.
-            texts = [line.text.encode("utf-8", "surrogatepass") for line in chunk]
-            table = pa.table({ROW: rows, _INPUT: pa.array(texts, pa.binary())})
-            for name in other.schema.names if other else ():
-                table = table.append_column(name, other.column(name))
-            yield table
+            if number not in done:
+                pickled = pickle.dumps((file_number, number, chunk, other))
+                yield pa.table({"window": pa.array([pickled], pa.binary())})
 
 
 class _Worker:
-    """Predicts tables. Ray makes it once in each of its processes.
+    """Predicts windows and writes them. Ray makes it once in each of its processes.
 
     Args:
-        inputs: Ray's reference to the inputs with the predictor, and to the files.
-        column: The name of the predictions' column, which has fields; None for JSON in `PREDICTION`.
+        task: Ray's reference to the inputs with the predictor; the names of the files in messages; the
+            folder to write to; and the column of predictions in Parquet, or None for lines of JSON.
         uses_gpu: Whether to predict on the GPU that Ray shows to this process.
     """
 
-    def __init__(self, inputs: Any, column: Optional[str], uses_gpu: bool) -> None:
-        import pyarrow as pa
+    def __init__(self, task: Any, uses_gpu: bool) -> None:
         import ray
 
-        self._inputs, self._files = ray.get(inputs)
-        self._column = column or PREDICTION
-        self._type = prediction_type() if column else pa.string()
+        self._inputs, self._files, self._folder, self._column = ray.get(task)
         if uses_gpu:
             self._inputs._predictor._model.cuda(0)
 
-    def __call__(self, table: Any) -> Any:
-        numbers, texts = table[ROW].to_pylist(), table[_INPUT].to_pylist()
-        lines = [
-            Line(
-                row & (1 << _BITS) - 1,
-                text.decode("utf-8", "surrogatepass"),
-                self._files[row >> _BITS],
-            )
-            for row, text in zip(numbers, texts)
-        ]
-        found, _ = self._inputs.predict(lines)
-        return table.drop_columns(_INPUT).append_column(self._column, column_of(found, self._type))
+    def __call__(self, windows: Any) -> Any:
+        import pyarrow as pa
+
+        for pickled in windows["window"].to_pylist():
+            file, number, lines, other = pickle.loads(pickled)
+            lines = [line._replace(path=self._files[file]) for line in lines]
+            found, num_errors = self._inputs.predict(lines)
+            path = f"{self._folder}/{part_name(number, len(found), num_errors)}"
+            if self._column:
+                self._write_table(f"{path}.parquet", other, file, lines, found)
+            else:
+                with new_output(path, overwrite=True) as part:
+                    part.write(b"".join(found))
+        return pa.table({"num_windows": [windows.num_rows]})
+
+    def _write_table(
+        self, path: str, other: Any, file: int, lines: Sequence[Line], found: List[bytes]
+    ) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns = {ROW: pa.array([file << _BITS | line.number for line in lines], pa.int64())}
+        columns.update(zip(other.schema.names, other.columns) if other else ())
+        columns[self._column] = column_of(found, prediction_type())
+        with new_output(path, overwrite=True) as part:
+            pq.write_table(pa.table(columns), part)
 
 
-def _run(
-    tasks: Sequence[Callable[[], Iterator[Any]]],
-    inputs: Tuple[LineInputs, Sequence[str]],
-    window: int,
-    pool: WorkerPool,
-    column: Optional[str],
-    parts: str,
-    unfinished: str,
-) -> None:
-    """Has Ray Data predict the rows that are not yet in the parts."""
+def _run(reading: Any, num_files: int, pool: WorkerPool, task: Any) -> None:
+    """Has Ray Data read the windows of files, each file in one task, and the workers predict them."""
     import ray
-    from ray.data.block import BlockMetadata
-    from ray.data.checkpoint import CheckpointConfig
-
-    class Inputs(ray.data.Datasource):
-        """The files, each of which is read by one task."""
-
-        def estimate_inmemory_data_size(self) -> Optional[int]:
-            return None
-
-        def get_read_tasks(self, *_: Any, **__: Any) -> List[Any]:
-            unknown = BlockMetadata(None, None, None, None)
-            return [ray.data.ReadTask(each, unknown) for each in tasks]
 
     _connect(pool)
-    filesystem = _filesystem_of(parts)
     context = ray.data.DataContext.get_current().copy()
-    # Ray shares out blocks, joined up to a window.
-    context.target_max_block_size = _BYTES_PER_INPUT * window
-    context.execution_options.preserve_order = True
-    context.checkpoint_config = CheckpointConfig(
-        ROW,
-        store_of(f"{unfinished}/checkpoint")[1],
-        delete_checkpoint_on_success=False,
-        override_filesystem=filesystem,
-    )
-    # Reading and writing take little, and must find room where workers have all CPUs.
+    # Each window is a block of its own, and so a task of its own.
+    context.target_max_block_size = 1
+    # Reading takes little, and must find room where workers have all CPUs.
     with ray.data.DataContext.current(context):
-        read = ray.data.read_datasource(Inputs(), override_num_blocks=len(tasks), num_cpus=0)
-        predicted = read.map_batches(
-            _Worker,
-            fn_constructor_args=[ray.put(inputs), column, pool.gpus > 0],
-            batch_size=window,
-            batch_format="pyarrow",
-            compute=ray.data.ActorPoolStrategy(min_size=pool.min_size, max_size=pool.max_size),
-            num_cpus=pool.cpus,
-            num_gpus=pool.gpus,
-            ray_remote_args_fn=lambda: {"max_task_retries": _RETRIES},
+        predicted = (
+            ray.data.range(num_files, override_num_blocks=num_files)
+            .map_batches(reading, batch_size=1, batch_format="pyarrow", num_cpus=0)
+            .map_batches(
+                _Worker,
+                fn_constructor_args=[ray.put(task), pool.gpus > 0],
+                batch_size=1,
+                batch_format="pyarrow",
+                compute=ray.data.ActorPoolStrategy(min_size=pool.min_size, max_size=pool.max_size),
+                num_cpus=pool.cpus,
+                num_gpus=pool.gpus,
+                ray_remote_args_fn=lambda: {"max_task_retries": _RETRIES},
+            )
         )
         try:
-            predicted.write_parquet(
-                store_of(parts)[1],
-                min_rows_per_file=_WINDOWS_PER_PART * window,
-                ray_remote_args={"num_cpus": 0},
-                filesystem=filesystem,
-            )
+            for _ in predicted.iter_batches(batch_size=None):
+                pass
         except ray.exceptions.RayError as error:
             if said := re.search(r"ConfigurationError: (.*)", str(error)):
                 raise ConfigurationError(said[1]) from error
             raise
-
-
-def _filesystem_of(path: str) -> Any:
-    """Returns the file system of an address, for Arrow; None for a path."""
-    if not is_address(path):
-        return None
-    from pyarrow.fs import FSSpecHandler, PyFileSystem
-
-    return PyFileSystem(FSSpecHandler(store_of(path)[0]))
 
 
 def _connect(pool: WorkerPool) -> None:

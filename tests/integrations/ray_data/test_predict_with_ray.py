@@ -15,6 +15,7 @@ from allennlp.predictors import Predictor
 from tagger.commands.predict_file import predict_file
 from tagger.commands.prediction_inputs import files_of
 from tagger.commands.prediction_outputs import Layout
+from tagger.commands.prediction_parts import parts_in
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.lock import output_lock
 from tagger.integrations.ray_data.predict_with_ray import WorkerPool, predict_with_ray
@@ -76,14 +77,11 @@ def test_bytes_are_those_of_predict_file_after_deaths_and_errors(
     ):
         predict_file(predictor, str(text), output, window=4, runner=POOL)
     assert Path(f"{predictor.trace}.dead").exists()
-    written = [
-        row
-        for part in Path(f"{output}.unfinished/parts").iterdir()
-        for row in pq.read_table(part)["input_row"].to_pylist()
-    ]
+    parts = parts_in(f"{output}.unfinished")
+    written = [4 * part.window + row for part in parts for row in range(part.num_lines)]
     assert len(written) >= 32
     with pytest.raises(
-        ConfigurationError, match="another `window`; .* --force to discard its pred"
+        ConfigurationError, match="another `window`; .* --force to discard its \\d+ pred"
     ):
         predict_file(predictor, str(text), output, window=5, runner=POOL)
     Path(predictor.trace).unlink()
@@ -92,7 +90,7 @@ def test_bytes_are_those_of_predict_file_after_deaths_and_errors(
     traced = Path(predictor.trace).read_text().splitlines()
     # Between the two carriage returns is a line.
     lines.insert(80, b"")
-    again = {lines[row - 1].decode() for row in written} & {eval(each) for each in traced}
+    again = {lines[row].decode() for row in written} & {eval(each) for each in traced}
     assert again <= {""}
     predict_file(predictor, str(text), expected, window=4, on_error="skip")
     assert output.read_bytes() == expected.read_bytes()
