@@ -21,7 +21,7 @@ class LabelThresholds(torch.nn.Module):
 
     It serves any model whose items, tokens or whole texts, may have several labels. The thresholds are a
     buffer, saved with the model. The trainer's callback `tune_thresholds`, and the command
-    `tune-thresholds`, call `start_tuning` and `stop_tuning`. In between, thresholds are tuned at the end
+    `tune-decoding`, call `start_tuning` and `stop_tuning`. In between, thresholds are tuned at the end
     of each pass over development data, and the metrics of the pass are those of the tuned thresholds.
 
     Args:

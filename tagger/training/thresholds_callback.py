@@ -17,7 +17,7 @@ class TuneThresholdsCallback(TrainerCallback):
     The metrics of a pass are those of its tuned thresholds, and they decide which epoch is best. The
     thresholds of that epoch are saved with its weights. Tuning ends with training, so neither
     `allennlp evaluate` nor the evaluation of test data right after training changes a threshold. A model
-    could not tell these data apart. `allennlp tune-thresholds` does the same for a saved model.
+    could not tell these data apart. `allennlp tune-decoding` does the same for a saved model.
 
     Args:
         serialization_dir: The folder of the run; supplied by the trainer.

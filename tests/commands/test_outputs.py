@@ -23,7 +23,6 @@ WRITING = {
     "rank-unlabelled": "none.tar.gz mine.txt -o {mine} --force --budget 9",
     "compare-data": "none.tar.gz dev.txt mine.txt -o {mine} --force",
     "tune-decoding": "none.tar.gz mine.txt -o {mine} --force --macro-f1",
-    "tune-thresholds": "none.tar.gz mine.txt -o {mine} --force",
     "export": "mine.txt -o {mine} --force",
     "pack": "mine.txt -o {mine} --force",
     "pack, transformer": "none.tar.gz --transformer {folder} -o {mine} --force",

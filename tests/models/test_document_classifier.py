@@ -121,7 +121,7 @@ def test_a_saved_model_is_tuned_as_in_training(train, allennlp, capsys, tmp_path
     assert before["thresholds.thresholds"].tolist() == pytest.approx([0.999] * 3)
 
     capsys.readouterr()
-    allennlp("tune-thresholds", plain, tmp_path / "dev.jsonl", "-o", tuned, "--target", "macro")
+    allennlp("tune-decoding", plain, tmp_path / "dev.jsonl", "-o", tuned, "--target", "macro")
     printed = capsys.readouterr().out
     assert float(re.findall(r"^macro .* (\S+)", printed, re.MULTILINE)[1]) > 0.9
     assert len(re.findall("^oil ", printed, re.MULTILINE)) == 2
@@ -132,12 +132,12 @@ def test_a_saved_model_is_tuned_as_in_training(train, allennlp, capsys, tmp_path
     with tarfile.open(archive) as old, tarfile.open(tuned) as new:
         assert sorted(old.getnames()) == sorted(new.getnames())
 
-    allennlp("tune-thresholds", archive, tmp_path / "dev.jsonl", "-o", common, "--common")
+    allennlp("tune-decoding", archive, tmp_path / "dev.jsonl", "-o", common, "--common")
     (threshold,) = set(load_archive(common).model.thresholds.thresholds.tolist())
     assert threshold != 0.5
     # Nothing is left to gain, and no label is shown.
     capsys.readouterr()
-    allennlp("tune-thresholds", common, tmp_path / "dev.jsonl", "-o", tuned, "--force", "--common")
+    allennlp("tune-decoding", common, tmp_path / "dev.jsonl", "-o", tuned, "--force", "--common")
     assert "Labels not shown, which are unchanged: 3" in capsys.readouterr().out
 
 
@@ -148,8 +148,11 @@ def test_a_saved_model_is_tuned_as_in_training(train, allennlp, capsys, tmp_path
         (["--target", "f1"], "expected micro, macro, precision=0.9 or recall=0.9; got 'f1'"),
         (["--target", "recall=2"], "its number above 0 and at most 1; got {'recall': 2.0}"),
         (["--target", "recall=0.9", "--common"], "`common` needs the `target` 'micro' or 'macro'"),
-        (["--least-positives", "0"], "`least_positives` must be at least 1; got 0"),
-        ([], "`archive_file` must hold a `document_classifier`, or a `sequence_tagger` with"),
+        (["--common", "--least-positives", "0"], "`least_positives` must be at least 1; got 0"),
+        (
+            ["--common"],
+            "`--target` and `--common` are for a `document_classifier`, or a",
+        ),
     ],
 )
 def test_what_has_no_thresholds_or_no_target_is_refused(
@@ -157,7 +160,7 @@ def test_what_has_no_thresholds_or_no_target_is_refused(
 ):
     output = tmp_path / "tuned.tar.gz"
     with pytest.raises(SystemExit) as error:
-        allennlp("tune-thresholds", trained / "model.tar.gz", DEV, "-o", output, *options)
+        allennlp("tune-decoding", trained / "model.tar.gz", DEV, "-o", output, *options)
     assert says in f"{error.value.code} {capsys.readouterr().err}"
     assert not output.exists()
 

@@ -149,7 +149,7 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
     saved, tuned = corpus / "run" / "model.tar.gz", corpus / "tuned.tar.gz"
     for target in ("recall=1", "macro"):
         files = [saved, corpus / "dev.txt", "-o", tuned, "--force"]
-        allennlp("tune-thresholds", *files, "--target", target)
+        allennlp("tune-decoding", *files, "--target", target)
         changed = load_archive(tuned).model.head.thresholds.thresholds
         assert torch.equal(changed, thresholds) == (target == "macro")
 

@@ -80,7 +80,7 @@ def tuned_model(model: Model) -> TaggingModel:
     if not isinstance(model, TaggingModel) or not isinstance(head, ChainHead):
         raise ConfigurationError(
             "`archive_file` must hold a `sequence_tagger` with the head `crf` or `softmax`; "
-            "`allennlp tune-thresholds` tunes models of several labels"
+            "`--target` tunes models of several labels"
         )
     if model.tag_encoding in (None, *AMBIGUOUS):
         raise ConfigurationError(

@@ -20,6 +20,7 @@ from tagger.commands.command import Command, add_shared
 from tagger.common.console import say
 from tagger.common.locations import check_output
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
+from tagger.tools.tuning.commands import thresholds
 from tagger.tools.tuning.commands.changes import say_changes
 from tagger.tools.tuning.curves import decoding_curves
 from tagger.tools.tuning.decoding import LEAST_TUNED, MEANS, DecodingTuner, Settings
@@ -40,7 +41,8 @@ class TuneDecoding(Command):
     help = "Fit a saved tagger's decoding to targets."
     description = (
         "Fit the decoding of a saved tagger to development data, without training: how readily it "
-        "predicts entities of each label."
+        "predicts entities of each label. With --target, fit the thresholds of a classifier of "
+        "documents, or of a tagger with the head `sigmoid`."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -99,56 +101,50 @@ class TuneDecoding(Command):
         )
         add("--recalibrate", action="store_true", help=text)
         add_shared(parser, "--force", "--batch-size", "--cuda-device")
+        thresholds.add_options(parser)
 
     def run(self, args: argparse.Namespace) -> None:
-        has_target = any((args.precision, args.recall, args.f_beta, args.leak, args.macro_f1))
-        if not (has_target or args.curves or args.recalibrate):
-            raise ConfigurationError(
-                "no target is given; add --precision, --recall, --f-beta or --macro-f1, or --curves or "
-                "--recalibrate"
-            )
-        if args.recalibrate and (
-            has_target or args.curves or args.by or args.confidence is not None
-        ):
-            raise ConfigurationError(
-                "`--recalibrate` comes alone; repeat the command with its output for targets, --curves, "
-                "--by or --confidence"
-            )
-        _check_confidence(args)
+        _check_options(args)
         check_output(args.output, [args.archive_file, args.input_file], args.force)
         logging.getLogger("allennlp.common.params").disabled = True
         check_for_gpu(args.cuda_device)
         archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
-        if args.recalibrate:
+        if args.target or args.common:
+            thresholds.tune_thresholds(args, archive)
+        elif args.recalibrate:
             _recalibrate(args, archive)
-            return
-        model, reader = archive.model, archive.validation_dataset_reader
-        in_order = args.confidence is not None
-        tuner = tuner_on_file(model, reader, args.input_file, args.batch_size, in_order)
-        tuned = start = settings_of(model)
-        goals = _goals(args, tuner)
-        promises: List[Promise] = []
-        remarks: List[str] = []
-        if in_order:
-            tuned, promises, remarks = _promised(args, tuner, reader, start, goals)
-        elif goals:
-            tuned = tuner.tune(goals, start, [args.by] if args.by else None)
-            missed = _missed(goals, tuner, tuned)
-            if missed:
-                raise ConfigurationError(f"{missed}; {_remedy(args, goals, tuner, start, tuned)}")
-        if goals:
-            _print_result([] if in_order else goals, tuner, start, tuned)
-            for name, values in tuned._asdict().items():
-                say(f"{name}: {json.dumps(values, sort_keys=True)}")
-        for remark in remarks:
-            say(f"\n{remark}")
-        for promise in promises:
-            say(f"Promised: {promise}")
-        curves = None
-        if args.curves:
-            curves = decoding_curves(tuner, tuned, Path(args.input_file).name)
-        write_settings(args.archive_file, args.output, tuned, args.force, curves, promises)
+        else:
+            _tune(args, archive)
         say(f"Wrote {args.output}")
+
+
+def _tune(args: argparse.Namespace, archive: Archive) -> None:
+    model, reader = archive.model, archive.validation_dataset_reader
+    in_order = args.confidence is not None
+    tuner = tuner_on_file(model, reader, args.input_file, args.batch_size, in_order)
+    tuned = start = settings_of(model)
+    goals = _goals(args, tuner)
+    promises: List[Promise] = []
+    remarks: List[str] = []
+    if in_order:
+        tuned, promises, remarks = _promised(args, tuner, reader, start, goals)
+    elif goals:
+        tuned = tuner.tune(goals, start, [args.by] if args.by else None)
+        missed = _missed(goals, tuner, tuned)
+        if missed:
+            raise ConfigurationError(f"{missed}; {_remedy(args, goals, tuner, start, tuned)}")
+    if goals:
+        _print_result([] if in_order else goals, tuner, start, tuned)
+        for name, values in tuned._asdict().items():
+            say(f"{name}: {json.dumps(values, sort_keys=True)}")
+    for remark in remarks:
+        say(f"\n{remark}")
+    for promise in promises:
+        say(f"Promised: {promise}")
+    curves = None
+    if args.curves:
+        curves = decoding_curves(tuner, tuned, Path(args.input_file).name)
+    write_settings(args.archive_file, args.output, tuned, args.force, curves, promises)
 
 
 def _recalibrate(args: argparse.Namespace, archive: Archive) -> None:
@@ -171,10 +167,20 @@ def _recalibrate(args: argparse.Namespace, archive: Archive) -> None:
     recalibration = dict(zip(features.labels, rows))
     say(f"recalibration: {json.dumps(recalibration)}")
     rewrite_archive(args.archive_file, args.output, {"recalibration": recalibration}, args.force)
-    say(f"Wrote {args.output}")
 
 
-def _check_confidence(args: argparse.Namespace) -> None:
+def _check_options(args: argparse.Namespace) -> None:
+    has_target = any((args.precision, args.recall, args.f_beta, args.leak, args.macro_f1))
+    if not (has_target or args.curves or args.recalibrate or args.target or args.common):
+        raise ConfigurationError(
+            "no target is given; add --precision, --recall, --f-beta or --macro-f1, or --curves or "
+            "--recalibrate; or --target for a model of several labels"
+        )
+    if args.recalibrate and (has_target or args.curves or args.by or args.confidence is not None):
+        raise ConfigurationError(
+            "`--recalibrate` comes alone; repeat the command with its output for targets, --curves, "
+            "--by or --confidence"
+        )
     if args.confidence is None:
         for name in ("leak", "for_next", "unit"):
             if getattr(args, name) is not None:

@@ -1,0 +1,68 @@
+"""The part of `tune-decoding` that fits the thresholds of a saved model of several labels."""
+
+import argparse
+from contextlib import suppress
+from typing import List, Mapping
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.models import Archive
+
+from tagger.metrics.label_metrics import MEASURES
+from tagger.tools.tuning.commands.changes import say_changes
+from tagger.training.thresholds import LEAST_POSITIVES, TuningTarget, threshold_tuner
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for models of several labels."""
+    add = parser.add_argument_group("models of several labels").add_argument
+    text = (
+        "fit thresholds for micro or macro F1, or for precision=0.9 or recall=0.9 of each label: the "
+        "highest recall at that precision, or the fewest predictions at that recall"
+    )
+    add("--target", type=_target, help=text)
+    add("--common", action="store_true", help="one threshold for all labels, for micro or macro F1")
+    text = "without --common: leave labels alone that fewer items have"
+    add("--least-positives", type=int, default=LEAST_POSITIVES, metavar="NUMBER", help=text)
+
+
+def tune_thresholds(args: argparse.Namespace, archive: Archive) -> None:
+    """Writes an archive with the thresholds that are best on development data."""
+    from allennlp.training.util import evaluate
+
+    from tagger.modules.label_thresholds import thresholds_of
+    from tagger.tools.tuning.tuned_archive import write_weights
+    from tagger.training.evaluation import evaluation_loader
+
+    tuner = threshold_tuner(args.target or "micro", args.least_positives, args.common)
+    found = thresholds_of(archive.model)
+    if not found:
+        raise ConfigurationError(
+            "`--target` and `--common` are for a `document_classifier`, or a `sequence_tagger` with the "
+            "head `sigmoid`; the other options tune the heads `crf` and `softmax`"
+        )
+    loader = evaluation_loader(archive, args.input_file)
+    before = evaluate(archive.model, loader, args.cuda_device)
+    for each in found.values():
+        each.start_tuning(tuner)
+    after = evaluate(archive.model, loader, args.cuda_device)
+    labels = {label for each in found.values() for label in each.labels}
+    say_changes(before, after, [c for c in labels if _measures(before, c) == _measures(after, c)])
+    tuned = {f"{name}.thresholds": each.thresholds for name, each in found.items()}
+    write_weights(args.archive_file, args.output, tuned, args.force)
+
+
+def _measures(metrics: Mapping[str, float], label: str) -> List[float]:
+    return [metrics[f"{measure}-{label}"] for measure in MEASURES]
+
+
+def _target(text: str) -> TuningTarget:
+    """Reads `micro`, and `precision=0.9`."""
+    name, _, number = text.partition("=")
+    with suppress(ValueError):
+        if text in ("micro", "macro"):
+            return text
+        if name in ("precision", "recall"):
+            return {name: float(number)}
+    raise argparse.ArgumentTypeError(
+        f"expected micro, macro, precision=0.9 or recall=0.9; got {text!r}"
+    )
