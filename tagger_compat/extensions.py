@@ -94,7 +94,7 @@ def with_our_commands(commands: Any) -> Iterator[None]:
     @wraps(main)
     def run(prog: Optional[str] = None) -> None:
         # The command gives its name; code that calls `main` does not, and wants the exceptions.
-        with _ours("commands.last_words").last_words(prog) if prog else nullcontext():
+        with _ours("commands.error_reporting").errors_reported(prog) if prog else nullcontext():
             for name in ("evaluate", "predict", "train"):
                 _ours(f"commands.{name}")
             main(prog)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Dict, Iterable, Optional, Union
 
 from allennlp.commands.subcommand import Subcommand
 
-from tagger.commands.last_words import errors_in_one_line
+from tagger.commands.error_reporting import errors_in_one_line
 
 
 def column(text: str) -> Union[int, str]:

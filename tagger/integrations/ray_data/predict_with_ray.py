@@ -165,7 +165,7 @@ def _windows(
     """
     import pyarrow as pa
 
-    (file_number,) = files["id"].to_pylist()
+    (file_number,) = files["file"].to_pylist()
     lines = iter(inputs[file_number])
     with open_parquet(inputs[file_number].path) if has_columns else nullcontext() as rows:
         others: Iterator[Any] = batches(rows, max_rows=window) if has_columns else repeat(None)
@@ -224,6 +224,7 @@ class _Worker:
 
 def _run(reading: Any, num_files: int, pool: WorkerPool, task: Any) -> None:
     """Has Ray Data read the windows of files, each file in one task, and the workers predict them."""
+    import pyarrow as pa
     import ray
 
     _connect(pool)
@@ -233,7 +234,7 @@ def _run(reading: Any, num_files: int, pool: WorkerPool, task: Any) -> None:
     # Reading takes little, and must find room where workers have all CPUs.
     with ray.data.DataContext.current(context):
         predicted = (
-            ray.data.range(num_files, override_num_blocks=num_files)
+            ray.data.from_arrow([pa.table({"file": [number]}) for number in range(num_files)])
             .map_batches(reading, batch_size=1, batch_format="pyarrow", num_cpus=0)
             .map_batches(
                 _Worker,

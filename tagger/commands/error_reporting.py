@@ -1,4 +1,4 @@
-"""How commands end: an error that users can mend is one line, the last; results come after all else."""
+"""Error reporting: user errors print as one final line, and results after the logs."""
 
 import errno
 import logging
@@ -17,7 +17,7 @@ from tagger_compat.archive_guard import printable
 
 #: The shell's exit status of a command that SIGINT ended, and of one that SIGTERM ended.
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
-#: Errors that the users of our commands can mend.
+#: What users of our commands can correct.
 _OF_USERS = (ConfigurationError, OSError, ValueError)
 #: A full disk, a quota, and the largest size of a file.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -33,8 +33,8 @@ _STORE_REMEDY = (
 
 
 @contextmanager
-def last_words(command: str) -> Iterator[None]:
-    """Runs a command of AllenNLP: quietly, with results last, and with errors in one line.
+def errors_reported(command: str) -> Iterator[None]:
+    """Runs a command of AllenNLP quietly, with results last and user errors in one line.
 
     A bug keeps its traceback, and so does any error if the user asks for more logging.
     """
@@ -61,10 +61,9 @@ def last_words(command: str) -> Iterator[None]:
 
 @contextmanager
 def errors_in_one_line(command: str) -> Iterator[None]:
-    """Ends a command with one line on standard error, which starts with its name, and status 1.
+    """Ends a command after an error in arguments, files or data with one line and status 1.
 
-    It does so after an error of its user: in arguments, files and data. Other errors are bugs, and keep
-    their traceback.
+    Other errors are bugs and keep their traceback.
     """
     try:
         yield
@@ -109,7 +108,7 @@ def _joined(error: Exception) -> str:
 
 
 def _one_line(error: Exception) -> Optional[str]:
-    """An error that a user can mend, in one line; nothing for a bug."""
+    """A user error in one line; None for a bug."""
     origin = _origin(error)
     is_ours = type(error) is ImportError or isinstance(error, ValueError)
     is_ours = is_ours and origin.partition(".")[0] == "tagger"
