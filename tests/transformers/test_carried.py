@@ -1,9 +1,7 @@
 """An archive carries a transformer as two JSON files of known keys, and tensors."""
 
 import json
-import shutil
 
-import numpy as np
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -22,12 +20,7 @@ from tagger.transformers.transformer import Transformer
 from tagger.transformers.word_pieces import WordPieces
 from tests.transformers.small import save_bpe, save_word_pieces
 
-SIZES = {
-    "hidden_size": 8,
-    "intermediate_size": 8,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-}
+SIZES = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}
 SPECIAL = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]
 TEXT = [
     "the",
@@ -47,27 +40,21 @@ TEXT = [
 def save_unigram(folder):
     """A DeBERTa-v3, some of whose settings the config class does not name."""
     folder.mkdir()
-    pieces = [*SPECIAL, "▁", "▁the", "▁Ca", *"thecafinzür12,é."]
-    tokenizer = Tokenizer(
-        models.Unigram([(each, -float(n)) for n, each in enumerate(dict.fromkeys(pieces))], 3)
-    )
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Replace("``", '"'), normalizers.NFKC()]
-    )
+    pieces = dict.fromkeys([*SPECIAL, "▁", "▁the", "▁Ca", *"thecafinzür12,é."])
+    scores = [(each, -float(n)) for n, each in enumerate(pieces)]
+    tokenizer = Tokenizer(models.Unigram(scores, 3))
+    parts = [normalizers.Replace("``", '"'), normalizers.NFKC()]
+    tokenizer.normalizer = normalizers.Sequence(parts)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     _save_tokenizer(tokenizer, folder)
-    config = DebertaV2Config(
-        vocab_size=40,
-        relative_attention=True,
-        position_buckets=4,
-        share_att_key=True,
-        norm_rel_ebd="layer_norm",
-        pos_att_type="p2c|c2p",
-        position_biased_input=False,
-        **SIZES,
-    )
-    DebertaV2Model(config).save_pretrained(folder)
+    unnamed = {"share_att_key": True, "norm_rel_ebd": "layer_norm", "position_buckets": 4}
+    unnamed |= {
+        "relative_attention": True,
+        "pos_att_type": "p2c|c2p",
+        "position_biased_input": False,
+    }
+    DebertaV2Model(DebertaV2Config(vocab_size=40, **unnamed, **SIZES)).save_pretrained(folder)
     return str(folder)
 
 
@@ -79,9 +66,8 @@ def save_modern(folder):
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     _save_tokenizer(tokenizer, folder)
     ids = {f"{name}_token_id": None for name in ("bos", "eos", "cls", "sep")}
-    ModernBertModel(
-        ModernBertConfig(vocab_size=30, pad_token_id=0, **ids, **SIZES)
-    ).save_pretrained(folder)
+    config = ModernBertConfig(vocab_size=30, pad_token_id=0, **ids, **SIZES)
+    ModernBertModel(config).save_pretrained(folder)
     return str(folder)
 
 
@@ -89,10 +75,8 @@ def _save_tokenizer(tokenizer, folder):
     tokenizer.add_special_tokens(SPECIAL)
     frame = [(each, tokenizer.token_to_id(each)) for each in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=frame)
-    names = ("pad_token", "cls_token", "sep_token", "unk_token", "mask_token")
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, **dict(zip(names, SPECIAL))
-    ).save_pretrained(folder)
+    names = dict(zip(("pad_token", "cls_token", "sep_token", "unk_token", "mask_token"), SPECIAL))
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
 
 
 @pytest.fixture
@@ -181,10 +165,9 @@ def _sequence(*parts):
     return _part("Sequence", normalizers=list(parts))
 
 
-PIECE, WORDS = (
-    {"SpecialToken": {"id": "[CLS]", "type_id": 0}},
-    {"Sequence": {"id": "A", "type_id": 0}},
-)
+PIECE = {"SpecialToken": {"id": "[CLS]", "type_id": 0}}
+WORDS = {"Sequence": {"id": "A", "type_id": 0}}
+TEMPLATE = {"single": [PIECE] * 20, "pair": [WORDS], "special_tokens": {}}
 ADDED = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
 
 
@@ -207,11 +190,7 @@ ADDED = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special
         ("normalizer", _part("Unknown"), "a normalizer `Unknown`"),
         ("pre_tokenizer", _part("CharDelimiterSplit", delimiter="a"), "a pre_tokenizer `CharDel"),
         ("post_processor", _part("BertProcessing", sep=["a", 10**9], cls=["a", 1]), "no piece"),
-        (
-            "post_processor",
-            _part("TemplateProcessing", single=[PIECE] * 20, pair=[WORDS], special_tokens={}),
-            "too many tokens",
-        ),
+        ("post_processor", _part("TemplateProcessing", **TEMPLATE), "too many tokens"),
         ("added_tokens", [{"id": 1, "content": "a" * 1000, **ADDED}], "the added token .* too long"),
         ("added_tokens", [{"id": 10**9, "content": "a", **ADDED}], "or none of the model"),
         ("added_tokens", [{"id": 1, "content": "a", **ADDED}] * 6000, "adds more than 5000"),
@@ -233,39 +212,33 @@ def test_a_part_of_a_tokenizer_beyond_all_need_is_refused(place, value, what, ca
         carried.tokenizer()
 
 
-def test_a_tokenizer_without_rules_in_a_file_cannot_be_carried(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "is_other", "message"),
+    [
+        (Transformer, False, "cannot be put into an archive .*`tokenizer.json`"),
+        (CarriedTransformer, True, "cuts .* in another way once it is written"),
+    ],
+)
+def test_a_tokenizer_without_rules_or_that_changes_once_it_is_written_cannot_be_carried(
+    kind, is_other, message, tmp_path, monkeypatch
+):
     transformer = Transformer(save_path(save_word_pieces, tmp_path), "")
-    monkeypatch.setattr(Transformer, "tokenizer", lambda self: object())
-    with pytest.raises(
-        ConfigurationError, match="cannot be put into an archive .*`tokenizer.json`"
-    ):
+    save_bpe(tmp_path / "other")
+    tokenizer = Transformer(tmp_path / "other", "").tokenizer() if is_other else object()
+    monkeypatch.setattr(kind, "tokenizer", lambda self: tokenizer)
+    with pytest.raises(ConfigurationError, match=message):
         write_carried(transformer, tmp_path / "carried", with_weights=False)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["original"]
-
-
-def test_a_tokenizer_that_changes_once_it_is_written_cannot_be_carried(tmp_path, monkeypatch):
-    transformer = Transformer(save_path(save_word_pieces, tmp_path), "")
-    monkeypatch.setattr(
-        CarriedTransformer, "tokenizer", lambda self: Transformer(other, "").tokenizer()
-    )
-    other = tmp_path / "other"
-    save_bpe(other)
-    with pytest.raises(ConfigurationError, match="cuts .* in another way once it is written"):
-        write_carried(transformer, tmp_path / "carried", with_weights=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["original", "other"]
 
 
 def test_tensors_that_do_not_fit_are_refused(carried):
     path = carried.folder / "model.safetensors"
     tensors = load_file(path)
-    save_file({**tensors, "more": torch.zeros(np.int64(1))}, path)
-    with pytest.raises(RuntimeError, match="Unexpected key"):
-        carried.model()
-    tensors.popitem()
-    save_file(tensors, path)
-    with pytest.raises(RuntimeError, match="Missing key"):
-        carried.model()
-
-
-def test_a_folder_may_be_moved(carried, tmp_path):
-    shutil.move(carried.folder, tmp_path / "moved")
-    assert CarriedTransformer(tmp_path / "moved", "").tokenizer()("london")["input_ids"]
+    fewer = dict(list(tensors.items())[1:])
+    for other, message in (
+        ({**tensors, "more": torch.zeros(1)}, "Unexpected key"),
+        (fewer, "Missing key"),
+    ):
+        save_file(other, path)
+        with pytest.raises(RuntimeError, match=message):
+            carried.model()

@@ -86,9 +86,8 @@ while True:
 
 
 def test_a_killed_process_leaves_whole_files_and_no_lock(tmp_path):
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITE_FOREVER, str(tmp_path)], stdout=subprocess.PIPE
-    ) as process:
+    command = [sys.executable, "-c", WRITE_FOREVER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         for _ in range(3):
             process.stdout.readline()
         time.sleep(0.02)
@@ -137,9 +136,8 @@ def test_at_the_limit_the_files_used_least_recently_go(tmp_path, caplog):
     for age, path in enumerate([*others[::-1], oldest]):
         os.utime(path, (1000 - age, 1000 - age))
     with caplog.at_level(logging.INFO):
-        assert store(tmp_path, settings="9" * 64, max_bytes=4 * size).add(
-            [(key(9), features(9, 30))]
-        )
+        full = store(tmp_path, settings="9" * 64, max_bytes=4 * size)
+        assert full.add([(key(9), features(9, 30))])
     assert "used least recently" in caplog.text
     assert oldest not in files(tmp_path)
     assert set(others) < set(files(tmp_path))

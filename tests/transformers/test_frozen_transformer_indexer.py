@@ -48,19 +48,15 @@ def test_a_document_has_all_its_passages(folder):
     assert [len(each.pieces) for each in indexer.passages(indexed)] == [5, 5]
 
 
-def test_a_text_alone_is_its_own_passage(folder):
-    indexer = FrozenTransformerIndexer(folder, max_pieces=3)
+@pytest.mark.parametrize(
+    ("unit", "num_pieces", "mask"), [("words", [1, 2, 1, 1], [True] * 4), ("text", [5], [True])]
+)
+def test_a_text_alone_is_its_own_passage_and_may_be_one_word(folder, unit, num_pieces, mask):
+    indexer = FrozenTransformerIndexer(folder, max_pieces=3, unit=unit)
     indexed = index(indexer, [Token("london"), Token("xy"), Token("\u200b"), Token("said")])
-    assert indexed["num_pieces"] == [[1, 2, 1, 1]]
-    assert indexed["passage_lengths"] == [[4]]
-
-
-def test_a_whole_text_may_be_one_word(folder):
-    indexer = FrozenTransformerIndexer(folder, unit="text")
-    indexed = index(indexer, [Token("london"), Token("xy")])
-    assert indexed["num_pieces"] == [[3]]
-    assert indexed["passage_lengths"] == [[1]]
-    assert indexed["mask"] == [True]
+    assert indexed["num_pieces"] == [num_pieces]
+    assert indexed["passage_lengths"] == [[len(mask)]]
+    assert indexed["mask"] == mask
 
 
 def test_padding_is_zero_and_the_mask_false(folder):
@@ -70,13 +66,8 @@ def test_padding_is_zero_and_the_mask_false(folder):
         field.index(VOCAB)
     lengths = fields[0].get_padding_lengths()
     short, empty = fields[1].as_tensor(lengths)["t"], fields[1].empty_field()
-    assert {name: tuple(tensor.shape) for name, tensor in short.items()} == {
-        "pieces": (1, 3),
-        "num_pieces": (1, 3),
-        "passage_lengths": (1, 1),
-        "first_word": (1,),
-        "mask": (3,),
-    }
+    shapes = {"pieces": (1, 3), "num_pieces": (1, 3), "passage_lengths": (1, 1), "first_word": (1,)}
+    assert {name: tuple(each.shape) for name, each in short.items()} == {**shapes, "mask": (3,)}
     assert short["mask"].tolist() == [True, False, False]
     assert short["pieces"][0, 1:].tolist() == short["num_pieces"][0, 1:].tolist() == [0, 0]
     empty.index(VOCAB)
@@ -87,9 +78,8 @@ def test_batches_are_of_like_sentences_not_of_like_passages(folder, tmp_path):
     path = tmp_path / "documents.txt"
     path.write_text("a O\n\nb O\nc O\nd O\n\n" * 3 + "-DOCSTART- O\n\ne O\n\nf O\ng O\nh O\n")
     indexer = FrozenTransformerIndexer(folder)
-    reader = ColumnDatasetReader(
-        documents="docstart", instances="sentences", token_indexers={"t": indexer}
-    )
+    keys = {"documents": "docstart", "instances": "sentences"}
+    reader = ColumnDatasetReader(**keys, token_indexers={"t": indexer})
     loader = BucketedDataLoader(reader, str(path), batch_size=4, shuffle=False)
     vocab = Vocabulary.from_instances(loader.iter_instances())
     loader.index_with(vocab)

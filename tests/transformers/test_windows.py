@@ -44,11 +44,6 @@ def test_groups_are_as_few_and_as_even_as_any(seed):
     assert [start for start, _ in groups[1:]] == [end for _, end in groups[:-1]]
 
 
-def test_a_sentence_longer_than_a_window_is_alone():
-    assert group_sentences([2, 50, 3], 10) == [(0, 1), (1, 2), (2, 3)]
-    assert group_sentences([], 10) == []
-
-
 @pytest.mark.parametrize("num_pieces", [1, 6, 7, 9, 10, 23, 10_000])
 @pytest.mark.parametrize("overlap", [0, 2, 5])
 def test_each_piece_is_kept_once_with_context_on_both_sides(num_pieces, overlap):
@@ -83,19 +78,18 @@ def test_pooling_is_that_of_a_loop():
     states = torch.randn(9, 2, 3, dtype=torch.float64, requires_grad=True)
     num_pieces = torch.tensor([1, 3, 2, 1, 2])
     parts = states.split(num_pieces.tolist())
-    wanted = {
-        "mean": torch.stack([part.mean(0) for part in parts]),
-        "first": torch.stack([part[0] for part in parts]),
-        "last": torch.stack([part[-1] for part in parts]),
-    }
-    for pooling in POOLINGS:
-        torch.testing.assert_close(pool_pieces(states, num_pieces, pooling), wanted[pooling])
+    means, firsts = ([part.mean(0) for part in parts], [part[0] for part in parts])
+    for pooling, wanted in zip(
+        POOLINGS, (means, firsts, [part[-1] for part in parts]), strict=True
+    ):
+        torch.testing.assert_close(pool_pieces(states, num_pieces, pooling), torch.stack(wanted))
         assert torch.autograd.gradcheck(lambda x, p=pooling: pool_pieces(x, num_pieces, p), states)
     with pytest.raises(ConfigurationError, match="one of mean, first, last"):
         pool_pieces(states, num_pieces, "max")
 
 
-def test_no_text_has_no_window():
+def test_no_text_has_no_window_and_a_sentence_longer_than_a_window_is_alone():
+    assert group_sentences([2, 50, 3], 10) == [(0, 1), (1, 2), (2, 3)]
     assert windows_of_text([], 9, 4) == []
     assert overlapping_windows(0, 9, 4) == []
     assert overlapping_windows(9, 9, 4) == [Window(0, 9, 0, 9)]
@@ -107,15 +101,9 @@ LEARNT_POSITIONS += ["lilt", "luke", "markuplm", "mpnet", "roberta", "xlm-robert
 
 @pytest.mark.parametrize("kind", LEARNT_POSITIONS)
 def test_a_window_of_the_longest_size_fits_and_a_longer_one_does_not(kind):
-    sizes = {"hidden_size": 24, "num_attention_heads": 2, "num_hidden_layers": 1}
-    config = AutoConfig.for_model(
-        kind,
-        **sizes,
-        max_position_embeddings=20,
-        vocab_size=30,
-        intermediate_size=8,
-        pad_token_id=1,
-    )
+    sizes = {"hidden_size": 24, "intermediate_size": 8, "num_attention_heads": 2, "vocab_size": 30}
+    sizes |= {"num_hidden_layers": 1, "max_position_embeddings": 20, "pad_token_id": 1}
+    config = AutoConfig.for_model(kind, **sizes)
     if kind == "xmod":
         config.default_language = "en_XX"
     model = AutoModel.from_config(config).eval()

@@ -40,6 +40,13 @@ def run_alone(found, cut, pieces):
     return torch.stack(states, 2)[0, margin : margin + len(pieces)]
 
 
+POOLED = {
+    "mean": lambda each: each.mean(0),
+    "first": lambda each: each[0],
+    "last": lambda each: each[-1],
+}
+
+
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_features_are_the_transformers_states(transformer, pooling):
     found = find_transformer(transformer)
@@ -51,25 +58,13 @@ def test_features_are_the_transformers_states(transformer, pooling):
     for index, words in enumerate(SENTENCES):
         alone = run_alone(found, cut, passages[index].pieces.tolist())
         parts = alone.split(passages[index].num_pieces.tolist())
-        pool = {
-            "mean": lambda part: part.mean(0),
-            "first": lambda part: part[0],
-            "last": lambda part: part[-1],
-        }[pooling]
-        wanted = torch.stack([pool(part) for part in parts])
+        wanted = torch.stack([POOLED[pooling](part) for part in parts])
         assert raw[index].shape == (len(words), 3, 8)
         torch.testing.assert_close(raw[index], wanted, atol=1e-5, rtol=1e-5)
-        torch.testing.assert_close(
-            mixed[index], torch.einsum("whd,h->wd", wanted, mix), atol=1e-5, rtol=1e-5
-        )
-
-
-def test_chosen_layers_are_those_of_all(tmp_path):
-    found = find_transformer(save_word_pieces(tmp_path / "tiny"))
-    passages = [passage_of(WordPieces(found.tokenizer()), SENTENCES[0])]
-    every = WordFeatures(found, None, "mean", 100, 10).compute(passages, CPU)[0][1]
-    chosen = WordFeatures(found, [-1, 0], "mean", 100, 10).compute(passages, CPU)[0][1]
-    assert torch.equal(chosen, every[:, [2, 0]])
+        mean = torch.einsum("whd,h->wd", wanted, mix)
+        torch.testing.assert_close(mixed[index], mean, atol=1e-5, rtol=1e-5)
+        two = dict(WordFeatures(found, [-1, 0], pooling, 100, 10).compute(passages, CPU))
+        assert torch.equal(two[index], raw[index][:, [2, 0]])
 
 
 @pytest.mark.parametrize("num_words", [31, 10_000])
