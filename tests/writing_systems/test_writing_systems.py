@@ -107,7 +107,7 @@ def test_a_tokenizer_is_found_that_reproduces_the_corpus(language, of_tokens, of
         (find_tokenization_of_texts(texts), of_texts),
     ):
         assert found.language == code
-        assert (found.tokenizer or {}).get("type") == tokenizer
+        assert (found.config or {}).get("type") == tokenizer
         assert next(iter(found.shares.values())) == 1
         assert found.has_blanks == (language not in ("Chinese", "Japanese", "Thai"))
 

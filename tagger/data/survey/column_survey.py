@@ -265,7 +265,8 @@ def _survey(
     separator = "tabs alone" if layout.delimiter == "\t" else repr(layout.delimiter)
     if layout.delimiter is None:
         have_tabs = {"\t" in row.text for row in filled}
-        separator = {(True,): "tabs", (False,): "blanks"}.get((*have_tabs,), "blanks or tabs")
+        names_of = {False: "blanks", True: "tabs"}
+        separator = " or ".join(names_of[each] for each in sorted(have_tabs))
     return ColumnSurvey(path, text_encoding, layout, scheme, names, {}, columns.spans, separator)
 
 

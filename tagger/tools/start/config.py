@@ -1,7 +1,7 @@
 """The config for a user's own files."""
 
 import json
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from tagger.data.column_file import Row
 from tagger.tools.start.at_hand import pretrained_at_hand
@@ -36,10 +36,6 @@ def sizes_for(num_tokens: int, num_entities: int) -> Sizes:
     tokens decides, because sentences and texts may be of any length. But if there are few entities, the
     network is small, however many tokens there are. Training ends before its last epoch if a quarter of
     all epochs pass without a better one.
-
-    Args:
-        num_tokens: The number of tokens of the training data.
-        num_entities: The number of their entities, or of their tokens that have a label.
 
     Example:
         >>> sizes_for(2_000, 400).settings["batch_size"], sizes_for(200_000, 20_000).settings
@@ -96,13 +92,9 @@ def listed_counts(counts: Dict[str, int]) -> str:
 
 
 def make_config(found: Survey, train: str, dev: str, sentences: Sequence[Sequence[Row]]) -> str:
-    """Returns a config in Jsonnet, with comments.
+    """Returns a config in Jsonnet, with comments, for files at `train` and `dev`.
 
-    Args:
-        found: What the files hold.
-        train: The path of the training file.
-        dev: The path of the development file.
-        sentences: The sentences, or texts, of the training file.
+    `sentences` are those of the training file, or its texts.
     """
     counts = found.count_labels(found.files[0])
     num_tokens, num_entities = size_of(found, sentences)
@@ -141,21 +133,18 @@ def _tag_lines(found: Survey) -> List[str]:
     scheme = found.scheme
     encoding = "null" if scheme.source_encoding is None else _string(scheme.source_encoding)
     lines = [f"  source_encoding:: {encoding},"]
-    reader: Dict[str, Optional[Any]] = {
-        "label_separator": scheme.label_separator,
-        "no_label_tag": scheme.no_label_tag if scheme.no_label_tag != "O" else None,
-        "unknown_tag": scheme.unknown_tag,
-        **found.reading,
-    }
-    arguments = [
-        f"{name}: {_string(value) if isinstance(value, str) else json.dumps(value)}"
-        for name, value in reader.items()
-        if value is not None
-    ]
+    arguments = _arguments(
+        {
+            "label_separator": scheme.label_separator,
+            "no_label_tag": scheme.no_label_tag if scheme.no_label_tag != "O" else None,
+            "unknown_tag": scheme.unknown_tag,
+            **found.reading,
+        }
+    )
     if scheme.source_encoding is None:
         lines.append("  tag_encoding:: null,")
     if arguments:
-        lines.append(f"  dataset_reader+: {{ {', '.join(arguments)} }},")
+        lines.append(f"  dataset_reader+: {{ {arguments} }},")
     if scheme.label_separator is not None:
         lines.append("  model+: { head: { type: 'sigmoid' } },  // decides each label by itself")
         lines.append("  trainer+: { callbacks+: ['tune_thresholds'] },")
@@ -166,22 +155,21 @@ def _tag_lines(found: Survey) -> List[str]:
 
 def _token_lines(found: Survey) -> List[str]:
     """The lines that say how texts become tokens like those of the file."""
-    tokenizer, language, shares, of, _ = found.tokenization
-    name, share = next(iter(shares.items()))
-    lines = [f"  // Texts are split by {name}, which gives {share:.1%} of these {of}."]
-    if tokenizer is not None:
-        arguments = ", ".join(f"{key}: {_string(value)}" for key, value in tokenizer.items())
-        lines.append(f"  tokenizer:: {{ {arguments} }},")
-    if language != "en":
-        lines.append(f"  language:: {_string(language)},")
+    tokenization = found.tokenization
+    name, share = next(iter(tokenization.shares.items()))
+    lines = [f"  // Texts are split by {name}, which gives {share:.1%} of these {tokenization.of}."]
+    if tokenization.config is not None:
+        lines.append(f"  tokenizer:: {{ {_arguments(tokenization.config)} }},")
+    if tokenization.language != "en":
+        lines.append(f"  language:: {_string(tokenization.language)},")
     return lines
 
 
 def _unseen_tag_lines(found: Survey) -> List[str]:
     """The lines without which labels of the development file alone could not be evaluated."""
-    unseen = found.unseen_labels()
     # The model adds the other tags of these labels.
-    tags = [f"U-{label}" if found.scheme.source_encoding else label for label in unseen]
+    opening = "U-" if found.scheme.source_encoding else ""
+    tags = [f"{opening}{label}" for label in found.unseen_labels()]
     if not tags:
         return []
     return [
@@ -194,7 +182,7 @@ def best_metric(found: Survey) -> str:
     """Returns the metric by which the best epoch is chosen."""
     if found.scheme.source_encoding is not None or found.scheme.label_separator is not None:
         return "f1-measure-overall"
-    tags = {row.columns[found.tag_column] for rows in found.files[0].sentences for row in rows}
+    tags = {tag for rows in found.files[0].sentences for tag in found.tags(rows)}
     # Where most tokens have no label, a tagger without any is often right.
     return "token-f1-measure-overall" if "O" in tags else "accuracy"
 
@@ -216,19 +204,24 @@ def _pretrained_lines(found: Survey) -> List[str]:
 
 def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
     """Lines that are commented out."""
-    lines = []
     rare = rare_labels(counts)
-    if rare and found.scheme.label_separator is None:
-        lines += [
-            f"  // Rare: {listed(rare)}. This line finds more of them, but makes more errors:",
-            "  // weighting:: { type: 'chain', weight_rule: 'effective_number' },",
-        ]
-    elif rare:
-        lines += [
-            f"  // Rare: {listed(rare)}. This loss makes them count more (put it into the head):",
-            "  // loss: { type: 'class_balanced_focal', beta: 0.999 },",
-        ]
-    return [*lines, ""] if lines else []
+    if not rare:
+        return []
+    what = "This line finds more of them, but makes more errors:"
+    line = "weighting:: { type: 'chain', weight_rule: 'effective_number' },"
+    if found.scheme.label_separator is not None:
+        what = "This loss makes them count more (put it into the head):"
+        line = "loss: { type: 'class_balanced_focal', beta: 0.999 },"
+    return [f"  // Rare: {listed(rare)}. {what}", f"  // {line}", ""]
+
+
+def _arguments(values: Mapping[str, Any]) -> str:
+    """Returns the fields of an object of Jsonnet, without those that are None."""
+    return ", ".join(
+        f"{name}: {_string(value) if isinstance(value, str) else json.dumps(value)}"
+        for name, value in values.items()
+        if value is not None
+    )
 
 
 def _string(text: str) -> str:

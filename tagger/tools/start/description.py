@@ -3,9 +3,9 @@
 from statistics import mean
 from typing import List
 
+from tagger.data.column_file import Row
 from tagger.tools.start.config import listed, listed_counts, rare_labels
-from tagger.tools.start.survey import ColumnFile, Survey
-from tagger.tools.start.text_files import TextFile
+from tagger.tools.start.survey import Survey, SurveyedFile, TextFile
 from tagger_onnx.sentences import MOST_TOKENS
 
 #: A sentence of more tokens looks like several.
@@ -27,32 +27,27 @@ def describe(found: Survey) -> List[str]:
     return lines
 
 
-def _described_file(found: Survey, file: ColumnFile) -> List[str]:
-    lines = [f"{file.path}"]
-    noun = "texts" if file.texts else "sentences"
-    lengths = [len(rows) for rows in file.sentences]
+def _described_file(found: Survey, file: SurveyedFile) -> List[str]:
+    noun, lengths = "texts" if file.texts else "sentences", [*map(len, file.sentences)]
     counts = found.count_labels(file)
-    what = "tokens" if found.scheme.source_encoding is None else "spans"
+    by = "tokens" if found.scheme.source_encoding is None else "spans"
     described = (
-        [("format", f"{file.texts.format}: {file.texts.counts.in_one_line()}")]
-        if file.texts
-        else []
+        [each for each in file.columns.describe() if each[0] != "tags"] if file.columns else []
     )
-    if file.columns:
-        described = file.columns._replace(scheme=found.scheme).describe()
-    tags = found.scheme.describe() + _mistakes(found, file)
-    described = [each for each in described if each[0] != "tags"]
-    lines += [
+    if file.texts:
+        described = [("format", f"{file.texts.format}: {file.texts.counts.in_one_line()}")]
+    lines = [
+        f"{file.path}",
         *(f"  {what:11}{found}" for what, found in described),
         *_doubtful(file),
         f"  {noun:11}{len(lengths):,}, of {mean(lengths):.1f} tokens on average, {max(lengths):,} at "
         f"most",
-        f"  tags       {tags}",
-        f"  labels     {len(counts)}, by {what}: {listed_counts(counts)}",
+        f"  tags       {found.scheme.describe()}{_mistakes(found, file)}",
+        f"  labels     {len(counts)}, by {by}: {listed_counts(counts)}",
     ]
     if counts and rare_labels(counts):
         lines.append(f"  rare       {listed(rare_labels(counts))}")
-    if file.texts is not None:
+    if file.texts:
         return lines + _described_cuts(file.texts)
     if max(lengths) > _LONGEST:
         longest = max(file.sentences, key=len)
@@ -84,7 +79,7 @@ def _described_cuts(texts: TextFile) -> List[str]:
     return lines
 
 
-def _doubtful(file: ColumnFile) -> List[str]:
+def _doubtful(file: SurveyedFile) -> List[str]:
     """Shows a line whose encoding was guessed."""
     if file.columns is None or file.columns.text_encoding != "cp1252":
         return []
@@ -94,20 +89,16 @@ def _doubtful(file: ColumnFile) -> List[str]:
     ]
 
 
-def _mistakes(found: Survey, file: ColumnFile) -> str:
+def _mistakes(found: Survey, file: SurveyedFile) -> str:
     """Says that what is read as IOB1 is BIO with mistakes, if it is."""
     if found.scheme.source_encoding != "IOB1":
         return ""
-    num_begun, mistakes = 0, []
+    num_begun, mistakes = 0, list[Row]()
     for rows in file.sentences:
-        before = "O"
-        for row in rows:
-            tag = row.columns[found.tag_column]
-            if tag[0] == "B":
-                num_begun += 1
-            elif tag[0] == "I" and before[1:] != tag[1:]:
-                mistakes.append(row)
-            before = tag
+        tags = found.tags(rows)
+        num_begun += sum(tag[0] == "B" for tag in tags)
+        pairs = zip(rows, tags, ["O", *tags])
+        mistakes += [row for row, tag, last in pairs if tag[0] == "I" and last[1:] != tag[1:]]
     if len(mistakes) >= num_begun:
         return ""
     where = f", as on line {mistakes[0].number}: {mistakes[0].text!r}" if mistakes else ""

@@ -20,7 +20,7 @@ from tagger.data.splitting.documents import (
 )
 from tagger.data.splitting.overlap import Overlap, overlap
 from tagger.data.splitting.split import Groups, Item, groups_of, split_groups
-from tagger.tools.start.survey import ColumnFile, Survey
+from tagger.tools.start.survey import Survey, SurveyedFile
 from tagger_onnx.segments import WORDS, splitter_at
 
 PARTS = ("train", "dev", "test")
@@ -80,11 +80,7 @@ def divide(
 ) -> Division:
     """Divides a file between its documents, or between blocks of neighbours if it tells none.
 
-    Args:
-        source: The file.
-        shares: The share of each part by its name; a part without a share is left out.
-        seed: The seed of the random choices.
-        how: What was said to tell the documents, of which there must be some then.
+    A part whose share is 0 is left out. If `how` was said to tell the documents, there must be some.
 
     Raises:
         ValueError: If a share is below 0, or if there are fewer documents than parts.
@@ -97,22 +93,17 @@ def divide(
     names = [name for name, share in shares.items() if share != 0]
     labels = [item.labels for item in source.items]
     assigned = split_groups(labels, groups, [shares[name] for name in names], seed, source.path)
-    numbers: Dict[str, List[int]] = {name: [] for name in names}
-    for number, part in enumerate(assigned):
-        numbers[names[part]].append(number)
-    return Division(source, groups, numbers)
+    parts = {
+        name: [number for number, part in enumerate(assigned) if part == index]
+        for index, name in enumerate(names)
+    }
+    return Division(source, groups, parts)
 
 
-def source_of_columns(found: Survey, file: ColumnFile, how: Optional[str] = None) -> Source:
-    """Returns the sentences of a column file, with the lines around them that tell documents.
+def source_of_columns(found: Survey, file: SurveyedFile, how: Optional[str] = None) -> Source:
+    """Returns the sentences of a surveyed file of columns, with the lines that tell documents.
 
-    Args:
-        found: What its files hold.
-        file: One of them.
-        how: What tells its documents, as for `documents_of_rows`.
-
-    Raises:
-        ValueError: If `how` is no way of a column file.
+    The arguments and errors are those of `documents_of_rows`.
     """
     documents = documents_of_rows(
         file.sentences, file.gaps, file.path, (found.token_column, found.tag_column), how
@@ -141,38 +132,22 @@ def source_of_texts(
 ) -> Source:
     """Returns the texts of a file, as JSON lines of Prodigy, which keep their properties.
 
-    Where something else than a property tells the documents, records get a property `document`.
-
-    Args:
-        texts: The texts, at least one.
-        path: The file.
-        format: The name of its format.
-        how: What tells its documents, as for `documents_of_texts`.
-
-    Raises:
-        ValueError: If there is no text, or `how` is a key that one lacks.
+    Where something else than a property tells the documents, records get a property `document`. The
+    arguments and errors are those of `documents_of_texts`; there must be a text.
     """
     if not texts:
         raise ValueError(f"{path}: expected annotated texts in the format {format}, got none")
     documents = documents_of_texts(texts, path, format, how)
-    is_told = documents is not None and documents.how == TEXTS
-    written = [
-        _json_line(_with_document(text, number) if is_told else text)
-        for number, text in enumerate(texts)
-    ]
-    return Source(path, [item_of_text(text) for text in texts], written, documents, "texts")
+    written = []
+    for number, text in enumerate(texts):
+        is_told = documents is not None and documents.how == TEXTS
+        told = {"document": text.properties.get("name", number)} if is_told else {}
+        record = prodigy_record(text._replace(properties={**text.properties, **told}))
+        written.append(json.dumps(record, ensure_ascii=False) + "\n")
+    return Source(path, [_item(text) for text in texts], written, documents, "texts")
 
 
-def _json_line(text: AnnotatedText) -> str:
-    return json.dumps(prodigy_record(text), ensure_ascii=False) + "\n"
-
-
-def _with_document(text: AnnotatedText, number: int) -> AnnotatedText:
-    name = text.properties.get("name", number)
-    return text._replace(properties={**text.properties, "document": name})
-
-
-def item_of_text(text: AnnotatedText) -> Item:
+def _item(text: AnnotatedText) -> Item:
     """Returns what a text holds; without tokens, it is split into words and other signs."""
     if text.tokens is None:
         words = [word for word, _ in splitter_at(WORDS)(text.text)]
@@ -199,12 +174,9 @@ def source_of_conllu(
 
 
 def source_of_labelled_texts(path: Path, label_key: str, how: Optional[str] = None) -> Source:
-    """Returns the documents of a file that holds one JSON object on each line, with their labels.
+    """Returns the documents of a file that holds one JSON object on each line, with lists of labels.
 
     Each is a document, unless one of the keys of `documents_of_texts` says which belong together.
-
-    Raises:
-        ValueError: If a line is no JSON object, or its labels are no list of strings.
     """
     check_is_file(path)
     texts, items, lines = [], [], []
@@ -221,8 +193,8 @@ def source_of_labelled_texts(path: Path, label_key: str, how: Optional[str] = No
     if not items:
         raise ValueError(f"{path}: expected a JSON object on each line, got none at all")
     documents = documents_of_texts(texts, path, how=how)
-    if documents is None and how is None:
-        documents = documents_of_texts(texts, path, how=TEXTS)
+    if documents is None:
+        documents = documents_of_texts(texts, path, how=how or TEXTS)
     return Source(path, items, lines, documents, "documents")
 
 
@@ -273,16 +245,13 @@ def table_of(division: Division) -> str:
     rows = sorted(counts.items(), key=lambda row: (-sum(row[1]), row[0]))
     rows.append(("(no label)", [sum(not labels for labels in part) for part in parts.values()]))
     rows.append((f"all {division.source.noun}", [len(part) for part in parts.values()]))
-    if division.groups.documents is None or division.groups.number < len(division.source.items):
-        of_item = division.groups.of_item
-        what = "documents" if division.groups.documents else "blocks"
-        each = [len({of_item[number] for number in part}) for part in division.parts.values()]
-        rows.append((f"all {what}", each))
+    groups = division.groups
+    if groups.documents is None or groups.number < len(division.source.items):
+        what = "documents" if groups.documents else "blocks"
+        rows.append((f"all {what}", [groups.of(part).number for part in division.parts.values()]))
     width = max(len(name) for name, _ in rows)
     lines = [f"{'':{width}}" + "".join(f"{name:>16}" for name in parts)]
-    lines += [
-        f"{name:{width}}"
-        + "".join(f"{number:7} ({number / max(sum(row), 1):6.1%})" for number in row)
-        for name, row in rows
-    ]
+    for name, row in rows:
+        cells = (f"{number:7} ({number / max(sum(row), 1):6.1%})" for number in row)
+        lines.append(f"{name:{width}}{''.join(cells)}")
     return "\n".join(lines)

@@ -41,13 +41,11 @@ def start(
     reading: Mapping[str, Any] = {},
     documents: Optional[str] = None,
 ) -> Start:
-    """Makes a config for a training file, and writes nothing.
+    """Makes a config for a training file and, if there is one, a development file; writes nothing.
 
     Without a development file, the training file is split between its documents, which `documents`
-    tells, as for `documents_of_rows` and `documents_of_texts`.
-
-    `paths` are the training file and, if there is one, the development file. The config is for `output`,
-    beside which the copies of files lie; the rest are the arguments of `survey`.
+    tells, as for `documents_of_rows` and `documents_of_texts`. The config is for `output`, beside which
+    the parts lie; the rest are the arguments of `survey`.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -58,16 +56,13 @@ def start(
     chosen = []
     if len(found.files) == 1:
         # The parts are in UTF-8, and those of texts have no other format.
-        kept = {} if found.files[0].texts else {**found.reading, "text_encoding": None}
-        found = found._replace(reading=kept)
+        found.reading = {} if found.files[0].texts else {**found.reading, "text_encoding": None}
         division = _divided(found, seed, documents)
         suffix = (paths[0].suffix or ".txt") if found.files[0].texts is None else ".jsonl"
-        train, dev = (_beside(output, part, suffix) for part in ("train", "dev"))
+        train, dev = (output.with_name(f"{output.stem}.{n}{suffix}") for n in ("train", "dev"))
         files.update({train: division.text("train"), dev: division.text("dev")})
-        parts = [
-            [found.files[0].sentences[number] for number in numbers]
-            for numbers in division.parts.values()
-        ]
+        every = found.files[0].sentences
+        parts = [[every[number] for number in part] for part in division.parts.values()]
         chosen += _said_of(division, f"{train} and {dev}")
     else:
         parts = [file.sentences for file in found.files]
@@ -97,8 +92,7 @@ def _divided(found: Survey, seed: int, documents: Optional[str]) -> Division:
     if file.texts is None:
         source = source_of_columns(found, file, documents)
     else:
-        texts = file.texts
-        source = source_of_texts(texts.texts, file.path, texts.format, documents)
+        source = source_of_texts(file.texts.texts, file.path, file.texts.format, documents)
     share = _SHARE_OF_LARGE if len(file.sentences) >= _LARGE else _SHARE
     return divide(source, {"train": 1 - share, "dev": share}, seed, documents)
 
@@ -108,16 +102,12 @@ def _said_of(division: Division, files: str) -> List[str]:
     numbers = " and ".join(f"{len(part):,}" for part in division.parts.values())
     found = division.overlaps()["dev"]
     warning = found.warning()
-    return [
+    lines = [
         f"  {files}: {numbers} of these {noun}, each label in its proportion, in UTF-8",
         f"  kept together: {division.groups.describe(noun)}",
         f"  of the development part, {found.describe(noun)}",
-        *([f"  warning: {warning}"] if warning else []),
     ]
-
-
-def _beside(output: Path, part: str, suffix: str) -> Path:
-    return output.with_name(f"{output.stem}.{part}{suffix}")
+    return [*lines, f"  warning: {warning}"] if warning else lines
 
 
 def _choices(found: Survey, sentences: Sequence[Sequence[Row]]) -> List[str]:

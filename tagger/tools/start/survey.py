@@ -1,40 +1,67 @@
 """What a training file and a development file hold, and how they spell it."""
 
 from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from allennlp.data import Tokenizer
+
 from tagger.common.files import check_is_file
 from tagger.data.column_file import Row
-from tagger.data.formats import format_of
+from tagger.data.formats import FORMATS, AnnotatedText, TextCounts, format_of, read_texts, tags_of
 from tagger.data.survey.column_survey import AUTO, ColumnSurvey, Known, survey_columns
 from tagger.data.survey.columns import Column
 from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in, spans_in
-from tagger.tools.start.text_files import TextFile, read_text_files
-from tagger.tools.start.tokenization import Tokenization, find_tokenization
+from tagger.data.tokenizers import words_of
+from tagger.tools.start.tokenization import (
+    Tokenization,
+    find_tokenization,
+    find_tokenization_of_texts,
+)
+from tagger_onnx.sentences import sentence_lengths
 
 
-class ColumnFile(NamedTuple):
-    """A file.
+class TextFile(NamedTuple):
+    """The texts of a file of an annotation tool.
+
+    Attributes:
+        format: The name of its format.
+        texts: Its texts, without those that have no token.
+        counts: What became of the texts.
+        cut: The texts as the dataset reader sees them: with tokens, and long ones cut into sentences.
+    """
+
+    format: str
+    texts: List[AnnotatedText]
+    counts: TextCounts
+    cut: List[AnnotatedText]
+
+
+class SurveyedFile(NamedTuple):
+    """A file, either of columns or of texts.
 
     Attributes:
         path: The file.
-        sentences: The lines of each sentence.
+        sentences: The lines of each sentence; of a text, a row for each token, whose number is that of
+            the text, from 1.
         columns: What a column file looks like.
-        texts: The texts that its sentences are, if it is no column file but of an annotation tool.
         gaps: The lines before each sentence that belong to none, such as `-DOCSTART-` and comments.
         head: The lines down to the names of the columns, if the file has them.
+        texts: The texts that the sentences are, if it is no column file.
     """
 
     path: Path
     sentences: List[List[Row]]
     columns: Optional[ColumnSurvey] = None
-    texts: Optional[TextFile] = None
     gaps: Sequence[Sequence[str]] = ()
     head: Sequence[str] = ()
+    texts: Optional[TextFile] = None
 
 
-class Survey(NamedTuple):
+@dataclass
+class Survey:
     """What the files hold.
 
     Attributes:
@@ -42,34 +69,41 @@ class Survey(NamedTuple):
         token_column: The column of the tokens, from 0.
         tag_column: The column of the tags.
         scheme: What the tags mean.
-        tokenization: How the tokens were made.
         reading: Arguments of the dataset reader that are not its defaults.
     """
 
-    files: List[ColumnFile]
+    files: List[SurveyedFile]
     token_column: int
     tag_column: int
     scheme: Scheme
-    tokenization: Tokenization
-    reading: Mapping[str, Any] = {}
+    reading: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def tokenization(self) -> Tokenization:
+        """How the tokens were made, which is found at the first use, since it takes seconds."""
+        return find_tokenization([self.tokens(rows) for rows in self.files[0].sentences])
 
     def tokens(self, rows: Sequence[Row]) -> List[str]:
         """Returns the tokens of a sentence."""
         return [row.columns[self.token_column] for row in rows]
 
+    def tags(self, rows: Sequence[Row]) -> List[str]:
+        """Returns the tags of a sentence."""
+        return [row.columns[self.tag_column] for row in rows]
+
     def labels(self, rows: Sequence[Row]) -> List[str]:
         """Returns the labels of the spans of a sentence, or of its tokens."""
-        return labels_in([row.columns[self.tag_column] for row in rows], self.scheme)
+        return labels_in(self.tags(rows), self.scheme)
 
     def entities(self, rows: Sequence[Row]) -> List[Tuple[str, str]]:
         """Returns the label and the words of each span of a sentence, or of each token with a label."""
-        tokens, tags = self.tokens(rows), [row.columns[self.tag_column] for row in rows]
+        tokens = self.tokens(rows)
         return [
             (label, " ".join(tokens[first : last + 1]))
-            for label, (first, last) in spans_in(tags, self.scheme)
+            for label, (first, last) in spans_in(self.tags(rows), self.scheme)
         ]
 
-    def count_labels(self, file: ColumnFile) -> Dict[str, int]:
+    def count_labels(self, file: SurveyedFile) -> Dict[str, int]:
         """Returns the number of spans or tokens with each label, most frequent first."""
         counts = Counter(label for rows in file.sentences for label in self.labels(rows))
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
@@ -94,97 +128,127 @@ def survey(
         text_encoding: How their bytes spell text, if it is known.
         token_column: The number or the name of the column of the tokens, if it is known.
         tag_column: The column of the tags, likewise.
-        reading: Arguments of the dataset reader for files of annotation tools, see `read_text_files`;
-            and their `format`, if it is known.
+        reading: Arguments of the dataset reader `column` for files of annotation tools: `overlapping`,
+            those of `read_texts`, and their `format`, if they are known.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If a file cannot be read; the message starts with `path:line`.
+        ValueError: If a file cannot be read, or entities overlap; the message starts with `path:line`.
     """
     for path in paths:
-        _check_is_there(path)
+        if not path.exists():
+            raise FileNotFoundError(
+                f"{path}: expected a file, got none (the current folder is {Path.cwd()}); correct the "
+                "path"
+            )
+        if not path.is_dir():
+            check_is_file(path)
     formats = [reading.get("format") or format_of(path) for path in paths]
     columns = {"token_column": token_column, "tag_column": tag_column}
     options: Dict[str, Any] = {"text_encoding": text_encoding, **columns}
     given = {key: value for key, value in options.items() if value is not None}
-    if "columns" not in formats:
-        return _survey_of_texts(paths, formats, {**reading, **given})
-    surveys = [survey_columns(paths[0], Known(**given))]
-    layout = surveys[0].layout
-    # The other file is read as the first one.
-    encoding = "IO" if surveys[0].scheme.source_encoding == "IO" else AUTO
-    same = Known(text_encoding, layout.delimiter, layout.token, layout.tag, encoding)
-    surveys += [survey_columns(path, same) for path in paths[1:]]
-    files = [_column_file(each) for each in surveys]
-    for each, file in zip(surveys, files):
-        if each.layout.num_columns != layout.num_columns:
-            first = file.sentences[0][0]
-            raise ValueError(
-                f"{each.path}:{first.number}: expected {layout.num_columns} columns as in {paths[0]}, "
-                f"got {each.layout.num_columns} in {first.text!r}; give files of the same form"
-            )
+    if "columns" in formats:
+        found = _survey_of_columns(paths, given)
+    else:
+        found = _survey_of_texts(paths, formats, {**reading, **given})
+    first = found.files[0]
+    if not found.count_labels(first):
+        raise ValueError(
+            f"{first.path}: expected labels in column {found.tag_column}, got no tag but "
+            f"{found.tags(first.sentences[0])[0]!r}; name another by `--tag-column`"
+        )
+    return found
+
+
+def _survey_of_columns(paths: Sequence[Path], given: Mapping[str, Any]) -> Survey:
+    first = survey_columns(paths[0], Known(**given))
+    layout, scheme = first.layout, first.scheme
     assert layout.tag is not None
-    # What the tags of all files mean, which are spelled in our way already.
-    schemes = {each.scheme for each in surveys}
-    rows_of = [rows for file in files for rows in file.sentences]
-    scheme = surveys[0].scheme
-    if len(schemes) > 1 and scheme.source_encoding != "IO":
-        found = find_scheme([[row.columns[layout.tag] for row in rows] for rows in rows_of])
-        scheme = found._replace(spelling=scheme.spelling)
-    for file in files:
-        check_scheme(scheme, file.sentences, layout.tag, file.path)
-    tokenization = find_tokenization(
-        [[row.columns[layout.token] for row in rows] for rows in files[0].sentences]
-    )
-    return _checked(
-        Survey(files, layout.token, layout.tag, scheme, tokenization, _arguments(surveys[0], given))
-    )
-
-
-def _arguments(found: ColumnSurvey, given: Mapping[str, Any]) -> Dict[str, Any]:
-    """Returns the arguments of the dataset reader that read a column file like this one."""
-    layout = found.layout
+    # The other file is read as the first one.
+    encoding = "IO" if scheme.source_encoding == "IO" else AUTO
+    text_encoding = given.get("text_encoding")
+    same = Known(text_encoding, layout.delimiter, layout.token, layout.tag, encoding)
+    surveys = [first, *(survey_columns(path, same) for path in paths[1:])]
+    files = []
+    for each in surveys:
+        sentences, gaps, head = each.sentences_and_gaps()
+        files.append(SurveyedFile(Path(each.path), sentences, each, gaps, head))
+        if each.layout.num_columns != layout.num_columns:
+            row = sentences[0][0]
+            raise ValueError(
+                f"{each.path}:{row.number}: expected {layout.num_columns} columns as in {paths[0]}, "
+                f"got {each.layout.num_columns} in {row.text!r}; give files of the same form"
+            )
     arguments = {
         "token_column": layout.token or None,
         # Numbers, since the parts of a file have no header.
         "tag_column": layout.tag
-        if found.spans or layout.tag != (layout.num_columns or 0) - 1
+        if first.spans or layout.tag != (layout.num_columns or 0) - 1
         else None,
         "delimiter": layout.delimiter,
-        "text_encoding": given.get("text_encoding"),
+        "text_encoding": text_encoding,
     }
-    return {name: value for name, value in arguments.items() if value is not None}
+    reading = {name: value for name, value in arguments.items() if value is not None}
+    found = Survey(files, layout.token, layout.tag, scheme, reading)
+    # What the tags of all files mean, which are spelled in our way already.
+    if len({each.scheme for each in surveys}) > 1 and scheme.source_encoding != "IO":
+        of_all = find_scheme([found.tags(rows) for file in files for rows in file.sentences])
+        found.scheme = of_all._replace(spelling=scheme.spelling)
+    for file in files:
+        check_scheme(found.scheme, file.sentences, layout.tag, file.path)
+    return found
 
 
 def _survey_of_texts(
     paths: Sequence[Path], formats: Sequence[str], reading: Mapping[str, Any]
 ) -> Survey:
-    read, tokenization = read_text_files(paths, formats, reading)
-    files = [ColumnFile(each.path, each.sentences, None, each) for each in read]
-    tags = [[row.columns[1] for row in rows] for file in files for rows in file.sentences]
-    found = Survey(files, 0, 1, find_scheme(tags), tokenization, dict(reading))
-    return _checked(found)
-
-
-def _checked(found: Survey) -> Survey:
-    first = found.files[0]
-    if not found.count_labels(first):
-        raise ValueError(
-            f"{first.path}: expected labels in column {found.tag_column}, got no tag but "
-            f"{first.sentences[0][0].columns[found.tag_column]!r}; name another by `--tag-column`"
+    counts = [TextCounts() for _ in paths]
+    read = []
+    for path, format, each in zip(paths, formats, counts):
+        options = {key: reading[key] for key in FORMATS[format].options if key in reading}
+        overlapping = reading.get("overlapping", "refuse")
+        texts = read_texts(path, format, **options)
+        read.append([each.without_overlaps(text, overlapping) for text in texts])
+    if any(text.tokens is None for text in read[0]):
+        tokenization = find_tokenization_of_texts(read[0])
+    else:
+        tokenization = find_tokenization(
+            [[text.text[slice(*span)] for span in text.tokens or []] for text in read[0]]
         )
+    tokenizer = tokenization.tokenizer
+    files = [_text_file(*each, tokenizer) for each in zip(paths, formats, read, counts)]
+    found = Survey(files, 0, 1, Scheme(), dict(reading))
+    found.scheme = find_scheme([found.tags(rows) for file in files for rows in file.sentences])
+    found.tokenization = tokenization
     return found
 
 
-def _check_is_there(path: Path) -> None:
-    if not path.exists():
-        raise FileNotFoundError(
-            f"{path}: expected a file, got none (the current folder is {Path.cwd()}); correct the path"
-        )
-    if not path.is_dir():
-        check_is_file(path)
+def _text_file(
+    path: Path,
+    format: str,
+    texts: List[AnnotatedText],
+    counts: TextCounts,
+    tokenizer: Tokenizer,
+) -> SurveyedFile:
+    kept, cut, sentences = [], [], []
+    for text in texts:
+        fitted = counts.add(counts.fitted(_with_tokens(text, tokenizer)))
+        if fitted.tokens:
+            kept.append(text)
+            cut.append(fitted)
+            words = [fitted.text[start:end] for start, end in fitted.tokens]
+            cells = [[word, tag] for word, tag in zip(words, tags_of(fitted))]
+            sentences.append([Row(len(kept), "\t".join(each), each) for each in cells])
+    if not kept:
+        raise ValueError(f"{path}: expected annotated texts in the format {format}, got none")
+    return SurveyedFile(path, sentences, texts=TextFile(format, kept, counts, cut))
 
 
-def _column_file(found: ColumnSurvey) -> ColumnFile:
-    sentences, gaps, head = found.sentences_and_gaps()
-    return ColumnFile(Path(found.path), sentences, found, gaps=gaps, head=head)
+def _with_tokens(text: AnnotatedText, tokenizer: Tokenizer) -> AnnotatedText:
+    """Returns a text with tokens and sentences, as the dataset reader sees it."""
+    tokens = text.tokens
+    if tokens is None:
+        words, starts = words_of(tokenizer, text.text)
+        tokens = [(start, start + len(word)) for word, start in zip(words, starts)]
+    lengths = text.sentence_lengths or sentence_lengths(text.text, [start for start, _ in tokens])
+    return text._replace(tokens=tokens, sentence_lengths=lengths)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from allennlp.data import Tokenizer
 
@@ -40,7 +40,7 @@ class Tokenization(NamedTuple):
     """A tokenizer that makes tokens like those of a corpus.
 
     Attributes:
-        tokenizer: As in a config; None for the rules of `language`.
+        tokenizer: The tokenizer.
         language: The spaCy code of the texts' language.
         shares: For each tokenizer, the F1 of its tokens against those of the corpus; the best
             first.
@@ -48,19 +48,29 @@ class Tokenization(NamedTuple):
         has_blanks: Whether the script has blanks between words.
     """
 
-    tokenizer: Any
+    tokenizer: Tokenizer
     language: str
     shares: Dict[str, float]
-    of: str = "tokens"
-    has_blanks: bool = True
+    of: str
+    has_blanks: bool
+
+    @property
+    def config(self) -> Optional[Dict[str, str]]:
+        """The tokenizer as in a config; None for the rules of `language`."""
+        found = self.tokenizer
+        if isinstance(found, SegmentTokenizer):
+            return {"type": found.name}
+        if isinstance(found, RegularExpressionTokenizer):
+            return {"type": "regular_expression", "pattern": found.pattern}
+        if isinstance(found, LanguageRulesTokenizer) and found.language != self.language:
+            return {"type": "language_rules", "language": found.language}
+        return None
 
     def describe(self) -> List[str]:
         """Says what the language is, how well each tokenizer fits, and what to do if none does."""
         (best, share), *others = self.shares.items()
-        fits = [
-            f"splitting by {best} gives {share:.1%} of them",
-            *(f"by {name} {share:.1%}" for name, share in others),
-        ]
+        fits = [f"splitting by {best} gives {share:.1%} of them"]
+        fits += [f"by {name} {share:.1%}" for name, share in others]
         lines = [f"  {'borders' if self.of != 'tokens' else 'tokens':11}{'; '.join(fits)}"]
         language = "unknown to spaCy" if self.language == "xx" else self.language
         if not self.has_blanks:
@@ -77,19 +87,14 @@ class Tokenization(NamedTuple):
 
 
 def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
-    """Finds out how the tokens of a corpus were made.
+    """Finds out how the tokens of a corpus were made, which are given sentence by sentence.
 
     The tokens are joined into text, and each candidate splits this text again.
-
-    Args:
-        sentences: The tokens of each sentence.
     """
     sentences = _spread(sentences)
     tokens = [token for sentence in sentences for token in sentence]
     language, candidates = _candidates(tokens)
-    shares = [(each, share_alike(sentences, each)) for each in candidates]
-    # `sorted` is stable, so the first of equals wins.
-    ordered = sorted(shares, key=lambda item: -item[1])
+    ordered = _by_share(candidates, lambda each: share_alike(sentences, each))
     pattern = marks_expression(sentences)
     if pattern is not None:
         expression = RegularExpressionTokenizer(pattern)
@@ -100,23 +105,33 @@ def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
 
 
 def find_tokenization_of_texts(texts: Sequence[AnnotatedText]) -> Tokenization:
-    """Finds the tokenizer whose tokens fit the borders of the most entities.
-
-    Args:
-        texts: Texts without tokens.
-    """
+    """Finds the tokenizer whose tokens fit the borders of the most entities of texts without tokens."""
     texts = _spread(texts)
     tokens = [word for text in texts for word in words_of(WordsTokenizer(), text.text)[0]]
     language, candidates = _candidates(tokens)
     # Characters fit every border, so words come before them.
     candidates.sort(key=lambda each: isinstance(each, CharactersTokenizer))
-    shares = [(each, _share_of_borders(texts, each)) for each in candidates]
-    if max(share for _, share in shares) < LEAST_SHARE and main_script(tokens) != "Latin":
+    ordered = _by_share(candidates, lambda each: _share_of_borders(texts, each))
+    if ordered[0][1] < LEAST_SHARE and main_script(tokens) != "Latin":
         # Names have prefixes or suffixes there, such as the particles of Korean.
         characters = CharactersTokenizer()
-        shares.append((characters, _share_of_borders(texts, characters)))
-    ordered = sorted(shares, key=lambda item: -item[1])
+        ordered.append((characters, _share_of_borders(texts, characters)))
+        ordered.sort(key=lambda item: -item[1])
     return _tokenization(ordered, language, tokens, "borders of entities")
+
+
+def _by_share(
+    candidates: Sequence[Tokenizer], share_of: Callable[[Tokenizer], float]
+) -> List[Tuple[Tokenizer, float]]:
+    """Returns tokenizers with their shares, the best first; of equals the one that was first."""
+    return sorted(((each, share_of(each)) for each in candidates), key=lambda item: -item[1])
+
+
+def _tokenization(
+    ordered: Sequence[Tuple[Tokenizer, float]], language: str, tokens: Sequence[str], of: str
+) -> Tokenization:
+    shares = {str(tokenizer): share for tokenizer, share in ordered}
+    return Tokenization(ordered[0][0], language, shares, of, not _has_no_blanks(tokens))
 
 
 def _candidates(tokens: Sequence[str]) -> Tuple[str, List[Tokenizer]]:
@@ -143,21 +158,6 @@ def _has_no_blanks(tokens: Sequence[str]) -> bool:
     return sum(map(is_unspaced, words)) > len(words) / 2
 
 
-def _tokenization(
-    ordered: Sequence[Tuple[Tokenizer, float]], language: str, tokens: Sequence[str], of: str
-) -> Tokenization:
-    best = ordered[0][0]
-    config: Optional[Dict[str, str]] = None
-    if isinstance(best, SegmentTokenizer):
-        config = {"type": best.name}
-    elif isinstance(best, RegularExpressionTokenizer):
-        config = {"type": "regular_expression", "pattern": best.pattern}
-    elif isinstance(best, LanguageRulesTokenizer) and best.language != language:
-        config = {"type": "language_rules", "language": best.language}
-    shares = {str(tokenizer): share for tokenizer, share in ordered}
-    return Tokenization(config, language, shares, of, not _has_no_blanks(tokens))
-
-
 def _share_of_borders(texts: Iterable[AnnotatedText], tokenizer: Tokenizer) -> float:
     num_alike = num_borders = 0
     for text in texts:
@@ -172,33 +172,27 @@ def _share_of_borders(texts: Iterable[AnnotatedText], tokenizer: Tokenizer) -> f
 def marks_expression(sentences: Iterable[Sequence[str]]) -> Optional[str]:
     r"""Returns a regular expression that splits at blanks, and around marks that always are tokens.
 
-    Returns:
-        The expression; None if each mark stands in other tokens too.
+    It is None if each mark stands in other tokens too.
 
     Example:
         >>> marks_expression([["aspirin", "(", "81mg/d.", ")", ",", "p.o."]])
         '[^\\s(),]+|[(),]'
     """
     counts = Counter(token for sentence in sentences for token in sentence)
-    alone = {token: number for token, number in counts.items() if len(token) == 1}
     inside: Counter[str] = Counter()
     for token, number in counts.items():
         if len(token) > 1:
             inside.update(dict.fromkeys(set(token), number))
     marks = "".join(
         re.sub(r"[]\\[^&~|-]", r"\\\g<0>", mark)
-        for mark, number in sorted(alone.items())
-        if not mark.isalnum() and inside[mark] <= _SHARE_INSIDE * number
+        for mark, number in sorted(counts.items())
+        if len(mark) == 1 and not mark.isalnum() and inside[mark] <= _SHARE_INSIDE * number
     )
     return rf"[^\s{marks}]+|[{marks}]" if marks else None
 
 
 def share_alike(sentences: Iterable[Sequence[str]], tokenizer: Tokenizer) -> float:
-    """Returns the F1 of a tokenizer's tokens against those of a corpus, from 0 to 1.
-
-    Args:
-        sentences: The corpus' tokens of each sentence.
-        tokenizer: Splits the text that they join to.
+    """Returns the F1 of a tokenizer's tokens of joined text against those of a corpus, from 0 to 1.
 
     Example:
         >>> share_alike([["Chicago", ",", "IL"]], BlanksTokenizer())

@@ -23,13 +23,13 @@ CLINICAL = ["The", "patient", "has", "no", "beta", "-", "blocker", "5", "mg", "/
 )
 def test_the_tokenizer_that_makes_the_tokens_is_found(tokens, tokenizer, language):
     found = find_tokenization([tokens] * 3)
-    assert (found.tokenizer, found.language) == (tokenizer, language)
+    assert (found.config, found.language) == (tokenizer, language)
     assert list(found.shares.values()) == sorted(found.shares.values(), reverse=True)
 
 
 def test_a_regular_expression_must_be_worth_it():
     found = find_tokenization([ADDRESS] * 10 + [["#", "5"]])
-    assert found.tokenizer == {"type": "blanks"}
+    assert found.config == {"type": "blanks"}
 
 
 def test_few_frequent_words_are_english():
