@@ -56,14 +56,6 @@ def write_atomically(path: Path, overwrite: bool = False) -> Iterator[Path]:
     Raises:
         FileExistsError: If `path` exists, or comes to exist meanwhile, unless `overwrite` is true; if it
             is a folder, a device or a pipe.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp(), "numbers.txt")
-        >>> with write_atomically(path) as new:
-        ...     _ = new.write_text("1 2 3")
-        >>> path.read_text(), [each.name for each in path.parent.iterdir()]
-        ('1 2 3', ['numbers.txt'])
     """
     path = path.resolve()
     if path.exists() and not path.is_file():

@@ -26,12 +26,7 @@ def is_address(path: PathOrAddress) -> bool:
 
 
 def bare_suffix(path: PathOrAddress) -> str:
-    """Returns the suffix, without that of a compression.
-
-    Example:
-        >>> bare_suffix("s3://bucket/a.jsonl.gz"), bare_suffix("a.txt")
-        ('.jsonl', '.txt')
-    """
+    """Returns the suffix, without that of a compression."""
     name = PurePath(os.fspath(path))
     return PurePath(name.stem if name.suffix in COMPRESSIONS else name).suffix
 

@@ -1,6 +1,7 @@
 """How often each label occurs in the training data: counting, and what modules derive from it."""
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional
 
 import torch
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _UNKNOWN = -1
 
 
-class LabelCounts(Dict[str, Dict[str, int]]):
+class LabelCounts(Dict[str, "Counter[str]"]):
     """How often each label occurs: `counts[namespace][label]`.
 
     An item is a thing with labels of its own: a token, or a whole text.
@@ -28,8 +29,8 @@ class LabelCounts(Dict[str, Dict[str, int]]):
     Example:
         >>> counts = LabelCounts({"labels": {"A": 2, "B": 1}}, {"labels": 10})
         >>> counts += LabelCounts({"labels": {"A": 1}}, {"labels": 5})
-        >>> counts, counts.num_items
-        ({'labels': {'A': 3, 'B': 1}}, {'labels': 15})
+        >>> counts["labels"], counts.num_items
+        (Counter({'A': 3, 'B': 1}), Counter({'labels': 15}))
     """
 
     def __init__(
@@ -37,25 +38,20 @@ class LabelCounts(Dict[str, Dict[str, int]]):
         counts: Optional[Mapping[str, Mapping[str, int]]] = None,
         num_items: Optional[Mapping[str, int]] = None,
     ) -> None:
-        counts = counts or {}
-        super().__init__({namespace: dict(by_label) for namespace, by_label in counts.items()})
-        self.num_items: Dict[str, int] = dict(num_items or {})
+        super().__init__({name: Counter(by_label) for name, by_label in (counts or {}).items()})
+        self.num_items = Counter(num_items or {})
 
     def add(self, namespace: str, labels: Iterable[str], num_items: int) -> None:
         """Counts all known labels, each as often as it occurs, of a number of items."""
-        for label in labels:
-            by_label = self.setdefault(namespace, {})
-            by_label[label] = by_label.get(label, 0) + 1
-        self.num_items[namespace] = self.num_items.get(namespace, 0) + num_items
+        self.num_items[namespace] += num_items
+        if counted := Counter(labels):
+            self.setdefault(namespace, Counter()).update(counted)
 
     def __add__(self, other: "LabelCounts") -> "LabelCounts":
         total = LabelCounts(self, self.num_items)
+        total.num_items.update(other.num_items)
         for namespace, by_label in other.items():
-            mine = total.setdefault(namespace, {})
-            for label, count in by_label.items():
-                mine[label] = mine.get(label, 0) + count
-        for namespace, number in other.num_items.items():
-            total.num_items[namespace] = total.num_items.get(namespace, 0) + number
+            total.setdefault(namespace, Counter()).update(by_label)
         return total
 
 
@@ -183,10 +179,8 @@ class CountedLabels(torch.nn.Module):
         if label_counts is None and num_items is None and vocab is not None:
             self._awaited = AwaitedCounts(vocab, label_namespace)
             label_counts, num_items = [_UNKNOWN] * len(self._awaited.labels), _UNKNOWN
-        elif (
-            label_counts is None
-            or num_items is None
-            or not all(0 <= count <= num_items for count in label_counts)
+        elif None in (label_counts, num_items) or not all(
+            0 <= count <= (num_items or 0) for count in label_counts or ()
         ):
             raise ConfigurationError(
                 f"`label_counts`, one for each label, and `num_items`, at least as many, are needed "
@@ -218,10 +212,6 @@ def inverse_effective_number(counts: torch.Tensor, beta: float) -> torch.Tensor:
     After Cui et al. 2019, "Class-balanced loss based on effective number of samples", equation 2. It
     falls from 1 at a count of 1 to `1 - beta` at counts far above `1 / (1 - beta)`. A count of 0 is
     taken for 1. `beta` is from 0 to below 1; integer counts give single precision.
-
-    Example:
-        >>> inverse_effective_number(torch.tensor([0, 1, 2, 1000]), beta=0.5)
-        tensor([1.0000, 1.0000, 0.6667, 0.5000])
     """
     log_beta = math.log(beta) if beta else -math.inf
     # `expm1`, because 1 - .9999^n would lose its digits in single precision.

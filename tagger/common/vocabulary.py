@@ -18,14 +18,7 @@ def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:
 
 
 def check_is_label(argument: str, name: str, labels: Sequence[str], of: str = "vocabulary") -> None:
-    """Raises a `ConfigurationError` unless the name that an argument gives is one of the labels.
-
-    Example:
-        >>> check_is_label("missing", "PRE", ["PER", "LOC"])
-        Traceback (most recent call last):
-        allennlp.common.checks.ConfigurationError: `missing` names `PRE`, which is no label of this \
-vocabulary (PER, LOC); did you mean `PER`?
-    """
+    """Raises a `ConfigurationError` unless the name that an argument gives is one of the labels."""
     if name not in labels:
         raise ConfigurationError(
             f"`{argument}` names `{name}`, which is no label of this {of} "

@@ -24,10 +24,6 @@ def expected_calibration_error(counts: np.ndarray) -> float:
 
     The mean is over predictions (Naeini et al. 2015; Guo et al. 2017, equation 3). Without predictions
     it is 0.
-
-    Example:
-        >>> expected_calibration_error(np.array([[1, 3], [0.25, 2.75], [0, 3]]))
-        0.125
     """
     num_predictions, total_probability, num_right = counts
     return float(np.abs(num_right - total_probability).sum() / max(num_predictions.sum(), 1))

@@ -48,12 +48,6 @@ def bootstrap_intervals(
 
     Returns:
         The lower and the upper bounds, (...) each; NaN where a measure is undefined in all resamples.
-
-    Example:
-        >>> counts = np.array([[1, 1], [0, 1], [1, 1], [1, 2], [2, 2]])  # right, all
-        >>> low, high = bootstrap_intervals(counts, lambda sums: sums[:, 0] / sums[:, 1])
-        >>> round(float(low), 2), round(float(high), 2)
-        (0.33, 1.0)
     """
     rng = np.random.default_rng(seed)
     shape = counts.shape[1:]

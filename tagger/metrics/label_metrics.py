@@ -41,12 +41,7 @@ def named_confusions(
 
 
 def precision_recall_f1(counts: np.ndarray) -> np.ndarray:
-    """Returns precision, recall and F1, (3, ...) float64, of counts (3, ...); 0 where undefined.
-
-    Example:
-        >>> precision_recall_f1(np.array([[3, 0], [4, 0], [6, 2]])).tolist()
-        [[0.75, 0.0], [0.5, 0.0], [0.6, 0.0]]
-    """
+    """Returns precision, recall and F1, (3, ...) float64, of counts (3, ...); 0 where undefined."""
     true_positives, num_predicted, num_gold = counts
     totals = np.stack([num_predicted, num_gold, num_predicted + num_gold])
     return _divide(np.stack([true_positives, true_positives, 2 * true_positives]), totals)
@@ -81,10 +76,6 @@ def mean_of_defined(counts: np.ndarray) -> List[float]:
 
     This is scikit-learn's macro average with `zero_division=nan`. If a measure is defined for no label,
     its mean is 0.
-
-    Example:
-        >>> mean_of_defined(np.array([[3, 0, 0], [4, 0, 0], [6, 2, 0]]))
-        [0.75, 0.25, 0.3]
     """
     _, num_predicted, num_gold = counts
     is_defined = np.stack([num_predicted, num_gold, num_predicted + num_gold]) > 0
@@ -104,11 +95,6 @@ def metrics_by_label(
         label; with the suffix `-overall` those of all labels together (micro average), and with `-macro`
         the means by `average`, without numbers. A label called `overall` or `macro` gives way to the
         average.
-
-    Example:
-        >>> metrics = metrics_by_label(["LOC", "PER"], np.array([[3, 0], [4, 0], [6, 2]]))
-        >>> metrics["f1-measure-LOC"], metrics["num-gold-overall"]
-        (0.6, 8)
     """
     total = counts.sum(axis=1)
     by_name = dict(zip(labels, precision_recall_f1(counts).T.tolist()))

@@ -9,12 +9,9 @@ from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED, SCHEMES
 
 AVERAGES = ("overall", "macro")
 BEST_PREFIX = "best_validation_"
+_COUNTS = ("num-predicted", "num-gold")
 #: A measure is undefined if all of these are 0.
-_DENOMINATORS = {
-    "precision": ("num-predicted",),
-    "recall": ("num-gold",),
-    "f1-measure": ("num-predicted", "num-gold"),
-}
+_DENOMINATORS = dict(zip(MEASURES, (_COUNTS[:1], _COUNTS[1:], _COUNTS)))
 #: If a table of confusions is wider than this, in characters, a list of errors replaces it.
 MAX_WIDTH = 100
 #: The number of kinds of errors in such a list, the most frequent ones.
@@ -46,30 +43,12 @@ def format_metrics(metrics: Mapping[str, float]) -> str:
 
     A dash stands for an undefined number: the precision of a label that is never predicted, the recall
     of one that is never gold, the F1 of one that is neither, and the mean of such numbers only.
-
-    Example:
-        >>> metrics = {"precision-LOC": 0.75, "recall-LOC": 0.5, "f1-measure-LOC": 0.6}
-        >>> print(format_metrics({**metrics, "num-gold-LOC": 6, "confusion-LOC>LOC": 3}))
-             precision  recall      F1  gold
-        LOC     0.7500  0.5000  0.6000     6
-        <BLANKLINE>
-        spans: gold > predicted  LOC  boundary  both  missed
-        LOC                        3         .     .       .
-        boundary                   .         .     .       .
-        both                       .         .     .       .
-        spurious                   .         .     .       .
     """
     return "\n\n".join(_align(rows) for rows in metrics_tables(metrics))
 
 
 def format_all_metrics(metrics: Mapping[str, Any]) -> str:
-    """Returns the tables of `format_metrics`, and for models of other packages their other numbers.
-
-    Example:
-        >>> print(format_all_metrics({"loss": 0.25, "accuracy": 1, "answers": ["a"]}))
-        loss      0.2500
-        accuracy       1
-    """
+    """Returns the tables of `format_metrics`, and for models of other packages their other numbers."""
     tables = metrics_tables(metrics)
     if f"num-gold-{AVERAGES[0]}" not in metrics:
         shown = {f"{each}-{name}" for name in measured_names(metrics, "") for each in MEASURES}
@@ -133,12 +112,7 @@ def metrics_tables(metrics: Mapping[str, float]) -> List[List[List[str]]]:
 
 
 def measured_names(metrics: Mapping[str, float], prefix: str) -> List[str]:
-    """Returns the labels and averages that metrics are of, in their order.
-
-    Example:
-        >>> measured_names({"token-precision-LOC": 0.5, "token-precision-macro": 0.5}, "token-")
-        ['LOC', 'macro']
-    """
+    """Returns the labels and averages that metrics are of, in their order."""
     stem = f"{prefix}{MEASURES[0]}-"
     return [name[len(stem) :] for name in metrics if name.startswith(stem)]
 
@@ -199,11 +173,11 @@ def _confusion_table(
     ]
     if len(_align(table).splitlines()[0]) <= MAX_WIDTH:
         return table
-    errors = [(n, *cell) for cell, n in numbers.items() if n and cell[0] != cell[1]]
-    errors.sort(key=lambda error: -error[0])
+    errors = [(cell, n) for cell, n in numbers.items() if n and cell[0] != cell[1]]
+    errors.sort(key=lambda error: -error[1])
     return [
         [f"{what}: gold", "predicted", "number"],
-        *([row, column, str(number)] for number, row, column in errors[:MAX_ERRORS]),
+        *([*cell, str(number)] for cell, number in errors[:MAX_ERRORS]),
     ]
 
 

@@ -138,13 +138,10 @@ class MultiLabelMetrics(Metric):
         metrics: Dict[str, float] = {}
         for name, is_member in groups.items():
             of_group = counts[:, is_member]
-            metrics.update(
-                (f"{measure}-{name}", value)
-                for measure, value in zip(MEASURES, mean_of_defined(of_group))
-            )
-            _, metrics[f"num-predicted-{name}"], metrics[f"num-gold-{name}"] = of_group.sum(
-                axis=1
-            ).tolist()
+            _, *totals = of_group.sum(axis=1).tolist()
+            measures = (*MEASURES, "num-predicted", "num-gold")
+            for measure, value in zip(measures, [*mean_of_defined(of_group), *totals]):
+                metrics[f"{measure}-{name}"] = value
         return metrics
 
     def _areas(self) -> Dict[str, float]:
@@ -154,9 +151,8 @@ class MultiLabelMetrics(Metric):
         areas = area_under_curve(histograms)
         is_defined = ~areas.isnan()
         by_label = {
-            f"auc-{label}": float(area)
-            for label, area in zip(self._labels, areas)
-            if not area.isnan()
+            f"auc-{self._labels[index]}": float(areas[index])
+            for index in is_defined.nonzero()[:, 0].tolist()
         }
         return {**by_label, "auc-macro": float(areas[is_defined].mean()) if by_label else 0.0}
 

@@ -88,10 +88,6 @@ def tags_of_span(
     Raises:
         ValueError: If the span does not fit the sequence, or the encoding is IOB1 or IO, in which the
             first tag of a span may continue one.
-
-    Example:
-        >>> tags_of_span(("X", (1, 1)), 3, ["O", "B-X", "I-X"], "BIO")
-        [[False, True, False], [True, True, False]]
     """
     label, (start, end) = span
     refuse_ambiguous(encoding)
@@ -112,9 +108,5 @@ def convert_tags(tags: Sequence[str], source: str, target: str) -> List[str]:
     """Spells the spans of `tags` in another encoding; for unknown tags, see `possible_tags`.
 
     If both encodings are the same, illegal sequences become legal ones with the same spans.
-
-    Example:
-        >>> convert_tags(["I-PER", "I-PER", "B-PER", "O"], "IOB1", "BIO")
-        ['B-PER', 'I-PER', 'B-PER', 'O']
     """
     return spans_to_tags(tags_to_spans(tags, source), len(tags), target)

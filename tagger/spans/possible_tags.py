@@ -21,11 +21,6 @@ class TagSet(NamedTuple):
         tags: `O`, and the tags of the labels that `labels` names.
         labels: The labels that the tags around the token name.
         other_prefixes: The prefixes that every other label may have.
-
-    Example:
-        >>> ann, lee = possible_tags(["I-PER", "?"], "IOB1", "BIO", unknown_tag="?")
-        >>> [tag for tag in ("O", "B-PER", "I-PER", "B-LOC", "I-LOC") if lee.allows(tag)]
-        ['O', 'B-PER', 'I-PER', 'B-LOC']
     """
 
     tags: FrozenSet[str]

@@ -36,10 +36,6 @@ def allowed_transitions(encoding: str, tags: Mapping[int, str]) -> List[Tuple[in
 
     Returns:
         Pairs `(from, to)` of indices. Index K is the start of a sentence, K + 1 its end.
-
-    Example:
-        >>> allowed_transitions("BIO", {0: "O", 1: "I-PER"})
-        [(0, 0), (0, 3), (1, 0), (1, 1), (1, 3), (2, 0)]
     """
     start, end = len(tags), len(tags) + 1
     # A sentence starts as after an `O` and ends as before one.
@@ -59,11 +55,6 @@ def check_tags(tags: Sequence[str], encoding: str, unknown_tag: Optional[str] = 
 
     Raises:
         IllegalTagError: A `ValueError` that names the tag and an encoding that would fit.
-
-    Example:
-        >>> check_tags(["O", "I-PER"], "BIO")
-        Traceback (most recent call last):
-        tagger.spans.transitions.IllegalTagError: `I-PER` at position 1 is no legal BIO tag ...
     """
     position = _first_illegal(tags, encoding, unknown_tag)
     if position is None:

@@ -32,9 +32,6 @@ class LayerwiseAdamW(Optimizer, torch.optim.AdamW):
             and ends where their names within the transformer begin.
         betas: The decay of the running means of the gradient and of its square.
         eps: A small number that is added to the denominator.
-
-    Raises:
-        ConfigurationError: If a number is out of range, or no name matches `transformer`.
     """
 
     def __init__(
@@ -54,9 +51,7 @@ class LayerwiseAdamW(Optimizer, torch.optim.AdamW):
         # By learning rate and weight decay.
         groups: Dict[Tuple[float, float], List[torch.nn.Parameter]] = {}
         for name, parameter in model_parameters:
-            rate = lr
-            if name in heights:
-                rate = transformer_lr * layer_decay ** -heights[name]
+            rate = transformer_lr * layer_decay ** -heights[name] if name in heights else lr
             decay = weight_decay if parameter.dim() > 1 else 0.0
             groups.setdefault((rate, decay), []).append(parameter)
         by_rate: List[Dict[str, Any]] = [
@@ -71,11 +66,6 @@ def layer_heights(names: List[str], transformer: str) -> Dict[str, int]:
 
     What comes before the first layer, such as embeddings, is a layer below it. What comes behind the
     last, such as a norm, belongs to the last. `names` are in the order of the parameters' definition.
-
-    Example:
-        >>> names = ["t.embed.weight", "t.layer.0.bias", "t.layer.1.bias", "t.norm.bias", "crf.bias"]
-        >>> layer_heights(names, "^t")
-        {'t.embed.weight': -2, 't.layer.0.bias': -1, 't.layer.1.bias': 0, 't.norm.bias': 0}
     """
     # By name, where the name within the transformer begins.
     begins = {name: found.end() for name in names if (found := re.search(transformer, name))}

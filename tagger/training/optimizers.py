@@ -34,8 +34,7 @@ class _Fused(Optimizer):
         check_adam(betas, eps, weight_decay)
         groups = make_parameter_groups(model_parameters, parameter_groups)
         options: Dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, **FUSED}
-        options.update(weight_decay=weight_decay, amsgrad=amsgrad)
-        super().__init__(groups, **options)
+        super().__init__(groups, **options, **{"weight_decay": weight_decay, "amsgrad": amsgrad})
 
 
 def check_rates(**rates: float) -> None:
@@ -81,9 +80,6 @@ class FusedAdam(_Fused, torch.optim.Adam):
         eps: A small number that is added to the denominator.
         weight_decay: The factor of an L2 penalty.
         amsgrad: Whether to divide by the largest mean square so far.
-
-    Raises:
-        ConfigurationError: If an expression matches no parameter, or a number is out of range.
     """
 
 
@@ -118,9 +114,6 @@ class FusedExponentialMovingAverage(ExponentialMovingAverage):
         decay: The weight of the average before a step; the rest is the weight of the parameters.
         numerator: With `denominator`, how slowly the decay rises in the first steps.
         denominator: With `numerator`; larger ones let the first steps count more.
-
-    Raises:
-        ConfigurationError: If `decay` is not in [0, 1), or the others are not above 0.
     """
 
     def __init__(
@@ -139,8 +132,7 @@ class FusedExponentialMovingAverage(ExponentialMovingAverage):
         """Moves the averages towards the parameters."""
         decay = self._decay
         if num_updates is not None:
-            ramp = (self._numerator + num_updates) / (self._denominator + num_updates)
-            decay = min(decay, ramp)
+            decay = min(decay, (self._numerator + num_updates) / (self._denominator + num_updates))
         averages = [self._shadows[name] for name, _ in self._parameters]
         torch._foreach_lerp_(averages, [each.data for _, each in self._parameters], 1 - decay)
 

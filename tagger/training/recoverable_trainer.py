@@ -4,7 +4,7 @@ import functools
 import inspect
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 import torch
 from allennlp.common import Lazy
@@ -189,18 +189,17 @@ class RecoverableTrainer(GradientDescentTrainer):
     def _reason_of_nan(self, epoch: int) -> str:
         """Says in one sentence why the loss of a batch is probably NaN."""
         what = f"the loss of a batch of epoch {epoch + 1} is not a number (NaN)"
-        broken = [
-            (name, parameter)
+        broken = {
+            name: parameter.requires_grad
             for name, parameter in self.model.named_parameters()
             if not bool(torch.isfinite(parameter).all())
-        ]
-        for name, parameter in broken:
-            if not parameter.requires_grad:
-                return f"{what}: `{name}`, which is not trained, holds NaN; correct its file"
-        if broken:
+        }
+        for name in (name for name, is_trained in broken.items() if not is_trained):
+            return f"{what}: `{name}`, which is not trained, holds NaN; correct its file"
+        for name in broken:
             return (
-                f"{what}: the steps were too large for `{broken[0][0]}`, which is no longer finite; "
-                f"lower the learning rate, or set `trainer.grad_norm`, to 5 for example"
+                f"{what}: the steps were too large for `{name}`, which is no longer finite; lower the "
+                f"learning rate, or set `trainer.grad_norm`, to 5 for example"
             )
         return (
             f"{what}, though all weights are finite: look for NaN in the features of the data, such as "
@@ -212,7 +211,6 @@ class NamingMetricTracker(MetricTracker):
     """AllenNLP's tracker, whose error about an unknown metric names the known ones."""
 
     def combined_score(self, metrics: Dict[str, float]) -> float:
-        """Returns the tracked metric, or the sum of them."""
         unknown = [name for _, name in self.tracked_metrics if name not in metrics]
         if unknown:
             # Those of single labels come last.
@@ -234,9 +232,7 @@ def _bound(function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Dict
 
 def _check_arguments(arguments: Mapping[str, Any], construct: Any) -> None:
     """Refuses keys of a config's `trainer` that AllenNLP would ignore, and numbers out of range."""
-    known: List[str] = [
-        name for name in inspect.signature(construct).parameters if name != "kwargs"
-    ]
+    known = [name for name in inspect.signature(construct).parameters if name != "kwargs"]
     # AllenNLP takes its old name of `run_confidence_checks`, with a warning of its own.
     for name in arguments:
         if name not in known and name != "run_sanity_checks":
@@ -247,8 +243,7 @@ def _check_arguments(arguments: Mapping[str, Any], construct: Any) -> None:
 def _saved_metrics(folder: str, epoch: int) -> Dict[str, Any]:
     """What an epoch has written; nothing if it was killed before, or its file is gone."""
     try:
-        with open(Path(folder, f"metrics_epoch_{epoch}.json"), encoding="utf-8") as file:
-            metrics: Dict[str, Any] = json.load(file)
+        text = Path(folder, f"metrics_epoch_{epoch}.json").read_text(encoding="utf-8")
+        return dict(json.loads(text))
     except (OSError, ValueError):
         return {}
-    return metrics

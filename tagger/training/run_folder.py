@@ -73,8 +73,7 @@ def check_can_be_made(folder: Folder, option: str = "--serialization-dir") -> No
 def is_finished(folder: Folder) -> bool:
     """Whether training in a folder has come to its end, and written its metrics."""
     try:
-        with open(Path(folder, "metrics.json"), encoding="utf-8") as file:
-            json.load(file)
+        json.loads(Path(folder, "metrics.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return True
@@ -100,10 +99,8 @@ def remove_unfinished(folder: Folder) -> None:
 
 def _is_archive_missing_or_old(folder: Folder) -> bool:
     """Whether a finished run has no archive, or that of an interrupt before its end."""
-    archive, metrics, best = (
-        Path(folder, name) for name in ("model.tar.gz", "metrics.json", "best.th")
+    archive, metrics = Path(folder, "model.tar.gz"), Path(folder, "metrics.json")
+    # Without the best weights there is no other to make.
+    return not archive.exists() or (
+        Path(folder, "best.th").exists() and archive.stat().st_mtime_ns < metrics.stat().st_mtime_ns
     )
-    if not archive.exists():
-        return True
-    # Without the best weights there is none to make.
-    return best.exists() and archive.stat().st_mtime_ns < metrics.stat().st_mtime_ns

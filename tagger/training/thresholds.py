@@ -16,20 +16,17 @@ LEAST_POSITIVES = 5
 
 
 class _Cuts(NamedTuple):
-    """All ways to predict each label for its k most probable items, k = 0 ... N.
+    """All ways to predict each label for its k most probable items, k = 0 ... N."""
 
-    Attributes:
-        true_positives: (N + 1, C) float64, how many of the k items have the label.
-        num_predicted: (N + 1, 1) float64, k.
-        num_gold: (C,) float64, how many items have the label.
-        is_possible: (N + 1, C) bool, whether a threshold separates these k items from the others.
-        thresholds: (N + 1, C), such a threshold, half way between the probabilities on both sides.
-    """
-
+    #: (N + 1, C) float64, how many of the k items have the label
     true_positives: torch.Tensor
+    #: (N + 1, 1) float64, k
     num_predicted: torch.Tensor
+    #: (C,) float64, how many items have the label
     num_gold: torch.Tensor
+    #: (N + 1, C) bool, whether a threshold separates these k items from the others
     is_possible: torch.Tensor
+    #: (N + 1, C), such a threshold, half way between the probabilities on both sides
     thresholds: torch.Tensor
 
     def best(self, gains: torch.Tensor) -> torch.Tensor:
@@ -99,14 +96,6 @@ def tune_thresholds(
     Raises:
         ConfigurationError: If `target` is none of these.
         ValueError: If the shapes differ.
-
-    Example:
-        >>> probabilities = torch.tensor([[0.9], [0.6], [0.4], [0.2]])
-        >>> gold_labels = torch.tensor([[1], [0], [1], [0]])
-        >>> tune_thresholds(probabilities, gold_labels).tolist()
-        [0.30000001192092896]
-        >>> tune_thresholds(probabilities, gold_labels, {"precision": 0.9}).tolist()
-        [0.75]
     """
     check_tuning_target(target)
     _check_shapes(probabilities, gold_labels)
@@ -139,11 +128,6 @@ def tune_common_threshold(
     Arguments, result and errors are those of `tune_thresholds`, except that `target` is `"micro"` or
     `"macro"`, and `default` the threshold if no item has a label. Rare labels are tuned with the others,
     however few items have them.
-
-    Example:
-        >>> items = torch.tensor([[0.9, 0.5], [0.6, 0.1]]), torch.tensor([[1, 1], [0, 0]])
-        >>> [round(each, 2) for each in tune_common_threshold(*items).tolist()]
-        [0.3, 0.3]
     """
     check_tuning_target(target, common=True)
     _check_shapes(probabilities, gold_labels)
@@ -198,12 +182,8 @@ def _best_micro_f1(cuts: _Cuts, is_tuned: torch.Tensor, others: torch.Tensor) ->
     """Maximises 2 TP / (predicted + gold) over the cuts of all tuned labels at once.
 
     After Dinkelbach 1967, "On nonlinear fractional programming": the ratio exceeds f if and only if
-    2 TP - f (predicted + gold) exceeds 0, a sum over the labels.
-
-    Args:
-        cuts: The cuts of all labels.
-        is_tuned: (C,) bool.
-        others: (3,), true positives, predicted and gold of all labels together that are not tuned.
+    2 TP - f (predicted + gold) exceeds 0, a sum over the labels. `others` are true positives, predicted
+    and gold of the labels that are not tuned, (3,).
     """
     f1 = cuts.num_gold.new_zeros(())
     num_gold = cuts.num_gold[is_tuned].sum() + others[2]
