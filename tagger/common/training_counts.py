@@ -125,8 +125,8 @@ class AwaitedCounts:
 
     def look_up(self, counts: LabelCounts) -> List[int]:
         """Returns the count of each label, in the order of their indices."""
-        by_label = counts.get(self._label_namespace, {})
-        label_counts = [by_label.get(label, 0) for label in self.labels]
+        by_label: Counter[str] = counts.get(self._label_namespace, Counter())
+        label_counts = [by_label[label] for label in self.labels]
         if not any(label_counts):
             raise ValueError(
                 f"training shows none of the labels {', '.join(self.labels)} of the namespace "
