@@ -1,6 +1,6 @@
 """The sequence tagger: embedder, encoder, projection to emissions, head."""
 
-from typing import Any, Dict, List, Optional
+from typing import List, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -13,7 +13,7 @@ from allennlp.nn import InitializerApplicator, RegularizerApplicator
 from tagger.common.vocabulary import tags_in_order
 from tagger.models.tagging_model import TaggingModel
 from tagger.modules.building import build, build_encoder
-from tagger.modules.document_contexts import DocumentContext, encode_sentences
+from tagger.modules.document_contexts import DocumentContext
 from tagger.modules.heads import TaggingHead
 from tagger.modules.linear import Linear
 from tagger.modules.sentence_rows import SentenceRows
@@ -86,17 +86,10 @@ class SequenceTagger(TaggingModel):
         embedding_dim = text_field_embedder.get_output_dim()
         # Parts draw their first weights in this order.
         self.encoder = build_encoder(encoder, embedding_dim)
-        if self.encoder.get_input_dim() != embedding_dim:
-            raise ConfigurationError(
-                f"`encoder` takes {self.encoder.get_input_dim()} features, but `text_field_embedder` "
-                f"gives {embedding_dim}; leave the encoder's input size out of the config to have it "
-                f"derived"
-            )
-        names: Dict[str, Any] = {
-            "label_namespace": label_namespace,
-            "tag_encoding": tag_encoding,
-        }
-        self.head = build(head, vocab=vocab, **names)
+        _check_size(self.encoder.get_input_dim(), embedding_dim)
+        self.head = build(
+            head, vocab=vocab, label_namespace=label_namespace, tag_encoding=tag_encoding
+        )
         num_states = self.encoder.get_output_dim()
         contexts = [build(each, input_size=num_states) for each in document_contexts or []]
         num_states += sum(each.get_output_dim() for each in contexts)
@@ -105,7 +98,6 @@ class SequenceTagger(TaggingModel):
         self.document_contexts = torch.nn.ModuleList(contexts)
         self.extensions = torch.nn.ModuleList(others)
         self.projection = Linear(num_states, len(self.tags))
-        self.head.prepare_metrics(vocab, **names)
         if initializer is not None:
             initializer(self)
 
@@ -117,12 +109,12 @@ class SequenceTagger(TaggingModel):
         self, tokens: TextFieldTensors, mask: torch.Tensor, rows: Optional[SentenceRows] = None
     ) -> torch.Tensor:
         rows = rows or self.sentence_rows(mask)
-        embedded = self.text_field_embedder(tokens)
-        states = encode_sentences(self.encoder, self.document_contexts, embedded, rows)
-        if self.extensions:
-            inputs = torch.cat([rows.split(embedded), states], dim=2)
-            others = [extension(inputs, rows.mask) for extension in self.extensions]
-            states = torch.cat([states, *others], dim=2)
+        # (S, L, features)
+        embedded = rows.split(self.text_field_embedder(tokens))
+        states = self.encoder(embedded, rows.mask)
+        states = _beside(states, [context(states, rows) for context in self.document_contexts])
+        inputs = _beside(embedded, [states]) if self.extensions else states
+        states = _beside(states, [each(inputs, rows.mask) for each in self.extensions])
         return self.projection(states)
 
     def train(self, mode: bool = True) -> "SequenceTagger":
@@ -131,6 +123,18 @@ class SequenceTagger(TaggingModel):
             if not any(weights.requires_grad for weights in part.parameters()):
                 part.eval()
         return self
+
+
+def _beside(states: torch.Tensor, others: List[torch.Tensor]) -> torch.Tensor:
+    return torch.cat([states, *others], dim=2) if others else states
+
+
+def _check_size(taken: int, given: int) -> None:
+    if taken != given:
+        raise ConfigurationError(
+            f"`encoder` takes {taken} features, but `text_field_embedder` gives {given}; leave the "
+            f"encoder's input size out of the config to have it derived"
+        )
 
 
 def _complete_vocabulary(vocab: Vocabulary, label_namespace: str, tag_encoding: str) -> None:

@@ -74,7 +74,6 @@ class SequenceTaggerEnsemble(TaggingModel):
             self.head = MixtureHead(vocab, self.label_namespace, self.tag_encoding)
             self.head.decoder = first_head.decoder
             self.head.recalibration = first_head.recalibration
-            self.head.prepare_metrics(vocab, self.label_namespace, self.tag_encoding)
         self.members = torch.nn.ModuleList(taggers)
 
     @property

@@ -27,8 +27,7 @@ LOSS_REDUCTIONS = ("sentence", "token", "sum")
 class TaggingModel(MeasuredModel):
     """A model whose head turns emissions into a loss and into tags.
 
-    A subclass computes the emissions, sets `head`, and has it prepare its metrics. The arguments are
-    those of `SequenceTagger`.
+    A subclass computes the emissions and sets `head`. The arguments are those of `SequenceTagger`.
 
     Letters: `B` batch, `T` tokens, `K` tags; with documents `S` sentences, `L` tokens of the longest.
 
@@ -74,9 +73,8 @@ class TaggingModel(MeasuredModel):
             tags: Gold tags, if there are any: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set
                 of tags that each token may have. For the head `sigmoid`, gold labels, (B, T, K).
             metadata: The words of each sentence, or document, under `"words"`, if available.
-            sentence_lengths: (B, sentences) int64, the number of tokens of each sentence of a document,
-                0 in the padding; None for sentences.
-            word_ids: (B, T) int64, the same number for the same words of a document.
+            sentence_lengths: Of documents, as for `SentenceRows`.
+            word_ids: Of documents, as for `SentenceRows`.
             soft_tags: (B, T, K), a teacher's probability of each tag at each token, 0 in the padding.
             soft_transitions: (B, K, K), how often the teacher expects each transition in a sentence.
 
@@ -103,8 +101,8 @@ class TaggingModel(MeasuredModel):
             else:
                 losses = self.head.sequence_loss(emissions, gold_tags, rows.mask)
             output["loss"] = self._loss(losses, mask)
-        if tags is not None and self.training and not self.training_metrics:
-            return output
+            if self.training and not self.training_metrics:
+                return output
         predictions = self.head.predict(emissions, rows.mask)
         output.update({name: rows.join(values) for name, values in predictions.items()}, mask=mask)
         if sentence_lengths is not None:
@@ -126,10 +124,7 @@ class TaggingModel(MeasuredModel):
         sentence_lengths: Optional[torch.Tensor] = None,
         word_ids: Optional[torch.Tensor] = None,
     ) -> SentenceRows:
-        """Returns the sentences of a batch, on which the head works.
-
-        `mask` is (B, T) bool, right-padded; the other arguments and the error are those of `forward`.
-        """
+        """Returns the sentences of a batch, on which the head works; arguments as for `forward`."""
         if sentence_lengths is None and self.uses_documents:
             if self.training:
                 raise ConfigurationError(

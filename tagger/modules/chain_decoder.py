@@ -18,9 +18,7 @@ class ChainDecoder(torch.nn.Module):
     """Chooses the tags of sequences whose scores are linear chains.
 
     No setting takes part in training or changes a probability. Users change the settings after training,
-    or `allennlp tune-decoding` fits them to development data.
-
-    Letters: `B` batch, `T` tokens, `K` tags.
+    or `allennlp tune-decoding` fits them to development data. Letters: `B` batch, `T` tokens, `K` tags.
 
     Args:
         tags: All tags, in the order of their indices.
@@ -32,10 +30,6 @@ class ChainDecoder(torch.nn.Module):
             Culotta & McCallum 2004). The tags of other entities become `O`.
         decoding: `"viterbi"` for the most probable sequence of tags, or `"minimum_risk"` for the
             possible sequence with the most expected right tags.
-
-    Raises:
-        ConfigurationError: If a label is unknown, a number is out of range, `decoding` is none of these,
-            or a setting does not fit the tags.
     """
 
     bias: torch.Tensor

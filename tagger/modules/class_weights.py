@@ -21,13 +21,9 @@ logger = logging.getLogger(__name__)
 class ClassWeights(torch.nn.Module):
     """One weight for each tag, for modules that weight tags in training.
 
-    The weights are a buffer, `tag_weights` (K,), saved with the model. Give them in one of three ways:
-    `tag_weights`, `label_weights` or `weight_rule`. With a rule in a config, they are NaN until the
-    trainer has counted the training labels, or trained weights are loaded.
-    The buffer is `None` if a subclass makes weights optional and none are given.
-
-    A subclass with arguments of its own passes `**kwargs` to this constructor, so that a config may
-    name both.
+    The weights are a buffer, `tag_weights` (K,), saved with the model; None if a subclass makes them
+    optional and none are given. Give `tag_weights`, `label_weights` or `weight_rule`. With a rule in a
+    config, they are NaN until the trainer has counted the labels, or trained weights are loaded.
 
     Args:
         tag_weights: One positive weight per tag index; a tensor or an array of NumPy will do.
@@ -40,9 +36,8 @@ class ClassWeights(torch.nn.Module):
         label_namespace: The vocabulary's namespace of the tags.
 
     Raises:
-        ConfigurationError: If a weight is not a positive finite number, a name is not a label of the
-            vocabulary, more than one of `tag_weights`, `label_weights` and `weight_rule` is given (or
-            none, where one is required), or `vocab` is missing where it is needed.
+        ConfigurationError: If a weight is not a positive finite number, a name is unknown, more than one
+            of the three is given (or none, where one is required), or `vocab` is missing.
     """
 
     tag_weights: Optional[torch.Tensor]
@@ -107,13 +102,8 @@ class ClassWeights(torch.nn.Module):
     def token_weights(self, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """The weight of each token's gold tag; for a set of tags, the mean of their weights.
 
-        Args:
-            gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each
-                token may have.
-            mask: (B, T) bool.
-
-        Returns:
-            (B, T), at least float32, undefined in the padding; 1 everywhere if there are no weights.
+        Gold tags and mask are as for `TagWeighting.objective`. The result is (B, T), at least float32,
+        undefined in the padding; 1 everywhere if there are no weights.
         """
         if self.tag_weights is None:
             return torch.ones(mask.shape, device=mask.device)
@@ -138,19 +128,9 @@ class ClassWeights(torch.nn.Module):
 
 
 def class_weights_by_label(label_weights: Dict[str, float], tags: Sequence[str]) -> List[float]:
-    """Spreads weights by label or by tag over all tags.
+    """The weight of each tag: its own, else its label's, else 1.
 
     If the tags spell no spans, each tag is its own label.
-
-    Args:
-        label_weights: A positive weight for each named label or tag.
-        tags: All tags, in the order of their indices.
-
-    Returns:
-        One weight per tag: its own, else its label's, else 1.
-
-    Raises:
-        ConfigurationError: If a name is neither a label nor a tag, or a weight is not positive.
 
     Example:
         >>> class_weights_by_label({"PER": 2.0, "B-LOC": 3.0}, ["O", "B-PER", "I-PER", "B-LOC"])

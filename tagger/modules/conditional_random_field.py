@@ -31,11 +31,9 @@ class ConditionalRandomField(torch.nn.Module):
     With default arguments the signatures, the parameters' names and the numbers are AllenNLP's, so
     trained weights move both ways. There are three deviations. A masked token is absent wherever it
     stands, so that the probabilities of all paths sum to 1; AllenNLP's likelihood skips the transitions
-    beside a hole in the mask. (A token that is there but whose tag is unknown has tag -1.) A tag out of
-    range is refused. A path that the constraints forbid scores -inf.
-
-    Half precision is computed in float32. As in PyTorch's own losses, an emission of NaN or +inf at a
-    real token makes the log-likelihood NaN without an error.
+    beside a hole in the mask. A tag out of range is refused. A path that the constraints forbid scores
+    -inf. Half precision is computed in float32. As in PyTorch's own losses, an emission of NaN or +inf
+    at a real token makes the log-likelihood NaN without an error.
 
     Args:
         num_tags: K, the number of tags.
@@ -129,8 +127,12 @@ class ConditionalRandomField(torch.nn.Module):
         else:
             self.weighting.check_weights()
             log_likelihoods = self.weighting.objective(scores, tags_as_int64(tags), mask)
-        if self.constrain_training:
-            self._check_gold_is_allowed(log_likelihoods)
+        if self.constrain_training and holds_anywhere(log_likelihoods == -torch.inf):
+            row = first_place(log_likelihoods == -torch.inf)[0]
+            raise ValueError(
+                f"`constraints` forbid the gold tags of row {row}, so training cannot learn them; "
+                f"correct the tags, or set `constrain_training` to false"
+            )
         return log_likelihoods
 
     def cross_entropy(
@@ -139,16 +141,10 @@ class ConditionalRandomField(torch.nn.Module):
         teacher: Union[ChainMarginals, ChainScores],
         mask: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        """Minus the expected log-likelihood under a teacher's distribution, without weighting.
+        """Minus the expected log-likelihood under a teacher's distribution, (B,), without weighting.
 
-        Args:
-            inputs: As for `forward`.
-            teacher: The teacher's chains over the same tags, or their `chain_marginals`.
-            mask: As for `forward`.
-
-        Returns:
-            (B,), to be minimised; inf where `constrain_training` forbids what the teacher holds
-            possible.
+        `teacher` holds the teacher's chains over the same tags, or their `chain_marginals`. The result
+        is inf where `constrain_training` forbids what the teacher holds possible.
         """
         scores = self._training_scores(inputs)
         return chain_cross_entropy(teacher, scores, self._mask(inputs, mask))
@@ -166,23 +162,17 @@ class ConditionalRandomField(torch.nn.Module):
     def viterbi_decode(
         self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> Tuple[torch.Tensor, torch.Tensor]:
-        """The best path that the constraints allow; arguments as for `forward`.
+        """The best paths that the constraints allow, and their scores; arguments as for `forward`.
 
-        Returns:
-            The paths, (B, T) int64, 0 at masked tokens, and their scores, (B,), -inf where the
-            constraints allow no path. Both stay on the device of `logits`.
+        Paths are (B, T) int64, 0 at masked tokens; scores (B,), -inf where the constraints allow no
+        path. Both stay on the device of `logits`.
         """
         return viterbi_decode(self.decoding_scores(logits), self._mask(logits, mask))
 
     def viterbi_tags(
         self, logits: torch.Tensor, mask: Optional[torch.Tensor] = None, top_k: Optional[int] = None
     ) -> Union[List[ScoredPath], List[List[ScoredPath]]]:
-        """The best path, or the `top_k` best paths, as lists.
-
-        Args:
-            logits: (B, T, K), emission scores.
-            mask: (B, T) bool, true at real tokens; `None` if every token is real.
-            top_k: How many paths; `None` for the best one alone.
+        """The best path, or the `top_k` best paths, as lists; arguments as for `forward`.
 
         Returns:
             For each sequence its `(path, score)` or, with `top_k`, a list of at most `top_k` of them,
@@ -222,31 +212,15 @@ class ConditionalRandomField(torch.nn.Module):
 
     def _constrained(self, scores: ChainScores) -> ChainScores:
         """`scores` with -inf for the transitions that the constraints forbid."""
-        if not self._constrains():
-            return scores
-        start_tag, end_tag = self.num_tags, self.num_tags + 1
         is_forbidden = self._constraint_mask == 0
-        return scores._replace(
-            transitions=scores.transitions.masked_fill(
-                is_forbidden[: self.num_tags, : self.num_tags], -torch.inf
-            ),
-            start=scores.start.masked_fill(is_forbidden[start_tag, : self.num_tags], -torch.inf),
-            end=scores.end.masked_fill(is_forbidden[: self.num_tags, end_tag], -torch.inf),
-        )
-
-    def _constrains(self) -> bool:
-        """Whether the constraints may forbid something."""
-        mask = self._constraint_mask
         # On a GPU the answer would take longer than what follows from it.
-        return mask.is_cuda or holds_anywhere(mask == 0)
-
-    def _check_gold_is_allowed(self, log_likelihoods: torch.Tensor) -> None:
-        is_forbidden = log_likelihoods == -torch.inf
-        if holds_anywhere(is_forbidden):
-            raise ValueError(
-                f"`constraints` forbid the gold tags of row {first_place(is_forbidden)[0]}, so training "
-                f"cannot learn them; correct the tags, or set `constrain_training` to false"
-            )
+        if not (is_forbidden.is_cuda or holds_anywhere(is_forbidden)):
+            return scores
+        return scores._replace(
+            transitions=scores.transitions.masked_fill(is_forbidden[:-2, :-2], -torch.inf),
+            start=scores.start.masked_fill(is_forbidden[-2, :-2], -torch.inf),
+            end=scores.end.masked_fill(is_forbidden[:-2, -1], -torch.inf),
+        )
 
     @staticmethod
     def _mask(emissions: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:

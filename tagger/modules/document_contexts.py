@@ -1,10 +1,7 @@
 """What a sentence sees of the document around it."""
 
-from typing import Iterable
-
 import torch
 from allennlp.common import Registrable
-from allennlp.modules import Seq2SeqEncoder
 
 import tagger.common.needs_allennlp  # noqa: F401
 from tagger.common.ranges import check_dropouts, check_sizes
@@ -45,9 +42,6 @@ class PooledStates(DocumentContext):
         input_size: The features of a state; supplied by the model in a config.
         size: The number of features to add.
         dropout: The dropout of these features.
-
-    Raises:
-        ConfigurationError: If `size` is not positive, or `dropout` is not in [0, 1).
     """
 
     def __init__(self, input_size: int, size: int = 128, dropout: float = 0.2) -> None:
@@ -94,9 +88,6 @@ class SameWords(DocumentContext):
         input_size: D, the features of a state; supplied by the model in a config.
         size: The features of queries and keys, whose products say how much an occurrence counts.
         dropout: The dropout of the features, each of a token's on its own.
-
-    Raises:
-        ConfigurationError: If `size` is not positive, or `dropout` is not in [0, 1).
     """
 
     def __init__(self, input_size: int, size: int = 64, dropout: float = 0.0) -> None:
@@ -168,25 +159,3 @@ class SameWords(DocumentContext):
         weights = scores.masked_fill(~is_other, torch.finfo(scores.dtype).min).softmax(-1)
         # A word without others has equal weights everywhere.
         return weights.masked_fill(~is_other, 0) @ others
-
-
-def encode_sentences(
-    encoder: Seq2SeqEncoder,
-    contexts: Iterable[torch.nn.Module],
-    embedded: torch.Tensor,
-    rows: SentenceRows,
-) -> torch.Tensor:
-    """Returns the encoder's states of each sentence, and beside them the features of the contexts.
-
-    Args:
-        encoder: Encodes rows of tokens to D features.
-        contexts: Each a `DocumentContext`, together with F features.
-        embedded: (B, T, ...), the embedded T tokens of B documents.
-        rows: Where the S sentences of at most L tokens lie in their documents.
-
-    Returns:
-        (S, L, D + F), undefined in the padding.
-    """
-    states = encoder(rows.split(embedded), rows.mask)
-    features = [context(states, rows) for context in contexts]
-    return torch.cat([states, *features], dim=2) if features else states

@@ -16,17 +16,9 @@ LabelCosts = Union[float, Dict[str, float]]
 def costs_of_errors(
     tags: List[str], by_error: Dict[str, Optional[LabelCosts]]
 ) -> List[List[float]]:
-    """Spreads the costs of errors over pairs of tags.
+    """Spreads costs under `missing`, `inventing` and `confusing` over pairs of the K tags.
 
-    Args:
-        tags: All K tags, in the order of their indices.
-        by_error: The costs under `missing`, `inventing` and `confusing`; `None` for no cost.
-
-    Returns:
-        (K, K), `[i][j]` the cost of tag j where tag i is right.
-
-    Raises:
-        ConfigurationError: If a cost is negative or not finite, or no tag has one of the labels.
+    The result is (K, K), `[i][j]` the cost of tag j where tag i is right.
 
     Example:
         >>> costs_of_errors(["O", "U-PER", "U-LOC"], {"missing": 2.0, "confusing": {"LOC": 1.0}})

@@ -28,9 +28,6 @@ class LabelThresholds(torch.nn.Module):
         vocab: Holds the labels.
         label_namespace: The vocabulary's namespace of the labels.
         threshold: The threshold of every label, until tuned.
-
-    Raises:
-        ConfigurationError: If the vocabulary has no labels, or the threshold is not a probability.
     """
 
     thresholds: torch.Tensor
@@ -68,40 +65,29 @@ class LabelThresholds(torch.nn.Module):
         gold_labels: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
     ) -> None:
-        """Adds a batch to the metrics.
-
-        Args:
-            probabilities: (..., C).
-            gold_labels: (..., C), 1 if the item has the label, 0 if it does not, -1 if that is unknown
-                and does not count.
-            mask: (...) bool, which items are real; all by default.
-        """
+        """Adds a batch to the metrics: probabilities, (..., C), the others as for `MultiLabelLoss`."""
         if mask is None:
             mask = torch.ones_like(gold_labels[..., 0], dtype=torch.bool)
         self._metrics(self(probabilities), gold_labels, mask, probabilities)
-        if self._is_tuning():
+        if self._tuner is not None and not self.training:
             seen = probabilities.detach()[mask].float(), gold_labels[mask].to(torch.int8)
             self._seen.append((seen[0].cpu(), seen[1].cpu()))
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         """Returns the metrics since the last reset, which ends a pass; see `MultiLabelMetrics`."""
-        if reset and self._is_tuning():
-            self._tune()
+        if reset and self._tuner is not None and not self.training:
+            self._tune(self._tuner)
         if self.counts.are_known():
             self._metrics.label_counts = self.counts.label_counts.tolist()
         return self._metrics.get_metric(reset)
 
-    def _is_tuning(self) -> bool:
-        return self._tuner is not None and not self.training
-
-    def _tune(self) -> None:
+    def _tune(self, tuner: ThresholdTuner) -> None:
         empty = torch.empty(0, len(self.thresholds))
         probabilities, gold_labels = (
             torch.cat(parts) for parts in zip((empty, empty.to(torch.int8)), *self._seen)
         )
         self._seen.clear()
-        assert self._tuner is not None
-        tuned = self._tuner(_of_all_workers(probabilities), _of_all_workers(gold_labels))
+        tuned = tuner(_of_all_workers(probabilities), _of_all_workers(gold_labels))
         self.thresholds.copy_(tuned)
         self._metrics.reset()
         self._metrics(probabilities >= tuned, gold_labels, probabilities=probabilities)

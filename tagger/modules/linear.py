@@ -21,13 +21,7 @@ def linear(
 ) -> torch.Tensor:
     """As PyTorch's, but on a CPU, without gradients, a row has the same bits beside any other rows.
 
-    Args:
-        inputs: (..., D).
-        weight: (E, D).
-        bias: (E,).
-
-    Returns:
-        (..., E).
+    Maps (..., D) to (..., E); `weight` is (E, D).
     """
     rows = inputs.reshape(-1, weight.size(1))
     num_missing = _LEAST_ROWS - len(rows)

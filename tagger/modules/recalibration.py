@@ -23,12 +23,7 @@ LARGEST = 1 - 2.0**-24
 
 
 def corrected_log_odds(probabilities: torch.Tensor, coefficients: torch.Tensor) -> torch.Tensor:
-    """Returns the log-odds of corrected probabilities, (N,) float64, differentiable.
-
-    Args:
-        probabilities: (N,), from 0 to 1.
-        coefficients: (N, 3), those of each entity's label.
-    """
+    """The log-odds of corrected probabilities, (N,) float64, by coefficients of each entity, (N, 3)."""
     p = probabilities.double().clamp(1 - LARGEST, LARGEST)
     a, b, c = coefficients.unbind(-1)
     return a * p.log() - b * (-p).log1p() + c
@@ -39,13 +34,8 @@ class Recalibration:
 
     Args:
         labels: The labels; `_` stands for entities without one.
-        coefficients: Three numbers by label, see above; other labels are left as they are.
-
-    Attributes:
-        coefficients: (C, 3) float64.
-
-    Raises:
-        ConfigurationError: If a label is unknown, or its numbers are not three, the first two above 0.
+        coefficients: Three numbers by label, see above; other labels are left as they are. As an
+            attribute, (C, 3) float64.
     """
 
     def __init__(self, labels: Sequence[str], coefficients: Dict[str, List[float]]) -> None:

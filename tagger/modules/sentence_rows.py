@@ -24,11 +24,7 @@ class SentenceRows:
         mask: (S, L) bool, right-padded: the tokens of sentences.
         documents: (S,) int64, the document of each sentence.
         document_mask: (B, T) bool, `mask` as given.
-        word_ids: As given.
         are_documents: Whether a document has several sentences, so that rows are not documents.
-
-    Raises:
-        ValueError: If the sentences of a document do not have as many tokens as the document.
 
     Example:
         >>> mask = torch.tensor([[True, True, True], [True, True, False]])

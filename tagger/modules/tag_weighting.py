@@ -30,8 +30,7 @@ logger = logging.getLogger(__name__)
 class TagWeighting(ClassWeights, Registrable):
     """Weights the tags of a linear-chain CRF during training.
 
-    It takes the arguments of `ClassWeights`. A strategy implements `objective`. An argument out of range
-    is a `ConfigurationError`.
+    It takes the arguments of `ClassWeights`. A strategy implements `objective`.
     """
 
     tag_weights: torch.Tensor
@@ -66,12 +65,10 @@ class EmissionWeighting(TagWeighting):
     """Training with emissions scaled by tag: `e'[t, k] = c[k] e[t, k]` in the score and in log Z.
 
     Raising a label's weight raises its precision and lowers its recall, the reverse of what most people
-    expect. Training sees the label's emissions enlarged, so smaller ones suffice, and decoding then uses
-    these as they are. The path that decoding prefers need not be the one that training ranks first,
-    unless `weighted_decoding` is set.
-
-    The objective is the log-likelihood under the distribution of the scaled scores. For partial labels
-    it is the log-probability of all paths that the labels allow.
+    expect: training sees the label's emissions enlarged, so smaller ones suffice, and decoding takes
+    these as they are. Its best path may not be the one that training ranks first, unless
+    `weighted_decoding` is set. The objective is the log-likelihood under the distribution of the scaled
+    scores; for partial labels, the log-probability of all paths that the labels allow.
 
     Args:
         weighted_decoding: Whether to scale the emissions in decoding too.
@@ -101,9 +98,6 @@ class EmissionWeighting(TagWeighting):
 class EmissionTransitionWeighting(EmissionWeighting):
     """As `emission`, with scaled transitions too; start and end scores stay as they are.
 
-    Precision and recall move as under `emission`: a label's precision rises with its weight, and its
-    recall falls.
-
     Args:
         transition_weight: Which tag's weight scales `A[i, j]`. With `"to"` it is
             `A'[i, j] = c[j] A[i, j]`, as in the formula of the source
@@ -122,7 +116,6 @@ class EmissionTransitionWeighting(EmissionWeighting):
         self.transition_weight = transition_weight
 
     def scaled(self, scores: ChainScores) -> ChainScores:
-        """The scores of the distribution under which training maximises the likelihood."""
         # (1, K) scales columns, the tags moved to; (K, 1) rows, the tags moved from
         dim = 0 if self.transition_weight == "to" else 1
         weights = self.tag_weights.unsqueeze(dim)

@@ -23,8 +23,7 @@ class TermScores(torch.nn.Module, FromParams):
     gradient descent with momentum, which needs a large learning rate: see
     `training_config/reuters_frozen_minilm.jsonnet`.
 
-    Letters: `B` texts, `T` tokens, `V` words of the vocabulary, `C` labels. A batch has `B * V` features
-    in memory.
+    Letters: `B` texts, `T` tokens, `V` words, `C` labels. A batch has `B * V` features in memory.
 
     Args:
         vocab: Holds the words and the labels; supplied by the model in a config.
@@ -36,10 +35,6 @@ class TermScores(torch.nn.Module, FromParams):
         weights: (V, C).
         text_counts: (V,) int64, `d`, over all training steps.
         num_texts: () int64, `N`.
-
-    Raises:
-        ConfigurationError: If the vocabulary has no words or no labels. In `forward`: if the texts have
-            no such indexer.
     """
 
     text_counts: torch.Tensor
@@ -71,12 +66,7 @@ class TermScores(torch.nn.Module, FromParams):
         self.register_buffer("num_texts", torch.tensor(0))
 
     def forward(self, tokens: TextFieldTensors) -> torch.Tensor:
-        """Returns the scores, (B, C) log-odds, of texts.
-
-        Args:
-            tokens: The indexed tokens of B texts; of `indexer`, `tokens` is (B, T) int64, 0 in the
-                padding.
-        """
+        """Returns the scores, (B, C) log-odds, of indexed texts; `indexer`'s tokens are (B, T) int64."""
         if self.indexer not in tokens:
             raise ConfigurationError(
                 f"`term_scores` needs a token indexer `{self.indexer}`, which the dataset reader lacks "

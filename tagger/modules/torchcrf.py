@@ -94,11 +94,8 @@ class CRF(torch.nn.Module):
             emissions: (T, B, K), or (B, T, K) with `batch_first`, the score of each tag at each token.
             tags: (T, B) or (B, T) int64, the gold tags; -1 where a tag is unknown.
             mask: (T, B) or (B, T), true at real tokens; None if every token is real.
-            reduction: "none" for one value per sequence, "sum" or "mean" over sequences, or
-                "token_mean" for the sum divided by the number of real tokens.
-
-        Returns:
-            (B,) with `reduction="none"`, otherwise a scalar.
+            reduction: "sum" or "mean" over sequences, "token_mean" for the sum divided by the number of
+                real tokens, or "none" for one value per sequence, (B,).
 
         Raises:
             ValueError: If shapes do not fit, a tag is out of range, a sequence has no real token, or
@@ -123,15 +120,7 @@ class CRF(torch.nn.Module):
     def decode(
         self, emissions: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> List[List[int]]:
-        """The best path of each sequence, with a tag for each of its real tokens.
-
-        Args:
-            emissions: As for `forward`.
-            mask: As for `forward`.
-
-        Raises:
-            ValueError: If shapes do not fit, or a sequence has no real token.
-        """
+        """The best path of each sequence, with a tag for each real token; errors are `forward`'s."""
         self._check(emissions, mask)
         scores, mask = self._chain(emissions, mask)
         compact, lengths = compacted(scores.emissions, mask)
@@ -146,12 +135,8 @@ class CRF(torch.nn.Module):
     ) -> torch.Tensor:
         """The probability of each tag at each token, without weighting; pytorch-crf has none.
 
-        Args:
-            emissions: As for `forward`.
-            mask: As for `forward`.
-
-        Returns:
-            As `emissions`; sums to 1 over tags at real tokens, 0 at masked ones. Differentiable.
+        It has the shape of `emissions`, sums to 1 over tags at real tokens and is 0 at masked ones.
+        Differentiable.
         """
         self._check(emissions, mask)
         marginals = tag_marginals(*self._chain(emissions, mask))

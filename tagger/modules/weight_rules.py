@@ -15,19 +15,11 @@ class WeightRule(Registrable):
     """Weights classes by their counts: the rarer a class, the larger its weight.
 
     A subclass implements `relative_weight`. The weights are then scaled so that an average training
-    item weighs 1, `sum_k n_k w_k = N`. So the loss keeps its size, and the learning rate its meaning. A
-    class that does not occur weighs 1.
+    item weighs 1, `sum_k n_k w_k = N`: the loss keeps its size. A class that does not occur weighs 1.
     """
 
     def __call__(self, counts: Sequence[int]) -> List[float]:
-        """Returns the weight of each class.
-
-        Args:
-            counts: (K,) how often each class occurs.
-
-        Raises:
-            ValueError: If a count is negative, or all are zero.
-        """
+        """Returns the weight of each class; refuses counts below 0, or of nothing, by a `ValueError`."""
         if min(counts, default=0) < 0 or not any(counts):
             raise ValueError(
                 f"`counts` must say how often each class occurs in training, at least one of them more "
@@ -78,9 +70,6 @@ class EffectiveNumberWeightRule(WeightRule):
 
     Args:
         beta: Above 0 and below 1.
-
-    Raises:
-        ConfigurationError: If `beta` is out of range.
 
     Example:
         >>> [round(weight, 3) for weight in EffectiveNumberWeightRule(beta=0.5)([3, 1, 0])]

@@ -121,7 +121,6 @@ def test_entities_have_probabilities_and_tokens_those_of_all_tags_on_request(arc
 
 def test_plain_labels_have_no_entities(predictor, archive):
     head = SoftmaxHead(archive.model.vocab, tag_encoding=None)
-    head.prepare_metrics(archive.model.vocab, "labels", None)
     archive.model.head, archive.model.tag_encoding = head, None
     prediction = predictor.predict("Go")
     assert len(prediction["tags"]) == 1

@@ -14,8 +14,7 @@ from tagger.transformers.precision import has_int8_matrices
 class BiLstmEncoder(Seq2SeqEncoder):
     """A stack of bidirectional LSTM layers over right-padded sequences.
 
-    Letters: `B` batch, `T` tokens, `D` features. Padding changes nothing. Each direction is an LSTM of
-    its own; `tagger.modules.lstm` runs both.
+    Padding changes nothing. Each direction is an LSTM of its own; `tagger.modules.lstm` runs both.
 
     Args:
         input_size: The features of each input token. A config of `sequence_tagger` may leave it out.
@@ -30,10 +29,6 @@ class BiLstmEncoder(Seq2SeqEncoder):
             step; see `bidirectional_lstm`.
         precision: What evaluation and prediction compute in on a CPU: `"float32"`, or `"auto"` for 8-bit
             integers where the processor has instructions for them. Training is in floating point.
-
-    Raises:
-        ConfigurationError: If a size is not from 1 to 65,536, or a dropout is not in [0, 1), or
-            `precision` is unknown.
     """
 
     def __init__(
@@ -77,7 +72,9 @@ class BiLstmEncoder(Seq2SeqEncoder):
         """Encodes each token, (B, T, D), in its context: (B, T, 2 * hidden_size), 0 in the padding."""
         outputs = inputs.masked_fill(~mask.unsqueeze(2), 0)
         recurrent_dropout = self.recurrent_dropout if self.training else 0.0
-        int8 = self._may_round(outputs.device)
+        predicts = not (self.training or torch.is_grad_enabled())
+        int8 = self.precision == "auto" and predicts and outputs.device.type == "cpu"
+        int8 = int8 and has_int8_matrices()
         reversal = reversal_of(mask)
         for to_right, to_left, layer_dropout in zip(
             self.forward_layers, self.backward_layers, self.layer_dropouts
@@ -87,11 +84,6 @@ class BiLstmEncoder(Seq2SeqEncoder):
                 *lstms, layer_dropout(outputs), mask, recurrent_dropout, reversal, int8
             )
         return self.output_dropout(outputs)
-
-    def _may_round(self, device: torch.device) -> bool:
-        if self.precision != "auto" or self.training or torch.is_grad_enabled():
-            return False
-        return device.type == "cpu" and has_int8_matrices()
 
     def get_input_dim(self) -> int:
         return self.input_size

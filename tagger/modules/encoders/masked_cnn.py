@@ -28,9 +28,6 @@ class MaskedCnnEncoder(CnnEncoder):
         ngram_filter_sizes: The widths of the filters, in tokens.
         conv_layer_activation: The activation of the responses; by default `relu`.
         output_dim: The features after a linear layer; None for no such layer.
-
-    Raises:
-        ConfigurationError: If there is no width, or a number is below 1.
     """
 
     def __init__(

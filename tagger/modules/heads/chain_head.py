@@ -28,16 +28,14 @@ from tagger_onnx.tagged_text import Extras
 class ChainHead(TaggingHead):
     """A head for one tag per token, whose distribution of tag sequences is a linear chain.
 
-    This class decodes, and computes the probabilities of tags and of entities. It does so for a CRF and
-    for a softmax, which is a chain without transition scores. The probabilities are those of the chain
-    that is decoded: if decoding allows legal sequences only, illegal ones have probability 0 and the
-    others sum to 1. `decode_bias` never changes a probability. `recalibration` changes those of entities
-    after all decisions, which thresholds and the search for candidates take by the chain's own.
-
-    A head implements `sequence_loss` and `chain_scores`.
+    A CRF is one, and so is a softmax, which is a chain without transition scores. Probabilities are
+    those of the chain that is decoded: if decoding allows legal sequences only, illegal ones have
+    probability 0 and the others sum to 1. `decode_bias` never changes a probability. `recalibration`
+    changes those of entities after all decisions, which thresholds and the search for candidates take by
+    the chain's own. A head implements `sequence_loss` and `chain_scores`.
 
     Args:
-        vocab: Holds the tags.
+        vocab: Holds the tags; the model in a config supplies it and the next two.
         label_namespace: The vocabulary's namespace of the tags.
         tag_encoding: The encoding of the tags; `None` for plain labels.
         decode_bias: A number by label, see `ChainDecoder`.
@@ -73,6 +71,10 @@ class ChainHead(TaggingHead):
         self._tag_names = tags
         self._entities = EntityPart(tags, tag_encoding) if tag_encoding else None
         self._parts: List[OutputPart] = [self._entities] if self._entities else []
+        self._num_bins = 10 if self._entities and self._entities.has_probabilities else 0
+        self._metrics = TagMetrics(
+            vocab, label_namespace, tag_encoding, calibration_bins=self._num_bins
+        )
         self.recalibration: Optional[Recalibration] = None
         if recalibration:
             labels = with_probabilities("recalibration", self._entities).find.labels
@@ -90,6 +92,7 @@ class ChainHead(TaggingHead):
         return self.decoder(self.chain_scores(emissions), mask)
 
     def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Chooses the tags to predict, (B, T) int64, 0 in the padding."""
         if self.decoder.entity_thresholds:
             return self.predict(emissions, mask)["predicted_tags"]
         return self.best_tags(emissions, mask)
@@ -123,24 +126,25 @@ class ChainHead(TaggingHead):
             output.update(tensors)
         return output
 
-    def prepare_metrics(
-        self, vocab: Vocabulary, label_namespace: str, tag_encoding: Optional[str]
-    ) -> None:
-        super().prepare_metrics(vocab, label_namespace, tag_encoding)
-        if self._entities is not None and self._entities.has_probabilities:
-            self._metrics = TagMetrics(vocab, label_namespace, tag_encoding, calibration_bins=10)
-
     def measure(
         self, predictions: Dict[str, torch.Tensor], gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> None:
         probabilities = predictions.get("entity_probabilities")
         self._metrics(predictions["predicted_tags"], gold_tags, mask, probabilities)
 
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        """Returns the metrics since the last reset, see `TagMetrics`."""
+        return self._metrics.get_metric(reset)
+
+    def get_confusions(self) -> Dict[str, int]:
+        return self._metrics.get_confusions()
+
+    def get_partial_metrics(self) -> Dict[str, float]:
+        return self._metrics.get_partial_metrics()
+
     def get_tables(self) -> List[str]:
         """Returns a table of how often entities were right, by their probability."""
-        if self._entities is None or not self._entities.has_probabilities:
-            return []
-        return [self._metrics.format_calibration()]
+        return [self._metrics.format_calibration()] if self._num_bins else []
 
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]
@@ -152,8 +156,10 @@ class ChainHead(TaggingHead):
         number for each tag of each token. `leak_probability` and `expected_missed` have a number for
         each sentence.
         """
-        readable = super().make_readable(output, lengths)
-        tags = readable["tags"]
+        rows = output.pop("predicted_tags").tolist()
+        names = self._tag_names
+        tags = [[names[k] for k in row[:length]] for row, length in zip(rows, lengths)]
+        readable: Dict[str, List[Any]] = {"tags": tags}
         for part in self._parts:
             if part.names[0] in output:
                 tensors = (output.pop(name, None) for name in part.names)

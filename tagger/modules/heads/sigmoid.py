@@ -20,11 +20,10 @@ class SigmoidHead(TaggingHead):
     threshold. The trainer's callback `tune_thresholds` fits the thresholds to development data.
 
     Letters: `B` batch, `T` tokens, `C` labels. Gold labels are (B, T, C) as from `LabelSetsField`: 1, 0,
-    or -1 if it is unknown whether the token has the label. In a config, the model supplies `vocab`,
-    `label_namespace` and `tag_encoding`.
+    or -1 if it is unknown whether the token has the label.
 
     Args:
-        vocab: Holds the labels.
+        vocab: Holds the labels; the model in a config supplies it and the next two.
         label_namespace: The vocabulary's namespace of the labels.
         tag_encoding: Must be `None`, because labels here spell no spans.
         loss: The loss of labels; binary cross-entropy by default.
@@ -60,17 +59,8 @@ class SigmoidHead(TaggingHead):
     ) -> torch.Tensor:
         return self.loss(emissions, gold_labels, mask).sum(1)
 
-    def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Chooses the labels to predict, (B, T, C) bool, false in the padding."""
-        return self.predict(emissions, mask)["predicted_labels"]
-
     def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return torch.sigmoid(emissions.float())
-
-    def prepare_metrics(
-        self, vocab: Vocabulary, label_namespace: str, tag_encoding: Optional[str]
-    ) -> None:
-        """Does nothing: `thresholds` keeps the metrics."""
 
     def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
         """Returns `predicted_labels`, (B, T, C) bool, and `probabilities`, (B, T, C)."""
@@ -85,14 +75,6 @@ class SigmoidHead(TaggingHead):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return self.thresholds.get_metrics(reset)
-
-    def get_confusions(self) -> Dict[str, int]:
-        """Returns nothing: labels that a token may have together are not confused with one another."""
-        return {}
-
-    def get_partial_metrics(self) -> Dict[str, float]:
-        """Returns nothing: several labels a token spell no spans."""
-        return {}
 
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]

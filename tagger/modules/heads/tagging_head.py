@@ -5,19 +5,13 @@ from typing import Any, Dict, List, Optional
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
-from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainMarginals
-from tagger.metrics import TagMetrics
 from tagger_onnx.tagged_text import Extras
 
 
 class TaggingHead(torch.nn.Module, Registrable):
-    """Turns emissions into a loss in training, and into tags afterwards.
-
-    A head also measures its predictions and makes them readable. This class is written for one tag per
-    token; such a head implements `sequence_loss` and `decode`.
+    """Turns emissions into a loss in training, and into tags afterwards; measures and names these.
 
     Letters: `B` batch, `T` tokens, `K` tags. Emissions are (B, T, K), scores of each tag at each token.
     A mask is (B, T) bool, right-padded unless a method says otherwise.
@@ -58,10 +52,6 @@ class TaggingHead(torch.nn.Module, Registrable):
             "takes; set it, or take `soft_labelled` out of the dataset reader"
         )
 
-    def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Chooses the tags to predict, (B, T) int64, 0 in the padding."""
-        raise NotImplementedError
-
     def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Computes the probability of each tag at each token, (B, T, K), undefined in the padding.
 
@@ -69,38 +59,9 @@ class TaggingHead(torch.nn.Module, Registrable):
         """
         raise NotImplementedError
 
-    def prepare_metrics(
-        self, vocab: Vocabulary, label_namespace: str, tag_encoding: Optional[str]
-    ) -> None:
-        """Prepares the head to measure and to name its predictions. The model calls this once."""
-        self._tags = tags_in_order(vocab, label_namespace)
-        self._metrics = TagMetrics(vocab, label_namespace, tag_encoding)
-
     def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
-        """Returns a model's output: tensors (B, T, ...) by name, here `predicted_tags`."""
-        return {"predicted_tags": self.decode(emissions, mask)}
-
-    def measure(
-        self, predictions: Dict[str, torch.Tensor], gold_tags: torch.Tensor, mask: torch.Tensor
-    ) -> None:
-        """Adds a batch to the metrics: the output of `predict`, and tags as for `sequence_loss`."""
-        self._metrics(predictions["predicted_tags"], gold_tags, mask)
-
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """Returns the metrics since the last reset, see `TagMetrics`."""
-        return self._metrics.get_metric(reset)
-
-    def get_confusions(self) -> Dict[str, int]:
-        """Returns how often which label was taken for which since the last reset, see `TagMetrics`."""
-        return self._metrics.get_confusions()
-
-    def get_partial_metrics(self) -> Dict[str, float]:
-        """Returns metrics of partly right spans since the last reset, see `TagMetrics`."""
-        return self._metrics.get_partial_metrics()
-
-    def get_tables(self) -> List[str]:
-        """Returns tables to read, besides that of the metrics, of the pass that the last reset ended."""
-        return []
+        """Returns a model's output: tensors (B, T, ...) by name."""
+        raise NotImplementedError
 
     def give(self, extras: Extras) -> None:
         """Sets what `predict` returns besides tags and entities, from now on.
@@ -118,16 +79,30 @@ class TaggingHead(torch.nn.Module, Registrable):
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]
     ) -> Dict[str, List[Any]]:
-        """Replaces indices by names.
+        """Removes what `predict` returned from an output, and returns it with names for indices.
 
-        Args:
-            output: Holds the output of `predict`, which this method removes.
-            lengths: The number of tokens of each sentence.
-
-        Returns:
-            By name, a list for each sentence with an entry for each token; here `tags`, strings.
+        `lengths` are the numbers of tokens of the sentences. There is a list for each sentence.
         """
-        rows = output.pop("predicted_tags").tolist()
-        return {
-            "tags": [[self._tags[k] for k in row[:length]] for row, length in zip(rows, lengths)]
-        }
+        raise NotImplementedError
+
+    def measure(
+        self, predictions: Dict[str, torch.Tensor], gold_tags: torch.Tensor, mask: torch.Tensor
+    ) -> None:
+        """Adds a batch to the metrics: the output of `predict`, and tags as for `sequence_loss`."""
+        raise NotImplementedError
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        """Returns the metrics since the last reset."""
+        raise NotImplementedError
+
+    def get_confusions(self) -> Dict[str, int]:
+        """Returns how often which label was taken for which since the last reset, if that is counted."""
+        return {}
+
+    def get_partial_metrics(self) -> Dict[str, float]:
+        """Returns metrics of partly right spans since the last reset, if there are any."""
+        return {}
+
+    def get_tables(self) -> List[str]:
+        """Returns tables to read, besides that of the metrics, of the pass that the last reset ended."""
+        return []

@@ -24,9 +24,6 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         encoder: Encodes the characters of a word.
         dropout: The dropout of the encoded words.
         character_dropout: The dropout of the embedded characters, which AllenNLP's does not have.
-
-    Raises:
-        ConfigurationError: If a dropout is not in [0, 1), or characters have no features.
     """
 
     def __init__(

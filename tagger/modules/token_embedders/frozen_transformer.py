@@ -2,7 +2,7 @@
 
 import logging
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 import torch
@@ -45,14 +45,11 @@ class FrozenTransformerEmbedder(TokenEmbedder):
     """Embeds words by the hidden states of a frozen transformer: a learnt mix, or several side by side.
 
     The mix of layers is that of Peters et al. (2018), equation 1: softmax weights and a scale. The
-    indexer is `frozen_transformer`, which says what the transformer reads together.
-
-    The callback `frozen_features` of the trainer computes the features of all training and validation
-    data before the first epoch, and keeps them on disk for later runs. Other texts are embedded
-    when they are read, in batches of similar length, and not kept.
-
-    The transformer is no part of the model's weights. An archive has its digest, and refuses another
-    transformer. It carries the transformer up to `max_carried_mb`.
+    indexer is `frozen_transformer`, which says what the transformer reads together. The trainer's
+    callback `frozen_features` computes the features of all training and validation data before the first
+    epoch, and keeps them on disk for later runs. Other texts are embedded when they are read, and not
+    kept. The transformer is no part of the model's weights; an archive has its digest, and refuses
+    another transformer.
 
     Letters: `B` batch, `T` tokens, `H` layers, `D` features of a layer, `E` features of a word.
 
@@ -84,10 +81,6 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         transformer_name: The name under which an archive carries the transformer.
         transformer_folder: Where the transformer is.
         transformer_digest: The SHA-256 of its files.
-
-    Raises:
-        ConfigurationError: If the transformer cannot be found, or an argument does not fit it. When
-            weights are loaded: if the transformer is not the one that they were trained with.
     """
 
     digest: torch.Tensor
@@ -151,7 +144,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         first_word: torch.Tensor,
         mask: torch.Tensor,
     ) -> torch.Tensor:
-        """Embeds words.
+        """Embeds words, (B, T, E), undefined in the padding.
 
         Args:
             pieces: (B, 1, P) int64, the pieces of the passages of each instance, 0 in the padding.
@@ -159,11 +152,22 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             passage_lengths: (B, 1, passages) int64, the words of each passage, 0 in the padding.
             first_word: (B, 1) int64, where the instance begins in its first passage.
             mask: (B, T) bool, false in the padding.
-
-        Returns:
-            (B, T, E), undefined in the padding.
         """
-        passages, places = self._passages(pieces, num_pieces, passage_lengths, first_word, mask)
+        pieces_of, words_of = (
+            tensor.squeeze(1).cpu().numpy().astype(np.int32) for tensor in (pieces, num_pieces)
+        )
+        skipped, wanted = first_word.squeeze(1).tolist(), mask.sum(1).tolist()
+        passages: Dict[bytes, Passage] = {}
+        places: List[_Place] = []
+        for row, lengths in enumerate(passage_lengths.squeeze(1).tolist()):
+            # Of the instance's words, in its passages.
+            start, left = skipped[row], wanted[row]
+            for passage in passages_of(pieces_of[row], words_of[row], lengths):
+                taken = min(len(passage.num_pieces) - start, left)
+                key = passage.key()
+                passages.setdefault(key, passage)
+                places.append(_Place(key, start, start + taken))
+                start, left = 0, left - taken
         combined = self._combined(passages, places)
         # (B, T, D), or (B, T, H D) if layers are concatenated
         embedded = combined.new_zeros(*mask.shape, combined.size(1))
@@ -201,7 +205,8 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             for chunk in in_chunks(sizes, _CHUNK):
                 own = {keys[index]: missing[keys[index]] for index in chunk}
                 with store.turn():
-                    if not self._add({k: each for k, each in own.items() if k not in store}):
+                    new = {k: each for k, each in own.items() if k not in store}
+                    if new and not self._add(store, new):
                         break
                 progress.update(sum(len(each.pieces) for each in own.values()))
 
@@ -209,48 +214,16 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         self._recent.clear()
         return super().train(mode)
 
-    def _add(self, missing: Dict[bytes, Passage]) -> bool:
+    def _add(self, store: FeatureStore, missing: Dict[bytes, Passage]) -> bool:
         """Computes the features of passages and puts them into the store; returns whether it did."""
-        if not missing:
-            return True
-        assert self._store is not None
         keys = list(missing)
         device = self.digest.device
         at_once = BATCHES_AT_ONCE if device.type == "cpu" else 1
         computed = self._features.compute(list(missing.values()), device, batches_at_once=at_once)
-        return self._store.add([(keys[index], _half(states)) for index, states in computed])
-
-    def _passages(
-        self,
-        pieces: torch.Tensor,
-        num_pieces: torch.Tensor,
-        passage_lengths: torch.Tensor,
-        first_word: torch.Tensor,
-        mask: torch.Tensor,
-    ) -> Tuple[Dict[bytes, Passage], List[_Place]]:
-        """Returns the passages of a batch, each once, by their keys, and the places of its words."""
-        all_pieces, all_numbers = (
-            tensor.squeeze(1).cpu().numpy().astype(np.int32) for tensor in (pieces, num_pieces)
-        )
-        skipped, wanted = first_word.squeeze(1).tolist(), mask.sum(1).tolist()
-        passages: Dict[bytes, Passage] = {}
-        places: List[_Place] = []
-        for row, lengths in enumerate(passage_lengths.squeeze(1).tolist()):
-            # Of the instance's words, in its passages.
-            start, left = skipped[row], wanted[row]
-            for passage in passages_of(all_pieces[row], all_numbers[row], lengths):
-                taken = min(len(passage.num_pieces) - start, left)
-                key = passage.key()
-                passages.setdefault(key, passage)
-                places.append(_Place(key, start, start + taken))
-                start, left = 0, left - taken
-        return passages, places
+        return store.add([(keys[index], _half(states)) for index, states in computed])
 
     def _combined(self, passages: Dict[bytes, Passage], places: Sequence[_Place]) -> torch.Tensor:
-        """Returns the combined features of all words of a batch, one instance after the other.
-
-        They are (N, D), or (N, H D) if layers are concatenated.
-        """
+        """The combined features of all words of a batch, (N, D), or (N, H D) if concatenated."""
         device = self.digest.device
         mix = self.scale * self.layer_scores.softmax(0) if self._is_mix else None
         store = self._store
@@ -258,8 +231,12 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             key: None if store is None else store.get(key) for key in passages
         }
         missing = [key for key, features in found.items() if features is None]
-        if self.training and missing:
-            self._warn_of_missing()
+        if self.training and missing and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "Features of training data are computed in every epoch; add 'frozen_features' to the "
+                "trainer's `callbacks` to have them computed once"
+            )
         if torch.is_grad_enabled() or not missing:
             if missing:
                 wanted = [passages[key] for key in missing]
@@ -278,14 +255,6 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             combined[prefix + new[index]] = _side_by_side(states) if mix is None else states
         self._recent.put(combined)
         return torch.cat([combined[prefix + at.key][at.start : at.end] for at in places])
-
-    def _warn_of_missing(self) -> None:
-        if not self._has_warned:
-            self._has_warned = True
-            logger.warning(
-                "Features of training data are computed in every epoch; add 'frozen_features' to the "
-                "trainer's `callbacks` to have them computed once"
-            )
 
     def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *rest: Any) -> None:
         """Refuses the weights of a model that was trained over another transformer."""

@@ -68,12 +68,7 @@ class VectorTable(HashTable):
         """Fills the table from a text file: a word and its numbers on each line, apart by blanks.
 
         A first line of two numbers, as of word2vec, is skipped. Of a word's vectors the first counts.
-
-        Raises:
-            ConfigurationError: If there is no line, or one does not hold as many numbers as the table
-                has features, or one too large for half precision.
-            ValueError: If a line is not UTF-8.
-            FileNotFoundError: If there is no such file.
+        A line with other than `dimension` numbers of half precision is a `ConfigurationError`.
         """
         hashes: List[int] = []
         vectors: List[np.ndarray] = []

@@ -42,8 +42,6 @@ class Lexicon(TokenEmbedder):
 
     Raises:
         ConfigurationError: If there is no list, a name is given twice or a list has no term.
-        ValueError: If a line is not UTF-8.
-        FileNotFoundError: If there is no such file.
     """
 
     def __init__(

@@ -20,13 +20,11 @@ from tagger_compat import archive_guard
 
 @TokenEmbedder.register("transformer")
 class TransformerEmbedder(TokenEmbedder):
-    """Embeds words with a pretrained transformer, which is fine-tuned.
+    """Embeds words with a pretrained transformer, which is fine-tuned; the indexer is `transformer`.
 
-    It goes with the indexer `transformer`. A word's vector is made of the last layer's states of its
-    word pieces. Training is in the precision of `precision`; evaluation and prediction are in float32.
-
-    With `num_frozen_layers`, only the layers above are trained. The states of the frozen ones are
-    computed once for each text of the training and development data, and kept in memory.
+    A word's vector is made of the last layer's states of its word pieces. With `num_frozen_layers`, only
+    the layers above are trained. The states of the frozen ones are computed once for each text of the
+    training and development data, and kept in memory.
 
     Letters: `B` batch, `T` tokens, `P` pieces of all windows of a text, `N` windows of a text, `S`
     windows of the batch, `L` pieces of the longest window, `D` features.
@@ -40,7 +38,7 @@ class TransformerEmbedder(TokenEmbedder):
             to compute the others again: less memory, more time.
         precision: In which precision training multiplies matrices: `"float32"`, `"bfloat16"`, or
             `"auto"` for bfloat16 where that is faster. `"float32"` leaves it to the trainer's
-            `use_amp`.
+            `use_amp`. Evaluation and prediction are in float32.
         max_cache_gb: The most memory for states of the frozen layers, in gigabytes.
         serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
 
@@ -104,7 +102,7 @@ class TransformerEmbedder(TokenEmbedder):
         num_pieces: torch.Tensor,
         mask: torch.Tensor,
     ) -> torch.Tensor:
-        """Embeds words.
+        """Embeds words, (B, T, D), 0 in the padding.
 
         Args:
             pieces: (B, P) int64, the windows of each text, one after the other.
@@ -113,9 +111,6 @@ class TransformerEmbedder(TokenEmbedder):
             num_pieces: (B, T) int64, how many kept pieces each word has, 0 in the padding.
             mask: (B, T) bool.
 
-        Returns:
-            (B, T, D), 0 in the padding.
-
         Raises:
             ValueError: If a window has more pieces than the transformer takes.
         """
@@ -123,7 +118,13 @@ class TransformerEmbedder(TokenEmbedder):
         windows = SentenceRows(places < window_lengths.sum(1, keepdim=True), window_lengths)
         # (S, L)
         rows, row_mask = windows.split(pieces), windows.mask
-        self._check_length(rows.size(1))
+        longest = longest_window(self.transformer_model.config)
+        # A transformer has an error that says nothing.
+        if longest is not None and rows.size(1) > longest:
+            raise ValueError(
+                f"a window has {rows.size(1)} word pieces, special ones included, but the transformer "
+                f"takes at most {longest}; lower `max_pieces` of the indexer `transformer`"
+            )
         padding = self.transformer_model.config.pad_token_id
         rows = torch.where(row_mask, rows, padding or 0)
         # While it is trained, states of the lower layers are kept, and differ by their last digits.
@@ -140,7 +141,7 @@ class TransformerEmbedder(TokenEmbedder):
     @torch.no_grad()
     def _try(self) -> None:
         """Reads two pieces, which shows whether the transformer of an archive can read at all."""
-        pieces = torch.zeros(1, 2, dtype=torch.long, device=self.transformer_model.device)
+        pieces = torch.zeros(1, 2, dtype=torch.int64, device=self.transformer_model.device)
         self._states(pieces, torch.ones_like(pieces, dtype=torch.bool))
 
     def _states(self, pieces: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -191,24 +192,13 @@ class TransformerEmbedder(TokenEmbedder):
             # (s,), (s, length)
             chosen = torch.from_numpy(np.flatnonzero(padded == length)).to(pieces.device)
             missing = max(0, length - pieces.size(1))
+            pads = (pieces, self.transformer_model.config.pad_token_id or 0), (mask, False)
             own_pieces, own_mask = (
                 torch.nn.functional.pad(each[chosen, :length], (0, missing), value=value)
-                for each, value in (
-                    (pieces, self.transformer_model.config.pad_token_id or 0),
-                    (mask, False),
-                )
+                for each, value in pads
             )
             states[chosen, :length] = self._states(own_pieces, own_mask)[:, : pieces.size(1)]
         return states
-
-    def _check_length(self, length: int) -> None:
-        """Refuses windows that are too long, for which a transformer has an error that says nothing."""
-        longest = longest_window(self.transformer_model.config)
-        if longest is not None and length > longest:
-            raise ValueError(
-                f"a window has {length} word pieces, special ones included, but the transformer takes "
-                f"at most {longest}; lower `max_pieces` of the indexer `transformer`"
-            )
 
 
 def _reader(model: Any) -> Any:

@@ -17,18 +17,15 @@ _UNKNOWN = 1
 
 
 class Found(NamedTuple):
-    """Where the vectors of words are.
+    """Where the vectors of words are."""
 
-    Attributes:
-        is_trained: (B, T, F) bool, whether a form has a trained vector.
-        rows: (B, T, F) int64, the form's row in the table of the file; below 0 if it has none.
-        first: (B, T, 1) int64, the first form that has a vector.
-        is_known: (B, T) bool, whether a form has one.
-    """
-
+    #: (B, T, F) bool, whether a form has a trained vector.
     is_trained: torch.Tensor
+    #: (B, T, F) int64, the form's row in the table of the file; below 0 if it has none.
     rows: torch.Tensor
+    #: (B, T, 1) int64, the first form that has a vector.
     first: torch.Tensor
+    #: (B, T) bool, whether a form has one.
     is_known: torch.Tensor
 
 
@@ -67,10 +64,6 @@ class WordVectors(TokenEmbedder):
             which trained vectors start. An archive holds the vectors and does not need it.
         vocab_namespace: The namespace of the words' forms, which the indexer names too.
         word_dropout: The probability, in training, of a word to be taken for an unknown one.
-
-    Raises:
-        ConfigurationError: If a number is out of range, or the file does not fit.
-        FileNotFoundError: If there is no such file.
     """
 
     _counts: torch.Tensor
@@ -104,14 +97,11 @@ class WordVectors(TokenEmbedder):
         return self.trained.embedding_dim
 
     def forward(self, indices: torch.Tensor, hashes: torch.Tensor) -> torch.Tensor:
-        """Embeds words.
+        """Embeds words, (B, T, D).
 
         Args:
             indices: The indices of each word's forms, (B, T, F) int64, 0 in the padding.
             hashes: Their hashes, (B, T, F) int64.
-
-        Returns:
-            (B, T, D).
         """
         is_trained, rows, first, is_known = self.find(indices, hashes)
         if self.training and self.word_dropout > 0:
@@ -148,7 +138,7 @@ class WordVectors(TokenEmbedder):
         return num_unknown / num_words if num_words else None
 
     def _start_from_table(self, vocab: Vocabulary, namespace: str) -> None:
-        """Gives each word of the vocabulary its vector, or one drawn from the distribution of all."""
+        """Gives each word of the vocabulary its vector, or one drawn like all of them."""
         words = vocab.get_token_to_index_vocabulary(namespace)
         hashes = torch.tensor([word_hash(word) for word in words], dtype=torch.int64)
         rows = self.table.find(hashes)

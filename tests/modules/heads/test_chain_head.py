@@ -218,7 +218,6 @@ def test_losses_marginals_and_best_tags_take_masks_with_holes_but_predictions_do
 
 def test_marginals_are_put_out_on_request(build, emissions):
     head = build()
-    head.prepare_metrics(vocabulary_of(TAGS), "labels", "BIO")
     head.give(Extras(probabilities=True))
     output = head.predict(emissions, mask_of(LENGTHS))
     readable = head.make_readable(output, LENGTHS)
@@ -238,7 +237,6 @@ def test_entities_are_the_spans_that_tags_spell(tag_encoding):
     tags = ["O", "B-X", "I-X", "I-Y", "B"]
     vocab = vocabulary_of(tags)
     head = SoftmaxHead(vocab, "labels", tag_encoding, constrain_decoding=False)
-    head.prepare_metrics(vocab, "labels", tag_encoding)
     output = head.predict(torch.randn(50, 7, len(tags)) * 9, torch.ones(50, 7, dtype=torch.bool))
     readable = head.make_readable(output, [7] * 50)
     for sentence, entities in zip(readable["tags"], readable["entities"]):
@@ -279,7 +277,6 @@ def test_leaks_are_those_of_all_paths(encoding, kind, labels):
     # A bias, which changes what is predicted and no probability.
     bias = {} if encoding == "IOB1" else {"decode_bias": {"X": 1.0}}
     head = HEADS[kind](vocabulary_of(tags), tag_encoding=encoding, **bias).double()
-    head.prepare_metrics(vocabulary_of(tags), "labels", encoding)
     head.give(Extras(leak_labels=labels))
     emissions = torch.randn(4, 4, len(tags)).double() * 1.5
     mask = mask_of(lengths, 4)
@@ -330,7 +327,6 @@ def test_leaks_depend_on_what_is_dropped(build, emissions):
 @pytest.mark.parametrize("least", [0.02, 0.3])
 def test_candidates_are_all_entities_that_are_probable_enough(build, emissions, least):
     head = build()
-    head.prepare_metrics(vocabulary_of(TAGS), "labels", "BIO")
     head.give(Extras(candidates=least))
     mask = mask_of(LENGTHS)
     output = head.predict(emissions.double(), mask)
