@@ -61,7 +61,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     if options.by_count:
         print(f"\n{format_by_count(options.folders, options.baseline)}")
     if options.figure is not None:
-        options.figure.write_text(draw_differences(found, options.baseline), encoding="utf-8")
+        by_variant: Dict[str, Dict[str, Difference]] = {}
+        for study, of_variants in found.items():
+            for variant, difference in of_variants.items():
+                by_variant.setdefault(variant, {})[study] = difference
+        svg = draw_differences(by_variant, options.baseline)
+        options.figure.write_text(svg, encoding="utf-8")
 
 
 def format_table(

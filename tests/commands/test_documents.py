@@ -11,7 +11,8 @@ from allennlp.predictors import Predictor
 from tagger.commands.predict_file import predict_file
 from tagger.modules.heads import ChainHead
 from tagger.spans import tags_to_spans
-from tagger.tools.reports.tag_evaluation import evaluate_tags, span_probabilities
+from tagger.tools.reports.evaluation import evaluate
+from tagger.tools.reports.tag_evaluation import span_probabilities
 from tagger.tools.tuning.labelled_file import encoded, read_instances
 
 
@@ -84,7 +85,7 @@ def test_a_report_judges_the_sentences_of_documents(archive, data, tmp_path):
     text = Path(data).read_text(encoding="utf-8")
     wrong.write_text(text.replace("Lima B-PER\nsaid", "Lima B-LOC\nsaid", 1), encoding="utf-8")
     archive.model.eval()
-    evaluation = evaluate_tags(archive.model, reader, str(wrong), 10, 0)
+    evaluation = evaluate(archive.model, reader, str(wrong), 10, 0)
     assert evaluation.num_sentences == len(evaluation.counts) == 40
     assert evaluation.num_words == 88
     assert evaluation.counts[:, 2].sum() == 32

@@ -6,7 +6,7 @@ Letters: `S` sentences or documents, `C` labels.
 """
 
 import math
-from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -17,9 +17,22 @@ from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED
 MAX_LABELS = 40
 #: The number of errors in such a list, the most frequent ones.
 MAX_ERRORS = 20
-_WRONG_LABEL = "First and last word are right, the label is not."
-_BOUNDARY = "It overlaps an entity of its label on the other side, but begins or ends elsewhere."
-_BOTH = "It overlaps entities of other labels only, and begins or ends elsewhere."
+#: By the name in tables of confusions: the words that examples use, what is wrong, and an example.
+_KINDS = {
+    "": ("wrong label", "First and last word are right, the label is not.", "→ ORG: New York"),
+    "boundary": (
+        "wrong boundary",
+        "It overlaps an entity of its label on the other side, but begins or ends elsewhere.",
+        "→ LOC: York",
+    ),
+    "both": (
+        "wrong label and boundary",
+        "It overlaps entities of other labels only, and begins or ends elsewhere.",
+        "→ ORG: York",
+    ),
+    "missed": ("missed", "A gold {item} where nothing is predicted.", "→ nothing"),
+    "spurious": ("spurious", "A predicted {item} where there is no gold one.", "nothing →"),
+}
 
 
 class Cell(NamedTuple):
@@ -89,50 +102,42 @@ def confusion_tables(confusions: Mapping[str, int], labels: Sequence[str]) -> Li
         confusions: As from `TagMetrics.get_confusions`.
         labels: The labels in the order of rows and columns; those that never occur are left out.
     """
-    tables = [
-        _confusions("entities", "", confusions, labels, ERRORS_OF_PREDICTED, ERRORS_OF_GOLD),
-        _confusions("tokens", "token-", confusions, labels, [NO_LABEL], [NO_LABEL]),
-    ]
-    return [table for table in tables if table is not None]
+    tables = []
+    for title, prefix, other_rows, other_columns in (
+        ("entities", "", ERRORS_OF_PREDICTED, ERRORS_OF_GOLD),
+        ("tokens", "token-", (NO_LABEL,), (NO_LABEL,)),
+    ):
+        rows, columns = [*labels, *other_rows], [*labels, *other_columns]
+        numbers = np.array(
+            [[confusions.get(f"{prefix}confusion-{i}>{j}", 0) for j in columns] for i in rows]
+        )
+        if numbers.any() and len(labels) > MAX_LABELS:
+            places = [(rows[i], columns[j], int(numbers[i, j])) for i, j in np.argwhere(numbers)]
+            wrong = [each for each in places if each[0] != each[1]]
+            wrong.sort(key=lambda each: -each[2])
+            tables.append(Confusions(title, [], [], wrong[:MAX_ERRORS]))
+        elif numbers.any():
+            tables.append(_table(title, rows, columns, numbers, len(labels)))
+    return tables
 
 
-def _confusions(
-    title: str,
-    prefix: str,
-    confusions: Mapping[str, int],
-    labels: Sequence[str],
-    other_rows: Sequence[str],
-    other_columns: Sequence[str],
-) -> Optional[Confusions]:
-    def number(row: str, column: str) -> int:
-        return confusions.get(f"{prefix}confusion-{row}>{column}", 0)
-
-    rows, columns = [*labels, *other_rows], [*labels, *other_columns]
-    numbers = np.array([[number(row, column) for column in columns] for row in rows])
-    if not numbers.any():
-        return None
-    if len(labels) > MAX_LABELS:
-        errors = [
-            (rows[i], columns[j], int(numbers[i, j]))
-            for i, j in np.argwhere(numbers)
-            if rows[i] != columns[j]
-        ]
-        errors.sort(key=lambda error: -error[2])
-        return Confusions(title, [], [], errors[:MAX_ERRORS])
+def _table(
+    title: str, rows: Sequence[str], columns: Sequence[str], numbers: np.ndarray, num_labels: int
+) -> Confusions:
     of_rows, of_columns = numbers.sum(axis=1), numbers.sum(axis=0)
     # Labels that never occur are left out, but never the kinds of errors.
     kept_rows, kept_columns = (
-        [i for i in range(len(rows)) if i >= len(labels) or of_side[i]]
+        [i for i, total in enumerate(of_side) if i >= num_labels or total]
         for of_side in (of_rows, of_columns)
     )
     shown = []
     for i in kept_rows:
         # The kinds of errors are no gold items, of which a number could be a share.
-        is_error = i >= len(labels) and rows[i] != NO_LABEL
+        is_error = i >= num_labels and rows[i] != NO_LABEL
         cells = []
         for j in kept_columns:
             share = numbers[i, j] / max(of_columns[j] if is_error else of_rows[i], 1)
-            is_right = i == j and (i < len(labels) or rows[i] == columns[j] == NO_LABEL)
+            is_right = i == j and (i < num_labels or rows[i] == columns[j] == NO_LABEL)
             cells.append(Cell(int(numbers[i, j]), round(100 * math.sqrt(share)), is_right))
         shown.append((rows[i], cells))
     return Confusions(title, [columns[j] for j in kept_columns], shown, [])
@@ -160,39 +165,26 @@ def kinds_of_errors(
         ]
     are_tokens = kind == "tokens"
     prefix, item = ("token-", "token") if are_tokens else ("", "entity")
-
-    def number(row: str, column: str) -> int:
-        return confusions.get(f"{prefix}confusion-{row}>{column}", 0)
-
-    def count(short: str) -> Tuple[int, int]:
-        """Of gold items and of predicted ones."""
-        of_gold = sum(number(label, short) for label in labels)
-        return of_gold, sum(number(short, label) for label in labels)
-
-    num_missed = count(NO_LABEL if are_tokens else "missed")[0]
-    num_spurious = count(NO_LABEL if are_tokens else "spurious")[1]
-    boundary, both = count("boundary"), count("both")
-    num_label = gold - right - num_missed - boundary[0] - both[0]
-    kinds = [
-        Kind(
-            "wrong label", "", _WRONG_LABEL, num_label, num_label, "LOC: New York → ORG: New York"
-        ),
-        Kind("wrong boundary", "boundary", _BOUNDARY, *boundary, "LOC: New York → LOC: York"),
-        Kind("wrong label and boundary", "both", _BOTH, *both, "LOC: New York → ORG: York"),
-        Kind("missed", "missed", f"A gold {item} where nothing is predicted.", num_missed, None),
-        Kind(
-            "spurious",
-            "spurious",
-            f"A predicted {item} where there is no gold one.",
-            None,
-            num_spurious,
-        ),
-    ]
-    if are_tokens:
-        wrong = kinds[0]._replace(meaning="The token has a label, but another one.", example="")
-        return [wrong, *kinds[3:]]
-    missed, spurious = "LOC: New York → nothing", "nothing → LOC: New York"
-    return [*kinds[:3], kinds[3]._replace(example=missed), kinds[4]._replace(example=spurious)]
+    numbers: Dict[str, List[Optional[int]]] = {}
+    for short in (
+        ("missed", "spurious") if are_tokens else ("boundary", "both", "missed", "spurious")
+    ):
+        name = NO_LABEL if are_tokens else short
+        numbers[short] = [
+            sum(confusions.get(f"{prefix}confusion-{i}>{j}", 0) for i, j in pairs)
+            for pairs in ([(c, name) for c in labels], [(name, c) for c in labels])
+        ]
+    numbers["missed"][1] = numbers["spurious"][0] = None
+    num_label = gold - right - sum(of_gold or 0 for of_gold, _ in numbers.values())
+    kinds = []
+    for short, (of_gold, of_predicted) in {"": [num_label, num_label], **numbers}.items():
+        name, meaning, example = _KINDS[short]
+        example = f"{example} LOC: New York" if short == "spurious" else f"LOC: New York {example}"
+        if are_tokens and not short:
+            meaning = "The token has a label, but another one."
+        meaning = meaning.format(item=item)
+        kinds.append(Kind(name, short, meaning, of_gold, of_predicted, example))
+    return kinds
 
 
 def fates(counts: np.ndarray, kinds: Sequence[Kind]) -> List[Fate]:

@@ -1,22 +1,23 @@
-"""What the report on a training run keeps of an evaluation, and what makes it.
+"""What a model does on some data, for the report on a training run.
 
 Letters: `S` sentences or documents, `C` labels, `R` bins.
 """
 
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import lazy_groups_of
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import DatasetReader
 
+from tagger.metrics.calibration import count_calibration
 from tagger.models import DocumentClassifier, TaggingModel
-from tagger.tools.reports.tagged_sentences import Example
+from tagger.modules.heads import SigmoidHead
+from tagger.tools.reports.label_evaluation import LabelEvaluator
+from tagger.tools.reports.results import BATCH_SIZE, Result
+from tagger.tools.reports.tag_evaluation import TagEvaluator
+from tagger.tools.reports.tagged_sentences import Example, precision_recall_points, sample_errors
 
-BATCH_SIZE = 64
-
-#: Models that a report can be made of.
-Reportable = Union[TaggingModel, DocumentClassifier]
 #: Precision and recall at falling thresholds, and those of the model, which a mark shows.
 Points = Tuple[np.ndarray, np.ndarray, Tuple[float, float]]
 
@@ -56,50 +57,91 @@ class Evaluation(NamedTuple):
     examples: List[Example]
 
 
-class Place(NamedTuple):
-    """Where a sentence lies: the tokens from `start` to before `end` of an instance."""
+def evaluate(
+    model: Union[TaggingModel, DocumentClassifier],
+    reader: DatasetReader,
+    data: str,
+    num_errors: int,
+    seed: int,
+) -> Evaluation:
+    """Runs a model over a file.
 
-    instance: Instance
-    start: int
-    end: int
-
-
-def places(instance: Instance, output: Mapping[str, Any], num_tokens: int) -> Iterator[Place]:
-    """Yields the sentences of an instance, which may be a document."""
-    start = 0
-    for length in output.get("sentence_lengths", [num_tokens]):
-        yield Place(instance, start, start + length)
-        start += length
-
-
-def batches(
-    model: Reportable, reader: DatasetReader, data: str, field: str
-) -> Iterator[Tuple[List[Instance], List[Dict[str, Any]]]]:
-    """Yields the instances of a file with the model's output on them.
+    Args:
+        model: The model.
+        reader: Reads the file.
+        data: The file.
+        num_errors: How many examples of errors to keep.
+        seed: The seed for drawing them.
 
     Raises:
         ValueError: If the file holds nothing, or no gold tags or labels.
     """
-    read = list(reader.read(data))
-    if not read:
-        raise ValueError(f"`data` must have sentences; {data} has none")
-    with Tqdm.tqdm(total=len(read), desc="evaluating") as progress:
-        for instances in lazy_groups_of(read, BATCH_SIZE):
-            for instance in instances:
-                if field not in instance.fields:
-                    raise ValueError(f"`data` must have gold {field}; {data} has none")
-            yield instances, model.forward_on_instances(instances)
-            progress.update(len(instances))
-
-
-def take_metrics(model: Reportable) -> Tuple[Dict[str, float], Dict[str, int]]:
-    """Returns metrics and confusions of what the model has seen, and forgets it."""
+    model.eval()
+    evaluator: Union[TagEvaluator, LabelEvaluator]
+    if isinstance(model, TaggingModel) and not isinstance(model.head, SigmoidHead):
+        evaluator = TagEvaluator(model)
+    else:
+        evaluator = LabelEvaluator(model)
+    results = _results(evaluator, reader, data)
     # The metrics reset the counts of the confusions too.
     confusions = model.get_confusions()
-    return model.get_all_metrics(reset=True), confusions
+    metrics = model.get_all_metrics(reset=True)
+    points, calibration = _of_probabilities(evaluator.labels, results)
+    wrong = [result for result in results if result.errors]
+    drawn = sample_errors([result.errors for result in wrong], num_errors, seed)
+    return Evaluation(
+        kind=evaluator.kind,
+        num_sentences=len(results),
+        num_words=sum(result.num_words for result in results),
+        num_shown=sum(result.is_shown for result in results),
+        labels=evaluator.labels,
+        counts=np.stack([result.counts for result in results]),
+        metrics=metrics,
+        confusions=confusions,
+        points=points,
+        calibration=calibration,
+        thresholds=evaluator.thresholds,
+        num_wrong=len(wrong),
+        examples=evaluator.examples([wrong[i].example for i in drawn]),
+    )
 
 
-def gold_tensor(instance: Instance, field: str) -> np.ndarray:
-    """Returns the indices of an instance's gold tags, or its gold labels, without padding."""
-    gold = instance.fields[field]
-    return gold.as_tensor(gold.get_padding_lengths()).numpy()
+def _results(
+    evaluator: Union[TagEvaluator, LabelEvaluator], reader: DatasetReader, data: str
+) -> List[Result]:
+    instances = list(reader.read(data))
+    if not instances:
+        raise ValueError(f"`data` must have sentences; {data} has none")
+    if not all(evaluator.field in instance.fields for instance in instances):
+        raise ValueError(f"`data` must have gold {evaluator.field}; {data} has none")
+    results: List[Result] = []
+    with Tqdm.tqdm(total=len(instances), desc="evaluating") as progress:
+        for group in lazy_groups_of(instances, BATCH_SIZE):
+            for instance, output in zip(group, evaluator.model.forward_on_instances(group)):
+                results += evaluator.results(instance, output)
+            progress.update(len(group))
+    return results
+
+
+def _of_probabilities(
+    labels: List[str], results: List[Result]
+) -> Tuple[Dict[str, Points], Optional[np.ndarray]]:
+    """Returns points for the labels that are gold and have probabilities, and the calibration."""
+    items, probabilities, is_right, is_predicted = (
+        np.concatenate(column) for column in zip(*(result.items for result in results))
+    )
+    if not len(items):
+        return {}, None
+    num_gold = np.sum([result.num_gold for result in results], axis=0)
+    points: Dict[str, Points] = {}
+    for c, label in enumerate(labels):
+        of_label = items == c
+        if not (num_gold[c] and of_label.any()):
+            continue
+        right, predicted = is_right[of_label], is_predicted[of_label]
+        curves = precision_recall_points(probabilities[of_label], right, num_gold[c])
+        num_right = (right & predicted).sum()
+        # Without a prediction the point lies at the start of the curve.
+        precision = num_right / predicted.sum() if predicted.any() else curves[0][0]
+        points[label] = *curves, (precision, num_right / num_gold[c])
+    return points, count_calibration(probabilities, is_right)

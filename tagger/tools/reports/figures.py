@@ -3,32 +3,21 @@
 Text in a figure stays text, so it can be searched and needs no special fonts.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 from functools import wraps
 from statistics import mean
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    Collection,
-    Dict,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import Any, Callable, Collection, Dict, Mapping, Optional, Sequence, Tuple
 
+import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from tagger.tools.reports.colours import PAGE
 from tagger_onnx.display import LABELS
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+_INK, _MUTED = PAGE["ink"].light, PAGE["fourth"].light
 _STYLE: Dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "tagger",  # equal numbers give equal files
@@ -41,14 +30,12 @@ _STYLE: Dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.linewidth": 0.6,
-    "text.color": "#1a1a1a",
-    "axes.edgecolor": "#1a1a1a",
-    "axes.labelcolor": "#1a1a1a",
-    "xtick.color": "#1a1a1a",
-    "ytick.color": "#1a1a1a",
-    "figure.facecolor": "#ffffff",
-    "axes.facecolor": "#ffffff",
-    "grid.color": "#dddddd",
+    **dict.fromkeys(
+        ["text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"], _INK
+    ),
+    "figure.facecolor": PAGE["card"].light,
+    "axes.facecolor": PAGE["card"].light,
+    "grid.color": PAGE["line"].light,
     "grid.linewidth": 0.5,
     "lines.linewidth": 1.4,
     "lines.markersize": 3.5,
@@ -68,8 +55,6 @@ _LINES: Sequence[Dict[str, Any]] = (
 _SHAPES = ("o", "s", "^", "D", "v", "P")
 #: The size of a panel, in inches. A wide page has three or four side by side, a phone one.
 _PANEL = (4.1, 3.0)
-#: Longer names are cut in figures.
-_MAX_NAME = 24
 
 
 def _as_svg(draw: Callable[..., Figure]) -> Callable[..., str]:
@@ -77,22 +62,12 @@ def _as_svg(draw: Callable[..., Figure]) -> Callable[..., str]:
 
     @wraps(draw)
     def draw_svg(*args: Any, **kwargs: Any) -> str:
-        # Every AllenNLP command imports this module, but few draw.
-        import matplotlib
-
         with matplotlib.rc_context(_STYLE):
             buffer = io.StringIO()
             draw(*args, **kwargs).savefig(buffer, format="svg", metadata=_NO_METADATA)
         return buffer.getvalue()
 
     return draw_svg
-
-
-def _new_figure(width: float, height: float) -> Figure:
-    """Returns an empty figure; sizes are in inches."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height))
 
 
 @_as_svg
@@ -105,51 +80,55 @@ def draw_variants(table: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
     titles = [
         title for title in next(iter(table.values())) if all(title in c for c in table.values())
     ]
-    figure = _new_figure(2.4 + 2.2 * len(titles), 0.7 + 0.26 * len(table))
-    rows = range(len(table))
-    grid = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
-    for axes, title, line in zip(grid, titles, itertools.cycle(_LINES)):
-        for row, cells in zip(rows, table.values()):
+    figure, panels = _panels(table, titles, 2.4 + 2.2 * len(titles), 0.7 + 0.26 * len(table))
+    for axes, title, line in zip(panels, titles, itertools.cycle(_LINES)):
+        for row, cells in enumerate(table.values()):
             values = cells[title]
             axes.plot(values, [row] * len(values), "o", color=line["color"], alpha=0.6)
-            axes.plot([mean(values)], [row], "|", color="#1a1a1a", markersize=11)
-        axes.set_title(title)
+            axes.plot([mean(values)], [row], "|", color=_INK, markersize=11)
         axes.margins(x=0.1)
-    grid[0].set_yticks(rows, [_short(name, 45) for name in table])
-    grid[0].invert_yaxis()
     return figure
 
 
 @_as_svg
 def draw_differences(
-    panels: Mapping[str, Mapping[str, Tuple[float, float, float]]], baseline: str
+    table: Mapping[str, Mapping[str, Tuple[float, float, float]]], baseline: str
 ) -> Figure:
     """Draws differences from a baseline: a dot for each variant, a bar over its interval.
 
     Bars that lie on one side of 0 are darker.
 
     Args:
-        panels: By the title of a panel and the name of a variant, a difference, and the lower and the
+        table: By the name of a variant and the title of a column, a difference, and the lower and the
             upper bound of its interval.
         baseline: What the variants are compared with.
     """
-    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
-    figure = _new_figure(2.6 + 1.9 * len(panels), 0.9 + 0.24 * len(names))
-    grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, (title, panel) in zip(grid, panels.items()):
-        for row, name in enumerate(names):
-            if name in panel:
-                middle, low, high = panel[name]
+    titles = list(dict.fromkeys(title for cells in table.values() for title in cells))
+    figure, panels = _panels(table, titles, 2.6 + 1.9 * len(titles), 0.9 + 0.24 * len(table))
+    for axes, title in zip(panels, titles):
+        for row, cells in enumerate(table.values()):
+            if title in cells:
+                middle, low, high = cells[title]
                 alpha = 1.0 if low > 0 or high < 0 else 0.45
                 line = {"color": PAGE["first"].light, "alpha": alpha}
                 axes.plot([low, high], [row, row], "-", **line)
                 axes.plot([middle], [row], "o", **line)
-        axes.axvline(0, color="#767676", linewidth=0.6)
-        axes.set_title(title)
+        axes.axvline(0, color=_MUTED, linewidth=0.6)
     figure.supxlabel(f"difference from {baseline}, in points", fontsize=9)
-    grid[0].set_yticks(range(len(names)), [_short(name, 45) for name in names])
-    grid[0].invert_yaxis()
     return figure
+
+
+def _panels(
+    rows: Collection[str], titles: Sequence[str], width: float, height: float
+) -> Tuple[Figure, Sequence[Any]]:
+    """Returns a figure with a panel for each title, and the same rows in each."""
+    figure = Figure(figsize=(width, height))
+    panels = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
+    for axes, title in zip(panels, titles):
+        axes.set_title(title)
+    panels[0].set_yticks(range(len(rows)), [_short(name, 45) for name in rows])
+    panels[0].invert_yaxis()
+    return figure, panels
 
 
 @_as_svg
@@ -168,14 +147,12 @@ def draw_epochs(
         best_epoch: The epoch that a vertical line marks, if any, counted from 1.
         colours: For curves of labels, the index of each label's colour.
     """
-    from matplotlib.ticker import MaxNLocator
-
-    figure = _new_figure(*_PANEL)
+    figure = Figure(figsize=_PANEL)
     axes = figure.subplots()
     for line, (title, values) in zip(_lines(curves, colours), curves.items()):
         axes.plot(range(1, len(values) + 1), values, label=_short(title), **line)
     if best_epoch is not None:
-        axes.axvline(best_epoch, color="#767676", linewidth=0.6)
+        axes.axvline(best_epoch, color=_MUTED, linewidth=0.6)
     axes.set(xlabel="epoch", ylabel=name)
     if name.startswith("F1"):
         low, high = axes.get_ylim()
@@ -199,24 +176,20 @@ def draw_precision_recall(
             and recall of the model.
         colours: The index of each label's colour.
     """
-    figure = _new_figure(*_PANEL)
+    figure = Figure(figsize=_PANEL)
     axes = figure.subplots()
     for line, (label, (precision, recall, of_model)) in zip(
         _lines(curves, colours), curves.items()
     ):
-        kept = _visible(recall)
+        # The points that a curve of this size shows; recall rises.
+        borders = np.flatnonzero(np.diff((150 * recall).astype(int)))
+        kept = np.unique(np.concatenate(([0], borders, borders + 1, [len(recall) - 1])))
         shape = line.pop("marker")
         axes.plot(recall[kept], precision[kept], label=_short(label), **line)
         axes.plot(*of_model[::-1], shape, color=line["color"], markersize=6)
     axes.set(xlabel="recall", ylabel="precision", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     _add_legend(figure, curves)
     return figure
-
-
-def _visible(recall: np.ndarray) -> np.ndarray:
-    """Returns the indices of points that a curve of a panel's size shows; recall rises."""
-    borders = np.flatnonzero(np.diff((150 * recall).astype(int)))
-    return np.unique(np.concatenate(([0], borders, borders + 1, [len(recall) - 1])))
 
 
 def _lines(
@@ -243,7 +216,7 @@ def _add_legend(figure: Figure, names: Collection[str]) -> None:
     figure.legend(loc="outside lower center", ncols=max(1, min(4, 48 // (longest + 5))))
 
 
-def _short(name: str, longest: int = _MAX_NAME) -> str:
+def _short(name: str, longest: int = 24) -> str:
     """Returns a name that fits into a figure, and that matplotlib does not hide."""
     short = name if len(name) <= longest else f"{name[: longest - 1]}…"
     # A legend leaves out names that start with an underscore.
@@ -252,15 +225,20 @@ def _short(name: str, longest: int = _MAX_NAME) -> str:
 
 @_as_svg
 def draw_reliability(counts: np.ndarray, what: str) -> Figure:
-    """Draws the share of right predictions, and the number of predictions, against their probability."""
+    """Draws the share of right predictions, and the number of predictions, against their probability.
+
+    Args:
+        counts: (3, R), as from `count_calibration`.
+        what: What is counted.
+    """
     borders = np.linspace(0, 1, counts.shape[1] + 1)
-    some = counts[0] > 0
-    number, total, right = counts[:, some]
-    figure = _new_figure(_PANEL[0], 3.6)
+    number, total, right = counts[:, counts[0] > 0]
+    figure = Figure(figsize=(_PANEL[0], 3.6))
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    upper.plot([0, 1], [0, 1], color="#767676", linewidth=0.8, linestyle="--")
-    upper.plot(total / number, right / number, color="#0072B2", marker="o")
+    upper.plot([0, 1], [0, 1], color=_MUTED, linewidth=0.8, linestyle="--")
+    upper.plot(total / number, right / number, color=PAGE["first"].light, marker="o")
     upper.set(ylabel="share right", xlim=(0, 1), ylim=(0, 1.03))
-    lower.bar(borders[:-1], counts[0], np.diff(borders), align="edge", color="#9fc5df", ec="white")
+    pale = PAGE["pale"].light
+    lower.bar(borders[:-1], counts[0], np.diff(borders), align="edge", color=pale, ec="white")
     lower.set(xlabel="probability", ylabel=what)
     return figure

@@ -7,7 +7,7 @@ import tarfile
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 import torch
 
@@ -29,8 +29,8 @@ def run_facts(
         "epochs": _epochs(epochs),
         "parameters": f"{num_parameters:,}",
         "model": _components(config),
-        "training data": _text(config.get("train_data_path")),
-        "validation data": _text(config.get("validation_data_path")),
+        "training data": str(config.get("train_data_path") or ""),
+        "validation data": str(config.get("validation_data_path") or ""),
         "trained with": _training_versions(run, log),
         "report made with": ", ".join(
             [
@@ -47,11 +47,6 @@ def run_facts(
 def f1_on_text(run: Path) -> Optional[float]:
     """Returns F1 on the text of the run's validation data; None if `train` has not measured it."""
     return _json_of(run / TEXT_METRICS_FILE).get("f1-measure-overall")
-
-
-def config_text(config: Mapping[str, Any]) -> str:
-    """Returns a config as text to read."""
-    return json.dumps(config, indent=2, ensure_ascii=False)
 
 
 def _start_of(path: Path) -> str:
@@ -76,7 +71,6 @@ def _date(run: Path, log: str) -> str:
 
 
 def _duration(run: Path, epochs: Sequence[Mapping[str, Any]]) -> str:
-    """Returns hours, minutes and seconds, without their fractions."""
     metrics = _json_of(run / "metrics.json") or (epochs[-1] if epochs else {})
     return str(metrics.get("training_duration", "")).split(".")[0]
 
@@ -98,18 +92,11 @@ def _components(config: Mapping[str, Any]) -> str:
     return ", ".join(types)
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
 def _training_versions(run: Path, log: str) -> str:
-    versions: List[str] = []
     allennlp = _json_of(run / "meta.json").get("version")
-    if allennlp is not None:
-        versions.append(f"AllenNLP {allennlp}")
-    pytorch: Optional[re.Match] = re.search(r"Pytorch version: (\S+)", log)
-    if pytorch:
-        versions.append(f"torch {pytorch[1]}")
+    torch_version = re.search(r"Pytorch version: (\S+)", log)
+    versions = [f"AllenNLP {allennlp}"] if allennlp is not None else []
+    versions += [f"torch {torch_version[1]}"] if torch_version else []
     return ", ".join(versions)
 
 

@@ -5,19 +5,17 @@ import math
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from allennlp.data import DatasetReader
+from allennlp.common.util import lazy_groups_of
 from allennlp.models import load_archive
 from allennlp.models.archival import Archive
 
 from tagger.metrics.calibration import expected_calibration_error
 from tagger.models import DocumentClassifier, TaggingModel
-from tagger.modules.heads import SigmoidHead
 from tagger.tools.reports.error_tables import confusion_tables, fates, kinds_of_errors
-from tagger.tools.reports.evaluation import Evaluation, Reportable
+from tagger.tools.reports.evaluation import Evaluation, evaluate
 from tagger.tools.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
-from tagger.tools.reports.label_evaluation import evaluate_label_sets
 from tagger.tools.reports.page import write_page
-from tagger.tools.reports.run_facts import config_text, f1_on_text, run_facts
+from tagger.tools.reports.run_facts import f1_on_text, run_facts
 from tagger.tools.reports.run_tables import (
     LEAST_GOLD,
     average_rows,
@@ -26,8 +24,6 @@ from tagger.tools.reports.run_tables import (
     labels_by_frequency,
     sparkline,
 )
-from tagger.tools.reports.tag_evaluation import evaluate_tags
-from tagger.tools.reports.tagged_sentences import Example
 from tagger.tools.reports.training_overlap import overlap_with_training
 from tagger.tools.tuning.estimates import by_group
 from tagger.tools.tuning.groups import told_groups
@@ -72,14 +68,17 @@ def write_run_report(
     config = archive.config.as_dict(quiet=True)
     validation_data = config.get("validation_data_path")
     data = data or validation_data
-    evaluation = None
-    if data is not None:
-        evaluation = _evaluate(model, archive.validation_dataset_reader, data, num_errors, seed)
     epochs = read_epochs(run)
-    labels = [] if evaluation is None else labels_by_frequency(evaluation.labels, evaluation.counts)
+    labels: List[str] = []
+    contents: Dict[str, Any] = {"evaluation": None}
+    if data is not None:
+        reader = archive.validation_dataset_reader
+        evaluation = evaluate(model, reader, data, num_errors, seed)
+        labels = labels_by_frequency(evaluation.labels, evaluation.counts)
+        contents = _contents(evaluation, archive, data, _label_curves(epochs, labels))
     colours = label_colours(labels)
     figures = _epoch_figures(epochs, labels, colours)
-    if evaluation is not None:
+    if data is not None:
         figures.update(_probability_figures(evaluation, labels, colours))
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     write_page(
@@ -90,23 +89,13 @@ def write_run_report(
         run=run.resolve().name,
         data=data,
         facts=run_facts(run, config, epochs, num_parameters),
-        config=config_text(config),
-        evaluation=evaluation,
+        config=json.dumps(config, indent=2, ensure_ascii=False),
         f1_on_text=f1_on_text(run) if data == validation_data else None,
         colours=colours,
         least_gold=LEAST_GOLD,
         num_open=NUM_OPEN,
-        **({} if evaluation is None else _contents(evaluation, archive, str(data), epochs, labels)),
+        **contents,
     )
-
-
-def _evaluate(
-    model: Reportable, reader: DatasetReader, data: str, num_errors: int, seed: int
-) -> Evaluation:
-    model.eval()
-    if isinstance(model, DocumentClassifier) or isinstance(model.head, SigmoidHead):
-        return evaluate_label_sets(model, reader, data, num_errors, seed)
-    return evaluate_tags(model, reader, data, num_errors, seed)
 
 
 def read_epochs(run: Path) -> List[Dict[str, Any]]:
@@ -115,10 +104,15 @@ def read_epochs(run: Path) -> List[Dict[str, Any]]:
     return sorted(epochs, key=lambda metrics: metrics["epoch"])
 
 
-def _curve(epochs: Sequence[Mapping[str, Any]], metric: str) -> List[float]:
-    """Returns a metric by epoch, NaN where an epoch lacks it; empty if all do."""
-    values = [float(epoch.get(metric, math.nan)) for epoch in epochs]
-    return [] if all(map(math.isnan, values)) else values
+def _curves(
+    epochs: Sequence[Mapping[str, Any]], metrics: Mapping[str, str]
+) -> Dict[str, List[float]]:
+    """Returns metrics by epoch, NaN where an epoch lacks one; without those that all lack."""
+    curves = {
+        name: [float(epoch.get(metric, math.nan)) for epoch in epochs]
+        for name, metric in metrics.items()
+    }
+    return {name: values for name, values in curves.items() if not all(map(math.isnan, values))}
 
 
 def _label_curves(
@@ -126,8 +120,7 @@ def _label_curves(
 ) -> Dict[str, List[float]]:
     """Returns F1 on the validation data by label and epoch, of those labels that have it."""
     level = _level(epochs[-1], "validation_") if epochs else ""
-    curves = {label: _curve(epochs, f"validation_{level}f1-measure-{label}") for label in labels}
-    return {label: values for label, values in curves.items() if values}
+    return _curves(epochs, {label: f"validation_{level}f1-measure-{label}" for label in labels})
 
 
 def _level(metrics: Mapping[str, Any], prefix: str = "") -> str:
@@ -140,27 +133,24 @@ def _epoch_figures(
 ) -> Dict[str, str]:
     if not epochs:
         return {}
-    level = _level(epochs[-1], "validation_")
-    panels = {
-        "loss": {"training": "training_loss", "validation": "validation_loss"},
-        "F1": {
-            "overall": f"validation_{level}f1-measure-overall",
-            "macro": f"validation_{level}f1-measure-macro",
-        },
+    f1 = f"validation_{_level(epochs[-1], 'validation_')}f1-measure"
+    averages = {"overall": f"{f1}-overall", "macro": f"{f1}-macro"}
+    if len(labels) == 1:
+        del averages["macro"]
+    curves = {
+        "loss": _curves(epochs, {"training": "training_loss", "validation": "validation_loss"}),
+        "F1": _curves(epochs, averages),
     }
     best = epochs[-1].get("best_epoch")
     best_epoch = None if best is None else best + 1
-    if len(labels) == 1:
-        del panels["F1"]["macro"]
-    figures = {}
-    for title, metrics in panels.items():
-        curves = {name: _curve(epochs, metric) for name, metric in metrics.items()}
-        curves = {name: values for name, values in curves.items() if values}
-        if curves:
-            figures[f"epochs_{title}"] = draw_epochs(curves, title, best_epoch)
+    figures = {
+        f"epochs_{title}": draw_epochs(each, title, best_epoch)
+        for title, each in curves.items()
+        if each
+    }
     of_labels = _label_curves(epochs, labels)
     # The curve of a single label is that of all.
-    if of_labels and not (len(labels) == 1 and "epochs_F1" in figures):
+    if of_labels and not (len(labels) == 1 and curves["F1"]):
         frequent = dict(list(of_labels.items())[:LABELS_PER_FIGURE])
         figures["epochs_labels"] = draw_epochs(frequent, "F1 of labels", best_epoch, colours)
     return figures
@@ -169,14 +159,12 @@ def _epoch_figures(
 def _probability_figures(
     evaluation: Evaluation, labels: Sequence[str], colours: Mapping[str, int]
 ) -> Dict[str, str]:
-    figures = {}
-    shown = [label for label in labels if label in evaluation.points]
-    for i in range(MAX_FIGURES):
-        of_figure = shown[i * LABELS_PER_FIGURE : (i + 1) * LABELS_PER_FIGURE]
-        if of_figure:
-            figures[f"precision_recall_{i + 1}"] = draw_precision_recall(
-                {label: evaluation.points[label] for label in of_figure}, colours
-            )
+    shown = [(label, evaluation.points[label]) for label in labels if label in evaluation.points]
+    shown = shown[: LABELS_PER_FIGURE * MAX_FIGURES]
+    figures = {
+        f"precision_recall_{number}": draw_precision_recall(dict(of_figure), colours)
+        for number, of_figure in enumerate(lazy_groups_of(shown, LABELS_PER_FIGURE), start=1)
+    }
     if evaluation.calibration is not None:
         what = "entities" if evaluation.kind == "entities" else "labels"
         figures["reliability"] = draw_reliability(evaluation.calibration, what)
@@ -184,38 +172,33 @@ def _probability_figures(
 
 
 def _contents(
-    evaluation: Evaluation,
-    archive: Archive,
-    data: str,
-    epochs: Sequence[Mapping[str, Any]],
-    labels: Sequence[str],
+    evaluation: Evaluation, archive: Archive, data: str, curves: Mapping[str, Sequence[float]]
 ) -> Dict[str, Any]:
     """Returns what the page shows of an evaluation, besides its figures."""
     # Intervals are over documents, where the file tells them.
     groups = told_groups(archive.validation_dataset_reader, data, evaluation.num_sentences)
     counts = by_group(evaluation.counts, groups.of_sentence).astype(int)
-    metrics = evaluation.metrics
-    curves = _label_curves(epochs, labels)
-    headings = headline(counts, metrics, _level(metrics))
-    tiles = {
-        name: each for name, each in headings.items() if len(labels) > 1 or "macro" not in name
-    }
+    labels = labels_by_frequency(evaluation.labels, counts)
+    metrics, level = evaluation.metrics, _level(evaluation.metrics)
+    headings = headline(counts, metrics, level)
     rows = label_rows(evaluation.labels, counts, evaluation.thresholds, curves)
     kinds = kinds_of_errors(evaluation.kind, evaluation.labels, evaluation.confusions, counts)
     errors = [example.errors() for example in evaluation.examples]
+    concerned = {label for each in errors for label, _ in each}
     options = {
-        "labels": [
-            label for label in labels if any(label == each for e in errors for each, _ in e)
-        ],
+        "labels": [label for label in labels if label in concerned],
         "kinds": sorted({kind for each in errors for _, kind in each}),
     }
     return {
+        "evaluation": evaluation,
         "groups": groups,
         "overlap": overlap_with_training(archive, data),
-        "headline": tiles,
+        "headline": {
+            name: each for name, each in headings.items() if len(labels) > 1 or "macro" not in name
+        },
         "rows": rows,
         "sparklines": [sparkline(row.epochs) if row.epochs else {} for row in rows],
-        "averages": average_rows(metrics, headings, _level(metrics), len(labels)),
+        "averages": average_rows(metrics, headings, level, len(labels)),
         "others": {
             name: metrics[metric]
             for name, metric in (("accuracy", "accuracy"), ("Hamming loss", "hamming-loss"))
@@ -232,15 +215,16 @@ def _contents(
         "examples": [
             {
                 "lines": example.lines,
-                "codes": _codes(example, options["labels"], options["kinds"]),
+                # For the filter: pairs of indices of a label and a kind.
+                "codes": " ".join(
+                    f"{label}:{kind}"
+                    for label, kind in sorted(
+                        (options["labels"].index(label), options["kinds"].index(kind))
+                        for label, kind in of_example
+                    )
+                ),
                 "surprise": round(example.surprise(), 3),
             }
-            for example in evaluation.examples
+            for example, of_example in zip(evaluation.examples, errors)
         ],
     }
-
-
-def _codes(example: Example, labels: Sequence[str], kinds: Sequence[str]) -> str:
-    """Returns an example's errors for the filter: pairs of indices of a label and a kind."""
-    pairs = sorted((labels.index(label), kinds.index(kind)) for label, kind in example.errors())
-    return " ".join(f"{label}:{kind}" for label, kind in pairs)

@@ -39,22 +39,8 @@ class Measure(NamedTuple):
     interval: Optional[Tuple[float, float]] = None
 
 
-class LabelRow(NamedTuple):
-    """What is known of a label."""
-
-    name: str
-    colour: int
-    precision: Measure
-    recall: Measure
-    f1: Measure
-    num_gold: int
-    num_predicted: int
-    threshold: Optional[float]
-    epochs: List[float]
-
-
-class AverageRow(NamedTuple):
-    """An average over labels."""
+class Row(NamedTuple):
+    """What is known of a label, or of an average over labels."""
 
     name: str
     precision: Measure
@@ -62,25 +48,26 @@ class AverageRow(NamedTuple):
     f1: Measure
     num_gold: Optional[int]
     num_predicted: Optional[int]
+    colour: int = 0
+    threshold: Optional[float] = None
+    epochs: Sequence[float] = ()
 
 
 def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> Dict[str, Measure]:
     """Returns F1, precision and recall of all labels together, and the mean F1, with intervals."""
     of_labels = counts.sum(axis=0)
-    low, high = bootstrap_intervals(counts, partial(_averages, all_counts=of_labels))
-    total = of_labels.sum(axis=1)
-    is_defined = [total[1] > 0, total[2] > 0, total[1:].any(), total[1:].any()]
-    names = {
-        "precision": f"{prefix}precision-overall",
-        "recall": f"{prefix}recall-overall",
-        "F1": f"{prefix}f1-measure-overall",
-        "macro F1": f"{prefix}f1-measure-macro",
-    }
+    bounds = np.stack(bootstrap_intervals(counts, partial(_averages, all_counts=of_labels)))
+    _, predicted, gold = of_labels.sum(axis=1).tolist()
     measures = {
-        name: _measure(metrics[metric], is_defined[i], (low[i], high[i]), int(total[2]))
-        for i, (name, metric) in enumerate(names.items())
+        "F1": ("f1-measure-overall", 2, predicted or gold),
+        "precision": ("precision-overall", 0, predicted),
+        "recall": ("recall-overall", 1, gold),
+        "macro F1": ("f1-measure-macro", 3, predicted or gold),
     }
-    return {name: measures[name] for name in ("F1", "precision", "recall", "macro F1")}
+    return {
+        name: _measure(metrics[f"{prefix}{metric}"], is_defined, bounds[:, i], gold)
+        for name, (metric, i, is_defined) in measures.items()
+    }
 
 
 def _averages(sums: np.ndarray, all_counts: np.ndarray) -> np.ndarray:
@@ -100,10 +87,8 @@ def _of_labels(sums: np.ndarray) -> np.ndarray:
     return np.moveaxis(measures, 0, 1)
 
 
-def _measure(
-    value: float, is_defined: bool, interval: Tuple[float, float], num_gold: int
-) -> Measure:
-    low, high = (float(bound) for bound in interval)
+def _measure(value: float, is_defined: Any, interval: np.ndarray, num_gold: int) -> Measure:
+    low, high = interval.tolist()
     if not is_defined:
         return Measure(None)
     if num_gold < LEAST_GOLD or math.isnan(low) or low == high:
@@ -116,26 +101,24 @@ def label_rows(
     counts: np.ndarray,
     thresholds: Mapping[str, float],
     epochs: Mapping[str, Sequence[float]],
-) -> List[LabelRow]:
+) -> List[Row]:
     """Returns a row for each label, the most frequent first."""
     total = counts.sum(axis=0)
     values = precision_recall_f1(total)
-    lows, highs = bootstrap_intervals(counts, _of_labels)
+    bounds = np.stack(bootstrap_intervals(counts, _of_labels))
     colours = label_colours(labels)
     rows = []
     for label in labels_by_frequency(labels, counts):
         c = labels.index(label)
         _, predicted, gold = total[:, c].tolist()
-        is_defined = (predicted > 0, gold > 0, predicted + gold > 0)
         precision, recall, f1 = (
-            _measure(values[i, c], is_defined[i], (lows[i, c], highs[i, c]), gold)
-            for i in range(len(MEASURES))
+            _measure(values[i, c], is_defined, bounds[:, i, c], gold)
+            for i, is_defined in enumerate((predicted, gold, predicted or gold))
         )
         rows.append(
-            LabelRow(
-                *(label, colours[label], precision, recall, f1, gold, predicted),
-                thresholds.get(label),
-                list(epochs.get(label, [])),
+            Row(
+                *(label, precision, recall, f1, gold, predicted),
+                *(colours[label], thresholds.get(label), epochs.get(label, ())),
             )
         )
     return rows
@@ -149,7 +132,7 @@ def labels_by_frequency(labels: Sequence[str], counts: np.ndarray) -> List[str]:
 
 def average_rows(
     metrics: Mapping[str, float], headline: Mapping[str, Measure], prefix: str, num_labels: int
-) -> List[AverageRow]:
+) -> List[Row]:
     """Returns the averages over labels that the metrics hold. Those of a single label repeat its row.
 
     Args:
@@ -173,7 +156,7 @@ def average_rows(
 
 def _average_row(
     metrics: Mapping[str, float], headline: Mapping[str, Measure], level: str, name: str
-) -> AverageRow:
+) -> Row:
     counted = "overall" if name == "macro" else name
     predicted, gold = (
         metrics.get(f"{level}{count}-{counted}") for count in ("num-predicted", "num-gold")
@@ -183,14 +166,12 @@ def _average_row(
         Measure(None if undefined else metrics[f"{level}{measure}-{name}"])
         for measure, undefined in zip(MEASURES, is_undefined)
     )
-    if name == "overall":
-        f1 = headline.get("F1", f1)
-    elif name == "macro":
-        f1 = headline.get("macro F1", f1)
+    f1 = headline.get({"overall": "F1", "macro": "macro F1"}.get(name, name), f1)
+    if name == "macro":
         predicted = gold = None
     title = f"tokens, {AVERAGES[name]}" if level else AVERAGES[name]
-    numbers = (None if number is None else int(number) for number in (gold, predicted))
-    return AverageRow(title, precision, recall, f1, *numbers)
+    gold, predicted = (None if each is None else int(each) for each in (gold, predicted))
+    return Row(title, precision, recall, f1, gold, predicted)
 
 
 def percent(share: float) -> str:
@@ -211,16 +192,12 @@ def sparkline(values: Sequence[float]) -> Dict[str, Any]:
         {'points': '2,9 58,2', 'end': ('58', '2'), 'gist': '50.0 to 100.0 in 2 epochs'}
     """
     step = 56 / max(len(values) - 1, 1)
-    places = [
-        (f"{2 + i * step:.4g}", f"{16 - 14 * value:.3g}")
-        for i, value in enumerate(values)
-        if not math.isnan(value)
-    ]
-    known = [value for value in values if not math.isnan(value)]
+    known = [(i, value) for i, value in enumerate(values) if not math.isnan(value)]
     if not known:
         return {}
+    places = [(f"{2 + i * step:.4g}", f"{16 - 14 * value:.3g}") for i, value in known]
     return {
         "points": " ".join(f"{x},{y}" for x, y in places),
         "end": places[-1],
-        "gist": f"{percent(known[0])} to {percent(known[-1])} in {len(values)} epochs",
+        "gist": f"{percent(known[0][1])} to {percent(known[-1][1])} in {len(values)} epochs",
     }

@@ -25,7 +25,7 @@ class Note(NamedTuple):
 
     Attributes:
         label: The label.
-        verdict: `right`, or what is wrong: see `judge`.
+        verdict: `right`, or what is wrong: see `verdict`.
         probability: The model's probability of this label at exactly this place; None if unavailable.
     """
 
@@ -84,27 +84,23 @@ class Example(NamedTuple):
                         yield side, note
 
 
-def judge(spans: Sequence[Span], others: Sequence[Span], alone: str) -> List[str]:
-    """Compares predicted spans with gold ones, or gold spans with predicted ones.
+def verdict(span: Span, others: Sequence[Span], alone: str) -> str:
+    """Compares a predicted span with gold ones, or a gold span with predicted ones.
 
     Args:
-        spans: The spans to judge.
-        others: The spans to compare them with.
+        span: The span.
+        others: The spans to compare it with.
         alone: The verdict on a span that overlaps none of the others, "missed" or "spurious".
 
     Returns:
-        A verdict per span: `right`, `wrong label`, `wrong boundary`, `wrong label and boundary`, or the
-        value of `alone`. The distinctions are those of `tagger.spans.matching.count_span_confusions`.
+        `right`, `wrong label`, `wrong boundary`, `wrong label and boundary`, or the value of `alone`, as
+        in `tagger.spans.matching.count_span_confusions`.
 
     Example:
         >>> gold = [("PER", (0, 1)), ("LOC", (4, 4))]
-        >>> judge([("PER", (1, 1)), ("ORG", (4, 4)), ("ORG", (6, 6))], gold, alone="spurious")
-        ['wrong boundary', 'wrong label', 'spurious']
+        >>> verdict(("PER", (1, 1)), gold, "spurious"), verdict(("ORG", (6, 6)), gold, "spurious")
+        ('wrong boundary', 'spurious')
     """
-    return [_verdict(span, others, alone) for span in spans]
-
-
-def _verdict(span: Span, others: Sequence[Span], alone: str) -> str:
     label, (start, end) = span
     overlapping = [other for other in others if other[1][0] <= end and start <= other[1][1]]
     if span in overlapping:
@@ -129,21 +125,18 @@ def example_of_spans(
         only_errors: Whether to mark only the spans that are wrong, as for a tag on every token.
     """
     words, gold, predicted, probabilities = sentence
-    sides: Dict[str, Tuple[Sequence[Span], Sequence[str], Sequence[Optional[float]]]] = {
-        "gold": (gold, judge(gold, predicted, "missed"), gold_probabilities),
-        "predicted": (predicted, judge(predicted, gold, "spurious"), probabilities),
-    }
     lines = {}
-    for side, (spans, verdicts, numbers) in sides.items():
-        marked = [
-            (place, Note(label, verdict, probability))
-            for (label, place), verdict, probability in zip(
-                spans, verdicts, numbers or [None] * len(spans)
-            )
-            if not only_errors or verdict != RIGHT
+    for side, spans, others, alone, numbers in (
+        ("gold", gold, predicted, "missed", gold_probabilities),
+        ("predicted", predicted, gold, "spurious", probabilities),
+    ):
+        notes = [
+            Note(span[0], verdict(span, others, alone), number)
+            for span, number in zip(spans, numbers or [None] * len(spans))
         ]
+        marked = [i for i, note in enumerate(notes) if not (only_errors and note.verdict == RIGHT)]
         lines[side] = cut_into_segments(
-            words, [place for place, _ in marked], [[note] for _, note in marked]
+            words, [spans[i][1] for i in marked], [[notes[i]] for i in marked]
         )
     return Example(lines)
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from allennlp.models import load_archive
 
-from tagger.tools.reports.label_evaluation import evaluate_label_sets
-from tagger.tools.reports.tag_evaluation import evaluate_tags
+from tagger.tools.reports.evaluation import evaluate
 
 LINES = "Ada PER|FIRST\nLovelace PER\nleft O\nBank ?\n\n" * 12 + "left PER|?FIRST\nBank FIRST\n\n"
 
@@ -23,7 +22,7 @@ def test_counts_of_sets_add_up_to_the_models_metrics_and_unknown_labels_do_not_c
     archive = load_archive(run / "model.tar.gz")
     archive.model.eval()
     reader, data = archive.validation_dataset_reader, str(run.parent / "data.txt")
-    evaluation = evaluate_label_sets(archive.model, reader, data, 20, 0)
+    evaluation = evaluate(archive.model, reader, data, 20, 0)
     assert evaluation.counts.shape == (13, 3, 2)
     expected = counts_of_metrics(evaluation.metrics, evaluation.labels)
     np.testing.assert_array_equal(evaluation.counts.sum(0), expected)
@@ -39,7 +38,7 @@ def test_counts_of_plain_tags_add_up_to_the_models_metrics(train_on):
     archive = load_archive(run / "model.tar.gz")
     archive.model.eval()
     reader, data = archive.validation_dataset_reader, str(run.parent / "data.txt")
-    evaluation = evaluate_tags(archive.model, reader, data, 20, 0)
+    evaluation = evaluate(archive.model, reader, data, 20, 0)
     expected = counts_of_metrics(evaluation.metrics, evaluation.labels, "token-")
     np.testing.assert_array_equal(evaluation.counts.sum(0), expected)
     assert evaluation.num_shown == 1

@@ -3,7 +3,8 @@ import torch
 from allennlp.models import load_archive
 
 from tagger.spans import tags_to_spans
-from tagger.tools.reports.tag_evaluation import evaluate_tags, span_probabilities
+from tagger.tools.reports.evaluation import evaluate
+from tagger.tools.reports.tag_evaluation import span_probabilities
 
 LINES = "Ada B-PER\nLovelace I-PER\nmet O\nBank B-ORG\nParis B-LOC\n\nParis B-LOC\nleft {}\n\n"
 
@@ -29,7 +30,7 @@ def test_counts_of_sentences_add_up_to_the_models_metrics(spoilt, tmp_path, tag)
     unknown_tag = "?" if tag == "?" else None
     spelling = reader._spelling._replace(unknown_tag=unknown_tag)
     reader._spelling, reader.columns = spelling, reader.columns._replace(spelling=spelling)
-    evaluation = evaluate_tags(spoilt.model, reader, write(tmp_path, tag), 10, 0)
+    evaluation = evaluate(spoilt.model, reader, write(tmp_path, tag), 10, 0)
     assert evaluation.counts.shape == (40, 3, 4)
     for c, label in enumerate(evaluation.labels):
         right, predicted, gold = evaluation.counts[:, :, c].sum(0)
@@ -45,7 +46,7 @@ def test_spans_beside_an_unknown_tag_do_not_count(train_on):
     archive = load_archive(run / "model.tar.gz")
     archive.model.eval()
     reader, data = archive.validation_dataset_reader, str(run.parent / "data.txt")
-    evaluation = evaluate_tags(archive.model, reader, data, 10, 0)
+    evaluation = evaluate(archive.model, reader, data, 10, 0)
     assert evaluation.counts[:, 2].sum(0).tolist() == [0, 8]
     assert evaluation.metrics["num-gold-overall"] == 8
 
@@ -70,7 +71,7 @@ def test_labels_of_one_place_share_its_probability(spoilt, tmp_path):
 
 
 def test_gold_spans_of_examples_have_their_probability(spoilt, tmp_path):
-    evaluation = evaluate_tags(
+    evaluation = evaluate(
         spoilt.model, spoilt.validation_dataset_reader, write(tmp_path, "O"), 10, 0
     )
     assert len(evaluation.examples) == 10
@@ -82,7 +83,7 @@ def test_gold_spans_of_examples_have_their_probability(spoilt, tmp_path):
 
 def test_curves_end_at_the_models_own_point(archive, at_root):
     archive.model.eval()
-    evaluation = evaluate_tags(
+    evaluation = evaluate(
         archive.model, archive.validation_dataset_reader, "data/toy/test.txt", 10, 0
     )
     assert evaluation.points

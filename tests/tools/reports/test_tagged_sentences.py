@@ -4,17 +4,17 @@ import pytest
 from tagger.tools.reports.tagged_sentences import (
     TaggedSentence,
     example_of_spans,
-    judge,
     notes_on_labels,
     precision_recall_points,
     sample_errors,
+    verdict,
 )
 
 GOLD = [("PER", (0, 1)), ("LOC", (3, 4))]
 
 
 @pytest.mark.parametrize(
-    ("span", "verdict"),
+    ("span", "expected"),
     [
         (("PER", (0, 1)), "right"),
         (("ORG", (0, 1)), "wrong label"),
@@ -24,12 +24,13 @@ GOLD = [("PER", (0, 1)), ("LOC", (3, 4))]
         (("PER", (2, 2)), "spurious"),
     ],
 )
-def test_a_predicted_span_is_judged_by_the_gold_ones_that_it_overlaps(span, verdict):
-    assert judge([span], GOLD, alone="spurious") == [verdict]
+def test_a_predicted_span_is_compared_with_the_gold_ones_that_it_overlaps(span, expected):
+    assert verdict(span, GOLD, alone="spurious") == expected
 
 
-def test_gold_spans_are_judged_likewise():
-    assert judge(GOLD, [("PER", (0, 0))], alone="missed") == ["wrong boundary", "missed"]
+def test_gold_spans_are_compared_likewise():
+    verdicts = [verdict(span, [("PER", (0, 0))], alone="missed") for span in GOLD]
+    assert verdicts == ["wrong boundary", "missed"]
 
 
 def test_an_example_has_a_line_of_each_side_with_verdicts_and_probabilities():

@@ -53,12 +53,7 @@ class Study(Command):
         if table:
             (args.folder / "summary.svg").write_text(draw_variants(table), encoding="utf-8")
         if differences:
-            titles = dict.fromkeys(title for cells in differences.values() for title in cells)
-            panels = {
-                title: {name: cells[title] for name, cells in differences.items() if title in cells}
-                for title in titles
-            }
-            figure = draw_differences(panels, str(study.baseline))
+            figure = draw_differences(differences, str(study.baseline))
             (args.folder / "differences.svg").write_text(figure, encoding="utf-8")
         say((args.folder / "summary.md").read_text().rstrip())
         if failed:
