@@ -30,10 +30,11 @@ from typing import Optional, Tuple
 
 import torch
 
-from tagger.linear_chain.chain_scores import ChainScores
-from tagger.linear_chain.checks import checked_mask, in_front, rows_of
+from tagger.linear_chain import reference
+from tagger.linear_chain.chain_scores import ChainScores, in_float64_on_cpu, restricted
+from tagger.linear_chain.checks import Rows, checked_mask, in_front, rows_of
 from tagger.linear_chain.implementations import implementation_for
-from tagger.linear_chain.log_space import total_of
+from tagger.linear_chain.log_space import log_ratio, total_of
 from tagger.linear_chain.tracing import not_traced
 from tagger.linear_chain.values import has_no_number
 
@@ -68,8 +69,7 @@ def step_scores(
         (B, T), 0 at masked tokens, differentiable with respect to the scores.
     """
     rows = rows_of(scores, mask)
-    steps = implementation_for(rows.scores).step_scores(rows.scores, rows.path(tags), rows.lengths)
-    return rows.at_tokens(steps)
+    return rows.at_tokens(reference.step_scores(rows.scores, rows.path(tags), rows.lengths))
 
 
 @not_traced
@@ -81,7 +81,9 @@ def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
     """
     rows = rows_of(scores, mask)
     values: torch.Tensor
-    values = implementation_for(rows.scores).log_partition(rows.scores, rows.lengths)
+    values = implementation_for(rows.scores).log_steps(
+        rows.scores, None, rows.lengths, is_total=True
+    )
     return values
 
 
@@ -97,8 +99,9 @@ def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = Non
         prefix reaches.
     """
     rows = rows_of(scores, mask)
-    values = implementation_for(rows.scores).step_log_normalizers(rows.scores, rows.lengths)
-    return rows.at_tokens(values)
+    return rows.at_tokens(
+        implementation_for(rows.scores).log_steps(rows.scores, None, rows.lengths)
+    )
 
 
 @not_traced
@@ -113,11 +116,7 @@ def log_likelihood(
     Returns:
         (B,), differentiable; -inf where the gold tags are impossible.
     """
-    rows = rows_of(scores, mask)
-    gold_tags = rows.gold_tags(gold_tags)
-    values: torch.Tensor
-    values = implementation_for(rows.scores).log_likelihood(rows.scores, gold_tags, rows.lengths)
-    return values
+    return _log_likelihoods(rows_of(scores, mask), gold_tags, None, is_total=True)
 
 
 @not_traced
@@ -136,12 +135,7 @@ def step_log_likelihoods(
         (B, T), 0 at masked tokens, each entry differentiable; -inf where the step is impossible, and
         from the first token on that no prefix reaches. Not log-probabilities: they may be positive.
     """
-    rows = rows_of(scores, mask)
-    gold_tags, weights = rows.gold_tags(gold_tags), rows.weights(weights)
-    steps = implementation_for(rows.scores).step_log_likelihoods(
-        rows.scores, gold_tags, rows.lengths, weights
-    )
-    return rows.at_tokens(steps)
+    return _log_likelihoods(rows_of(scores, mask), gold_tags, weights, is_total=False)
 
 
 @not_traced
@@ -154,18 +148,13 @@ def step_log_conditionals(
     """log p(y_t | y_{t-1}, x), by the chain rule; their sum is the log-likelihood.
 
     For partial gold tags it is the log-probability of a token's set given the sets of all tokens
-    before; on a CPU these are computed in log space, which is slower.
+    before.
 
     Returns:
         (B, T), 0 at masked tokens, each entry differentiable; -inf from the first token on whose gold
         tag is impossible.
     """
-    rows = rows_of(scores, mask)
-    gold_tags, weights = rows.gold_tags(gold_tags), rows.weights(weights)
-    steps = implementation_for(rows.scores).step_log_conditionals(
-        rows.scores, gold_tags, rows.lengths, weights
-    )
-    return rows.at_tokens(steps)
+    return _log_posteriors(rows_of(scores, mask), gold_tags, weights, given_prefix=True)
 
 
 @not_traced
@@ -182,12 +171,7 @@ def step_log_marginals(
     Returns:
         (B, T), 0 at masked tokens, each entry differentiable; -inf where the gold tag is impossible.
     """
-    rows = rows_of(scores, mask)
-    gold_tags, weights = rows.gold_tags(gold_tags), rows.weights(weights)
-    steps = implementation_for(rows.scores).step_log_marginals(
-        rows.scores, gold_tags, rows.lengths, weights
-    )
-    return rows.at_tokens(steps)
+    return _log_posteriors(rows_of(scores, mask), gold_tags, weights, given_prefix=False)
 
 
 @not_traced
@@ -198,8 +182,9 @@ def forward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> 
         (B, T, K), differentiable; undefined at masked tokens.
     """
     rows = rows_of(scores, mask)
-    values = implementation_for(rows.scores).forward_scores(rows.scores, rows.lengths)
-    return rows.at_tokens(values)
+    return rows.at_tokens(
+        implementation_for(rows.scores).messages(rows.scores, rows.lengths, from_the_end=False)
+    )
 
 
 @not_traced
@@ -210,8 +195,9 @@ def backward_scores(scores: ChainScores, mask: Optional[torch.Tensor] = None) ->
         (B, T, K), differentiable; undefined at masked tokens.
     """
     rows = rows_of(scores, mask)
-    values = implementation_for(rows.scores).backward_scores(rows.scores, rows.lengths)
-    return rows.at_tokens(values)
+    return rows.at_tokens(
+        implementation_for(rows.scores).messages(rows.scores, rows.lengths, from_the_end=True)
+    )
 
 
 @not_traced
@@ -223,8 +209,7 @@ def tag_marginals(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
         no path is possible.
     """
     rows = rows_of(scores, mask)
-    values = implementation_for(rows.scores).tag_marginals(rows.scores, rows.lengths)
-    return rows.at_tokens(values)
+    return rows.at_tokens(implementation_for(rows.scores).tag_marginals(rows.scores, rows.lengths))
 
 
 @not_traced
@@ -342,3 +327,33 @@ def compacted(
     """
     lengths, holes = checked_mask(mask, emissions)
     return (emissions if holes is None else in_front(emissions, holes)), lengths
+
+
+def _log_likelihoods(
+    rows: Rows, gold_tags: torch.Tensor, weights: Optional[torch.Tensor], is_total: bool
+) -> torch.Tensor:
+    implementation, scores = implementation_for(rows.scores), rows.scores
+    gold_tags, weights = rows.gold_tags(gold_tags), rows.weights(weights)
+    if gold_tags.dim() == 2:
+        return rows.at_tokens(
+            implementation.log_steps(scores, gold_tags, rows.lengths, weights, is_total)
+        )
+    # The difference of two sums over long chains would keep few digits of float32.
+    exact = scores if implementation is reference else in_float64_on_cpu(scores)
+    part, whole = (
+        implementation.log_steps(each, None, rows.lengths, None, is_total)
+        for each in (restricted(exact, gold_tags), exact)
+    )
+    values = log_ratio(part, whole).to(scores.emissions.dtype)
+    return rows.at_tokens(reference.weighed(values, rows.lengths, weights))
+
+
+def _log_posteriors(
+    rows: Rows, gold_tags: torch.Tensor, weights: Optional[torch.Tensor], given_prefix: bool
+) -> torch.Tensor:
+    gold_tags, weights = rows.gold_tags(gold_tags), rows.weights(weights)
+    return rows.at_tokens(
+        implementation_for(rows.scores).log_posteriors(
+            rows.scores, gold_tags, rows.lengths, weights, given_prefix
+        )
+    )

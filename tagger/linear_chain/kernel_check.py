@@ -155,19 +155,19 @@ def _questions(
     uniforms = torch.rand((len(tags), 2, tags.size(1)), generator=torch.Generator().manual_seed(1))
     uniforms = uniforms.double().to(tags.device)
     return {
-        "log_partition": (lambda each, s: each.log_partition(s, lengths), True),
-        "log_likelihood": (lambda each, s: each.log_likelihood(s, tags, lengths), True),
-        "step_log_likelihoods": (lambda each, s: each.step_log_likelihoods(s, tags, lengths), True),
-        "step_log_marginals": (lambda each, s: each.step_log_marginals(s, tags, lengths), True),
-        "step_log_conditionals": (
-            lambda each, s: each.step_log_conditionals(s, tags, lengths),
+        "log_partition": (lambda each, s: each.log_steps(s, None, lengths, is_total=True), True),
+        "log_likelihood": (lambda each, s: each.log_steps(s, tags, lengths, is_total=True), True),
+        "step_log_likelihoods": (lambda each, s: each.log_steps(s, tags, lengths), True),
+        "step_log_marginals": (
+            lambda each, s: each.log_posteriors(s, tags, lengths, None, given_prefix=False),
             True,
         ),
-        "forward_scores": (lambda each, s: _real(each.forward_scores(s, lengths), lengths), False),
-        "backward_scores": (
-            lambda each, s: _real(each.backward_scores(s, lengths), lengths),
-            False,
+        "step_log_conditionals": (
+            lambda each, s: each.log_posteriors(s, tags, lengths, None, given_prefix=True),
+            True,
         ),
+        "forward_scores": (lambda each, s: _real(each.messages(s, lengths, False), lengths), False),
+        "backward_scores": (lambda each, s: _real(each.messages(s, lengths, True), lengths), False),
         "k_best_decode": (lambda each, s: each.k_best_decode(s, lengths, 1), False),
         "sample_paths": (lambda each, s: each.sample_paths(s, lengths, uniforms), False),
     }

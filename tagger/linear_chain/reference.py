@@ -12,7 +12,7 @@ from typing import Any, Callable, List, Optional, Tuple, TypeVar
 
 import torch
 
-from tagger.linear_chain.chain_scores import ChainScores, allowed_tags, restricted
+from tagger.linear_chain.chain_scores import ChainScores, restricted
 from tagger.linear_chain.log_space import (
     constant_if_impossible,
     log_ratio,
@@ -26,6 +26,9 @@ from tagger.linear_chain.span_search import spans_above
 
 __all__ = ["spans_above"]
 
+#: As `relative_messages`; its gradients need to be right only for weights that sum to 0 over each
+#: token's tags.
+MessageFunction = Callable[[ChainScores, torch.Tensor, bool], torch.Tensor]
 ScoreFunction = TypeVar("ScoreFunction", bound=Callable[..., torch.Tensor])
 
 
@@ -62,101 +65,108 @@ def step_scores(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) 
 
 
 @_of_all_scores
-def step_log_normalizers(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """log z_t of each token, (B, T)."""
+def log_steps(
+    scores: ChainScores,
+    path: Optional[torch.Tensor],
+    lengths: torch.Tensor,
+    weights: Optional[torch.Tensor] = None,
+    is_total: bool = False,
+) -> torch.Tensor:
+    """log z_t of each token or, of a path, by how much its scores exceed them, (B, T).
+
+    Summed over each row, (B,), with `is_total` or `weights`.
+    """
     mask = real_tokens(lengths, scores.emissions.size(1))
     messages, log_normalizers, _ = _forward_messages(scores, mask)
     # (B, T): the normaliser of each token if it were the last
     closed = logsumexp(messages + scores.end + log_normalizers.unsqueeze(2), dim=2)
     log_normalizers = torch.where(last_tokens(mask), closed, log_normalizers)
-    return without_padding(log_normalizers, mask)
+    steps = without_padding(log_normalizers, mask)
+    if path is not None:
+        steps = log_ratio(step_scores(scores, path, lengths), steps)
+    return total_of(steps) if is_total and weights is None else weighed(steps, lengths, weights)
 
 
-def log_partition(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """log Z, (B,)."""
-    return total_of(step_log_normalizers(scores, lengths))
-
-
-def step_log_likelihoods(
+@_of_all_scores
+def log_posteriors(
     scores: ChainScores,
     gold_tags: torch.Tensor,
     lengths: torch.Tensor,
-    weights: Optional[torch.Tensor] = None,
+    weights: Optional[torch.Tensor],
+    given_prefix: bool,
+    messages: Optional[MessageFunction] = None,
 ) -> torch.Tensor:
-    """What each token adds to the log-probability of the gold tags, (B, T)."""
-    if gold_tags.dim() == 3:
-        allowed = step_log_normalizers(restricted(scores, gold_tags), lengths)
-        steps = log_ratio(allowed, step_log_normalizers(scores, lengths))
+    """The log-probability of each token's gold tag, `given_prefix` that those before are gold, (B, T).
+
+    Args:
+        scores: Of B rows.
+        gold_tags: A path or sets.
+        lengths: (B,).
+        weights: (B, T), see above.
+        given_prefix: Conditionals instead of marginals.
+        messages: Takes the place of `relative_messages`, here and in the next two functions.
+    """
+    messages = messages or relative_messages
+    mask = real_tokens(lengths, scores.emissions.size(1))
+    if not given_prefix:
+        arriving = messages(scores, lengths, False)
+    elif gold_tags.dim() == 3:
+        arriving = messages(restricted(scores, gold_tags), lengths, False)
     else:
-        of_path = step_scores(scores, gold_tags, lengths)
-        steps = log_ratio(of_path, step_log_normalizers(scores, lengths))
-    return weighed(steps, lengths, weights)
-
-
-def log_likelihood(
-    scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
-) -> torch.Tensor:
-    """The log-probability of the gold tags, (B,)."""
-    return total_of(step_log_likelihoods(scores, gold_tags, lengths))
+        path = without_padding(gold_tags, mask)
+        # (B, T, K): what each tag receives from the tag before it on the path
+        start = scores.start.expand(len(path), 1, -1)[:, : path.size(1)]
+        arriving = torch.cat([start, scores.transitions[path[:, :-1]]], dim=1)
+    # (B, T, K): the log-sum, up to a constant, of all paths through a tag
+    joint = arriving + without_padding(scores.emissions, mask) + messages(scores, lengths, True)
+    if gold_tags.dim() == 2:
+        of_gold = joint.gather(2, without_padding(gold_tags, mask).unsqueeze(2)).squeeze(2)
+    else:
+        impossible = torch.full_like(joint, -torch.inf)
+        of_gold = logsumexp(torch.where(gold_tags, joint, impossible), dim=2)
+    steps = log_ratio(of_gold, logsumexp(joint, dim=2))
+    if given_prefix:
+        # No prefix is possible once one token's tag is impossible.
+        is_lost = without_padding(steps.detach(), mask).cumsum(1) == -torch.inf
+        steps = steps.masked_fill(is_lost, -torch.inf)
+    return weighed(without_padding(steps, mask), lengths, weights)
 
 
 @_of_all_scores
-def step_log_conditionals(
-    scores: ChainScores,
-    gold_tags: torch.Tensor,
-    lengths: torch.Tensor,
-    weights: Optional[torch.Tensor] = None,
+def tag_marginals(
+    scores: ChainScores, lengths: torch.Tensor, messages: Optional[MessageFunction] = None
 ) -> torch.Tensor:
-    """The log-probability of each token's gold tag given the gold tags before it, (B, T)."""
+    """p(y_t = k | x), (B, T, K)."""
+    messages = messages or relative_messages
     mask = real_tokens(lengths, scores.emissions.size(1))
-    allowed = allowed_tags(gold_tags, len(scores.start)) | ~mask.unsqueeze(2)
-    # (B, T, K): the log-sum, up to a constant, of all paths through a tag whose prefix is allowed
-    _, _, arriving = _forward_messages(restricted(scores, allowed), mask)
-    joint = arriving + without_padding(scores.emissions, mask) + _backward_messages(scores, mask)[0]
-    return weighed(_log_shares(joint, allowed, mask), lengths, weights)
+    before = messages(scores, lengths, False) + without_padding(scores.emissions, mask)
+    probabilities = normalized_exp(before + messages(scores, lengths, True), dim=2)
+    return without_padding(probabilities, mask)
 
 
 @_of_all_scores
-def step_log_marginals(
-    scores: ChainScores,
-    gold_tags: torch.Tensor,
-    lengths: torch.Tensor,
-    weights: Optional[torch.Tensor] = None,
+def transition_marginals(
+    scores: ChainScores, lengths: torch.Tensor, messages: Optional[MessageFunction] = None
 ) -> torch.Tensor:
-    """The log-probability of each token's gold tag, (B, T)."""
+    """p(y_t = i, y_{t+1} = j | x), (B, T - 1, K, K)."""
+    messages = messages or relative_messages
     mask = real_tokens(lengths, scores.emissions.size(1))
-    joint = _forward_messages(scores, mask)[0] + _backward_messages(scores, mask)[0]
-    steps = _log_shares(joint, allowed_tags(gold_tags, len(scores.start)), mask)
-    return weighed(steps, lengths, weights)
+    emissions = without_padding(scores.emissions, mask)
+    before = messages(scores, lengths, False) + emissions
+    following = messages(scores, lengths, True) + emissions
+    # (B, T - 1, K, K)
+    joint = before[:, :-1].unsqueeze(3) + scores.transitions + following[:, 1:].unsqueeze(2)
+    probabilities = normalized_exp(joint.flatten(2), dim=2).view_as(joint)
+    return without_padding(probabilities, mask[:, 1:])
 
 
 @_of_all_scores
-def forward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """Log-sums of prefixes, (B, T, K)."""
-    messages, log_normalizers, _ = _forward_messages(
-        scores, real_tokens(lengths, scores.emissions.size(1))
-    )
-    return constant_if_impossible(messages + log_normalizers.cumsum(1).unsqueeze(2))
-
-
-@_of_all_scores
-def backward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """Log-sums of suffixes, (B, T, K)."""
-    messages, log_normalizers = _backward_messages(
-        scores, real_tokens(lengths, scores.emissions.size(1))
-    )
-    log_sums = log_normalizers.flip(1).cumsum(1).flip(1)
-    return constant_if_impossible(messages + log_sums.unsqueeze(2))
-
-
-@_of_all_scores
-def relative_arrivals(
+def relative_messages(
     scores: ChainScores, lengths: torch.Tensor, from_the_end: bool
 ) -> torch.Tensor:
-    """Log-sums of the prefixes or suffixes that arrive at each tag, up to a constant for each token.
+    """Log-sums of the prefixes or suffixes that arrive at each tag, without its emission, (B, T, K).
 
-    Returns:
-        (B, T, K), as `arrivals` of a `Backend` with `is_relative`.
+    They lack a constant for each token.
     """
     mask = real_tokens(lengths, scores.emissions.size(1))
     if from_the_end:
@@ -165,27 +175,16 @@ def relative_arrivals(
 
 
 @_of_all_scores
-def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """p(y_t = k | x), (B, T, K)."""
+def messages(scores: ChainScores, lengths: torch.Tensor, from_the_end: bool) -> torch.Tensor:
+    """Log-sums of the prefixes that end in each tag, or of the suffixes that follow it, (B, T, K)."""
     mask = real_tokens(lengths, scores.emissions.size(1))
-    # (B, T, K)
-    joint = _forward_messages(scores, mask)[0] + _backward_messages(scores, mask)[0]
-    probabilities = normalized_exp(joint, dim=2)
-    return without_padding(probabilities, mask)
-
-
-@_of_all_scores
-def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """p(y_t = i, y_{t+1} = j | x), (B, T - 1, K, K)."""
-    mask = real_tokens(lengths, scores.emissions.size(1))
-    forward, _, _ = _forward_messages(scores, mask)
-    backward, _ = _backward_messages(scores, mask)
-    # (B, T - 1, 1, K): the emission at t + 1 and everything after it
-    arriving = (without_padding(scores.emissions, mask) + backward)[:, 1:].unsqueeze(2)
-    # (B, T - 1, K, K)
-    joint = forward[:, :-1].unsqueeze(3) + scores.transitions + arriving
-    probabilities = normalized_exp(joint.flatten(2), dim=2).view_as(joint)
-    return without_padding(probabilities, mask[:, 1:])
+    if from_the_end:
+        relative, log_normalizers = _backward_messages(scores, mask)
+        log_sums = log_normalizers.flip(1).cumsum(1).flip(1)
+    else:
+        relative, log_normalizers, _ = _forward_messages(scores, mask)
+        log_sums = log_normalizers.cumsum(1)
+    return constant_if_impossible(relative + log_sums.unsqueeze(2))
 
 
 def sample_paths(
@@ -263,13 +262,6 @@ def weighed(
     if weights is None:
         return steps
     return total_of(steps, without_padding(weights, real_tokens(lengths, weights.size(1))))
-
-
-def _log_shares(joint: torch.Tensor, allowed: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The log of the allowed tags' share in all tags of `joint`, (B, T), 0 in the padding."""
-    impossible = torch.full_like(joint, -torch.inf)
-    share = logsumexp(torch.where(allowed, joint, impossible), dim=2)
-    return without_padding(log_ratio(share, logsumexp(joint, dim=2)), mask)
 
 
 def _forward_messages(

@@ -62,9 +62,9 @@ def span_log_probabilities(
     exact = ChainScores(*(tensor.double() for tensor in scores))
     implementation = implementation_for(exact)
     rows, firsts, lasts = spans.unbind(1)
-    backward = implementation.backward_scores(exact, lengths)
+    backward = implementation.messages(exact, lengths, from_the_end=True)
     # (N, K)
-    messages = implementation.forward_scores(exact, lengths)[rows, firsts]
+    messages = implementation.messages(exact, lengths, from_the_end=False)[rows, firsts]
     impossible = torch.full_like(messages, -torch.inf)
     messages = torch.where(allowed[:, 0], messages, impossible)
     # Longest first, so that the spans with a next token are the first few.
@@ -81,7 +81,7 @@ def span_log_probabilities(
         arriving = torch.where(is_allowed, arriving, impossible[:num_spans])
         messages = torch.cat([arriving, messages[num_spans:]])
     joint = logsumexp(messages + backward[rows, lasts], dim=1)
-    log_partitions = implementation.log_partition(exact, lengths)[rows]
+    log_partitions = implementation.log_steps(exact, None, lengths, is_total=True)[rows]
     return log_ratio(joint, log_partitions)[order.argsort()].to(scores.emissions.dtype)
 
 
@@ -119,13 +119,14 @@ def probable_spans(
     with torch.no_grad():
         exact = ChainScores(*(tensor.double() for tensor in rows.scores))
         implementation = implementation_for(exact)
-        log_partitions = implementation.log_partition(exact, rows.lengths)
-        forward = implementation.forward_scores(exact, rows.lengths)
+        lengths = rows.lengths
+        log_partitions = implementation.log_steps(exact, None, lengths, is_total=True)
+        forward = implementation.messages(exact, lengths, from_the_end=False)
         forward = log_ratio(forward, log_partitions[:, None, None].expand_as(forward))
-        messages = Messages(forward, implementation.backward_scores(exact, rows.lengths))
+        backward = implementation.messages(exact, lengths, from_the_end=True)
         log_least = math.log(least_probability)
         spans, found = implementation.spans_above(
-            exact, messages, spellings, log_least, rows.lengths
+            exact, Messages(forward, backward), spellings, log_least, lengths
         )
     if rows.mask is not None:
         # (B, T), the places of real tokens, in front

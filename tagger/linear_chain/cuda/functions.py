@@ -1,8 +1,7 @@
 """The functions of `reference`, computed by Triton kernels or composed of what they compute.
 
-Marginals and conditionals are composed of relative arrivals. The k > 1 best paths, chains of more than
-128 tags, second derivatives, and the derivatives of forward and of backward scores come from the
-reference.
+Posteriors are composed of relative messages. The k > 1 best paths, chains of more than 128 tags, second
+derivatives, and the derivatives of messages come from the reference.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
@@ -22,7 +21,7 @@ from tagger.linear_chain.autograd import (
     differentiable,
     with_lost_suffixes,
 )
-from tagger.linear_chain.chain_scores import ChainScores, in_float64_on_cpu, restricted
+from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.cuda import scan
 from tagger.linear_chain.cuda.language import triton
 from tagger.linear_chain.cuda.launches import (
@@ -34,120 +33,51 @@ from tagger.linear_chain.cuda.launches import (
 )
 from tagger.linear_chain.cuda.max_sum import best_path_kernel
 from tagger.linear_chain.cuda.sampling import sample_kernel
-from tagger.linear_chain.log_space import log_ratio, logsumexp, normalized_exp, total_of
-from tagger.linear_chain.padding import real_tokens, without_padding
-from tagger.linear_chain.reference import step_scores, weighed
+from tagger.linear_chain.reference import weighed
 from tagger.linear_chain.span_search import spans_above
 
-__all__ = ["spans_above", "step_scores"]
+__all__ = ["spans_above"]
 
 
-def log_partition(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """As `reference.log_partition`."""
-    return differentiable(partial(_normalizers, True), reference.log_partition, scores, lengths)
-
-
-def step_log_normalizers(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """As `reference.step_log_normalizers`."""
-    primitive = partial(_normalizers, False)
-    return differentiable(primitive, reference.step_log_normalizers, scores, lengths)
-
-
-def log_likelihood(
-    scores: ChainScores, gold_tags: torch.Tensor, lengths: torch.Tensor
-) -> torch.Tensor:
-    """As `reference.log_likelihood`."""
-    if gold_tags.dim() == 3:
-        return total_of(step_log_likelihoods(scores, gold_tags, lengths))
-    primitive = partial(_steps, True)
-    return differentiable(primitive, reference.log_likelihood, scores, gold_tags, lengths)
-
-
-def step_log_likelihoods(
+def log_steps(
     scores: ChainScores,
-    gold_tags: torch.Tensor,
+    path: Optional[torch.Tensor],
     lengths: torch.Tensor,
     weights: Optional[torch.Tensor] = None,
+    is_total: bool = False,
 ) -> torch.Tensor:
-    """As `reference.step_log_likelihoods`."""
-    if gold_tags.dim() == 2:
-        primitive, specification = partial(_steps, False), reference.step_log_likelihoods
-        steps = differentiable(primitive, specification, scores, gold_tags, lengths)
-        return weighed(steps, lengths, weights)
-    exact = in_float64_on_cpu(scores)
-    allowed = step_log_normalizers(restricted(exact, gold_tags), lengths)
-    steps = log_ratio(allowed, step_log_normalizers(exact, lengths))
-    return weighed(steps.to(scores.emissions.dtype), lengths, weights)
-
-
-def step_log_conditionals(
-    scores: ChainScores,
-    gold_tags: torch.Tensor,
-    lengths: torch.Tensor,
-    weights: Optional[torch.Tensor] = None,
-) -> torch.Tensor:
-    """As `reference.step_log_conditionals`."""
-    mask = real_tokens(lengths, scores.emissions.size(1))
-    if gold_tags.dim() == 3:
-        arriving = _relative_arrivals(restricted(scores, gold_tags), lengths, False)
-    else:
-        path = without_padding(gold_tags, mask)
-        # (B, T, K): what each tag receives from the tag before it on the path
-        start = scores.start.expand(len(path), 1, -1)
-        arriving = torch.cat([start, scores.transitions[path[:, :-1]]], dim=1)
-    following = _relative_arrivals(scores, lengths, True)
-    joint = arriving + (following + without_padding(scores.emissions, mask))
-    steps = _log_shares(joint, gold_tags, mask)
-    # No prefix is possible once one token's tag is impossible.
-    impossible = torch.full_like(steps, -torch.inf)
-    steps = without_padding(torch.where(steps.cumsum(1) == -torch.inf, impossible, steps), mask)
+    is_total = is_total and weights is None
+    arguments = (path, lengths, None, is_total)
+    steps = differentiable(_steps, reference.log_steps, scores, *arguments)
     return weighed(steps, lengths, weights)
 
 
-def step_log_marginals(
+def log_posteriors(
     scores: ChainScores,
     gold_tags: torch.Tensor,
     lengths: torch.Tensor,
-    weights: Optional[torch.Tensor] = None,
+    weights: Optional[torch.Tensor],
+    given_prefix: bool,
 ) -> torch.Tensor:
-    """As `reference.step_log_marginals`."""
-    joint, mask = _log_joint(scores, lengths)
-    steps = without_padding(_log_shares(joint, gold_tags, mask), mask)
-    return weighed(steps, lengths, weights)
+    arguments = (gold_tags, lengths, weights, given_prefix)
+    return reference.log_posteriors(scores, *arguments, _relative_messages)
 
 
 def tag_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """As `reference.tag_marginals`."""
-    joint, mask = _log_joint(scores, lengths)
-    return without_padding(normalized_exp(joint, dim=2), mask)
+    return reference.tag_marginals(scores, lengths, _relative_messages)
 
 
 def transition_marginals(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """As `reference.transition_marginals`."""
-    mask = real_tokens(lengths, scores.emissions.size(1))
-    emissions = without_padding(scores.emissions, mask)
-    before = _relative_arrivals(scores, lengths, False) + emissions
-    following = _relative_arrivals(scores, lengths, True) + emissions
-    # (B, T - 1, K, K)
-    joint = before[:, :-1].unsqueeze(3) + scores.transitions + following[:, 1:].unsqueeze(2)
-    probabilities = normalized_exp(joint.flatten(2), dim=2).view_as(joint)
-    return without_padding(probabilities, mask[:, 1:])
+    return reference.transition_marginals(scores, lengths, _relative_messages)
 
 
-def forward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """As `reference.forward_scores`."""
-    return differentiable(_forward_scores, reference.forward_scores, scores, lengths)
-
-
-def backward_scores(scores: ChainScores, lengths: torch.Tensor) -> torch.Tensor:
-    """As `reference.backward_scores`."""
-    return differentiable(_backward_scores, reference.backward_scores, scores, lengths)
+def messages(scores: ChainScores, lengths: torch.Tensor, from_the_end: bool) -> torch.Tensor:
+    return differentiable(_messages, reference.messages, scores, lengths, from_the_end)
 
 
 def k_best_decode(
     scores: ChainScores, lengths: torch.Tensor, k: int
 ) -> Tuple[torch.Tensor, torch.Tensor]:
-    """As `reference.k_best_decode`."""
     if k > 1 or not fits(scores):
         return reference.k_best_decode(scores, lengths, k)
     scores = contiguous(scores)
@@ -175,7 +105,6 @@ def k_best_decode(
 def sample_paths(
     scores: ChainScores, lengths: torch.Tensor, uniforms: torch.Tensor
 ) -> torch.Tensor:
-    """As `reference.sample_paths`; in float64."""
     if not fits(scores):
         return reference.sample_paths(scores, lengths, uniforms)
     scores = contiguous(ChainScores(*(tensor.double() for tensor in scores)))
@@ -200,20 +129,14 @@ def sample_paths(
     return paths
 
 
-def _normalizers(
-    is_total: bool, scores: ChainScores, lengths: torch.Tensor, with_gradients: bool
-) -> Computed:
-    return _steps(is_total, scores, None, lengths, with_gradients)
-
-
 def _steps(
-    is_total: bool,
     scores: ChainScores,
     path: Optional[torch.Tensor],
     lengths: torch.Tensor,
+    weights: None,
+    is_total: bool,
     with_gradients: bool,
 ) -> Computed:
-    """Log normalisers or log-likelihoods, of each token or summed."""
     scores = _checked(scores)
     if is_total and scan.suits(scores):
         return scan.log_likelihoods(scores, lengths, path, with_gradients)
@@ -226,39 +149,34 @@ def _steps(
     return Computed(values, partial(_step_gradients, lengths, path), (messages, values))
 
 
-def _forward_scores(scores: ChainScores, lengths: torch.Tensor, with_gradients: bool) -> Computed:
-    relative, log_normalizers, _ = _arrivals(scores, lengths, False)
-    # (B, T): the log-sums of all prefixes up to the token before
+def _messages(
+    scores: ChainScores, lengths: torch.Tensor, from_the_end: bool, with_gradients: bool
+) -> Computed:
+    relative, log_normalizers, _ = _launched(scores, lengths, from_the_end)
+    # (B, T): the log-sums of all suffixes after the token, or of all prefixes before it
+    if from_the_end:
+        others = pad(log_normalizers[:, 1:].flip(1).cumsum(1).flip(1), (0, 1))
+        return Computed(with_lost_suffixes(relative + others.unsqueeze(2), scores, lengths))
     others = pad(log_normalizers[:, :-1].cumsum(1), (1, 0))
     return Computed(relative + others.unsqueeze(2) + scores.emissions.detach())
 
 
-def _backward_scores(scores: ChainScores, lengths: torch.Tensor, with_gradients: bool) -> Computed:
-    relative, log_normalizers, _ = _arrivals(scores, lengths, True)
-    # (B, T): the log-sums of all suffixes after the token
-    others = pad(log_normalizers[:, 1:].flip(1).cumsum(1).flip(1), (0, 1))
-    return Computed(with_lost_suffixes(relative + others.unsqueeze(2), scores, lengths))
-
-
-def _relative_arrivals(
+def _relative_messages(
     scores: ChainScores, lengths: torch.Tensor, from_the_end: bool
 ) -> torch.Tensor:
-    """As `reference.relative_arrivals`.
-
-    Gradients are right if `weights` sum to 0 over the tags of each token.
-    """
-    specification = reference.relative_arrivals
-    return differentiable(_arrivals_with_gradients, specification, scores, lengths, from_the_end)
+    """A `MessageFunction` of `reference`."""
+    specification = reference.relative_messages
+    return differentiable(_relative, specification, scores, lengths, from_the_end)
 
 
-def _arrivals_with_gradients(
+def _relative(
     scores: ChainScores, lengths: torch.Tensor, from_the_end: bool, with_gradients: bool
 ) -> Computed:
-    relative, _, messages = _arrivals(scores, lengths, from_the_end)
-    return Computed(relative, partial(_arrival_gradients, lengths, from_the_end), (messages,))
+    relative, _, messages = _launched(scores, lengths, from_the_end)
+    return Computed(relative, partial(_message_gradients, lengths, from_the_end), (messages,))
 
 
-def _arrivals(
+def _launched(
     scores: ChainScores, lengths: torch.Tensor, from_the_end: bool
 ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Log-sums of what leads to each tag without its emission, or `from_the_end` of what follows it.
@@ -274,24 +192,6 @@ def _arrivals(
         scores, lengths, None, messages, relative, from_the_end=from_the_end
     )
     return relative, log_normalizers, messages
-
-
-def _log_joint(scores: ChainScores, lengths: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-    """The log-sum of all paths through each tag, up to a constant for each token; and the mask."""
-    mask = real_tokens(lengths, scores.emissions.size(1))
-    before = _relative_arrivals(scores, lengths, False)
-    following = _relative_arrivals(scores, lengths, True)
-    return before + without_padding(scores.emissions, mask) + following, mask
-
-
-def _log_shares(joint: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The log of the gold tags' share in all tags of `joint`, (B, T)."""
-    if gold_tags.dim() == 2:
-        share = joint.gather(2, without_padding(gold_tags, mask).unsqueeze(2)).squeeze(2)
-    else:
-        impossible = torch.full_like(joint, -torch.inf)
-        share = logsumexp(torch.where(gold_tags, joint, impossible), dim=2)
-    return log_ratio(share, logsumexp(joint, dim=2))
 
 
 def _step_gradients(
@@ -315,14 +215,14 @@ def _step_gradients(
     return by_emissions, by_transitions, by_start, by_last_emissions.sum(0)
 
 
-def _arrival_gradients(
+def _message_gradients(
     lengths: torch.Tensor,
     from_the_end: bool,
     scores: ChainScores,
     kept: Tensors,
     weights: torch.Tensor,
 ) -> Gradients:
-    """The gradients of relative arrivals: those from the end do not depend on the start scores."""
+    """The gradients of relative messages: those from the end do not depend on the start scores."""
     (messages,) = kept
     by_emissions, by_transitions, by_first = launch_adjoint(
         scores, lengths, messages, weights, from_the_end=from_the_end

@@ -8,9 +8,7 @@ hold zeros. Those that differentiate sum a value of each token times its weight,
 - `weights`, (B, T), or (B, 1) where a row's tokens weigh the same, float64;
 - `is_total`: whether to write to `values` the weighted sum of each row, (B, 1), instead of the value of
   each token, (B, T);
-- `by_emissions`, (B, T, K), for the gradients by the emissions;
-- `left`, (B,) bool, in which they mark the rows that probability space cannot hold: these are computed
-  by the kernels of `log_rows`, which have no such argument.
+- `by_emissions`, (B, T, K), for the gradients by the emissions; `None` if only values are wanted.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags, as in the whole package.
 """

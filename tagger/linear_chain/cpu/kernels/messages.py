@@ -249,10 +249,8 @@ def forward_row_in_log_space(chain: Chain, emissions: np.ndarray, row: Row) -> i
 
 
 @kernel
-def shares_before(chain: Chain, row: Row, t: int, k: int, shares: np.ndarray) -> None:
-    """Writes p(tag at t - 1 | prefix, tag k at t), (K,), of a row in log space that reaches tag k."""
-    for i in range(len(shares)):
-        shares[i] = row.messages[t - 1, i] + chain.transitions[i, k]
-    normalize(shares)
-    for i in range(len(shares)):
-        shares[i] = np.exp(shares[i])
+def log_before(chain: Chain, row: Row, t: int, k: int, before: np.ndarray) -> None:
+    """Writes log p(tag at t - 1 | prefix, tag k at t), (K,), of a row in log space; k is reached."""
+    for i in range(len(before)):
+        before[i] = row.messages[t - 1, i] + chain.transitions[i, k]
+    normalize(before)

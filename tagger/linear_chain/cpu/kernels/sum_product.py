@@ -1,4 +1,4 @@
-"""Kernels over the sum of all paths: log normalisers, likelihoods, their gradients, marginals.
+"""Kernels over the sum of all paths: log normalisers, likelihoods, transition marginals, messages.
 
 Letters: `n` is the number of real tokens of a row; see `batch` for the others and the arguments.
 """
@@ -7,11 +7,7 @@ from typing import Optional
 
 import numpy as np
 
-from tagger.linear_chain.cpu.kernels.adjoints import (
-    add_adjoint,
-    adjoint_row,
-    adjoint_row_in_log_space,
-)
+from tagger.linear_chain.cpu.kernels.adjoints import adjoint_row, adjoint_row_in_log_space
 from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
     SharedGradients,
@@ -20,83 +16,59 @@ from tagger.linear_chain.cpu.kernels.batch import (
 )
 from tagger.linear_chain.cpu.kernels.messages import (
     Chain,
-    Row,
     chain_of,
-    forward_row,
+    log_before,
     new_row,
-    shares_before,
+    peak_of,
     solve_row,
 )
 from tagger.linear_chain.kernels.compilation import kernel
 
 
 @kernel
-def forward_rows(
+def step_rows(
     first: int,
     last: int,
     batch: Batch,
-    gold_tags: Optional[np.ndarray],
-    is_total: bool,
-    values: np.ndarray,
-    left: np.ndarray,
-) -> None:
-    """Writes the log normalisers or, of a path `gold_tags`, the log-likelihoods; unweighted."""
-    chain = chain_of(batch, False)
-    row = new_row(batch.emissions.shape[1], batch.emissions.shape[2])
-    for b in range(first, last):
-        n = batch.lengths[b]
-        if n == 0:
-            continue
-        left[b] = forward_row(chain, batch.emissions[b, :n], row) < 0
-        if left[b]:
-            continue
-        steps = steps_of(chain, batch, b, gold_tags, row)
-        if is_total:
-            values[b, 0] = steps.sum()
-        else:
-            for t in range(n):
-                values[b, t] = steps[t]
-
-
-@kernel
-def gradient_rows(
-    first: int,
-    last: int,
-    batch: Batch,
-    gold_tags: Optional[np.ndarray],
+    path: Optional[np.ndarray],
     weights: np.ndarray,
     is_total: bool,
     values: np.ndarray,
-    by_emissions: np.ndarray,
-    left: np.ndarray,
+    by_emissions: Optional[np.ndarray],
 ) -> np.ndarray:
-    """Differentiates what `forward_rows` writes."""
+    """Log normalisers or, of a `path`, (B, T) int64, by how much its scores exceed them."""
     num_tokens, num_tags = batch.emissions.shape[1:]
-    chain = chain_of(batch, False)
-    row = new_row(num_tokens, num_tags)
+    chain, row = chain_of(batch, False), new_row(num_tokens, num_tags)
     upstream = np.empty(num_tokens)
-    pairs = np.zeros((num_tags, num_tags))
-    shared = new_shared_gradients(num_tags)
+    pairs, shared = np.zeros((num_tags, num_tags)), new_shared_gradients(num_tags)
     # Log-likelihoods contain the log normalisers with a minus sign.
-    sign = 1.0 if gold_tags is None else -1.0
+    sign = 1.0 if path is None else -1.0
     for b in range(first, last):
         n = batch.lengths[b]
         if n == 0:
             continue
-        reached = forward_row(chain, batch.emissions[b, :n], row)
-        left[b] = reached < 0
-        if left[b]:
-            continue
-        steps = steps_of(chain, batch, b, gold_tags, row)
+        reached, in_log_space = solve_row(chain, batch.emissions[b, :n], row)
+        steps = row.log_normalizers[:n]
+        if path is not None:
+            _subtract_from_path(chain, batch.emissions[b], path[b], steps)
         weigh_steps(steps, weights[b], is_total, values[b], upstream)
-        # Fresh memory is written before it is read, since it would be mapped twice otherwise.
+        if by_emissions is None or reached == 0:
+            continue
         for t in range(n):
             upstream[t] *= sign
+        if in_log_space:
+            adjoint_row_in_log_space(chain, reached, upstream, None, row, shared.transitions)
+        else:
+            adjoint_row(chain, reached, upstream, None, row, pairs)
+        for t in range(n):
             for k in range(num_tags):
-                by_emissions[b, t, k] = 0.0
-        _add_derivatives(chain, n, reached, upstream, row, pairs, shared, by_emissions[b])
-        if gold_tags is not None:
-            subtract_path(gold_tags[b, :n], upstream, by_emissions[b], shared)
+                by_emissions[b, t, k] = row.adjoint[t, k] if t < reached else 0.0
+        for k in range(num_tags):
+            shared.start[k] += row.adjoint[0, k]
+            if reached == n:
+                shared.end[k] += row.adjoint[n - 1, k]
+        if path is not None:
+            _subtract_path(path[b, :n], upstream, by_emissions[b], shared)
     for i in range(num_tags):
         for k in range(num_tags):
             shared.transitions[i, k] += pairs[i, k] * chain.leaving[i, k]
@@ -104,110 +76,21 @@ def gradient_rows(
 
 
 @kernel
-def set_gradient_rows(
-    first: int,
-    last: int,
-    batch: Batch,
-    gold_tags: np.ndarray,
-    weights: np.ndarray,
-    is_total: bool,
-    values: np.ndarray,
-    by_emissions: np.ndarray,
-    left: np.ndarray,
-) -> np.ndarray:
-    """As `gradient_rows`, for sets of gold tags.
-
-    The values are the log normalisers of the chain that the sets allow, less those of the whole chain.
-    """
-    num_tokens, num_tags = batch.emissions.shape[1:]
-    chain = chain_of(batch, False)
-    whole, part = new_row(num_tokens, num_tags), new_row(num_tokens, num_tags)
-    allowed, gradient = np.empty((num_tokens, num_tags)), np.empty((num_tokens, num_tags))
-    steps, upstream = np.empty(num_tokens), np.empty(num_tokens)
-    pairs, shared = np.zeros((num_tags, num_tags)), new_shared_gradients(num_tags)
-    for b in range(first, last):
-        n = batch.lengths[b]
-        if n == 0:
-            continue
-        restrict(batch.emissions[b, :n], gold_tags[b], allowed)
-        gradient[:n].fill(0.0)
-        of_whole = forward_row(chain, batch.emissions[b, :n], whole)
-        of_part = forward_row(chain, allowed[:n], part)
-        left[b] = of_whole < 0 or of_part < 0
-        if left[b]:
-            continue
-        write_set_steps(part, whole, steps[:n])
-        weigh_steps(steps[:n], weights[b], is_total, values[b], upstream)
-        _add_derivatives(chain, n, of_part, upstream, part, pairs, shared, gradient)
-        for t in range(n):
-            upstream[t] = -upstream[t]
-        _add_derivatives(chain, n, of_whole, upstream, whole, pairs, shared, gradient)
-        for t in range(n):
-            for k in range(num_tags):
-                by_emissions[b, t, k] = gradient[t, k]
-    for i in range(num_tags):
-        for k in range(num_tags):
-            shared.transitions[i, k] += pairs[i, k] * chain.leaving[i, k]
-    return shared.flat
-
-
-@kernel
-def restrict(emissions: np.ndarray, allowed: np.ndarray, restricted: np.ndarray) -> None:
-    """Copies a row's emissions, (n, K), with -inf at the tags that are not `allowed`, (n, K) bool."""
-    for t in range(len(emissions)):
-        for k in range(emissions.shape[1]):
-            restricted[t, k] = emissions[t, k] if allowed[t, k] else -np.inf
-
-
-@kernel
-def write_set_steps(part: Row, whole: Row, steps: np.ndarray) -> None:
-    """Writes the log normalisers of the chain that sets allow less those of the whole chain, (n,)."""
-    for t in range(len(steps)):
-        steps[t] = part.log_normalizers[t]
-        if steps[t] > -np.inf:
-            steps[t] -= whole.log_normalizers[t]
-
-
-@kernel
-def _add_derivatives(
-    chain: Chain,
-    n: int,
-    reached: int,
-    upstream: np.ndarray,
-    row: Row,
-    pairs: np.ndarray,
-    shared: SharedGradients,
-    by_emissions: np.ndarray,
+def _subtract_from_path(
+    chain: Chain, emissions: np.ndarray, path: np.ndarray, steps: np.ndarray
 ) -> None:
-    """Adds the derivatives of `sum_t upstream[t] log_normalizers[t]`, from `forward_row`."""
-    if reached > 0:
-        adjoint_row(chain, reached, upstream, row, pairs)
-        add_adjoint(n, reached, row, shared, by_emissions)
-
-
-@kernel
-def steps_of(
-    chain: Chain, batch: Batch, b: int, gold_tags: Optional[np.ndarray], row: Row
-) -> np.ndarray:
-    """One row's log normalisers, or by how much the scores of its gold path exceed them, (n,).
-
-    They take the place of the log normalisers.
-    """
-    n = batch.lengths[b]
-    steps = row.log_normalizers[:n]
-    if gold_tags is None:
-        return steps
+    """Puts the scores of a row's path, less the log normalisers, in their place, (n,)."""
+    n = len(steps)
     for t in range(n):
         if steps[t] > -np.inf:
-            k = gold_tags[b, t]
-            arrival = chain.transitions[gold_tags[b, t - 1], k] if t else chain.start[k]
+            k = path[t]
+            arriving = chain.transitions[path[t - 1], k] if t else chain.start[k]
             ending = chain.end[k] if t == n - 1 else 0.0
-            steps[t] = batch.emissions[b, t, k] + arrival + ending - steps[t]
-    return steps
+            steps[t] = emissions[t, k] + arriving + ending - steps[t]
 
 
 @kernel
-def subtract_path(
+def _subtract_path(
     path: np.ndarray, upstream: np.ndarray, by_emissions: np.ndarray, shared: SharedGradients
 ) -> None:
     """Subtracts the derivatives of `sum_t upstream[t] step_score[t]` of a path, (n,)."""
@@ -224,10 +107,9 @@ def subtract_path(
 def transition_marginal_rows(first: int, last: int, batch: Batch, marginals: np.ndarray) -> None:
     """Writes the transition marginals, (B, T - 1, K, K)."""
     num_tokens, num_tags = batch.emissions.shape[1:]
-    chain = chain_of(batch, False)
-    row = new_row(num_tokens, num_tags)
+    chain, row = chain_of(batch, False), new_row(num_tokens, num_tags)
     upstream, unused = np.ones(num_tokens), np.zeros((num_tags, num_tags))
-    shares = np.empty(num_tags)
+    before = np.empty(num_tags)
     for b in range(first, last):
         n = batch.lengths[b]
         if n < 2:
@@ -235,18 +117,49 @@ def transition_marginal_rows(first: int, last: int, batch: Batch, marginals: np.
         reached, in_log_space = solve_row(chain, batch.emissions[b, :n], row)
         if reached < n:
             continue
-        if not in_log_space:
-            adjoint_row(chain, n, upstream, row, unused)
+        if in_log_space:
+            adjoint_row_in_log_space(chain, n, upstream, None, row, unused)
+            for t in range(1, n):
+                for k in range(num_tags):
+                    if row.adjoint[t, k] > 0.0:
+                        log_before(chain, row, t, k, before)
+                        for i in range(num_tags):
+                            marginals[b, t - 1, i, k] = row.adjoint[t, k] * np.exp(before[i])
+        else:
+            adjoint_row(chain, n, upstream, None, row, unused)
             for t in range(1, n):
                 for i in range(num_tags):
                     for k in range(num_tags):
-                        share = chain.leaving[i, k] * row.arriving[t, k]
-                        marginals[b, t - 1, i, k] = row.messages[t - 1, i] * share
+                        returning = chain.leaving[i, k] * row.arriving[t, k]
+                        marginals[b, t - 1, i, k] = row.messages[t - 1, i] * returning
+
+
+@kernel
+def message_rows(
+    first: int, last: int, batch: Batch, from_the_end: bool, messages: np.ndarray
+) -> None:
+    """Writes the log-sums of all prefixes that arrive at each tag, without its emission.
+
+    With `from_the_end` suffixes take the place of prefixes. `messages`, (B, T, K), hold -inf.
+    """
+    num_tokens, num_tags = batch.emissions.shape[1:]
+    chain, row = chain_of(batch, from_the_end), new_row(num_tokens, num_tags)
+    start_peak = peak_of(chain.start)
+    for b in range(first, last):
+        n = batch.lengths[b]
+        if n == 0:
             continue
-        adjoint_row_in_log_space(chain, n, upstream, row, unused)
-        for t in range(1, n):
+        emissions = batch.emissions[b, :n]
+        if from_the_end:
+            emissions = emissions[::-1].copy()
+        reached, in_log_space = solve_row(chain, emissions, row)
+        log_partition = 0.0
+        for t in range(min(reached + 1, n)):
+            shift = start_peak if t == 0 else chain.transition_peak
+            out = messages[b, n - 1 - t if from_the_end else t]
             for k in range(num_tags):
-                if row.adjoint[t, k] > 0.0:
-                    shares_before(chain, row, t, k, shares)
-                    for i in range(num_tags):
-                        marginals[b, t - 1, i, k] = row.adjoint[t, k] * shares[i]
+                if in_log_space:
+                    out[k] = row.arriving[t, k] + log_partition
+                else:
+                    out[k] = np.log(row.arriving[t, k]) + shift + log_partition
+            log_partition += row.log_normalizers[t]
