@@ -27,14 +27,6 @@ if TYPE_CHECKING:
         window_size,
     )
 
-#: What is imported when it is first used: commands of AllenNLP come by here, too.
-_MODULES = {
-    "CrfConfig": "crf_config",
-    "CrfForTokenClassification": "crf_for_token_classification",
-    "WordPieceTagger": "word_piece_tagger",
-    **dict.fromkeys(("MASKED", "UNKNOWN", "Window", "encode_words", "window_size"), "word_pieces"),
-}
-
 __all__ = [
     "MASKED",
     "UNKNOWN",
@@ -45,6 +37,14 @@ __all__ = [
     "encode_words",
     "window_size",
 ]
+
+#: The module of each, which is imported at its first use: commands of AllenNLP come by here, too.
+_MODULES = {
+    **dict.fromkeys(__all__, "word_pieces"),
+    "CrfConfig": "crf_config",
+    "CrfForTokenClassification": "crf_for_token_classification",
+    "WordPieceTagger": "word_piece_tagger",
+}
 
 
 def _register() -> None:

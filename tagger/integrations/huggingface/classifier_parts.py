@@ -9,23 +9,19 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.integrations.huggingface.crf_for_token_classification import CrfForTokenClassification
 from tagger.modules.conditional_random_field import ConditionalRandomField
-from tagger.spans import ENCODINGS, infer_encoding, split_tag
+from tagger.spans import ENCODINGS, infer_encoding
 from tagger_compat import outside_transformers
 
 
 class Parts(NamedTuple):
-    """A token classifier, taken apart.
-
-    Attributes:
-        backbone: The transformer under the classifier.
-        head: ModernBERT's layer between the two; None for others.
-        linear: The layer whose results are the logits.
-        crf: The CRF above it; None for a plain classifier.
-    """
+    """A token classifier, taken apart."""
 
     backbone: Any
+    # ModernBERT's layer above the transformer; None for others
     head: Any
+    # The layer whose results are the logits
     linear: torch.nn.Linear
+    # None for a plain classifier
     crf: Optional[ConditionalRandomField]
 
 
@@ -57,21 +53,17 @@ def loaded_classifier(name_or_path: str) -> Any:
             f"{name_or_path}: expected a folder with a `config.json`, as `save_pretrained` writes it, "
             "or a name in the local cache of the Hugging Face hub; got neither"
         )
-    may_run_code = outside_transformers.may_run_code()
+    options = {
+        "local_files_only": True,
+        "trust_remote_code": outside_transformers.may_run_code(),
+    }
     with outside_transformers.transformer_loaded(name_or_path):
         try:
             model, loading = AutoModelForTokenClassification.from_pretrained(
-                name_or_path,
-                dtype=torch.float32,
-                local_files_only=True,
-                output_loading_info=True,
-                trust_remote_code=may_run_code,
+                name_or_path, dtype=torch.float32, output_loading_info=True, **options
             )
             tokenizer = AutoTokenizer.from_pretrained(
-                name_or_path,
-                add_prefix_space=True,
-                local_files_only=True,
-                trust_remote_code=may_run_code,
+                name_or_path, add_prefix_space=True, **options
             )
         except (OSError, ValueError) as error:
             reason = " ".join(str(error).split())
@@ -121,13 +113,10 @@ def encoding_of(tags: Sequence[str]) -> Optional[str]:
     """
     encoding = infer_encoding(tags)
     if encoding == "BMES" and not any(tag.startswith("M-") for tag in tags):
-        encoding = "IOBES"
+        return "IOBES"
     if encoding == "BIO":
-        opened, inside = (
-            {label for prefix, label in map(split_tag, tags) if prefix == wanted} for wanted in "BI"
-        )
-        if inside - opened:
-            encoding = "IOB1"
+        opened, inside = ({tag[2:] for tag in tags if tag[:2] == each} for each in ("B-", "I-"))
+        return "IOB1" if inside - opened else "BIO"
     if encoding is None and "O" in tags and "IO" in ENCODINGS:
-        encoding = "IO"
+        return "IO"
     return encoding

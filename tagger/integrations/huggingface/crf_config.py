@@ -1,5 +1,6 @@
 """The configuration of a CRF on a token-classification model."""
 
+from types import SimpleNamespace
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from transformers import AutoConfig, PretrainedConfig
@@ -111,19 +112,10 @@ def resolved_weighting(
         options = {"type": rule} if isinstance(rule, str) else dict(rule)
         arguments["weight_rule"] = WeightRule.by_name(options.pop("type"))(**options)
         arguments["tag_counts"] = [tag_counts.get(tag, 0) for tag in tags]
-    made: Any = TagWeighting.by_name(name)(vocab=_Tags(tags), **arguments)
+    # What weightings read of AllenNLP's `Vocabulary`.
+    vocab: Any = SimpleNamespace(get_index_to_token_vocabulary=lambda _: dict(enumerate(tags)))
+    made: Any = TagWeighting.by_name(name)(vocab=vocab, **arguments)
     for by_label in _BY_LABEL:
         arguments.pop(by_label, None)
     resolved = {"type": name, **arguments, "tag_weights": made.tag_weights.tolist()}
     return {**resolved, "cost": made.cost.tolist()} if hasattr(made, "cost") else resolved
-
-
-class _Tags:
-    """Tags as the part of AllenNLP's `Vocabulary` that weightings read."""
-
-    def __init__(self, tags: Sequence[str]) -> None:
-        self._tags = dict(enumerate(tags))
-
-    def get_index_to_token_vocabulary(self, namespace: str) -> Dict[int, str]:
-        """Returns the tag of each index, whatever the namespace."""
-        return self._tags

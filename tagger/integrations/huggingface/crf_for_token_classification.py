@@ -89,14 +89,13 @@ class CrfForTokenClassification(PreTrainedModel):
             tags: All tags, such as `["O", "B-PER", "I-PER"]`, in the order of their indices.
             weighting: The `type` of a weighting and its arguments, see `resolved_weighting`.
             tag_counts: How often training shows each tag, for a `weight_rule`.
-            constrain_decoding: Whether only sequences that the tags' encoding allows are predicted.
-            constrain_training: Whether the likelihood, too, is over these sequences only.
+            constrain_decoding: See `CrfConfig`, as for `constrain_training`.
+            constrain_training: See `constrain_decoding`.
             **kwargs: Further arguments of `from_pretrained`.
 
         Raises:
             ConfigurationError: If the tags, the weighting or the constraints do not fit, or the model
-                needs code of its own, which runs only if the environment variable
-                TAGGER_TRUST_REMOTE_CODE is 1.
+                needs code of its own, which runs only if TAGGER_TRUST_REMOTE_CODE is 1.
         """
         id2label = dict(enumerate(tags))
         label2id = {tag: index for index, tag in id2label.items()}
@@ -162,12 +161,7 @@ class CrfForTokenClassification(PreTrainedModel):
         loss = -self.crf.log_likelihood(logits, labels, labels != MASKED).mean()
         if not isinstance(output, TokenClassifierOutput):
             return (loss, *output)
-        return TokenClassifierOutput(
-            loss=loss,
-            logits=logits,
-            hidden_states=output.hidden_states,
-            attentions=output.attentions,
-        )
+        return TokenClassifierOutput(**{**output, "loss": loss})
 
     def chain_scores(self, logits: torch.Tensor) -> ChainScores:
         """The chain that decoding uses, of emissions (B, T, K), for all of `tagger.linear_chain`."""
@@ -175,14 +169,10 @@ class CrfForTokenClassification(PreTrainedModel):
 
     @torch.no_grad()
     def decode(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Finds the best tags that the constraints allow.
+        """Finds the best tags that the constraints allow, (B, T) int64, -100 where there is no word.
 
-        Args:
-            logits: (B, T, K), the emissions.
-            mask: (B, T) bool, true at the first piece of each word, which is `labels != -100`.
-
-        Returns:
-            (B, T) int64, indices of tags at those pieces, and -100 elsewhere.
+        `logits`, (B, T, K), are the emissions, and `mask`, (B, T) bool, is true at the first piece of
+        each word, which is `labels != -100`.
         """
         paths, _ = self.crf.viterbi_decode(logits, mask)
         return paths.masked_fill(~mask, MASKED)

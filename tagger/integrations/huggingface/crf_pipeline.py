@@ -10,7 +10,6 @@ from transformers.pipelines.token_classification import (
 
 from tagger.integrations.huggingface.crf_for_token_classification import crf_model_in
 from tagger.integrations.huggingface.word_piece_tagger import WordPieceTagger
-from tagger_onnx.tagged_text import TaggedText
 
 
 class CrfPipeline(TokenClassificationPipeline):
@@ -25,11 +24,8 @@ class CrfPipeline(TokenClassificationPipeline):
     entity. They all give the same, because the CRF has one tag for each word. If the tags spell no
     spans, each word is an entity.
 
-    Args:
-        *args: As for the other pipelines.
-        model: The model.
-        language: How texts are split into words, as for `WordPieceTagger`.
-        **kwargs: As for the other pipelines.
+    The arguments are those of other pipelines, and `language`: how texts are split into words, as for
+    `WordPieceTagger`.
     """
 
     def __new__(cls, *args: Any, model: Any = None, **kwargs: Any) -> Any:
@@ -84,11 +80,16 @@ class CrfPipeline(TokenClassificationPipeline):
         tagged, text = output["tagged"], output["text"]
         places = _places(tagged.tokens, text)
         are_words = aggregation_strategy == AggregationStrategy.NONE
-        key = "entity" if are_words else "entity_group"
-        has_spans = self._tagger.finds_entities and not are_words
+        if self._tagger.finds_entities and not are_words:
+            spans = [(e.label, e.probability, e.first, e.last) for e in tagged.entities]
+        else:
+            # A word that the tokenizer leaves nothing of has no probabilities, and is surely outside.
+            rows = zip(tagged.tags, tagged.probabilities)
+            spans = [(tag, row.get(tag, 1.0), k, k) for k, (tag, row) in enumerate(rows)]
         found = []
-        for label, score, first, last in _entities(tagged) if has_spans else _words(tagged):
+        for label, score, first, last in spans:
             start, end = places[first][0], places[last][1]
+            key = "entity" if are_words else "entity_group"
             item = {key: label, "score": score, "word": text[start:end], "start": start, "end": end}
             if label not in ignored:
                 found.append({**item, "index": first} if are_words else item)
@@ -96,19 +97,6 @@ class CrfPipeline(TokenClassificationPipeline):
 
     def _ensure_tensor_on_device(self, inputs: Any, device: Any) -> Any:
         return inputs  # texts, and what was found in them
-
-
-def _entities(tagged: TaggedText) -> Iterator[Tuple[str, Optional[float], int, int]]:
-    """Label, probability, first and last word of each entity."""
-    for entity in tagged.entities:
-        yield entity.label, entity.probability, entity.first, entity.last
-
-
-def _words(tagged: TaggedText) -> Iterator[Tuple[str, Optional[float], int, int]]:
-    """Likewise, of each word."""
-    for index, (tag, row) in enumerate(zip(tagged.tags, tagged.probabilities)):
-        # A word that the tokenizer leaves nothing of has no probabilities, and is surely outside.
-        yield tag, row.get(tag, 1.0), index, index
 
 
 def _places(words: Sequence[str], text: str) -> List[Tuple[int, int]]:

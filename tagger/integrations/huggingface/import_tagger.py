@@ -1,6 +1,5 @@
 """Makes a tagger of this project from a token classifier of Hugging Face's library."""
 
-import json
 import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union, cast
@@ -40,13 +39,10 @@ _TRIAL = ["Ada", "Lovelace", "lived", "in", "London", "unbelievably", "1815", "-
 
 
 class Imported(NamedTuple):
-    """What was imported.
+    """What was imported: the classifier's tags, in the order of their indices, and their encoding.
 
-    Attributes:
-        tags: The classifier's tags, in the order of their indices.
-        encoding: How they spell entities; None for plain labels.
-        difference: The largest difference between the tagger's emissions and the classifier's logits on
-            a trial text.
+    `difference` is the largest one between the tagger's emissions and the classifier's logits on a trial
+    text.
     """
 
     tags: List[str]
@@ -94,15 +90,20 @@ def import_tagger(
         run = Path(folder, "run")
         run.mkdir()
         num_special = sum(map(len, special_pieces(tokenizer)))
-        config = _config(str(backbone), parts, encoding, language, num_special)
+        config = Params(_config(backbone.name, parts, encoding, language, num_special))
+        config.to_file(str(run / CONFIG_NAME))
+        for transformer in (
+            config["dataset_reader"]["token_indexers"]["tokens"],
+            config["model"]["text_field_embedder"]["token_embedders"]["tokens"],
+        ):
+            transformer["model_name"] = str(backbone)
         vocab = Vocabulary(non_padded_namespaces=["labels"])
         vocab.add_tokens_to_namespace(tags, "labels")
-        # The archive knows its transformer by the last part of this name.
-        written = _config(backbone.name, parts, encoding, language, num_special)
-        Params(written).to_file(str(run / CONFIG_NAME))
-        model = _built(config, vocab, run)
+        params, where = config["model"].duplicate(), {"serialization_dir": str(run)}
+        model = cast(SequenceTagger, Model.from_params(params=params, vocab=vocab, **where)).eval()
         _fill(model, parts, tags, transition_bias)
-        difference = _checked_difference(model, config, run, classifier, tokenizer)
+        reader = DatasetReader.from_params(config["dataset_reader"].duplicate(), **where)
+        difference = _checked_difference(model, reader, classifier, tokenizer)
         model.vocab.save_to_files(str(run / "vocabulary"))
         Meta.new().to_file(run / META_NAME)
         torch.save(model.state_dict(), run / _DEFAULT_WEIGHTS)
@@ -123,16 +124,8 @@ def from_hugging_face(
     It has what a tagger of `tagger.load` has: legal entities with exact probabilities, thresholds,
     candidates. `allennlp import-hf` writes the same tagger as an archive, for all commands.
 
-    Args:
-        name_or_path: A folder that `save_pretrained` wrote, or a name in the local cache of the hub.
-        language: The spaCy code of the language whose rules split texts into words.
-        transition_bias: A file with six transition scores, see
-            `tagger.integrations.huggingface.transition_biases`.
-        cuda_device: The number of the GPU to use; -1 for the CPU.
-
-    Raises:
-        ConfigurationError: If there is no such model, it is no token classifier, or its head is not a
-            single linear layer.
+    Arguments and errors are those of `import_tagger`; `cuda_device` is the number of the GPU to use, -1
+    for the CPU.
     """
     bias = None if transition_bias is None else Path(transition_bias)
     with tempfile.TemporaryDirectory() as folder:
@@ -142,11 +135,7 @@ def from_hugging_face(
 
 
 def _config(
-    backbone: str,
-    parts: Parts,
-    encoding: Optional[str],
-    language: str,
-    num_special: int,
+    name: str, parts: Parts, encoding: Optional[str], language: str, num_special: int
 ) -> Dict[str, Any]:
     """Returns the config of the archive; windows leave room for `num_special` special pieces."""
     room = min(longest_window(parts.backbone.config) or _MOST_PIECES, _MOST_PIECES)
@@ -161,7 +150,8 @@ def _config(
             "norm_bias": settings.norm_bias,
             "norm_eps": settings.norm_eps,
         }
-    transformer = {"type": "transformer", "model_name": backbone}
+    # The archive knows its transformer by this name.
+    transformer = {"type": "transformer", "model_name": name}
     return {
         "dataset_reader": {
             "type": "column",
@@ -183,14 +173,6 @@ def _config(
         "data_loader": {"type": "bucketed", "max_tokens": 4096, "shuffle": False},
         "include_in_archive": [FINE_TUNED],
     }
-
-
-def _built(config: Dict[str, Any], vocab: Vocabulary, run: Path) -> SequenceTagger:
-    """Makes the tagger; its transformer has its weights."""
-    params = Params(json.loads(json.dumps(config["model"])))
-    model = Model.from_params(params=params, vocab=vocab, serialization_dir=str(run))
-    assert isinstance(model, SequenceTagger)
-    return model.eval()
 
 
 @torch.no_grad()
@@ -222,12 +204,10 @@ def _fill(
 
 @torch.no_grad()
 def _checked_difference(
-    model: SequenceTagger, config: Dict[str, Any], run: Path, classifier: Any, tokenizer: Any
+    model: SequenceTagger, reader: DatasetReader, classifier: Any, tokenizer: Any
 ) -> float:
     """Returns how far emissions and logits are apart on a trial text; refuses what is too far."""
-    params = Params(json.loads(json.dumps(config["dataset_reader"])))
-    reader = DatasetReader.from_params(params, serialization_dir=str(run))
-    room = config["dataset_reader"]["token_indexers"]["tokens"]["max_pieces"]
+    room = reader._token_indexers["tokens"].max_pieces  # type: ignore[attr-defined]
     words = _TRIAL
     while len(words) > 1 and len(_pieces(tokenizer, words)["input_ids"][0]) > room:
         words = words[:-1]

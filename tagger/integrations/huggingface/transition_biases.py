@@ -2,21 +2,21 @@
 
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, Sequence
+from typing import Any, Dict, Sequence
 
 import torch
 from allennlp.common.checks import ConfigurationError
 
 from tagger.spans import split_tag
 
-#: The transitions of each key, by the prefixes of their tags: `E` is an entity's end, `S` all of it.
-_TRANSITIONS: Dict[str, Callable[[str, str], bool]] = {
-    "background_stay": lambda before, after: before == after == "O",
-    "background_to_start": lambda before, after: before == "O" and after in "BS",
-    "inside_to_continue": lambda before, after: before in "BI" and after == "I",
-    "inside_to_end": lambda before, after: before in "BI" and after == "E",
-    "end_to_background": lambda before, after: before in "ES" and after == "O",
-    "end_to_start": lambda before, after: before in "ES" and after in "BS",
+#: The prefixes before and after each transition: `E` is an entity's end, `S` all of it.
+_TRANSITIONS = {
+    "background_stay": ("O", "O"),
+    "background_to_start": ("O", "BS"),
+    "inside_to_continue": ("BI", "I"),
+    "inside_to_end": ("BI", "E"),
+    "end_to_background": ("ES", "O"),
+    "end_to_start": ("ES", "BS"),
 }
 _PREFIX = "transition_bias_"
 
@@ -39,7 +39,7 @@ def transition_biases(path: Path, tags: Sequence[str]) -> torch.Tensor:
             entities.
     """
     values = _values(path)
-    prefixes = [_prefix(tag) for tag in tags]
+    prefixes = [{"L": "E", "U": "S"}.get(each, each) for each, _ in map(split_tag, tags)]
     if not {"E", "S"} <= set(prefixes):
         raise ConfigurationError(
             f"{path}: these scores are for tags in IOBES or BIOUL, which mark the end of an entity; got "
@@ -47,16 +47,12 @@ def transition_biases(path: Path, tags: Sequence[str]) -> torch.Tensor:
         )
     scores = torch.zeros(len(tags), len(tags))
     for name, value in values.items():
-        for i, before in enumerate(prefixes):
-            for j, after in enumerate(prefixes):
-                if _TRANSITIONS[name](before, after):
-                    scores[i, j] = value
+        before, after = _TRANSITIONS[name]
+        rows, columns = (
+            torch.tensor([prefix in own for prefix in prefixes]) for own in (before, after)
+        )
+        scores[rows.unsqueeze(1) & columns] = value
     return scores
-
-
-def _prefix(tag: str) -> str:
-    prefix = split_tag(tag)[0]
-    return {"L": "E", "U": "S"}.get(prefix, prefix)
 
 
 def _values(path: Path) -> Dict[str, float]:

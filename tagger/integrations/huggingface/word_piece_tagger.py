@@ -32,9 +32,8 @@ class WordPieceTagger(TextTagger[str]):
     Args:
         model: The model, which is put into evaluation mode.
         tokenizer: Its tokenizer.
-        language: The spaCy code of the language whose rules split texts into words. The rules are part
-            of spaCy; nothing is downloaded. Or one of `blanks`, `punctuation`, `words` and `characters`,
-            which split as the tokenizers of these names.
+        language: The spaCy code of the language whose rules split texts into words, or one of `blanks`,
+            `punctuation`, `words` and `characters`, which split as the tokenizers of these names.
     """
 
     def __init__(
@@ -63,10 +62,7 @@ class WordPieceTagger(TextTagger[str]):
     ) -> "WordPieceTagger":
         """Loads a model and its tokenizer from a folder.
 
-        Code that lies in the folder runs only if the environment variable TAGGER_TRUST_REMOTE_CODE is 1.
-
-        Raises:
-            ConfigurationError: If the tokenizer needs code of its own that may not run.
+        Code of its own that it needs runs only if TAGGER_TRUST_REMOTE_CODE is 1; else it is refused.
         """
         model = CrfForTokenClassification.from_pretrained(path, **kwargs)
         may_run_code = outside_transformers.may_run_code()

@@ -15,8 +15,8 @@ class Window(NamedTuple):
     """Some words of a text as word pieces.
 
     Attributes:
-        inputs: `input_ids`, `attention_mask` and what else the model takes, a list for each. If labels
-            were given, `labels` too. This is an item of the trainer's dataset.
+        inputs: An item of the trainer's dataset: `input_ids`, `attention_mask` and, if they were given,
+            `labels`, a list for each.
         words: The indices, in the text, of the words that this window stands for.
         pieces: The position of the first piece of each of these words.
     """
