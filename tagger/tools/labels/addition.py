@@ -1,6 +1,5 @@
 """Adds labels to a saved tagger whose training data may be gone: see `add_labels`."""
 
-import logging
 import shutil
 from collections import Counter
 from os import PathLike
@@ -30,13 +29,7 @@ from tagger.tools.labels.student import Prepare, keep_what_is_known, make_studen
 from tagger.tools.tuning.curves import CURVES_NAME
 from tagger.tools.tuning.promise_record import PROMISES_NAME
 from tagger.tools.tuning.tuned_archive import rewrite_archive
-from tagger.training.run_folder import (
-    check_can_be_made,
-    check_is_same_run,
-    is_finished,
-)
-
-logger = logging.getLogger(__name__)
+from tagger.training.run_folder import check_can_be_made, check_is_same_run, is_finished
 
 #: What holds for the old labels' training or decoding alone, and is left out of the new archive.
 _DROPPED_OF_HEAD = (
@@ -77,7 +70,7 @@ def add_labels(
     The new tagger has all weights of the old one, which are not trained. What is new is a small encoder
     of the old one's states, and the scores of new tags. From these it learns the new labels. Where the
     file has `O`, it learns that there is none of them; where it has `?`, they stay open. Entities of
-    known labels in the file may be there or not. At last new labels get a bias, so that they are not
+    known labels in the file may be there or not. Finally, new labels get a bias, so that they are not
     found at the expense of old ones: see `new_label_bias`.
 
     A call that was interrupted goes on when it is repeated.
@@ -119,23 +112,12 @@ def add_labels(
     _tell(sentences, dropped)
     common_logging.prepare_global_logging(str(folder))
     bias = cross_validated_bias(model, sentences, reader, params, folder, most_lost)
-    _train(model, sentences, reader, params, folder, prepare)
-    _archive(folder, new_archive, config, dict.fromkeys(sentences.new, bias) if bias else {})
-    return new_archive
-
-
-def _train(
-    model: SequenceTagger,
-    sentences: NewSentences,
-    reader: DatasetReader,
-    params: Params,
-    folder: Path,
-    prepare: Prepare,
-) -> None:
     prepare_environment(params)
     student = make_student(model, sentences.new, params, folder)
     prepare(model, student, sentences.instances)
     train_student(student, sentences.instances, reader, params, folder)
+    _archive(folder, new_archive, config, dict.fromkeys(sentences.new, bias) if bias else {})
+    return new_archive
 
 
 def _archive(
@@ -211,11 +193,7 @@ def _start_run(
     config: Dict[str, Any],
     folder: Path,
 ) -> bool:
-    """Makes the folder of a run, or checks that it is the same run's; returns whether it is new.
-
-    Raises:
-        ConfigurationError: If the folder holds another run, or anything else.
-    """
+    """Makes the folder of a run, or checks that it is the same run's; returns whether it is new."""
     check_can_be_made(folder)
     files = (archive_file, config["train_data_path"])
     started = " ".join([*(sha256_of_file(cached_path(each)) for each in files), str(most_lost)])
@@ -260,11 +238,7 @@ def _reader(params: Params, folder: Path) -> DatasetReader:
 
 
 def _read(reader: DatasetReader, input_file: str, model: SequenceTagger) -> NewSentences:
-    """Reads the new file.
-
-    Raises:
-        ConfigurationError: If it has no new label.
-    """
+    """Reads the new file; refuses one without a new label."""
     encoding = cast(str, model.tag_encoding)
     instances = list(reader.read(input_file))
     tags = [tag for each in instances for tag in cast(TagSetsField, each["tags"]).known_tags()]

@@ -10,7 +10,7 @@ import copy
 import itertools
 import json
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, cast
+from typing import List, Optional, Sequence, cast
 
 import numpy as np
 import torch
@@ -95,8 +95,10 @@ def with_old_entities(tagger: SequenceTagger, instances: Sequence[Instance]) -> 
     encoding = cast(str, tagger.tag_encoding)
     completed = []
     for group in lazy_groups_of(iter(instances), _BATCH_SIZE):
+        # The old tagger does not know all tags.
+        fields = [{k: v for k, v in each.fields.items() if k != "tags"} for each in group]
         with torch.no_grad():
-            found = tagger.eval().forward_on_instances([_without_tags(each) for each in group])
+            found = tagger.eval().forward_on_instances([Instance(each) for each in fields])
         for instance, predicted in zip(group, found):
             field = cast(TagSetsField, instance["tags"])
             sets = field.tag_sets
@@ -141,9 +143,8 @@ def counts_by_bias(
 def choose_bias(counts: np.ndarray, most_lost: float) -> float:
     """Returns the bias with the best F1 of new labels among those that keep the old ones.
 
-    Args:
-        counts: As `counts_by_bias` gives them, summed over the parts of the file.
-        most_lost: How much less the F1 of old labels may be than under the best bias, at most.
+    The F1 of old labels may be less by `most_lost` than under the best bias. `counts` are those of
+    `counts_by_bias`, summed over the parts of the file.
     """
     new, old = f1_by_bias(counts).T
     may_be = old >= old.max() - most_lost
@@ -154,9 +155,3 @@ def f1_by_bias(counts: np.ndarray) -> np.ndarray:
     """Returns the F1 of new and of old labels under each bias, (G, 2)."""
     f1: np.ndarray = precision_recall_f1(counts.transpose(1, 0, 2))[2]
     return f1
-
-
-def _without_tags(instance: Instance) -> Instance:
-    """Returns an instance without its tags, of which the old tagger does not know all."""
-    fields: Dict = {name: field for name, field in instance.fields.items() if name != "tags"}
-    return Instance(fields)

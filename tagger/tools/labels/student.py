@@ -1,33 +1,28 @@
-"""The new tagger as it starts, what of it is not trained, and its training."""
+"""A tagger of new labels as it starts, what of it is not trained, and its training.
 
+Letters: `J` tags of the old tagger, `K` tags of the new one, whose first `J` are those of the old one.
+"""
+
+import copy
 import shutil
+from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Iterable, Sequence, cast
+from typing import Any, Callable, Dict, Iterable, Sequence, cast
 
 import torch
 from allennlp.common import Params
 from allennlp.common.util import dump_metrics
-from allennlp.data import DataLoader, DatasetReader, Instance
+from allennlp.data import DataLoader, DatasetReader, Instance, Vocabulary
 from allennlp.models import Model
 from allennlp.models.model import remove_keys_from_params
 from allennlp.training.trainer import Trainer
 
 from tagger.models import SequenceTagger
-from tagger.tools.labels.new_labels import with_new_rows, with_new_tags
+from tagger.spans import complete_tags, split_tag
+from tagger.spans.encodings import join_tag, rules_of
 
-
-class _Given(DatasetReader):
-    """Reads instances that are there already."""
-
-    def __init__(self, instances: Sequence[Instance], reader: DatasetReader) -> None:
-        super().__init__()
-        self._instances, self._reader = instances, reader
-
-    def _read(self, file_path: Any) -> Iterable[Instance]:
-        return iter(self._instances)
-
-    def apply_token_indexers(self, instance: Instance) -> None:
-        self._reader.apply_token_indexers(instance)
+#: How much less probable than outside a new tag starts, in nats.
+_DISCOUNT = 1.0
 
 
 def make_student(
@@ -43,19 +38,56 @@ def make_student(
     vocab.save_to_files(str(folder / "vocabulary"))
     model_params = params.pop("model")
     remove_keys_from_params(model_params)
-    student = cast(
-        SequenceTagger,
-        Model.from_params(vocab=vocab, params=model_params, serialization_dir=str(folder)),
-    )
+    made = Model.from_params(vocab=vocab, params=model_params, serialization_dir=str(folder))
+    student = cast(SequenceTagger, made)
     own = student.state_dict()
     grown = with_new_rows(teacher.state_dict(), teacher.tags, student.tags)
     num_features = student.projection.in_features - teacher.projection.in_features
-    grown["projection.weight"] = torch.nn.functional.pad(
-        grown["projection.weight"], (0, num_features)
-    )
+    projection = grown["projection.weight"]
+    grown["projection.weight"] = torch.nn.functional.pad(projection, (0, num_features))
     constraints = "head.crf._constraint_mask"
     student.load_state_dict({**own, **grown, constraints: own[constraints]})
     return student
+
+
+def with_new_tags(
+    vocab: Vocabulary, namespace: str, labels: Sequence[str], encoding: str
+) -> Vocabulary:
+    """Returns a copy of a vocabulary with the tags of new labels after the old ones."""
+    extended = copy.deepcopy(vocab)
+    rules = rules_of(encoding)
+    tags = extended.get_token_to_index_vocabulary(namespace)
+    first_tags = [join_tag(rules.places[0], label) for label in labels]
+    for tag in complete_tags([*tags, *first_tags], encoding):
+        extended.add_token_to_namespace(tag, namespace)
+    return extended
+
+
+def with_new_rows(
+    weights: Dict[str, torch.Tensor], old: Sequence[str], new: Sequence[str]
+) -> Dict[str, torch.Tensor]:
+    """Returns a tagger's weights by name with rows for new tags: K instead of J.
+
+    To the old tagger, entities of a new label are outside. So the emissions of new tags start as those
+    of `O`, a little lower. A transition score starts as the mean over the old labels.
+    """
+    places = {tag: k for k, tag in enumerate(old)}
+    analogies = []
+    for label in sorted({split_tag(tag)[1] or "" for tag in old if tag != "O"}):
+        analogous = [join_tag(split_tag(tag)[0], label) for tag in new[len(old) :]]
+        analogies.append([*range(len(old)), *(places[tag] for tag in analogous)])
+    grown = dict(weights)
+    for name in map("head.crf.{}transitions".format, ("", "start_", "end_")):
+        if name in weights:
+            each = [weights[name][rows] for rows in analogies]
+            if weights[name].dim() == 2:
+                each = [values[:, rows] for values, rows in zip(each, analogies)]
+            grown[name] = torch.stack(each).mean(0)
+    as_outside = [*range(len(old)), *[places["O"]] * (len(new) - len(old))]
+    for name in ("projection.weight", "projection.bias"):
+        grown[name] = weights[name][as_outside]
+    grown["projection.bias"][len(old) :] -= _DISCOUNT
+    return grown
 
 
 def keep_what_is_known(
@@ -72,7 +104,25 @@ def keep_what_is_known(
             # The features that the teacher lacks count nothing for old tags.
             old = (slice(num_old), slice(num_old))
             is_new[old if name == "head.crf.transitions" else old[:1]] = False
-            weights.register_hook(_only(is_new))
+            weights.register_hook(partial(_restricted, is_new))
+
+
+def _restricted(is_new: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+    return torch.where(is_new.to(gradient.device), gradient, 0)
+
+
+class _Given(DatasetReader):
+    """Reads instances that are there already."""
+
+    def __init__(self, instances: Sequence[Instance], reader: DatasetReader) -> None:
+        super().__init__()
+        self._instances, self._reader = instances, reader
+
+    def _read(self, file_path: Any) -> Iterable[Instance]:
+        return iter(self._instances)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        self._reader.apply_token_indexers(instance)
 
 
 def train_student(
@@ -83,25 +133,22 @@ def train_student(
     folder: Path,
 ) -> None:
     """Trains a tagger on instances of a reader, or goes on with it, as `params` say."""
-    loader_params = params.pop("data_loader")
-    loader = DataLoader.from_params(
-        loader_params.duplicate(),
-        reader=_Given(instances, reader),
-        data_path=params["train_data_path"],
-    )
-    loader.index_with(student.vocab)
+
+    def loader_of(settings: Params, its_reader: DatasetReader, path: str) -> DataLoader:
+        loader = DataLoader.from_params(settings, reader=its_reader, data_path=path)
+        loader.index_with(student.vocab)
+        return loader
+
+    settings = params.pop("data_loader")
+    loader = loader_of(settings.duplicate(), _Given(instances, reader), params["train_data_path"])
     validation = params.pop("validation_data_path", None)
     validation_loader = None
     if validation is not None:
         plain = DatasetReader.from_params(
             params.pop("dataset_reader"), serialization_dir=str(folder)
         )
-        validation_loader = DataLoader.from_params(
-            params.pop("validation_data_loader", None) or loader_params,
-            reader=plain,
-            data_path=validation,
-        )
-        validation_loader.index_with(student.vocab)
+        settings = params.pop("validation_data_loader", None) or settings
+        validation_loader = loader_of(settings, plain, validation)
     trainer = Trainer.from_params(
         params.pop("trainer"),
         model=student,
@@ -110,13 +157,6 @@ def train_student(
         validation_data_loader=validation_loader,
     )
     dump_metrics(str(folder / "metrics.json"), trainer.train(), log=True)
-
-
-def _only(is_new: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
-    def restrict(gradient: torch.Tensor) -> torch.Tensor:
-        return torch.where(is_new.to(gradient.device), gradient, 0)
-
-    return restrict
 
 
 #: The type of `keep_what_is_known`, which may also change the sentences' tags.

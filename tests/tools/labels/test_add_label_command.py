@@ -46,7 +46,7 @@ def test_a_run_on_other_sentences_does_not_go_on(add_label, tmp_path, monkeypatc
         ("-s", tmp_path / "run", "--no-bias"),
     )
     with monkeypatch.context() as killing:
-        killing.setattr("tagger.tools.labels.addition._train", be_killed)
+        killing.setattr("tagger.tools.labels.addition.train_student", be_killed)
         with pytest.raises(SystemExit):
             add_label(new, *options)
     relabelled(tmp_path / "new.txt", ORG="FIRM")
