@@ -1,7 +1,7 @@
 """The entities that predicted tags spell, and the probability of each."""
 
 from functools import cached_property, lru_cache
-from typing import List, NamedTuple, Sequence, Tuple, Type
+from typing import List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -15,11 +15,7 @@ from tagger.spans.finding import find_spans, lay_end_to_end, rows_and_tokens, ta
 class Entities(NamedTuple):
     """N entities of a batch, in the order of its rows and tokens.
 
-    Attributes:
-        labels: (N,) int64, indices of labels.
-        rows: (N,) int64, the row of each entity's sequence.
-        firsts: (N,) int64, positions of first tokens.
-        lasts: (N,) int64, positions of last tokens, inclusive.
+    They are indices of labels and of rows, and positions of first and last tokens, (N,) int64 each.
     """
 
     labels: np.ndarray
@@ -36,15 +32,14 @@ class EntityFinder:
     """Finds the entities in tags, and, but not in IOB1, their probabilities under a linear chain."""
 
     def __init__(self, tags: Sequence[str], tag_encoding: str) -> None:
-        self._tags = list(tags)
+        self._tags = tuple(tags)
         self._tag_encoding = tag_encoding
         self._tables = tag_tables(tags, tag_encoding)
         self.labels: List[str] = self._tables.labels
-        self._sets_of_kind = lru_cache(maxsize=4096)(self._sets_of)
-
-    def __reduce__(self) -> Tuple[Type["EntityFinder"], Tuple[List[str], str]]:
-        # What is remembered stays behind.
-        return type(self), (self._tags, self._tag_encoding)
+        # By index, the labels that tags have: none where `labels` has `_`.
+        label_of = self._tables.label_of.tolist()
+        firsts = (tags[label_of.index(index)] for index in range(len(self.labels)))
+        self._names = [split_tag(tag, tag_encoding)[1] or "" for tag in firsts]
 
     def __call__(self, tags: torch.Tensor, mask: torch.Tensor) -> Entities:
         """Finds the entities that tags, (B, T), spell where the mask, (B, T), is true.
@@ -76,7 +71,10 @@ class EntityFinder:
             axis=0,
             return_inverse=True,
         )
-        sets = [self._sets_of_kind(*kind) for kind in kinds.tolist()]
+        sets = [
+            _sets_of(self._names[label], offset, is_followed, self._tags, self._tag_encoding)
+            for label, offset, is_followed in kinds.tolist()
+        ]
         # (kinds, W, K), padded to the longest
         allowed = np.zeros((len(sets), max(map(len, sets), default=1), len(self._tags)), dtype=bool)
         for row, each in zip(allowed, sets):
@@ -112,7 +110,7 @@ class EntityFinder:
         split = [split_tag(tag) for tag in self._tags]
         bound = rules_of(self._tag_encoding).bound
         tags, continuing = [], []
-        for name in map(self._name_of, range(len(self.labels))):
+        for name in self._names:
             spelt = spans_to_tags([(name, (0, 2)), (name, (3, 3))], 4, self._tag_encoding)
             tags.append([self._tags.index(tag) if tag in self._tags else -1 for tag in spelt])
             continuing.append([prefix in bound and label == name for prefix, label in split])
@@ -122,10 +120,10 @@ class EntityFinder:
             torch.tensor(continuing, dtype=torch.bool).view(shape),
         )
 
-    def _sets_of(self, label: int, offset: int, is_followed: int) -> List[List[bool]]:
-        span = self._name_of(label), (0, offset)
-        return tags_of_span(span, offset + 1 + is_followed, self._tags, self._tag_encoding)
 
-    def _name_of(self, label: int) -> str:
-        """Returns the label that tags have; it is empty where `labels` has `_`."""
-        return split_tag(self._tags[self._tables.label_of.tolist().index(label)])[1] or ""
+@lru_cache(maxsize=4096)
+def _sets_of(
+    name: str, offset: int, is_followed: int, tags: Tuple[str, ...], tag_encoding: str
+) -> List[List[bool]]:
+    """Returns the sets of tags that spell a span whose last token is `offset` after its first."""
+    return tags_of_span((name, (0, offset)), offset + 1 + is_followed, tags, tag_encoding)

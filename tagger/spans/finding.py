@@ -9,7 +9,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from tagger.spans.conversion import tags_to_spans
-from tagger.spans.encodings import AMBIGUOUS
+from tagger.spans.encodings import AMBIGUOUS, split_tag
 from tagger.spans.transitions import allowed_transitions
 
 #: The gold index of a token whose tag is unknown.
@@ -39,13 +39,7 @@ class TagTables(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """S spans, in order.
-
-    Attributes:
-        labels: (S,) int64, indices of labels.
-        starts: (S,) int64, positions of first tokens.
-        ends: (S,) int64, positions of last tokens, inclusive.
-    """
+    """S spans, in order: indices of labels, and positions of first and last tokens, (S,) int64 each."""
 
     labels: np.ndarray
     starts: np.ndarray
@@ -74,8 +68,8 @@ def tag_tables(tags: Sequence[str], encoding: Optional[str], strict: bool = Fals
         )
     num_tags = len(tags)
     names = [_label_name(tag, encoding) for tag in tags]
-    labels = sorted({name for name in names if name is not None})
-    label_of = [-1 if name is None else labels.index(name) for name in names]
+    labels = sorted(set(filter(None, names)))
+    label_of = [labels.index(name) if name else -1 for name in names]
 
     continues = np.zeros((num_tags + 1, num_tags + 1), dtype=bool)
     for i, j in product(range(num_tags), repeat=2):
@@ -158,8 +152,6 @@ def num_before(is_counted: np.ndarray) -> np.ndarray:
 
 
 def _label_name(tag: str, encoding: Optional[str]) -> Optional[str]:
-    """Returns the label of a tag, `None` if it has none."""
-    if encoding is None:
-        return None if tag == "O" else tag
-    spans = tags_to_spans([tag], encoding)
-    return (spans[0][0] or "_") if spans else None
+    """Returns the label of a tag, `None` for `O`."""
+    label = split_tag(tag, encoding)[1] if encoding is not None else (None if tag == "O" else tag)
+    return "_" if label == "" else label

@@ -8,7 +8,8 @@ nothing are those of a restricted partition function (Culotta & McCallum 2004 fo
 Letters: `B` rows, `T` tokens, `K` tags, `S` states, `N` entities.
 """
 
-from typing import List, NamedTuple, Sequence, Tuple
+from itertools import product
+from typing import NamedTuple, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -143,10 +144,11 @@ def placed_chain(tables: TagTables, scores: ChainScores) -> Tuple[ChainScores, S
 
 def _states_of(tables: TagTables) -> States:
     """All states of tags: four of each tag with a label, one of each without."""
-    states: List[List[int]] = []
-    for tag, label in enumerate(tables.label_of[:-1].tolist()):
-        places = [(1, 1)] if label < 0 else [(1, 1), (1, 0), (0, 1), (0, 0)]
-        states += [[tag, label, opens, closes] for opens, closes in places]
+    states = [
+        (tag, label, opens, closes)
+        for tag, label in enumerate(tables.label_of[:-1].tolist())
+        for opens, closes in ([(1, 1)] if label < 0 else product((1, 0), repeat=2))
+    ]
     tags, labels, opens, closes = np.array(states, dtype=np.int64).T
     return States(tags, labels, opens == 1, closes == 1)
 
