@@ -2,8 +2,9 @@
 
 Run: scripts/check_gpu.sh [PART ...] [--again] [--output FOLDER] [--device cuda] [--sizes tiny]
 
-Without PART all parts run, each in a process of its own that is stopped after eight minutes. `crf`
-stands for all parts whose names begin so. The results of each part are kept as FOLDER/PART.json (FOLDER
+Without PART all parts run, each in a process of its own that is stopped after its limit. `crf` stands
+for all parts whose names begin so, `first` and `second` for the two halves of a check that has a machine
+for minutes only: seven, and then four. The results of each part are kept as FOLDER/PART.json (FOLDER
 is $OUT, or `gpu`); a part that is done there is not run again, unless `--again` is given. Each call
 writes FOLDER/report.md and FOLDER/report.json anew from all results. Corpora are looked for in `data`;
 parts whose corpus is missing say so. `--device cpu --sizes tiny` shows that the parts run, and measures
@@ -20,6 +21,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from functools import partial
@@ -34,48 +36,73 @@ from scripts.gpu_check.measuring import SIZES, Options, Results, SkippedError
 from tagger.common.files import write_atomically
 
 ROOT = Path(__file__).parent.parent
-SECONDS_OF_A_PART = 480
+#: Where the tests are that need a GPU; others need packages that such a machine may lack.
+GPU_TESTS = (
+    "tests/linear_chain/test_cuda.py",
+    "tests/linear_chain",
+    "tests/models/test_mixed_precision.py",
+    "tests/models/test_sequence_tagger.py",
+    "tests/modules/test_lstm.py",
+    "tests/tools/tuning/test_on_a_gpu.py",
+)
+SECONDS_OF_TESTS = 150
 
 
 def gpu_tests(options: Options) -> Results:
-    """Runs the tests that need a GPU."""
-    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-rs", "-p", "no:cacheprovider"]
-    command += ["tests/tools/tuning/test_on_a_gpu.py"] if options.is_tiny else ["tests"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    output = done.stdout + done.stderr
-    counts = {
-        outcome: int(number)
-        for number, outcome in re.findall(
-            r"(\d+) (passed|failed|errors?|skipped)", output.splitlines()[-1] if output else ""
-        )
-    }
+    """Runs the tests that need a GPU; after `SECONDS_OF_TESTS` they count as far as they have come."""
+    command = [sys.executable, "-m", "pytest", "-v", "-m", "gpu", "-rs", "-p", "no:cacheprovider"]
+    command += GPU_TESTS[-1:] if options.is_tiny else GPU_TESTS
+    with tempfile.TemporaryFile("w+") as log:
+        try:
+            code = subprocess.run(
+                command, cwd=ROOT, stdout=log, stderr=log, check=False, timeout=SECONDS_OF_TESTS
+            ).returncode
+        except subprocess.TimeoutExpired:
+            code = None
+        log.seek(0)
+        output = log.read()
+    words = re.findall(r" (PASSED|FAILED|ERROR|SKIPPED)\b", output)
     # 5: no test was selected
-    if done.returncode not in (0, 5) or not output:
-        raise RuntimeError(f"the tests failed:\n{output[-4000:]}")
-    return {"counts": counts}
+    if code not in (0, 5, None) or {"FAILED", "ERROR"} & {*words}:
+        raise RuntimeError(f"the tests failed:\n{output[-12_000:]}")
+    counts = {word.lower(): words.count(word) for word in dict.fromkeys(words)}
+    return {"counts": counts, "whole": code is not None}
 
 
-#: The parts in the order in which they run. A name's first word, as `crf`, stands for all that begin so.
+#: The parts in the order in which they run, and after how many seconds each is stopped.
 PARTS: Dict[str, Callable[[Options], Results]] = {
     "tests": gpu_tests,
+    "kernels": crf.kernels,
     **{f"crf-{shape}": partial(crf.at_shape, shape) for shape in SIZES},
-    "weightings": crf.weightings,
     "memory": crf.memory,
-    "training": training.training,
-    "precision": training.precision,
+    "tagger": training.tagger,
     "finetuning": training.finetuning,
-    "reuters": training.reuters,
+    "precision": training.precision,
+    "scan": crf.scanned,
+    "weightings": crf.weightings,
     "prediction": training.prediction,
     "processes": crf.processes,
+    "training": training.training,
+    "reuters": training.reuters,
+}
+LIMITS = {"tests": 170, "tagger": 200, "training": 300, "reuters": 300}
+SECONDS_OF_A_PART = 90
+HALVES = {
+    "first": ("tests", "kernels", "crf-small", "crf-medium", "crf-large", "memory", "tagger"),
+    "second": (
+        *("finetuning", "precision", "crf-long", "scan", "weightings", "prediction", "processes"),
+        "reuters",
+    ),
 }
 
 
 def selected(names: Sequence[str]) -> List[str]:
     """Returns the parts that names stand for, in the order of `PARTS`; all parts without names."""
+    names = [part for name in names for part in HALVES.get(name, (name,))]
     for name in names:
         if not any(_stands_for(name, part) for part in PARTS):
             raise argparse.ArgumentTypeError(
-                f"PART must be one of {', '.join(PARTS)}, or `crf`; got `{name}`"
+                f"PART must be first, second, one of {', '.join(PARTS)}, or `crf`; got `{name}`"
             )
     return [part for part in PARTS if not names or any(_stands_for(n, part) for n in names)]
 
@@ -173,7 +200,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--output", type=Path, default=Path(os.environ.get("OUT", "gpu")))
     parser.add_argument("--device", default="cuda", help="as torch names it")
     parser.add_argument("--sizes", choices=("full", "tiny"), default="full")
-    parser.add_argument("--limit", type=float, default=SECONDS_OF_A_PART, help="seconds of a part")
+    parser.add_argument("--limit", type=float, help="seconds of a part; by default its own")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     try:
@@ -196,7 +223,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         path = given.output / f"{name}.json"
         if given.again or not is_done(path, options):
             print(f"{name} ...", end=" ", flush=True)
-            run_in_process(name, given.output, passed_on, given.limit)
+            limit = given.limit or LIMITS.get(name, SECONDS_OF_A_PART)
+            run_in_process(name, given.output, passed_on, limit)
             # After each part, so that a check that is interrupted has a report.
             write_report(given.output)
             kept = json.loads(path.read_text())

@@ -23,8 +23,10 @@ if [ -f gpu/site.tar.xz ]; then
     fi
     export PYTHONPATH=$PWD/gpu/site:$PWD${PYTHONPATH:+:$PYTHONPATH}
 fi
-if [ -f gpu/transformer.tar.xz ]; then
-    mkdir -p data
-    tar xJf gpu/transformer.tar.xz -C data --skip-old-files
-fi
+for name in transformer data; do
+    if [ -f "gpu/$name.tar.xz" ]; then
+        mkdir -p data
+        tar xJf "gpu/$name.tar.xz" -C data --skip-old-files
+    fi
+done
 exec python3 -m scripts.check_gpu "$@"

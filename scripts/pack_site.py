@@ -3,15 +3,17 @@
 Run, with this project's environment on a machine with a network:
 
     python scripts/pack_site.py [--python 3.12] [--have FILE] [--transformer data/all-MiniLM-L6-v2]
+        [--data data/conll2003 data/reuters data/glove]
 
 It writes `gpu/site.tar.xz`, some 19 MB: the Python packages in their versions here, without those that
 such a machine has: torch, triton, transformers, numba, scikit-learn, matplotlib, h5py, pytest and all
 that they need. `--have` names a file that `python3 -m pip freeze` wrote there, and replaces this list.
 `--python` is the Python there. `--transformer` also writes `gpu/transformer.tar.xz`: the folder of a
-transformer, its weights in half precision.
+transformer, its weights in half precision. `--data` writes `gpu/data.tar.xz`, of word vectors only those
+of words in the other files.
 
-Copy the checkout there, with `gpu` and `data`. `scripts/check_gpu.sh` finds both archives and unpacks
-them, the packages below `gpu` and the transformer into `data`.
+Copy the checkout there, with `gpu`. `scripts/check_gpu.sh` finds the archives and unpacks them, the
+packages below `gpu` and the others into `data`.
 """
 
 import argparse
@@ -27,7 +29,7 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
-from typing import Dict, Iterable, List, Sequence, Set
+from typing import Dict, Iterable, List, Optional, Sequence, Set
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -133,12 +135,35 @@ def unpack(wheels: Path, site: Path) -> None:
     (site / "sitecustomize.py").write_text(SITECUSTOMIZE)
 
 
-def write_archive(folder: Path, path: Path) -> None:
-    """Packs a folder into a compressed archive, which is replaced."""
+def write_archive(folder: Path, path: Path, name: Optional[str] = None) -> None:
+    """Packs a folder into a compressed archive, which is replaced, under its own or another name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with write_atomically(path, overwrite=True) as new, tarfile.open(new, "w:xz") as archive:
-        archive.add(folder, folder.name)
+        archive.add(folder, folder.name if name is None else name)
     print(f"Wrote {path}: {path.stat().st_size / 1e6:.1f} MB", flush=True)
+
+
+def write_data(folders: Sequence[Path], path: Path) -> None:
+    """Packs folders of corpora and of word vectors (`glove*.txt`)."""
+    files = sorted(each for folder in folders for each in folder.rglob("*") if each.is_file())
+    vectors = [each for each in files if each.name.startswith("glove")]
+    words = {
+        word.lower()
+        for each in files
+        if each not in vectors
+        for word in each.read_text(encoding="utf-8", errors="replace").split()
+    }
+    with tempfile.TemporaryDirectory() as work:
+        target = Path(work, "data")
+        for each in files:
+            new = target / each.parent.name / each.name
+            new.parent.mkdir(parents=True, exist_ok=True)
+            if each in vectors:
+                with each.open(encoding="utf-8") as old, new.open("w", encoding="utf-8") as kept:
+                    kept.writelines(line for line in old if line.partition(" ")[0] in words)
+            else:
+                shutil.copy(each, new)
+        write_archive(target, path, "")
 
 
 def halve(folder: Path, target: Path) -> None:
@@ -167,6 +192,7 @@ def main() -> None:
     parser.add_argument("--python", default="3.12")
     parser.add_argument("--have", type=Path)
     parser.add_argument("--transformer", type=Path)
+    parser.add_argument("--data", type=Path, nargs="+")
     parser.add_argument("--output", type=Path, default=ROOT / "gpu")
     arguments = parser.parse_args()
     have = frozen_names(arguments.have) if arguments.have else set(requirements_of(EXPECTED))
@@ -190,6 +216,8 @@ def main() -> None:
             half = Path(work, arguments.transformer.name)
             halve(arguments.transformer, half)
             write_archive(half, arguments.output / "transformer.tar.xz")
+    if arguments.data:
+        write_data(arguments.data, arguments.output / "data.tar.xz")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,50 @@ from typing import Any, Iterator, List
 import torch
 
 from scripts import benchmark_crf
-from scripts.gpu_check.measuring import Options, Results, seconds_of
+from scripts.gpu_check.measuring import Options, Results, profile_of, seconds_of
+from tagger.linear_chain import kernel_check
+from tagger.linear_chain.cuda import functions, scan
 from tagger.modules import ConditionalRandomField
 
 # Libraries that decode sentence by sentence take minutes for more tokens.
 MOST_TOKENS_TO_DECODE = 2**18
+
+
+#: Numbers of tags about the borders of the kernels' tiles.
+_NUMBERS_OF_TAGS = (1, 2, 3, 8, 9, 16, 17, 32, 33, 40, 48, 49, 64, 65, 80, 96, 97, 128)
+
+
+def kernels(options: Options) -> Results:
+    """Compares each kernel with plain PyTorch on the same device, and keeps the numbers that differ."""
+    numbers = (1, 9) if options.is_tiny else _NUMBERS_OF_TAGS
+    types = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+    rows = []
+    for dtype in types[:1] if options.device == "cpu" else types:
+        for number in numbers:
+            found = kernel_check.differences(functions, options.device, number, dtype)
+            if found:
+                rows.append({"tags": number, "type": str(dtype), "differences": found})
+    return {"numbers of tags": list(numbers), "all agree": not rows, "rows": rows}
+
+
+def scanned(options: Options) -> Results:
+    """Times one long chain token by token, and in parallel over tokens."""
+    size = options.size("long")
+    batch = benchmark_crf.random_batch(size, options.device)
+    module = benchmark_crf.candidates(size[2], options.device)["ours"]
+    suits, rows = scan.suits, []
+    try:
+        for is_scanned in (True, False):
+            scan.suits = partial(_always, is_scanned)
+            seconds = seconds_of(options, partial(module.gradients, batch))
+            rows.append({"in parallel": is_scanned, "loss+gradient": seconds})
+    finally:
+        scan.suits = suits
+    return {"size": list(size), "rows": rows}
+
+
+def _always(answer: bool, _: Any) -> bool:
+    return answer
 
 
 def at_shape(shape: str, options: Options) -> Results:
@@ -35,6 +74,7 @@ def at_shape(shape: str, options: Options) -> Results:
             row["loss+gradient"] = seconds_of(options, partial(candidate.gradients, batch))
             if name == "ours":
                 row["viterbi"] = seconds_of(options, partial(_viterbi, candidate.module, batch))
+                row["profile"] = profile_of(options, partial(candidate.gradients, batch))
             if name == "ours" or size[0] * size[1] <= MOST_TOKENS_TO_DECODE:
                 row["decoding"] = seconds_of(options, partial(candidate.run, "decoding", batch))
     return {"size": list(size), "copy": copying, "rows": rows}

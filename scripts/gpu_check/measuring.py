@@ -56,6 +56,18 @@ def seconds_of(options: Options, run: Callable[[], Any]) -> Results:
     return {"median": statistics.median(own), "least": min(own), "times": number}
 
 
+def profile_of(options: Options, run: Callable[[], Any]) -> str:
+    """Returns a table of what one call does on the device; empty on a CPU."""
+    if options.device == "cpu":
+        return ""
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities, record_shapes=True) as profiler:
+        run()
+        synchronize(options)
+    by_shape = profiler.key_averages(group_by_input_shape=True)
+    return str(by_shape.table(sort_by="self_cuda_time_total", row_limit=15))
+
+
 def needed(path: Path, remedy: str) -> Path:
     """Returns a path that is there; otherwise the part is skipped."""
     if not path.exists():

@@ -150,12 +150,14 @@ def _table(results: Dict[str, Any]) -> Iterator[str]:
         if name not in ("rows", "taggers"):
             yield f"{name}: {_shown(value)}  "
     if rows:
-        columns = list(dict.fromkeys(name for row in rows for name in row))
+        columns = list(dict.fromkeys(name for row in rows for name in row if name != "profile"))
         yield ""
         yield "| " + " | ".join(columns) + " |"
         yield "|---" * len(columns) + "|"
         for row in rows:
             yield "| " + " | ".join(_shown(row.get(name, "")) for name in columns) + " |"
+        for profile in filter(None, (row.get("profile") for row in rows)):
+            yield f"\n```\n{profile}\n```"
 
 
 def _shown(value: Any) -> str:

@@ -6,8 +6,10 @@ Corpora are looked for in `data`, below the folder in which the program runs.
 import contextlib
 import copy
 import importlib.util
+import json
 import re
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -49,9 +51,28 @@ def training(options: Options) -> Results:
     """Times epochs of the BiLSTM-CRF on CoNLL-2003, by the size of the batch."""
     rows = []
     for batch_size in (2, 4) if options.is_tiny else (32, 128, 256, 512, 1024):
-        seconds, num_sentences = _epoch(options, _bilstm_crf(batch_size))
+        seconds, num_sentences = _epoch(options, _bilstm_crf(batch_size, options.is_tiny))
         rows.append({"batch": batch_size, "epoch": seconds, "sentences": num_sentences})
     return {"rows": rows}
+
+
+def tagger(options: Options) -> Results:
+    """Trains a tagger with `allennlp train`, and gives its development F1."""
+    needed(Path("data/conll2003/eng.train"), "run scripts/prepare_conll2003.py")
+    needed(Path("data/glove/glove.6B.50d.txt"), "run allennlp fetch-encoder glove")
+    changes: Results = {"trainer.cuda_device": options.cuda_device}
+    if options.is_tiny:
+        changes.update({"trainer.num_epochs": 1, "dataset_reader.max_instances": 20})
+    with tempfile.TemporaryDirectory() as folder:
+        config = CONFIGS / "conll2003_bilstm_crf_glove.jsonnet"
+        code = "from allennlp.commands import main; main('allennlp')"
+        command = [sys.executable, "-c", code, "train", str(config), "-s", f"{folder}/run"]
+        started = time.perf_counter()
+        subprocess.run([*command, "-o", json.dumps(changes)], check=True)
+        seconds = time.perf_counter() - started
+        metrics = json.loads(Path(folder, "run/metrics.json").read_text())
+    names = ("best_epoch", "epoch", "best_validation_f1-measure-overall")
+    return {"seconds": seconds, **{name: metrics[name] for name in names}}
 
 
 def precision(options: Options) -> Results:
@@ -60,7 +81,7 @@ def precision(options: Options) -> Results:
     for use_amp in (False, True):
         if use_amp and options.device == "cpu":
             continue  # AllenNLP's trainer has mixed precision for GPUs only
-        run_config = _bilstm_crf(32)
+        run_config = _bilstm_crf(32, options.is_tiny)
         run_config["trainer"]["use_amp"] = use_amp
         losses: List[float] = []
         seconds, _ = _epoch(options, run_config, losses)
@@ -122,7 +143,7 @@ def reuters(options: Options) -> Results:
 def prediction(options: Options) -> Results:
     """Times prediction from sentences to JSON, with random weights."""
     source = needed(Path("data/conll2003/eng.testb"), "run scripts/prepare_conll2003.py")
-    run_config = _bilstm_crf(32)
+    run_config = _bilstm_crf(32, options.is_tiny)
     number = 2 if options.is_tiny else 3453
     run_config["dataset_reader"]["max_instances"] = number
     predictor = benchmark_prediction.TimedPredictor(
@@ -133,11 +154,11 @@ def prediction(options: Options) -> Results:
     return {"sentences": number, "seconds": seconds}
 
 
-def _bilstm_crf(batch_size: int) -> Results:
+def _bilstm_crf(batch_size: int, is_tiny: bool) -> Results:
     """The config of `scripts/benchmark_training.py`, with the whole corpus."""
     needed(Path("data/conll2003/eng.train"), "run scripts/prepare_conll2003.py")
     run_config = benchmark_training.config(True, "data/conll2003", 0)
-    run_config["dataset_reader"]["max_instances"] = None
+    run_config["dataset_reader"]["max_instances"] = 20 if is_tiny else None
     run_config["data_loader"]["batch_size"] = batch_size
     return run_config
 

@@ -19,8 +19,9 @@ QUICK = ["--device", "cpu", "--sizes", "tiny", "--output"]
 def data(tmp_path, monkeypatch):
     """Tiny corpora and a tiny transformer, where the configs look for them."""
     monkeypatch.chdir(tmp_path)
-    for folder in ("conll2003", "reuters", "all-MiniLM-L6-v2"):
+    for folder in ("conll2003", "reuters", "all-MiniLM-L6-v2", "glove"):
         (tmp_path / "data" / folder).mkdir(parents=True)
+    (tmp_path / "data/glove/glove.6B.50d.txt").write_text("anna" + 50 * " 0.5" + "\n")
     for name in ("eng.train", "eng.testa", "eng.testb"):
         (tmp_path / "data/conll2003" / name).write_text(2 * COLUMNS)
     texts = [{"title": f"a {label}", "text": "a b", "labels": [label]} for label in "xyxy"]
@@ -51,7 +52,7 @@ def in_this_process(options, number):
 
 def test_what_is_missing_is_skipped_with_a_reason(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("training", "precision", "finetuning", "reuters", "prediction"):
+    for name in ("tagger", "training", "precision", "finetuning", "reuters", "prediction"):
         kept = check_gpu.run_part(name, TINY)
         assert kept["status"] == "skipped"
         assert "missing" in kept["reason"]
@@ -76,6 +77,9 @@ def test_parts_that_are_done_are_not_run_again(tmp_path, monkeypatch, capsys):
     assert runs[6:] == ["crf-small"]
     check_gpu.main(["crf-small", "--device", "cpu", "--output", str(tmp_path)])
     assert runs[7:] == ["crf-small"]  # other sizes have no results yet
+    halves = [part for half in check_gpu.HALVES.values() for part in half]
+    assert len({*halves}) == len(halves)
+    assert {*halves} < {*PARTS}
     written = json.loads((tmp_path / "report.json").read_text())
     assert set(written["parts"]) == set(runs)
     assert "## memory: failed\n\n```\nwhy" in (tmp_path / "report.md").read_text()

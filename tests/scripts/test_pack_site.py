@@ -68,6 +68,19 @@ def test_a_transformer_travels_in_half_precision_and_computes_in_single(tmp_path
     assert json.loads((tmp_path / "tiny/config.json").read_text()).get("dtype") != "float16"
 
 
+def test_of_word_vectors_those_of_the_corpora_travel(tmp_path):
+    for name, text in {
+        "corpus/train": "Anna O\n",
+        "glove/glove.txt": "anna 0.5\nbert 0.1\n",
+    }.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    pack_site.write_data([tmp_path / "corpus", tmp_path / "glove"], tmp_path / "data.tar.xz")
+    with tarfile.open(tmp_path / "data.tar.xz") as archive:
+        assert archive.extractfile("glove/glove.txt").read() == b"anna 0.5\n"
+        assert archive.extractfile("corpus/train").read() == b"Anna O\n"
+
+
 def test_the_check_unpacks_what_was_packed_and_starts_with_it(tmp_path):
     root = tmp_path / "checkout"
     (root / "scripts").mkdir(parents=True)
