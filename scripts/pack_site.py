@@ -163,7 +163,7 @@ def write_data(folders: Sequence[Path], path: Path) -> None:
                     kept.writelines(line for line in old if line.partition(" ")[0] in words)
             else:
                 shutil.copy(each, new)
-        write_archive(target, path, "")
+        write_archive(target, path, ".")
 
 
 def halve(folder: Path, target: Path) -> None:
