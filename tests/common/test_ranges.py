@@ -21,24 +21,20 @@ def characters(**changes):
     return DistinctCharactersEncoder(embedding, MaskedCnnEncoder(3, 4), **changes)
 
 
-MAKERS = {
-    BiLstmEncoder: lambda **changes: BiLstmEncoder(
-        **{"input_size": 3, "hidden_size": 4, **changes}
-    ),
-    MaskedCnnEncoder: lambda **changes: MaskedCnnEncoder(
-        **{"embedding_dim": 3, "num_filters": 4, **changes}
-    ),
-    WordVectors: lambda **changes: WordVectors(
-        **{"embedding_dim": 3, **changes}, vocab=Vocabulary()
-    ),
-    DistinctCharactersEncoder: characters,
-    FusedAdam: lambda **changes: FusedAdam(PARAMETERS, **changes),
-    FusedAdamW: lambda **changes: FusedAdamW(PARAMETERS, **changes),
-    LayerwiseAdamW: lambda **changes: LayerwiseAdamW(PARAMETERS, **changes),
-    FusedExponentialMovingAverage: lambda **changes: FusedExponentialMovingAverage(
-        PARAMETERS, **changes
-    ),
+#: What parts need; all others are optimizers and averages of parameters.
+NEEDED = {
+    BiLstmEncoder: {"input_size": 3, "hidden_size": 4},
+    MaskedCnnEncoder: {"embedding_dim": 3, "num_filters": 4},
+    WordVectors: {"embedding_dim": 3, "vocab": Vocabulary()},
 }
+
+
+def make(part, **changes):
+    if part is DistinctCharactersEncoder:
+        return characters(**changes)
+    return part(**NEEDED[part] | changes) if part in NEEDED else part(PARAMETERS, **changes)
+
+
 DROPOUTS = [-0.1, 1.0, 2, float("nan")]
 SIZES = [-3, 0, 10**30]
 RATES = [-1.0, 0.0, 1e30, float("inf")]
@@ -80,16 +76,16 @@ OUTSIDE = {
     ],
 )
 def test_a_number_out_of_range_is_refused_by_name(part, name, value):
-    MAKERS[part]()
+    make(part)
     with pytest.raises(ConfigurationError, match=f"^`{name}` must be .*; got "):
-        MAKERS[part](**{name: value})
+        make(part, **{name: value})
 
 
 @pytest.mark.parametrize("betas", [(2.0, 3.0), (0.9, 1.0), (-0.1, 0.9)])
 @pytest.mark.parametrize("optimizer", [FusedAdam, FusedAdamW, LayerwiseAdamW])
 def test_decays_of_adam_are_below_1(optimizer, betas):
     with pytest.raises(ConfigurationError, match=r"`betas\[[01]\]` must be at least 0 and below 1"):
-        MAKERS[optimizer](betas=betas)
+        make(optimizer, betas=betas)
 
 
 @pytest.mark.parametrize(

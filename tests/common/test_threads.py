@@ -9,9 +9,6 @@ from tagger.common.threads import run_side_by_side
 def test_results_come_in_the_order_of_the_calls(num_threads):
     calls = [(first, 2) for first in range(20)]
     assert run_side_by_side(pow, calls, num_workers=3) == [first**2 for first in range(20)]
-
-
-def test_nothing_to_call_gives_nothing(num_threads):
     assert run_side_by_side(pow, [], num_workers=3) == []
 
 
