@@ -67,4 +67,6 @@ def test_it_is_one_over_the_sum_of_the_powers_of_beta(dtype, beta):
     # beta near 1 has lost half its digits in 1 - beta itself
     tolerance = 1e-6 if dtype == torch.int64 else 1e-7
     assert actual.tolist() == pytest.approx(expected, rel=tolerance)
-    assert inverse_effective_number(torch.tensor([0], dtype=dtype), beta).tolist() == pytest.approx([1])
+    assert inverse_effective_number(torch.tensor([0], dtype=dtype), beta).tolist() == pytest.approx(
+        [1]
+    )
