@@ -99,9 +99,6 @@ def check_outputs(option: str, outputs: Sequence[str], inputs: Sequence[str]) ->
         option: The option that names the outputs, for the message.
         outputs: Their paths.
         inputs: Files that the command reads.
-
-    Raises:
-        ConfigurationError: If an output cannot be written.
     """
     for output in outputs:
         if not _is_special(Path(output)):
@@ -115,9 +112,7 @@ def _is_special(path: Path) -> bool:
 def whole_output(path: str, outputs: ExitStack) -> str:
     """Gives a name to write to, which becomes `path` when `outputs` is left without an error.
 
-    Args:
-        path: The output. A device or a pipe is written directly.
-        outputs: What the command's work is done in.
+    A device or a pipe is written directly.
     """
     if _is_special(Path(path)):
         return path

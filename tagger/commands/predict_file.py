@@ -17,7 +17,6 @@ from typing import (
     List,
     Mapping,
     Optional,
-    Protocol,
     Sequence,
     Tuple,
     Union,
@@ -63,20 +62,12 @@ Runner = Callable[
 ]
 
 
-class RunnerOptions(Protocol):
-    """Options of `predict-file` that choose a runner; `option` is the one that asks for it."""
-
-    option: str
-
-    def add_to(self, parser: argparse.ArgumentParser) -> None:
-        """Adds the options."""
-
-    def runner_of(self, args: argparse.Namespace) -> Optional[Runner]:
-        """Returns the runner that the arguments ask for, if any."""
-
-
-#: The runners that integrations offer.
-RUNNERS: List[RunnerOptions] = []
+#: Other ways to predict than in this process, by the option that asks for it: what adds the options, and
+#: what makes a runner of the arguments.
+RUNNERS: Dict[
+    str,
+    Tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], Runner]],
+] = {}
 
 
 @Subcommand.register("predict-file")
@@ -129,17 +120,17 @@ class PredictFile(Command):
         text = "overwrite the output, and that of an unfinished run with other settings"
         add("--force", action="store_true", help=text)
         add_shared(parser, "--cuda-device")
-        for options in RUNNERS:
-            options.add_to(parser)
+        for add_options, _ in RUNNERS.values():
+            add_options(parser)
         add("--overrides", default="", help="JSON to override the archive's config")
         add("--predictor-args", default="{}", help="JSON with arguments for the predictor")
 
     def run(self, args: argparse.Namespace) -> None:
         if args.window < 1:
             raise ConfigurationError(f"`--window` must be at least 1; got {args.window}")
-        found = [(each.option, runner) for each in RUNNERS if (runner := each.runner_of(args))]
-        option, runner = found[0] if found else ("--on-error skip", None)
-        if args.use_dataset_reader and (runner or args.on_error == "skip"):
+        asked = [name for name in RUNNERS if getattr(args, name)]
+        option = f"--{asked[0]}" if asked else "--on-error skip"
+        if args.use_dataset_reader and (asked or args.on_error == "skip"):
             raise ConfigurationError(
                 f"`{option}` needs input lines; it does not work with --use-dataset-reader"
             )
@@ -155,6 +146,7 @@ class PredictFile(Command):
             predictor_args["leak_labels"] = args.leaks.split(",")
         if args.candidates is not None:
             predictor_args["candidates"] = args.candidates
+        runner = RUNNERS[asked[0]][1](args) if asked else None
         files = files_of(args.input_file) if runner else [args.input_file]
         inputs = [args.archive_file, args.input_file, *files]
         check_output(args.output, inputs, args.force, takes_addresses=True)

@@ -145,13 +145,7 @@ def _attempt(function: Callable[[Any], Any], argument: Any) -> Tuple[Any, Option
 
 
 class RowInputs(LineInputs):
-    """The rows of a Parquet file, each a text or a list of tokens.
-
-    Args:
-        predictor: Predicts the rows.
-        path: The file, or its address.
-        skips_errors: Whether a row that cannot be predicted is skipped.
-        column: The name of the column of texts or tokens.
+    """The rows of a Parquet file, each a text or a list of tokens, in the column `column`.
 
     Raises:
         ConfigurationError: If there is no such column.
@@ -194,13 +188,9 @@ class RowInputs(LineInputs):
 
 
 class TextInputs(LineInputs):
-    """The texts of a file of an annotation tool or a library, whatever is annotated in them.
+    """The texts of a file in the format of an annotation tool or a library, without annotations.
 
-    Args:
-        predictor: Predicts the texts; as documents, if its dataset reader reads these.
-        path: The file, or its address.
-        skips_errors: Whether a text that cannot be predicted is skipped.
-        format: The name of the file's format.
+    They are predicted as documents if the dataset reader of the predictor reads these.
     """
 
     unit = "text"

@@ -1,6 +1,3 @@
-import os
-import socket
-
 import pytest
 from allennlp.common.checks import ConfigurationError
 
@@ -83,20 +80,6 @@ def test_a_folder_of_the_user_with_that_name_is_left_alone(output):
     with pytest.raises(ConfigurationError, match="holds `mine`, which no run of `predict-file`"):
         ResumableOutput(output, RUN, overwrite=True)
     assert (folder_of(output) / "mine").exists()
-
-
-def test_of_two_processes_the_second_is_told_who_writes(output, in_forked_process):
-    def claim():
-        try:
-            ResumableOutput(output, RUN)
-        except ConfigurationError as error:
-            return str(error)
-
-    with write(output, 1):
-        message = in_forked_process(claim)
-    expected = f"is being written by process {os.getpid()} on {socket.gethostname()} since 2"
-    assert expected in message
-    assert "wait for it, or give another name" in message
 
 
 def test_only_an_equal_run_goes_on(output):

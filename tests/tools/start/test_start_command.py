@@ -281,13 +281,6 @@ def test_nothing_is_overwritten_without_force(begin, tmp_path):
     assert words("mine.dev.txt")
 
 
-def test_an_input_is_never_overwritten(allennlp, tmp_path):
-    (tmp_path / "mine.dev.txt").write_text(MINE)
-    with pytest.raises(SystemExit, match="^start: .*mine.dev.txt is also an input"):
-        allennlp("start", "mine.dev.txt", "-o", "mine.jsonnet", "--force")
-    assert (tmp_path / "mine.dev.txt").read_text() == MINE
-
-
 def test_paths_may_hold_any_character(tmp_path):
     folder = tmp_path / "it's \\ mine"
     folder.mkdir()

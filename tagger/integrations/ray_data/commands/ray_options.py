@@ -2,38 +2,27 @@
 
 import argparse
 from functools import partial
-from typing import Optional
 
 from tagger.commands.predict_file import RUNNERS, Runner
 
 
-class RayOptions:
-    """`--ray` and the sizes of its workers."""
-
-    option = "--ray"
-
-    def add_to(self, parser: argparse.ArgumentParser) -> None:
-        """Adds the options."""
-        add = parser.add_argument
-        text = (
-            "share the work among Ray Data's workers, on this machine's cluster or on this machine "
-            "alone; the input may then be a folder, or a pattern such as 'texts/*.gz'"
-        )
-        add("--ray", action="store_true", help=text)
-        text = "with --ray: how many workers, or the fewest and the most"
-        add("--workers", metavar="MIN:MAX", default="1:", help=text)
-        text = "with --ray: how many CPUs each worker has"
-        add("--cpus", type=float, default=1, help=text)
-        text = "with --ray: how many GPUs each worker has"
-        add("--gpus", type=float, default=0, help=text)
-
-    def runner_of(self, args: argparse.Namespace) -> Optional[Runner]:
-        """Returns what has the workers predict that the arguments ask for, if any."""
-        if not args.ray:
-            return None
-        from tagger.integrations.ray_data.predict_with_ray import WorkerPool, predict_with_ray
-
-        return partial(predict_with_ray, WorkerPool.of_range(args.workers, args.cpus, args.gpus))
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    text = (
+        "share the work among Ray Data's workers, on this machine's cluster or on this machine "
+        "alone; the input may then be a folder, or a pattern such as 'texts/*.gz'"
+    )
+    add("--ray", action="store_true", help=text)
+    text = "with --ray: how many workers, or the fewest and the most"
+    add("--workers", metavar="MIN:MAX", default="1:", help=text)
+    add("--cpus", type=float, default=1, help="with --ray: how many CPUs each worker has")
+    add("--gpus", type=float, default=0, help="with --ray: how many GPUs each worker has")
 
 
-RUNNERS.append(RayOptions())
+def _runner(args: argparse.Namespace) -> Runner:
+    from tagger.integrations.ray_data.predict_with_ray import WorkerPool, predict_with_ray
+
+    return partial(predict_with_ray, WorkerPool.of_range(args.workers, args.cpus, args.gpus))
+
+
+RUNNERS["ray"] = (_add_options, _runner)
