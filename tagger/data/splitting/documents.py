@@ -5,9 +5,9 @@ This is the one rule for all that must not divide a document: splits, folds, and
 
 import re
 from collections import Counter
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from os import PathLike
-from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Union
 
 from tagger.data.column_file import Row, is_docstart
 from tagger.data.formats import AnnotatedText
@@ -53,7 +53,7 @@ def documents_of_rows(
     others: Sequence[int] = (),
     how: Optional[str] = None,
 ) -> Optional[Documents]:
-    """Finds the documents of a column file.
+    """Finds the documents of a column file; None if nothing tells at least two of them.
 
     Args:
         sentences: The lines of each sentence.
@@ -67,43 +67,35 @@ def documents_of_rows(
             `# doc_id = 5`; a column with a name that several sentences in a row share; a column of
             offsets that start again; two or more blank lines in a row.
 
-    Returns:
-        The documents; None if nothing tells at least two of them.
-
     Raises:
         ValueError: If `how` is none of these.
     """
     num_columns = len(sentences[0][0].columns)
-    ways: Dict[str, Callable[[], Optional[Documents]]] = {
-        DOCSTART: lambda: _bordered(_has_docstart(gaps), "`-DOCSTART-` lines", DOCSTART),
-        COMMENTS: lambda: _bordered(_has_new_comment(gaps), "comments", COMMENTS),
-        BLANK_LINES: lambda: _bordered(_has_blank_lines(gaps), "double blank lines", BLANK_LINES),
-    }
     if how is None:
         free = sorted(set(range(num_columns)) - {each % num_columns for each in others})
         found = (
-            *(ways[each]() for each in (DOCSTART, COMMENTS)),
-            *(_column_of_names(sentences, column) for column in free),
-            *(_column_of_offsets(sentences, column) for column in free),
-            _if_probable(ways[BLANK_LINES]()),
+            *(_by_gaps(gaps, each) for each in (DOCSTART, COMMENTS)),
+            *(_by_names(sentences, column) for column in free),
+            *(_by_offsets(sentences, column) for column in free),
+            _if_probable(_by_gaps(gaps, BLANK_LINES)),
         )
         return next((each for each in found if each is not None), None)
-    if re.fullmatch(r"-?\d+", how):
-        column = int(how)
-        if not -num_columns <= column < num_columns:
-            raise ValueError(
-                f"{name}: `--documents` names column {column}, but there are {num_columns} columns, "
-                "counted from 0"
-            )
-        return _named(_column(sentences, column), f"column {column}", COLUMN)
     if how in (NONE, TEXTS):
         return None
-    if how not in ways:
+    if how in _BORDERS:
+        return _by_gaps(gaps, how)
+    if not re.fullmatch(r"-?\d+", how):
         raise ValueError(
-            f"{name}: expected `--documents` to be {', '.join(ways)}, {NONE} or the number of a column, "
-            f"since this is a column file; got {how!r}"
+            f"{name}: expected `--documents` to be {', '.join(_BORDERS)}, {NONE} or the number of a "
+            f"column, since this is a column file; got {how!r}"
         )
-    return ways[how]()
+    column = int(how)
+    if not -num_columns <= column < num_columns:
+        raise ValueError(
+            f"{name}: `--documents` names column {column}, but there are {num_columns} columns, "
+            "counted from 0"
+        )
+    return _named([rows[0].columns[column] for rows in sentences], f"column {column}", COLUMN)
 
 
 def documents_of_texts(
@@ -112,7 +104,7 @@ def documents_of_texts(
     format: Optional[str] = None,
     how: Optional[str] = None,
 ) -> Optional[Documents]:
-    """Finds the documents of a file of texts.
+    """Finds the documents of a file of texts; None if nothing tells at least two of them.
 
     Args:
         texts: The texts.
@@ -121,9 +113,6 @@ def documents_of_texts(
         how: What tells them: a key of the texts' properties, such as `doc_id` or `meta.doc`; `texts` if
             each text is a document; or `none`. None for the first of these that does: `DOCUMENT_KEYS`;
             the files of brat; texts of several sentences; texts of 500 characters or more on average.
-
-    Returns:
-        The documents; None if nothing tells at least two of them.
 
     Raises:
         ValueError: If `how` is a key that a text lacks.
@@ -145,10 +134,8 @@ def documents_of_texts(
 
 
 def _by_key(texts: Sequence[AnnotatedText]) -> Optional[Documents]:
-    for key in (
-        *DOCUMENT_KEYS,
-        *(f"{outer}.{key}" for outer in _OUTER_KEYS for key in DOCUMENT_KEYS),
-    ):
+    outer_keys = (f"{outer}.{key}" for outer in _OUTER_KEYS for key in DOCUMENT_KEYS)
+    for key in (*DOCUMENT_KEYS, *outer_keys):
         values = [_property(text.properties, key) for text in texts]
         if None not in values and len(set(values)) > 1:
             return _named(values, f"`{key}`", key)
@@ -160,41 +147,34 @@ def _by_form(texts: Sequence[AnnotatedText], format: Optional[str]) -> Optional[
         return _each_text(texts, "files")
     if any(len(text.sentence_lengths or ()) > 1 for text in texts):
         return _each_text(texts, "texts of several sentences")
-    mean = sum(len(text.text) for text in texts) / len(texts)
-    return _each_text(texts, "long texts") if mean >= _LONG else None
+    are_long = sum(len(text.text) for text in texts) >= _LONG * len(texts)
+    return _each_text(texts, "long texts") if are_long else None
 
 
 def _each_text(texts: Sequence[AnnotatedText], told_by: str) -> Documents:
     return Documents(told_by, TEXTS, list(range(len(texts))))
 
 
-def _numbered(values: Sequence[Hashable]) -> List[int]:
-    numbers: Dict[Hashable, int] = {}
-    return [numbers.setdefault(value, len(numbers)) for value in values]
-
-
 def _named(values: Sequence[Hashable], told_by: str, how: str) -> Documents:
-    return Documents(told_by, how, _numbered(values))
+    numbers: Dict[Hashable, int] = {}
+    return Documents(told_by, how, [numbers.setdefault(each, len(numbers)) for each in values])
 
 
 def _bordered(starts: Sequence[bool], told_by: str, how: str) -> Optional[Documents]:
     """Makes documents that begin where `starts` is true; the first sentence always begins one."""
-    of_item, number = [], 0
-    for index, is_start in enumerate(starts):
-        number += is_start and index > 0
-        of_item.append(number)
-    return Documents(told_by, how, of_item) if number else None
+    of_item = list(accumulate(starts[1:], initial=0))
+    return Documents(told_by, how, of_item) if of_item[-1] else None
 
 
-def _has_docstart(gaps: Sequence[Sequence[str]]) -> List[bool]:
+def _have_docstart(gaps: Sequence[Sequence[str]]) -> List[bool]:
     return [any(map(is_docstart, gap)) for gap in gaps]
 
 
-def _has_blank_lines(gaps: Sequence[Sequence[str]]) -> List[bool]:
+def _have_blank_lines(gaps: Sequence[Sequence[str]]) -> List[bool]:
     return [sum(not line.strip() for line in gap) > 1 for gap in gaps]
 
 
-def _has_new_comment(gaps: Sequence[Sequence[str]]) -> List[bool]:
+def _have_new_comment(gaps: Sequence[Sequence[str]]) -> List[bool]:
     """Whether a comment before each sentence begins a document, or names another than before."""
     starts, name = [], ""
     for gap in gaps:
@@ -205,22 +185,31 @@ def _has_new_comment(gaps: Sequence[Sequence[str]]) -> List[bool]:
     return starts
 
 
-def _column(sentences: Sequence[Sequence[Row]], column: int) -> List[str]:
-    return [rows[0].columns[column] for rows in sentences]
+#: What tells that a document begins by the lines before a sentence: its name, and how it does.
+_BORDERS = {
+    DOCSTART: ("`-DOCSTART-` lines", _have_docstart),
+    COMMENTS: ("comments", _have_new_comment),
+    BLANK_LINES: ("double blank lines", _have_blank_lines),
+}
 
 
-def _column_of_names(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Documents]:
+def _by_gaps(gaps: Sequence[Sequence[str]], how: str) -> Optional[Documents]:
+    told_by, starts_of = _BORDERS[how]
+    return _bordered(starts_of(gaps), told_by, how)
+
+
+def _by_names(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Documents]:
     """Takes a column for names of documents that is equal in each sentence and in runs of sentences."""
     if any(len({row.columns[column] for row in rows}) > 1 for rows in sentences):
         return None
-    names = _column(sentences, column)
+    names = [rows[0].columns[column] for rows in sentences]
     runs = [name for name, _ in groupby(names)]
     if not 1 < len(set(runs)) == len(runs) or all(len(rows) == 1 for rows in sentences):
         return None
     return _if_of_several(_named(names, f"column {column}", COLUMN))
 
 
-def _column_of_offsets(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Documents]:
+def _by_offsets(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Documents]:
     """Takes a column for places in a document that grow in each sentence, and start again at times."""
     places = [[row.columns[column] for row in rows] for rows in sentences]
     if not all(place.isdecimal() for each in places for place in each):
@@ -228,18 +217,15 @@ def _column_of_offsets(sentences: Sequence[Sequence[Row]], column: int) -> Optio
     numbers = [list(map(int, each)) for each in places]
     if any(one >= other for each in numbers for one, other in pairwise(each)):
         return None
-    last, starts = -1, []
-    for each in numbers:
-        starts.append(each[0] <= last)
-        last = each[-1]
-    told_by = f"column {column}, whose numbers start again"
-    found = _bordered(starts, told_by, COLUMN)
-    return found and _if_of_several(found)
+    starts = [each[0] <= last[-1] for last, each in zip([[-1], *numbers], numbers)]
+    return _if_of_several(_bordered(starts, f"column {column}, whose numbers start again", COLUMN))
 
 
-def _if_of_several(found: Documents) -> Optional[Documents]:
+def _if_of_several(found: Optional[Documents]) -> Optional[Documents]:
     """Returns documents that have several sentences on average."""
-    return found if len(found.of_item) >= _LEAST_MEAN_SIZE * found.number else None
+    if found is None or len(found.of_item) < _LEAST_MEAN_SIZE * found.number:
+        return None
+    return found
 
 
 def _if_probable(found: Optional[Documents]) -> Optional[Documents]:
@@ -247,9 +233,7 @@ def _if_probable(found: Optional[Documents]) -> Optional[Documents]:
     if found is None or found.number < _LEAST_DOCUMENTS:
         return None
     largest = max(Counter(found.of_item).values())
-    if largest > _LARGEST_SHARE * len(found.of_item):
-        return None
-    return _if_of_several(found)
+    return None if largest > _LARGEST_SHARE * len(found.of_item) else _if_of_several(found)
 
 
 def _property(properties: Dict[str, Any], key: str) -> Optional[Hashable]:

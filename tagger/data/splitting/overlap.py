@@ -6,6 +6,8 @@ from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from tagger.data.splitting.split import Item
 
+Words = Tuple[str, ...]
+
 #: A sentence is a near duplicate if one sentence of the other part has this share of its trigrams.
 _NEAR = 0.8
 #: Trigrams of more sentences than this tell nothing.
@@ -50,14 +52,11 @@ class Overlap(NamedTuple):
 
     def warning(self) -> str:
         """Says that figures are optimistic, if a share is above its limit; empty otherwise."""
-        reasons = [
-            text
-            for text, share, limit in (
-                ("most entities are known by their words", self.seen, SEEN_LIMIT),
-                ("many sentences nearly occur in the training part", self.near, NEAR_LIMIT),
-            )
-            if share > limit
-        ]
+        reasons = []
+        if self.seen > SEEN_LIMIT:
+            reasons.append("most entities are known by their words")
+        if self.near > NEAR_LIMIT:
+            reasons.append("many sentences nearly occur in the training part")
         return f"{' and '.join(reasons)}: expect lower figures on new texts" if reasons else ""
 
 
@@ -67,39 +66,35 @@ def overlap(train: Sequence[Item], dev: Sequence[Item]) -> Overlap:
     entities = [words.lower() for item in dev for _, words in item.entities if words]
     if len(entities) == sum(len(item.words) for item in dev):
         entities = []  # parts of speech, or other labels of all tokens
-    return Overlap(
-        len(entities), sum(words in known for words in entities), len(dev), _num_near(train, dev)
-    )
+    num_seen = sum(words in known for words in entities)
+    return Overlap(len(entities), num_seen, len(dev), _num_near(train, dev))
 
 
 def _num_near(train: Sequence[Item], dev: Sequence[Item]) -> int:
     plain = [_plain(item) for item in train]
     equal = set(plain)
-    places: Dict[Tuple[str, ...], List[int]] = defaultdict(list)
-    wanted = set().union(*(_trigrams(_plain(item)) for item in dev))
+    wanted = [(words, _trigrams(words)) for words in map(_plain, dev)]
+    counted = set[Words]().union(*(trigrams for _, trigrams in wanted))
+    places: Dict[Words, List[int]] = defaultdict(list)
     for number, words in enumerate(plain):
-        for trigram in _trigrams(words) & wanted:
+        for trigram in _trigrams(words) & counted:
             places[trigram].append(number)
-    return sum(_is_near(_plain(item), equal, places) for item in dev)
+
+    def most_alike(trigrams: Set[Words]) -> int:
+        found = [places.get(trigram, ()) for trigram in trigrams]
+        counts = Counter(n for each in found if len(each) <= _MOST_SENTENCES for n in each)
+        return max(counts.values(), default=0)
+
+    return sum(
+        words in equal or (bool(trigrams) and most_alike(trigrams) >= _NEAR * len(trigrams))
+        for words, trigrams in wanted
+    )
 
 
-def _is_near(
-    words: Tuple[str, ...],
-    equal: Set[Tuple[str, ...]],
-    places: Dict[Tuple[str, ...], List[int]],
-) -> bool:
-    if words in equal:
-        return True
-    trigrams = _trigrams(words)
-    found = [places.get(trigram, ()) for trigram in trigrams]
-    counts = Counter(number for each in found if len(each) <= _MOST_SENTENCES for number in each)
-    return bool(trigrams) and max(counts.values(), default=0) >= _NEAR * len(trigrams)
-
-
-def _plain(item: Item) -> Tuple[str, ...]:
+def _plain(item: Item) -> Words:
     """Returns the words in small letters, with 0 for each digit."""
     return tuple(re.sub(r"\d", "0", " ".join(item.words).lower()).split(" "))
 
 
-def _trigrams(words: Tuple[str, ...]) -> Set[Tuple[str, ...]]:
+def _trigrams(words: Words) -> Set[Words]:
     return set(zip(words, words[1:], words[2:]))

@@ -14,12 +14,9 @@ _FEWEST_BLOCKS = 20
 
 
 class Item(NamedTuple):
-    """A sentence or a text.
+    """A sentence or a text: its words, and the label and the words of each entity, or labelled token.
 
-    Attributes:
-        words: Its words.
-        entities: The label and the words of each entity, or of each token with a label; no words for
-            a label of the whole text.
+    A label of the whole text has no words.
     """
 
     words: Sequence[str]
@@ -54,11 +51,7 @@ class Groups(NamedTuple):
         return self._replace(of_item=[self.of_item[item] for item in items])
 
     def describe(self, noun: str = "sentences") -> str:
-        """Says what was kept together, and why.
-
-        Args:
-            noun: What an item is, in the plural.
-        """
+        """Says what was kept together, and why; `noun` is what items are."""
         if self.documents is not None:
             return f"{self.number:,} documents, told by {self.documents.told_by}, none divided"
         kept = f"{self.number:,} blocks of {self.block_length} {noun} in a row"
@@ -98,7 +91,7 @@ def split_groups(
     seed: int,
     name: Union[str, PathLike],
 ) -> List[int]:
-    """Assigns whole groups to parts, as `stratified_split`.
+    """Returns the part of each item, where whole groups are assigned to parts by `stratified_split`.
 
     Args:
         labels: The labels of each item.
@@ -106,9 +99,6 @@ def split_groups(
         shares: The share of each part, above 0.
         seed: The seed of the random choices.
         name: The name of the file, for messages.
-
-    Returns:
-        The index of the part of each item.
 
     Raises:
         ValueError: If a share is not above 0, or if there are fewer groups than parts.
@@ -123,12 +113,10 @@ def split_groups(
             f"{name}: expected at least {len(shares)} {what}, for as many parts, got {groups.number}; "
             f"{remedy}"
         )
-    of_groups: Dict[int, Counter[str]] = {group: Counter() for group in groups.of_item}
+    sizes = Counter(groups.of_item)
+    of_groups: Dict[int, Counter[str]] = {group: Counter() for group in sizes}
     for own, group in zip(labels, groups.of_item):
         of_groups[group].update(own)
-    sizes = Counter(groups.of_item)
-    parts = stratified_split(
-        [*of_groups.values()], shares, seed, [sizes[each] for each in of_groups]
-    )
-    part_of = dict(zip(of_groups, parts))
+    parts = stratified_split([*of_groups.values()], shares, seed, [*sizes.values()])
+    part_of = dict(zip(sizes, parts))
     return [part_of[group] for group in groups.of_item]

@@ -41,9 +41,8 @@ def stratified_split(
         sizes: The number of sentences of each group; None if it is 1.
 
     Returns:
-        The index of each group's part. No part is empty if there are enough groups. If each group is of
-        size 1 and has at most one label, each part has its share of each frequent label to within one
-        group.
+        The index of each group's part. No part is empty. If each group is of size 1 and has at most one
+        label, each part has its share of each frequent label to within one group.
 
     Raises:
         ValueError: If a share is not above 0, or if there are more parts than groups.
@@ -55,14 +54,9 @@ def stratified_split(
     check_shares(shares)
     if len(labels) < len(shares):
         raise ValueError(f"{len(labels)} groups cannot be split into {len(shares)} parts")
-    best: Optional[_Assignment] = None
-    for attempt in range(_ATTEMPTS if len(labels) <= _FEW_GROUPS else 1):
-        made = _Assignment(labels, shares, (seed, attempt), sizes)
-        made.make()
-        if best is None or made.cost() < best.cost():
-            best = made
-    assert best is not None
-    return best.parts.tolist()
+    attempts = range(_ATTEMPTS if len(labels) <= _FEW_GROUPS else 1)
+    made = (_Assignment(labels, shares, (seed, attempt), sizes) for attempt in attempts)
+    return min(made, key=lambda each: each.cost()).parts.tolist()
 
 
 class _Assignment:
@@ -91,9 +85,10 @@ class _Assignment:
         self.num_left = [len(groups) for groups in self.groups_of]
         self.order = self.random.permutation(len(self.groups_of)).tolist()
         self.rarest = sorted(zip(self.num_left, self.order, range(len(self.groups_of))))
+        self.is_frequent = np.array(self.num_left) >= len(shares)
+        self._assign_all()
 
-    def make(self) -> None:
-        """Assigns all groups."""
+    def _assign_all(self) -> None:
         self._spread()
         while self.rarest:
             number, _, label = heapq.heappop(self.rarest)
@@ -106,30 +101,21 @@ class _Assignment:
 
     def cost(self) -> Tuple[int, float]:
         """Returns how many labels parts lack that they could have, and how far off the shares are."""
-        num_missing = int((~self.has_label[self._are_frequent()]).sum())
-        totals = self.totals.reshape(-1, 1).clip(1)
-        off = (
-            np.abs(self.lacking_labels / totals).sum()
-            + np.abs(self.lacking / self.sizes.sum()).sum()
-        )
-        return num_missing, float(off)
+        num_missing = int((~self.has_label[self.is_frequent]).sum())
+        off = np.abs(self.lacking_labels / self.totals.reshape(-1, 1).clip(1)).sum()
+        return num_missing, float(off + np.abs(self.lacking / self.sizes.sum()).sum())
 
     def _shuffled(self, groups: Iterable[int]) -> List[int]:
         """Returns the groups that are not assigned, in random order."""
         pending = [each for each in groups if self.parts[each] < 0]
         return self.random.permutation(np.array(pending, dtype=int)).tolist()
 
-    def _are_frequent(self) -> np.ndarray:
-        """Returns which labels are in at least as many groups as there are parts, (L,)."""
-        return np.array([len(groups) for groups in self.groups_of]) >= len(self.lacking)
-
     def _spread(self) -> None:
         """Gives each part, while it has room, a group of each frequent label, the rarest first.
 
         It is the group that brings most of the labels that the part lacks.
         """
-        labels = [label for _, _, label in self.rarest if self._are_frequent()[label]]
-        for label in labels:
+        for label in [label for _, _, label in self.rarest if self.is_frequent[label]]:
             for part in np.argsort(-self.lacking, kind="stable").tolist():
                 if self.has_label[label, part] or self.lacking[part] <= 0.5:
                     continue
@@ -137,7 +123,7 @@ class _Assignment:
                 fitting = [each for each in pending if self.sizes[each] <= self.lacking[part]]
                 if not fitting and pending:
                     fitting = [min(pending, key=self.sizes.__getitem__)]
-                lacks = ~self.has_label[:, part] & self._are_frequent()
+                lacks = ~self.has_label[:, part] & self.is_frequent
                 if fitting:
                     best = max(fitting, key=lambda each: lacks[self.counts_of[each][0]].sum())
                     self._assign(best, part)
