@@ -25,17 +25,9 @@ def test_documents_of_spacy_are_read_and_written_back(tmp_path):
     assert again._replace(place=text.place) == text
 
 
-def test_another_file_is_refused(tmp_path):
-    (tmp_path / "a.spacy").write_bytes(b"something else")
-    with pytest.raises(ValueError, match=r"a.spacy: expected a DocBin of spaCy"):
-        list(read_texts(tmp_path / "a.spacy"))
-
-
-def test_damage_behind_the_first_bytes_is_refused(tmp_path):
-    content = srsly.msgpack_loads(
-        zlib.decompress(DocBin(docs=[spacy.blank("en")("Ada")]).to_bytes())
-    )
-    content["strings"] = []
-    (tmp_path / "a.spacy").write_bytes(zlib.compress(srsly.msgpack_dumps(content)))
+def test_damage_behind_the_first_bytes_is_refused(write):
+    content = DocBin(docs=[spacy.blank("en")("Ada")]).to_bytes()
+    damaged = {**srsly.msgpack_loads(zlib.decompress(content)), "strings": []}
+    path = write("a.spacy", zlib.compress(srsly.msgpack_dumps(damaged)))
     with pytest.raises(ValueError, match=r"a.spacy: expected a DocBin of spaCy \(.*\[E018\]"):
-        list(read_texts(tmp_path / "a.spacy"))
+        list(read_texts(path))
