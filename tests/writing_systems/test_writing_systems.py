@@ -45,6 +45,10 @@ def quotes(text):
     return [(label, text.text[start:end]) for label, start, end in text.entities]
 
 
+def places(tagged):
+    return [(each.label, each.start, each.end) for each in tagged.entities]
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("format", FORMATS)
 def test_texts_come_back_from_every_format(language, format, tmp_path):
@@ -70,17 +74,8 @@ def test_no_token_begins_with_a_mark_and_words_between_blanks_stay_whole(languag
 
 def test_documents_to_classify_keep_their_words():
     instance = DocumentDatasetReader().text_to_instance("हिन्दी 5mg a_b, 北京")
-    assert [token.text for token in instance["tokens"]] == [
-        "हिन्दी",
-        "5",
-        "mg",
-        "a",
-        "_",
-        "b",
-        ",",
-        "北",
-        "京",
-    ]
+    words = [token.text for token in instance["tokens"]]
+    assert words == ["हिन्दी", "5", "mg", "a", "_", "b", ",", "北", "京"]
 
 
 @pytest.mark.parametrize(
@@ -171,10 +166,7 @@ def test_a_sentence_as_people_write_it_has_its_entities(run):
     model = tagger.load(run.archive)
     assert str(model.tokenizer) in ("characters", "blanks and punctuation", "words in any script")
     assert (str(model.tokenizer) == "characters") == (run.name == "characters")
-    found = [
-        [(each.label, each.start, each.end) for each in tagged.entities]
-        for tagged in model.tag([text.text for text in run.texts])
-    ]
+    found = [places(tagged) for tagged in model.tag([text.text for text in run.texts])]
     gold = [list(map(tuple, text.entities)) for text in run.texts]
     num_right = sum(len(set(own) & set(each)) for own, each in zip(found, gold))
     assert num_right > 0.9 * sum(map(len, gold))
@@ -192,11 +184,10 @@ def test_every_route_has_the_same_offsets(run, tmp_path):
     served = ask(create_app(Served(model, "it")), "POST", "/tag", json={"inputs": lines}).json()
     for tagged, by_onnx, by_service in zip(expected, exported, served["results"], strict=True):
         assert by_onnx.tokens == by_service["tokens"] == tagged.tokens
-        places = [(each.label, each.start, each.end) for each in tagged.entities]
-        assert [(each.label, each.start, each.end) for each in by_onnx.entities] == places
-        assert [
+        of_service = [
             (each["label"], each["start"], each["end"]) for each in by_service["entities"]
-        ] == places
+        ]
+        assert places(tagged) == places(by_onnx) == of_service
     check_spacy(run.archive, lines)
 
 

@@ -10,19 +10,16 @@ from tagger.data.formats import PLAIN_TAGS, read_texts
 from tagger.spans import tags_to_spans
 from tagger.tools.start.survey import survey
 
-BIO = "{}B-PER\n{}I-PER\nleft O\n\nRome B-LOC\n"
 #: Ada Lee and Rome in two sentences.
 BOTH = {"PER": 1, "LOC": 1}
 
 
 def columns(tags, separator=" ", before=("", "", "", "")):
-    """A file of `Ada Lee left`, and `Rome`, with a tag for each."""
+    """A file of `Ada Lee left`, and `Rome`, with a tag for each, and cells before each."""
     words = ("Ada", "Lee", "left", "Rome")
     lines = [
-        separator.join(cell for cell in (*each, word, tag) if cell)
-        if each
-        else word + separator + tag
-        for each, word, tag in zip(map(str.split, before), words, tags.split(" "))
+        separator.join([*each.split(), word]) + separator + tag
+        for each, word, tag in zip(before, words, tags.split(" "))
     ]
     return "\n".join([*lines[:3], "", *lines[3:], ""])
 
@@ -44,6 +41,12 @@ ADA = {"start": 0, "end": 3, "label": "PER"}
 NESTED = "# http://x/1 [2010]\n1 FC B-ORG O\n2 Rome I-ORG B-LOC\n3 met O O\n4 Ada B-PER O\n\n"
 TASK = {"id": 1, "text": "Ada left", "kind": [{"start": 0, "choices": ["x"]}]}
 TASK["ner"] = [{**ADA, "labels": ["PER"]}]
+REJECTED = {**ADA, "start": 4, "end": 7, "answer": "reject"}
+ANNOTATOR = {"classes": ["PER"], "annotations": [["Ada\r", {"entities": [[0, 3, "PER"]]}], None]}
+PLACES = {"start": "/p[1]/text()[1]", "end": "/p[1]", "hypertextlabels": ["PER"]}
+HTML = {"data": {"text": "<p>Ada</p>"}, "annotations": [{"result": [{"value": PLACES}]}]}
+UNKNOWN = "JSON of an unknown layout, whose first record has "
+BY_WORD = "one sentence a line, with a tag behind each word"
 
 FILES = {
     "tabs.tsv": (columns("B-PER I-PER O B-LOC", "\t"), BOTH),
@@ -98,27 +101,15 @@ FILES = {
     "prodigy.jsonl": (
         lines(
             {"text": "Bob", "answer": "ignore"},
-            {
-                "text": "Ada Lee",
-                "spans": [ADA, {**ADA, "start": 4, "end": 7, "answer": "reject"}],
-                "answer": "accept",
-            },
+            {"text": "Ada Lee", "spans": [ADA, REJECTED], "answer": "accept"},
             {"text": "Bob", "spans": [ADA], "answer": "reject"},
             {"text": "Bob", "answer": "accept"},
         ),
         {"PER": 1},
     ),
-    "annotator.json": (
-        json.dumps(
-            {"classes": ["PER"], "annotations": [["Ada\r", {"entities": [[0, 3, "PER"]]}], None]},
-            indent=1,
-        ),
-        {"PER": 1},
-    ),
+    "annotator.json": (json.dumps(ANNOTATOR, indent=1), {"PER": 1}),
     "doccano.jsonl": (
-        lines(
-            {"text": "Ada", "annotations": [{"label": "PER", "start_offset": 0, "end_offset": 3}]}
-        ),
+        '{"text": "Ada", "annotations": [{"label": "PER", "start_offset": 0, "end_offset": 3}]}',
         {"PER": 1},
     ),
     "latin.jsonl": ('{"text": "Zo\xeb", "label": [[0, 3, "PER"]]}'.encode("cp1252"), {"PER": 1}),
@@ -126,15 +117,7 @@ FILES = {
     "texts.csv": ('text,label\nZo\xeb,"[[0, 3, ""PER""]]"\n'.encode("cp1252"), {"PER": 1}),
     "studio.json": (json.dumps([TASK]), {"PER": 1}),
     "skills.jsonl": (
-        lines(
-            {
-                "idx": 1,
-                "tokens": ["Ada", "left"],
-                "tags_skill": ["B", "O"],
-                "tags_other": ["O", "O"],
-                "pos": ["N", "V"],
-            }
-        ),
+        lines({"idx": 1, "tokens": ["A", "b"], "tags_skill": ["B", "O"], "other": ["O", "O"]}),
         {"": 1},
     ),
     "io.jsonl": (
@@ -179,14 +162,8 @@ OTHERS = {
         "FC B-ORG\nOslo I-ORG|B-LOC\n",
         r"pipe.conll:2: in 'Oslo I-ORG.B-LOC', the tag joins I-ORG and B-LOC",
     ),
-    "brown.txt": (
-        "Ann/NNP left/VBD ./.\nBob/NNP ran/VBD ./.\n",
-        "one sentence a line, with a tag behind each word",
-    ),
-    "tagged.txt": (
-        "Ann_NNP left_VBD\nBob_NNP ran_VBD away_RB\n",
-        "one sentence a line, with a tag behind each word",
-    ),
+    "brown.txt": ("Ann/NNP left/VBD ./.\nBob/NNP ran/VBD ./.\n", BY_WORD),
+    "tagged.txt": ("Ann_NNP left_VBD\nBob_NNP ran_VBD away_RB\n", BY_WORD),
     "atis.tsv": (
         "to rome now\tO B-to O x\nby air\tO B-by y\n",
         "one sentence a line: its words, a tab, and their tags",
@@ -199,52 +176,21 @@ OTHERS = {
         'words,tags\n"Ada left","B-PER O"\n"Rome fell now","B-LOC O O"\n',
         "one sentence a line: its words in one column, and their tags in another",
     ),
-    "inline.txt": (
-        "<PER>Ada Lee</PER> left.\nWhy?\n",
-        "texts with inline tags, such as '<PER>Ada Lee</PER>'",
-    ),
+    "inline.txt": ("<PER>Ada Lee</PER> left.\nWhy?\n", "inline tags, such as '<PER>Ada Lee</PER>'"),
     "muc.txt": ('<ENAMEX TYPE="PERSON">Ada</ENAMEX> left.\n', "texts with inline tags"),
     "one.txt": ("Ann\nran\n,\nBob\n", "one column: there are no tags"),
-    "running.txt": (
-        "Ann left Rome.\nShe took the train because it rained.\n",
-        "running text: there are no tags",
-    ),
+    "running.txt": ("Ann left Rome.\nShe left as it rained.\n", "running text: there are no tags"),
     "webanno.tsv": (
         "#FORMAT=WebAnno TSV 3.2\n\n#Text=Ada\n1-1\t0-3\tAda\tPER\t\n",
         "WebAnno's TSV, which is not read; export",
     ),
-    "data.json": (
-        '{"a": 1, "b": [2]}',
-        "JSON of an unknown layout, whose first record has the keys a, b;",
-    ),
-    "list.json": ("[1, 2]", "JSON of an unknown layout, whose first record has '1';"),
+    "data.json": ('{"a": 1, "b": [2]}', UNKNOWN + "the keys a, b;"),
+    "list.json": ("[1, 2]", UNKNOWN + "'1';"),
     "old.jsonl": (
         '{"text": "Ada", "annotations": [{"label": 2, "start_offset": 0, "end_offset": 3}]}',
         "label 2 is a number, whose name is not in the file",
     ),
-    "html.json": (
-        json.dumps(
-            [
-                {
-                    "data": {"text": "<p>Ada</p>"},
-                    "annotations": [
-                        {
-                            "result": [
-                                {
-                                    "value": {
-                                        "start": "/p[1]/text()[1]",
-                                        "end": "/p[1]",
-                                        "hypertextlabels": ["PER"],
-                                    }
-                                }
-                            ]
-                        }
-                    ],
-                }
-            ]
-        ),
-        "the offsets are places in HTML",
-    ),
+    "html.json": (json.dumps([HTML]), "the offsets are places in HTML"),
     "page.xml": ('<?xml version="1.0"?>\n<text>Ada</text>\n', "XML, which is not read"),
     "sheet.xlsx": (b"PK\x03\x04\x00\x00\x00\x08\x00 a b\n", "a binary file"),
 }
