@@ -22,19 +22,8 @@ from tests.transformers.small import save_bpe, save_word_pieces
 
 SIZES = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}
 SPECIAL = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]
-TEXT = [
-    "the",
-    "Café",
-    "in",
-    "Zürich",
-    "’s",
-    "12,5",
-    "[MASK]",
-    "<mask>",
-    "\u200b",
-    "\ufb01",
-    "\u6771",
-]
+TEXT = ["the", "Café", "in", "Zürich", "’s", "12,5"]
+TEXT += ["[MASK]", "<mask>", "\u200b", "\ufb01", "\u6771"]
 
 
 def save_unigram(folder):

@@ -44,11 +44,7 @@ class SentenceResamplingBatchSampler(RepeatingBatchSampler):
     """
 
     def __init__(
-        self,
-        batch_size: int,
-        form: str = "nsCRD",
-        label_namespace: str = "labels",
-        **kwargs: Any,
+        self, batch_size: int, form: str = "nsCRD", label_namespace: str = "labels", **kwargs: Any
     ) -> None:
         super().__init__(batch_size, label_namespace, **kwargs)
         if form not in FORMS:

@@ -43,8 +43,7 @@ def test_words_of_one_shape_have_one_index():
 
 
 @pytest.mark.parametrize(
-    ("indexer", "namespace"),
-    [(WordShapesIndexer(), "word_shapes"), (WordFormsIndexer(), "tokens")],
+    ("indexer", "namespace"), [(WordShapesIndexer(), "word_shapes"), (WordFormsIndexer(), "tokens")]
 )
 def test_words_are_looked_up_anew_in_another_vocabulary_or_a_larger_one(indexer, namespace):
     def index(vocab):
